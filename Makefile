@@ -1,0 +1,56 @@
+# Everything a newcomer needs: `make demo` shows it, `make test` proves it.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check format bench servers clean
+
+help: ## show this list
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+demo: $(VENV)/demo ## start a cluster, apply an example, look at it, stop
+	@$(BIN)/python examples/01-first-look/run.py
+
+test: $(VENV)/dev servers ## everything: the checks and all tests, with real servers and clients
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/pytest
+
+check: $(VENV)/dev ## the quick gate: format, lint, types, import layers, fast tests
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/pytest -m "not slow" tests/unit tests/scenarios tests/conformance
+
+format: $(VENV)/dev ## format the code and fix what can be fixed
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(VENV)/dev ## measure, and print tables (see benchmarks/)
+	@scripts/install-servers wrk
+	@$(BIN)/python -m benchmarks
+
+servers:
+	@scripts/install-servers kubectl
+
+clean: ## remove the virtual environment and caches
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+
+# The stamps say for which extras the environment was made.
+$(VENV)/python:
+	$(PYTHON) scripts/check_python.py
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --upgrade pip
+	@touch $@
+
+$(VENV)/demo: $(VENV)/python pyproject.toml constraints.txt hatch_build.py
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[cluster]'
+	@touch $@
+
+$(VENV)/dev: $(VENV)/python pyproject.toml constraints.txt hatch_build.py
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[cluster,dev]'
+	@touch $@ $(VENV)/demo

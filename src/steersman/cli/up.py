@@ -1,0 +1,199 @@
+"""`steer up`: a cluster in the foreground."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import gc
+import ipaddress
+import json
+import logging
+import os
+import signal
+import sys
+import time
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from steersman.cli.failure import CommandFailed
+
+if TYPE_CHECKING:
+    from steersman.cluster.local import LocalCluster
+
+__all__ = ["up"]
+
+_EXAMPLES = """Start a Kubernetes-compatible cluster in the foreground; Ctrl-C stops it.
+
+Examples:
+
+  steer up                                   a cluster that keeps its data
+
+  steer up --data :memory: --port 0          one that keeps nothing, on a free port
+
+  steer up --output json | head -1           for scripts: one line with server and kubeconfig
+
+  kubectl --kubeconfig ~/.local/state/steersman/cluster/kubeconfig get namespaces
+"""
+
+
+class Output(StrEnum):
+    TEXT = "text"
+    JSON = "json"
+
+
+class LogLevel(StrEnum):
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+def up(
+    data: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DIR", help="Data folder; :memory: keeps nothing.", show_default="the user's state folder"
+        ),
+    ] = None,
+    bind: Annotated[str, typer.Option(metavar="ADDRESS", help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(metavar="N", help="Port to listen on; 0 takes a free one.")] = 6443,
+    kubeconfig: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Where to write the kubeconfig.", show_default="in the data folder"
+        ),
+    ] = None,
+    admin_token: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TOKEN",
+            help="The admin's bearer token.",
+            envvar="STEER_ADMIN_TOKEN",
+            show_default="generated once",
+        ),
+    ] = None,
+    service_cidr: Annotated[
+        str, typer.Option(metavar="CIDR", help="Range of service addresses.")
+    ] = "10.96.0.0/16",
+    disable_admission: Annotated[
+        str, typer.Option(metavar="A,B", help="Admission plugins to leave out.")
+    ] = "",
+    controllers: Annotated[str, typer.Option(metavar="none|all|NAMES", help="Controllers to run.")] = "all",
+    log_level: Annotated[LogLevel, typer.Option(help="What to log, to standard error.")] = LogLevel.WARNING,
+    output: Annotated[Output, typer.Option(help="json: one line of JSON when ready.")] = Output.TEXT,
+) -> None:
+    started = time.perf_counter()
+    logging.basicConfig(
+        level=log_level.upper(), stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+    )
+    _check_bind(bind, port)
+    _check_service_cidr(service_cidr)
+    _check_controllers(controllers)
+    if admin_token is not None and (not admin_token or not admin_token.isprintable() or " " in admin_token):
+        raise CommandFailed("--admin-token: must not be empty or contain spaces", 2)
+    from steersman.cluster.admission import PLUGIN_NAMES
+    from steersman.cluster.local import ClusterConfig, LocalCluster, default_data_folder
+
+    disabled = [name for name in disable_admission.split(",") if name]
+    for name in disabled:
+        if name not in PLUGIN_NAMES:
+            raise CommandFailed(
+                f"--disable-admission: no plugin is called {name!r}; there are {', '.join(PLUGIN_NAMES)}", 2
+            )
+    config = ClusterConfig(
+        data=data or str(default_data_folder()),
+        bind=bind,
+        port=port,
+        kubeconfig=kubeconfig,
+        admin_token=admin_token,
+        service_cidr=service_cidr,
+        disabled_admission=disabled,
+    )
+    _run(LocalCluster(config), output, started)
+
+
+up.__doc__ = _EXAMPLES
+
+
+def _check_bind(bind: str, port: int) -> None:
+    try:
+        ipaddress.ip_address(bind)
+    except ValueError:
+        raise CommandFailed(f"--bind: {bind!r} is not an IP address", 2) from None
+    if not 0 <= port <= 65535:
+        raise CommandFailed(f"--port: {port} is not between 0 and 65535", 2)
+
+
+def _check_service_cidr(cidr: str) -> None:
+    try:
+        network = ipaddress.ip_network(cidr)
+    except ValueError as error:
+        raise CommandFailed(f"--service-cidr: {error}", 2) from None
+    if network.num_addresses < 8 or (network.version == 4 and network.prefixlen < 8):
+        raise CommandFailed(f"--service-cidr: {cidr} must be between /8 and /29", 2)
+    if network.version == 6 and network.prefixlen < 108:
+        raise CommandFailed(f"--service-cidr: {cidr} must be /108 or smaller", 2)
+
+
+def _check_controllers(controllers: str) -> None:
+    if not all(part and part.replace("-", "").isalnum() for part in controllers.split(",")):
+        raise CommandFailed(
+            f"--controllers: {controllers!r} is not none, all or names separated by commas", 2
+        )
+
+
+def _run(cluster: LocalCluster, output: Output, started: float) -> None:
+    import uvloop
+
+    from steersman.cluster.schema.errors import SchemaError
+    from steersman.cluster.store import StoreError
+
+    # Objects at rest are bytes, which the collector does not look at; the many small objects that make up
+    # the code and its tables are here to stay, so nothing is gained by visiting them again and again.
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
+    try:
+        uvloop.run(_serve(cluster, output, started))
+    except (StoreError, SchemaError) as error:
+        raise CommandFailed(str(error)) from None
+    except (OSError, ValueError) as error:
+        raise CommandFailed(_explain(error, cluster)) from None
+
+
+def _explain(error: OSError | ValueError, cluster: LocalCluster) -> str:
+    config = cluster.config
+    if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
+        return f"--port: {config.bind}:{config.port} is taken; choose another, or 0 for a free one"
+    if isinstance(error, OSError) and error.errno == errno.EADDRNOTAVAIL:
+        return f"--bind: {config.bind} is not an address of this machine"
+    if isinstance(error, OSError) and error.filename:
+        return f"{error.filename}: {error.strerror}"
+    return f"{config.data}: {error}"
+
+
+async def _serve(cluster: LocalCluster, output: Output, started: float) -> None:
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stopped.set)
+    async with cluster:
+        _announce(cluster, output, time.perf_counter() - started)
+        await stopped.wait()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, os._exit, 130)
+
+
+def _announce(cluster: LocalCluster, output: Output, seconds: float) -> None:
+    if output is Output.JSON:
+        line = json.dumps({"server": cluster.url, "kubeconfig": str(cluster.kubeconfig), "pid": os.getpid()})
+    else:
+        line = (
+            f"Steersman is up at {cluster.url} ({seconds:.2f} s). "
+            f"Use it: kubectl --kubeconfig {cluster.kubeconfig} get namespaces   Stop: Ctrl-C"
+        )
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()

@@ -1,0 +1,81 @@
+"""Admission: what may change or refuse a write between authorization and storage.
+
+Plugins are asked in a fixed order, first all `admit` (may change the object), later, on the final object,
+all `validate` (may only refuse). A plugin refuses by raising a StatusError. Which plugins care about which
+writes is decided once per (operation, resource), so the others cost nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from steersman.cluster.auth.users import User
+
+__all__ = ["Attributes", "Chain", "Plugin", "Reader"]
+
+Object = dict[str, Any]
+
+
+class Reader(Protocol):
+    """How plugins look at stored objects."""
+
+    def get(self, group: str, plural: str, namespace: str, name: str) -> Object | None: ...
+
+    def list(self, group: str, plural: str, namespace: str = "") -> Sequence[Object]: ...
+
+
+@dataclass(slots=True)
+class Attributes:
+    """One write about to happen. `object` is what would be stored (None on delete)."""
+
+    operation: str  # CREATE, UPDATE, DELETE or CONNECT
+    group: str
+    version: str
+    plural: str
+    kind: str
+    subresource: str
+    namespace: str
+    name: str
+    object: Object | None
+    old: Object | None
+    user: User
+    dry_run: bool = False
+    warnings: list[str] = field(default_factory=list)
+
+
+class Plugin(Protocol):
+    @property
+    def name(self) -> str: ...
+
+    def handles(self, operation: str, group: str, plural: str, subresource: str) -> bool: ...
+
+    def admit(self, attributes: Attributes) -> Awaitable[None] | None:
+        """Change the object, or refuse."""
+
+    def validate(self, attributes: Attributes) -> Awaitable[None] | None:
+        """Refuse, or let pass."""
+
+
+class Chain:
+    def __init__(self, plugins: Sequence[Plugin]) -> None:
+        self._plugins = tuple(plugins)
+        self._interested: dict[tuple[str, str, str, str], tuple[Plugin, ...]] = {}
+
+    def _for(self, attributes: Attributes) -> tuple[Plugin, ...]:
+        key = (attributes.operation, attributes.group, attributes.plural, attributes.subresource)
+        found = self._interested.get(key)
+        if found is None:
+            found = self._interested[key] = tuple(p for p in self._plugins if p.handles(*key))
+        return found
+
+    async def admit(self, attributes: Attributes) -> None:
+        for plugin in self._for(attributes):
+            if (pending := plugin.admit(attributes)) is not None:
+                await pending
+
+    async def validate(self, attributes: Attributes) -> None:
+        for plugin in self._for(attributes):
+            if (pending := plugin.validate(attributes)) is not None:
+                await pending

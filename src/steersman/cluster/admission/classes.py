@@ -1,0 +1,96 @@
+"""Objects that name a class: the default class is filled in, volumes in use are protected."""
+
+from __future__ import annotations
+
+from steersman.cluster.admission.chain import Attributes, Object, Reader
+
+__all__ = ["DefaultIngressClass", "DefaultStorageClass", "StorageObjectInUseProtection"]
+
+
+def _newest_default(classes: list[Object], annotation: str) -> str | None:
+    """The name of the class marked as default; of several the newest, then the first by name."""
+    defaults = [c for c in classes if c["metadata"].get("annotations", {}).get(annotation) == "true"]
+    defaults.sort(key=lambda c: str(c["metadata"]["name"]))
+    defaults.sort(key=lambda c: str(c["metadata"]["creationTimestamp"]), reverse=True)
+    return defaults[0]["metadata"]["name"] if defaults else None
+
+
+class DefaultStorageClass:
+    """A claim that names no class gets the default one."""
+
+    name = "DefaultStorageClass"
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+
+    def handles(self, operation: str, group: str, plural: str, subresource: str) -> bool:
+        return operation == "CREATE" and not group and plural == "persistentvolumeclaims" and not subresource
+
+    def admit(self, attributes: Attributes) -> None:
+        assert attributes.object is not None
+        annotations = attributes.object["metadata"].get("annotations", {})
+        spec = attributes.object["spec"]
+        if "storageClassName" in spec or "volume.beta.kubernetes.io/storage-class" in annotations:
+            return
+        classes = list(self._reader.list("storage.k8s.io", "storageclasses"))
+        name = _newest_default(classes, "storageclass.kubernetes.io/is-default-class")
+        if name:
+            spec["storageClassName"] = name
+
+    def validate(self, attributes: Attributes) -> None:
+        return None
+
+
+class DefaultIngressClass:
+    """An ingress that names no class, by field or by the old annotation, gets the default one."""
+
+    name = "DefaultIngressClass"
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+
+    def handles(self, operation: str, group: str, plural: str, subresource: str) -> bool:
+        return (
+            operation == "CREATE"
+            and group == "networking.k8s.io"
+            and plural == "ingresses"
+            and not subresource
+        )
+
+    def admit(self, attributes: Attributes) -> None:
+        assert attributes.object is not None
+        annotations = attributes.object["metadata"].get("annotations", {})
+        spec = attributes.object["spec"]
+        if "ingressClassName" in spec or "kubernetes.io/ingress.class" in annotations:
+            return
+        classes = list(self._reader.list("networking.k8s.io", "ingressclasses"))
+        name = _newest_default(classes, "ingressclass.kubernetes.io/is-default-class")
+        if name:
+            spec["ingressClassName"] = name
+
+    def validate(self, attributes: Attributes) -> None:
+        return None
+
+
+class StorageObjectInUseProtection:
+    """Volumes and claims carry a finalizer, so that none vanishes while a pod uses it."""
+
+    name = "StorageObjectInUseProtection"
+    _FINALIZERS = {  # noqa: RUF012 - a constant table
+        "persistentvolumeclaims": "kubernetes.io/pvc-protection",
+        "persistentvolumes": "kubernetes.io/pv-protection",
+    }
+
+    def handles(self, operation: str, group: str, plural: str, subresource: str) -> bool:
+        return operation == "CREATE" and not group and plural in self._FINALIZERS and not subresource
+
+    def admit(self, attributes: Attributes) -> None:
+        assert attributes.object is not None
+        metadata = attributes.object["metadata"]
+        finalizer = self._FINALIZERS[attributes.plural]
+        finalizers = metadata.get("finalizers") or []
+        if finalizer not in finalizers:
+            metadata["finalizers"] = [*finalizers, finalizer]
+
+    def validate(self, attributes: Attributes) -> None:
+        return None

@@ -1,0 +1,249 @@
+"""Cluster IPs and node ports: each given to one service only.
+
+The books are kept in memory and rebuilt from the stored services at start. A reservation is taken before
+a service is written and kept only if the write succeeded, so a failed or dry-run request leaks nothing,
+and two services written at the same time cannot get the same address.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import random
+from collections.abc import Iterable
+from typing import Any
+
+from steersman.cluster.apiserver.strategies import (
+    assign_ip_families,
+    infer_ip_family_policy,
+    needs_cluster_ip,
+    needs_health_check_node_port,
+    sync_cluster_ips,
+    wants_node_ports,
+)
+from steersman.objects.fields import Path, invalid
+from steersman.objects.status import internal_error
+from steersman.objects.status import invalid as invalid_object
+
+__all__ = ["NODE_PORTS", "Reservation", "ServiceAllocator"]
+
+Object = dict[str, Any]
+
+NODE_PORTS = range(30000, 32768)
+#: The lower band of the range is left to addresses people choose themselves.
+_STATIC_PORT_BAND = 86
+_STATIC_BAND_MIN, _STATIC_BAND_MAX, _STATIC_BAND_STEP = 16, 256, 16
+
+
+class _Pool:
+    """Numbers of a range, each handed out once."""
+
+    def __init__(self, numbers: range, static_band: int) -> None:
+        self.numbers = numbers
+        self._dynamic = numbers[static_band:] or numbers
+        self.taken: set[int] = set()
+
+    def take(self, number: int) -> bool:
+        if number in self.taken:
+            return False
+        self.taken.add(number)
+        return True
+
+    def next(self) -> int | None:
+        """A free number, rather from the dynamic band, taken."""
+        for band in (self._dynamic, self.numbers):
+            start = random.randrange(len(band))
+            for offset in range(len(band)):
+                number = band[(start + offset) % len(band)]
+                if self.take(number):
+                    return number
+        return None
+
+
+class Reservation:
+    """What one request took; given back unless `keep` is called."""
+
+    def __init__(self) -> None:
+        self._taken: list[tuple[_Pool, int]] = []
+        self._freed: list[tuple[_Pool, int]] = []
+
+    def took(self, pool: _Pool, number: int) -> None:
+        self._taken.append((pool, number))
+
+    def frees(self, pool: _Pool, number: int) -> None:
+        """Something the old object held and the new one does not: free once the write succeeded."""
+        self._freed.append((pool, number))
+
+    def keep(self) -> None:
+        self._taken = []
+        for pool, number in self._freed:
+            pool.taken.discard(number)
+        self._freed = []
+
+    def cancel(self) -> None:
+        for pool, number in self._taken:
+            pool.taken.discard(number)
+        self._taken = []
+        self._freed = []
+
+
+class ServiceAllocator:
+    def __init__(self, cidr: str) -> None:
+        self.network = ipaddress.ip_network(cidr)
+        first, size = int(self.network.network_address), self.network.num_addresses
+        band = (
+            0
+            if size <= _STATIC_BAND_MIN
+            else min(max(_STATIC_BAND_MIN, size // _STATIC_BAND_STEP), _STATIC_BAND_MAX)
+        )
+        self._addresses = _Pool(range(first + 1, first + size - 1), band)
+        self._ports = _Pool(NODE_PORTS, _STATIC_PORT_BAND)
+
+    @property
+    def family(self) -> str:
+        return f"IPv{self.network.version}"
+
+    @property
+    def first_address(self) -> str:
+        """The API server's own."""
+        return str(self.network.network_address + 1)
+
+    def load(self, services: Iterable[Object]) -> None:
+        """Take what stored services hold."""
+        for service in services:
+            for pool, number in self._held(service):
+                pool.take(number)
+
+    def release(self, service: Object) -> None:
+        """A service is gone."""
+        for pool, number in self._held(service):
+            pool.taken.discard(number)
+
+    def _held(self, service: Object) -> set[tuple[_Pool, int]]:
+        spec = service["spec"]
+        held = {(self._ports, port["nodePort"]) for port in spec.get("ports") or [] if port.get("nodePort")}
+        if spec.get("healthCheckNodePort"):
+            held.add((self._ports, spec["healthCheckNodePort"]))
+        if spec.get("type") != "ExternalName":
+            for address in spec.get("clusterIPs") or []:
+                if address != "None" and (number := self._number(address)) is not None:
+                    held.add((self._addresses, number))
+        return held
+
+    def _number(self, address: str) -> int | None:
+        try:
+            parsed = ipaddress.ip_address(address)
+        except ValueError:
+            return None
+        return int(parsed) if parsed in self.network else None
+
+    def reserve(self, service: Object, old: Object | None) -> Reservation:
+        """Complete a service with addresses and ports. Raises when it asks for what it cannot have."""
+        reservation = Reservation()
+        before = self._held(old) if old else set()
+        self._settle_families(service, old)
+        try:
+            if needs_cluster_ip(service):
+                self._reserve_address(service, before, reservation)
+            self._reserve_ports(service, before, reservation)
+        except BaseException:
+            reservation.cancel()
+            raise
+        for pool, number in before - self._held(service):
+            reservation.frees(pool, number)
+        return reservation
+
+    def _settle_families(self, service: Object, old: Object | None) -> None:
+        if old is None:
+            sync_cluster_ips(service, None)
+        if infer_ip_family_policy(service, old):
+            errors = assign_ip_families(service, old, (self.family,))
+            if errors:
+                raise invalid_object("", "Service", service["metadata"].get("name", ""), errors)
+
+    def _reserve_address(
+        self, service: Object, before: set[tuple[_Pool, int]], reservation: Reservation
+    ) -> None:
+        spec = service["spec"]
+        asked = spec.get("clusterIP", "")
+        if asked == "None":
+            return
+        pool = self._addresses
+        path = Path("spec").child("clusterIPs")
+        if not asked:
+            chosen = pool.next()
+            if chosen is None:
+                raise self._refused(
+                    service, path, spec.get("clusterIPs"), "failed to allocate IP: range is full"
+                )
+            reservation.took(pool, chosen)
+            spec["clusterIP"] = str(ipaddress.ip_address(chosen))
+            spec["clusterIPs"] = [spec["clusterIP"]]
+            return
+        number = self._number(asked)
+        spec.setdefault("clusterIPs", [asked])
+        if number is None or number not in pool.numbers:
+            valid = f"The range of valid IPs is {self.network}"
+            why = f"the provided IP ({asked}) is not in the valid range. {valid}"
+            raise self._refused(service, path, spec["clusterIPs"], f"failed to allocate IP {asked}: {why}")
+        if (pool, number) in before:
+            return
+        if not pool.take(number):
+            why = f"failed to allocate IP {asked}: provided IP is already allocated"
+            raise self._refused(service, path, spec["clusterIPs"], why)
+        reservation.took(pool, number)
+
+    def _reserve_ports(
+        self, service: Object, before: set[tuple[_Pool, int]], reservation: Reservation
+    ) -> None:
+        spec = service["spec"]
+        if not wants_node_ports(service):
+            return
+        pool = self._ports
+        mine = {number for owner, number in before if owner is pool}
+        for index, port in enumerate(spec.get("ports") or []):
+            asked = port.get("nodePort")
+            if not asked:
+                chosen = self._shared_port(spec["ports"], index) or pool.next()
+                if chosen is None:
+                    raise internal_error("failed to allocate a nodePort: range is full")
+                port["nodePort"] = chosen
+                reservation.took(pool, chosen)
+                mine.add(chosen)
+                continue
+            path = Path("spec").child("ports").index(index).child("nodePort")
+            self._take_port(service, path, asked, mine, reservation)
+        if needs_health_check_node_port(service):
+            asked = spec.get("healthCheckNodePort")
+            if asked:
+                self._take_port(service, Path("spec").child("healthCheckNodePort"), asked, mine, reservation)
+            elif (chosen := pool.next()) is not None:
+                reservation.took(pool, chosen)
+                spec["healthCheckNodePort"] = chosen
+
+    @staticmethod
+    def _shared_port(ports: list[Object], index: int) -> int | None:
+        """The node port of the same port under another protocol: DNS over TCP and UDP, say."""
+        port = ports[index]
+        for other in ports[:index]:
+            if other["port"] == port["port"] and other.get("protocol") != port.get("protocol"):
+                return other.get("nodePort")
+        return None
+
+    def _take_port(
+        self, service: Object, path: Path, number: int, mine: set[int], reservation: Reservation
+    ) -> None:
+        pool = self._ports
+        if number in mine:
+            return
+        if number not in pool.numbers:
+            span = f"{pool.numbers.start}-{pool.numbers.stop - 1}"
+            why = f"provided port is not in the valid range. The range of valid ports is {span}"
+            raise self._refused(service, path, number, why)
+        if not pool.take(number):
+            raise self._refused(service, path, number, "provided port is already allocated")
+        reservation.took(pool, number)
+        mine.add(number)
+
+    @staticmethod
+    def _refused(service: Object, path: Path, value: Any, why: str) -> Exception:
+        return invalid_object("", "Service", service["metadata"].get("name", ""), [invalid(path, value, why)])

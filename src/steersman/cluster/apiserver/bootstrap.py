@@ -1,0 +1,102 @@
+"""What every cluster has from its first moment: namespaces, priority classes, the API's own service."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from steersman.cluster.apiserver.atrest import encode
+from steersman.cluster.apiserver.call import Api, Object, timestamp
+from steersman.cluster.apiserver.resource import Resource
+from steersman.cluster.schema.decode import decode
+from steersman.cluster.schema.defaults import apply_defaults
+from steersman.cluster.store import Conflict
+
+__all__ = ["install_essentials"]
+
+_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
+_PRIORITY_CLASSES = {
+    "system-cluster-critical": (
+        2000000000,
+        "Used for system critical pods that must run in the cluster, but can be moved to another node if "
+        "necessary.",
+    ),
+    "system-node-critical": (
+        2000001000,
+        "Used for system critical pods that must not be moved from their current node.",
+    ),
+}
+
+
+async def install_essentials(api: Api, host: str, port: int) -> None:
+    """Create what is missing; what is there stays, except the API service's address, which follows us."""
+    for name in _NAMESPACES:
+        await _ensure(api, "", "namespaces", {"metadata": {"name": name}})
+    for name, (value, description) in _PRIORITY_CLASSES.items():
+        await _ensure(
+            api,
+            "scheduling.k8s.io",
+            "priorityclasses",
+            {"metadata": {"name": name}, "value": value, "description": description},
+        )
+    labels = {"component": "apiserver", "provider": "kubernetes"}
+    metadata = {"name": "kubernetes", "namespace": "default", "labels": labels}
+    address = api.services.first_address
+    spec: Object = {
+        "type": "ClusterIP",
+        "clusterIP": address,
+        "clusterIPs": [address],
+        "ipFamilies": [api.services.family],
+        "ipFamilyPolicy": "SingleStack",
+        "ports": [{"name": "https", "port": 443, "protocol": "TCP", "targetPort": port}],
+    }
+    await _ensure(api, "", "services", {"metadata": metadata, "spec": spec}, follow="spec")
+    ports = [{"name": "https", "port": port, "protocol": "TCP"}]
+    subsets = [{"addresses": [{"ip": host}], "ports": ports}]
+    unmirrored = {"endpointslice.kubernetes.io/skip-mirror": "true"}
+    endpoints = {
+        "metadata": {"name": "kubernetes", "namespace": "default", "labels": unmirrored},
+        "subsets": subsets,
+    }
+    await _ensure(api, "", "endpoints", endpoints, follow="subsets")
+    slice_metadata = {
+        "name": "kubernetes",
+        "namespace": "default",
+        "labels": {"kubernetes.io/service-name": "kubernetes"},
+    }
+    family = "IPv6" if ":" in host else "IPv4"
+    endpoint_slice = {
+        "metadata": slice_metadata,
+        "addressType": family,
+        "endpoints": [{"addresses": [host], "conditions": {"ready": True}}],
+        "ports": ports,
+    }
+    await _ensure(api, "discovery.k8s.io", "endpointslices", endpoint_slice, follow="ports")
+
+
+async def _ensure(api: Api, group: str, plural: str, given: Object, follow: str = "") -> None:
+    resource = api.catalog.stored(group, plural)
+    assert resource is not None
+    key = resource.key(given["metadata"].get("namespace", ""), given["metadata"]["name"])
+    record = api.store.get(key)
+    obj = _complete(api, resource, given)
+    if record is None:
+        try:
+            await api.store.put(key, encode(obj), expected=0)
+        except Conflict:
+            return
+    elif follow:
+        existing = resource.read(record.value)
+        if existing.get(follow) != obj.get(follow):
+            existing[follow] = obj[follow]
+            await api.store.put(key, encode(existing), expected=record.revision)
+
+
+def _complete(api: Api, resource: Resource, given: dict[str, Any]) -> Object:
+    obj = decode(resource.type.gvk, given).obj
+    apply_defaults(*resource.type.gvk, obj)
+    resource.strategy.prepare_create(obj)
+    metadata = obj["metadata"]
+    metadata["uid"] = str(uuid.uuid4())
+    metadata["creationTimestamp"] = timestamp(api.now())
+    return obj

@@ -1,0 +1,132 @@
+"""One API request on its way through the server, and what serves it.
+
+`Api` is what the verbs share: the store, the resources, admission. `Call` is one request after routing,
+authentication and authorization. Each verb is a function of the two.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from steersman.cluster.admission import Attributes, Chain
+from steersman.cluster.apiserver.allocation import ServiceAllocator
+from steersman.cluster.apiserver.paths import ResourcePath
+from steersman.cluster.apiserver.resource import Catalog, Resource
+from steersman.cluster.auth.users import User
+from steersman.cluster.store import Store
+from steersman.http import Request
+
+if TYPE_CHECKING:
+    from steersman.cluster.apiserver.render import Form
+    from steersman.cluster.apiserver.watch import WatchHubs
+
+__all__ = ["Api", "Call", "Object", "StoreReader", "timestamp"]
+
+Object = dict[str, Any]
+
+
+def timestamp(now: float) -> str:
+    """RFC 3339 in whole seconds, as metadata has it."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now))
+
+
+@dataclass(slots=True)
+class Api:
+    store: Store
+    catalog: Catalog
+    admission: Chain
+    services: ServiceAllocator
+    hubs: WatchHubs
+    now: Callable[[], float] = time.time
+
+
+@dataclass(slots=True)
+class Call:
+    request: Request
+    resource: Resource
+    path: ResourcePath
+    query: dict[str, list[str]]
+    user: User
+    form: Form
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def namespace(self) -> str:
+        return self.path.namespace
+
+    @property
+    def manager(self) -> str:
+        """The field manager's name when the request gives none: the user agent's first word."""
+        agent = self.request.headers.get("user-agent") or ""
+        name = "".join(c for c in agent.partition("/")[0] if c.isprintable())
+        return name.encode()[:128].decode(errors="ignore") or "unknown"
+
+    def on(self, namespace: str, name: str) -> Call:
+        """The same request about one named object: a collection's deletion, one by one."""
+        return replace(self, path=self.path._replace(namespace=namespace, name=name))
+
+    def attributes(
+        self, operation: str, name: str, obj: Object | None, old: Object | None, *, dry_run: bool
+    ) -> Attributes:
+        """What admission sees of this request."""
+        kind = self.resource.type
+        namespace = name if kind.plural == "namespaces" and not kind.group else self.path.namespace
+        return Attributes(
+            operation=operation,
+            group=kind.group,
+            version=kind.version,
+            plural=kind.plural,
+            kind=kind.kind,
+            subresource=self.path.subresource,
+            namespace=namespace,
+            name=name,
+            object=obj,
+            old=old,
+            user=self.user,
+            dry_run=dry_run,
+            warnings=self.warnings,
+        )
+
+
+class StoreReader:
+    """Stored objects for admission plugins."""
+
+    def __init__(self, store: Store, catalog: Catalog) -> None:
+        self._store = store
+        self._catalog = catalog
+        #: Namespaces are looked up on every create: 0.2 µs instead of 3 when nothing changed.
+        self._read: dict[str, tuple[int, Object]] = {}
+
+    def get(self, group: str, plural: str, namespace: str, name: str) -> Object | None:
+        resource = (
+            self._catalog.stored(group, plural) if (group, plural) != ("", "namespaces") else self._namespaces
+        )
+        if resource is None:
+            return None
+        record = self._store.get(resource.key(namespace, name))
+        if record is None:
+            return None
+        if resource is not self._namespaces:
+            return resource.read(record.value)
+        kept = self._read.get(record.key)
+        if kept is None or kept[0] != record.revision:
+            if len(self._read) > 1024:
+                self._read.clear()
+            kept = self._read[record.key] = (record.revision, resource.read(record.value))
+        return kept[1]
+
+    @property
+    def _namespaces(self) -> Resource:
+        found = self._catalog.find("", "v1", "namespaces")
+        assert found is not None
+        return found
+
+    def list(self, group: str, plural: str, namespace: str = "") -> Sequence[Object]:
+        resource = self._catalog.stored(group, plural)
+        if resource is None:
+            return []
+        records = self._store.range(resource.scope(namespace)).records
+        return [resource.read(record.value) for record in records]

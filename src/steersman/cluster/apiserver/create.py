@@ -1,0 +1,109 @@
+"""create: from a request's body to a stored object."""
+
+from __future__ import annotations
+
+import uuid
+
+from steersman.cluster.apiserver.allocation import Reservation
+from steersman.cluster.apiserver.atrest import encode, envelope
+from steersman.cluster.apiserver.bodies import dedupe_owners, match_namespace, read_object
+from steersman.cluster.apiserver.call import Api, Call, Object, timestamp
+from steersman.cluster.apiserver.options import WriteOptions
+from steersman.cluster.apiserver.ownership import track
+from steersman.cluster.apiserver.render import respond_object
+from steersman.cluster.schema.validation import validate_create
+from steersman.cluster.store import Conflict
+from steersman.http import Response
+from steersman.objects.names import generate_name
+from steersman.objects.status import StatusError, already_exists, bad_request, generate_name_conflict, invalid
+
+__all__ = ["create", "is_service", "store_new"]
+
+_GENERATE_NAME_TRIES = 8
+_SYSTEM_FIELDS = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
+
+
+async def create(api: Api, call: Call) -> Response:
+    options = WriteOptions.parse(call.query, "CreateOptions")
+    obj = read_object(call, options)
+    value = await store_new(api, call, obj, options)
+    return respond_object(api, call, value, 201)
+
+
+def is_service(call: Call) -> bool:
+    return call.resource.plural == "services" and not call.resource.group
+
+
+async def store_new(api: Api, call: Call, obj: Object, options: WriteOptions) -> bytes:
+    """Admit, complete, check and store a new object. Its at-rest bytes (without revision when dry run)."""
+    metadata = obj["metadata"]
+    for name in _SYSTEM_FIELDS:
+        metadata.pop(name, None)
+    match_namespace(call, metadata)
+    if metadata.pop("resourceVersion", ""):
+        raise bad_request("resourceVersion should not be set on objects to be created")
+    dedupe_owners(call, metadata)
+    now = api.now()
+    track(call, None, obj, options, now)
+    attributes = call.attributes("CREATE", metadata.get("name", ""), obj, None, dry_run=options.dry_run)
+    await api.admission.admit(attributes)
+    dedupe_owners(call, metadata)
+    metadata["creationTimestamp"] = timestamp(now)
+    metadata["uid"] = str(uuid.uuid4())
+    generated = bool(metadata.get("generateName")) and not metadata.get("name")
+    if generated:
+        metadata["name"] = attributes.name = generate_name(metadata["generateName"])
+    reservation = api.services.reserve(obj, None) if is_service(call) else None
+    try:
+        _complete_and_check(call, obj)
+        await api.admission.validate(attributes)
+        value = await _put(api, call, obj, options, generated=generated)
+    except BaseException:
+        _settle(reservation, keep=False)
+        raise
+    _settle(reservation, keep=not options.dry_run)
+    return value
+
+
+def _settle(reservation: Reservation | None, *, keep: bool) -> None:
+    if reservation is not None:
+        (reservation.keep if keep else reservation.cancel)()
+
+
+def _complete_and_check(call: Call, obj: Object) -> None:
+    kind, strategy = call.resource.type, call.resource.strategy
+    call.warnings.extend(strategy.prepare_create(obj))
+    stored = call.resource.stored
+    errors = validate_create(stored.group, stored.kind, kind.namespaced, call.resource.to_stored(obj))
+    if errors:
+        raise invalid(kind.group, kind.kind, obj["metadata"].get("name", ""), errors)
+    call.warnings.extend(strategy.warnings_on_create(obj))
+
+
+async def _put(api: Api, call: Call, obj: Object, options: WriteOptions, *, generated: bool) -> bytes:
+    """Store, under another generated name if the first is taken."""
+    resource = call.resource
+    metadata = obj["metadata"]
+    for _ in range(_GENERATE_NAME_TRIES):
+        key = resource.key(metadata.get("namespace", ""), metadata["name"])
+        value = encode(resource.to_stored(obj))
+        if options.dry_run:
+            if api.store.get(key) is None:
+                return value
+        else:
+            try:
+                return (await api.store.put(key, value, expected=0)).value
+            except Conflict:
+                pass
+        if not generated:
+            raise _exists(api, call, key, metadata["name"])
+        metadata["name"] = generate_name(metadata["generateName"])
+    raise generate_name_conflict(resource.group, resource.plural, metadata["name"])
+
+
+def _exists(api: Api, call: Call, key: str, name: str) -> StatusError:
+    error = already_exists(call.resource.group, call.resource.plural, name)
+    record = api.store.get(key)
+    if record is not None and envelope(record.value).deletionTimestamp:
+        error.message = f"object is being deleted: {error.message}"
+    return error

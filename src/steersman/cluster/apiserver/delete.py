@@ -1,0 +1,212 @@
+"""delete and deletecollection: at once, gracefully, or when the last finalizer is gone."""
+
+from __future__ import annotations
+
+from steersman.cluster.apiserver.atrest import encode, stamp
+from steersman.cluster.apiserver.bodies import read_delete_options
+from steersman.cluster.apiserver.call import Api, Call, Object, timestamp
+from steersman.cluster.apiserver.create import is_service
+from steersman.cluster.apiserver.filters import Filter
+from steersman.cluster.apiserver.options import DeleteOptions, ListOptions
+from steersman.cluster.apiserver.reads import find, select
+from steersman.cluster.apiserver.render import respond_list, respond_object, success
+from steersman.cluster.apiserver.resource import Resource
+from steersman.cluster.apiserver.strategies import grace_period_s
+from steersman.cluster.store import Conflict, NotFound, Record
+from steersman.http import Response
+from steersman.objects.status import StatusError, conflict, modified
+from steersman.objects.times import parse_time
+
+__all__ = ["delete", "delete_collection", "remove"]
+
+#: These answer with the deleted object itself, the others with a Status.
+_RETURNS_OBJECT = frozenset(
+    {
+        ("", "pods"), ("", "services"), ("", "namespaces"), ("", "persistentvolumes"),
+        ("", "persistentvolumeclaims"), ("", "serviceaccounts"), ("", "resourcequotas"), ("", "podtemplates"),
+        ("storage.k8s.io", "csidrivers"), ("storage.k8s.io", "storageclasses"),
+        ("storage.k8s.io", "volumeattachments"), ("storage.k8s.io", "csinodes"),
+        ("storage.k8s.io", "volumeattributesclasses"), ("resource.k8s.io", "resourceclaimtemplates"),
+        ("resource.k8s.io", "resourceslices"), ("resource.k8s.io", "resourceclaims"),
+        ("resource.k8s.io", "deviceclasses"),
+    }
+)  # fmt: skip
+_GC_FINALIZERS = ("orphan", "foregroundDeletion")
+
+
+async def delete(api: Api, call: Call) -> Response:
+    options = DeleteOptions.parse(call.query, read_delete_options(call))
+    find(api, call.resource, call.path.namespace, call.path.name)
+    value, gone = await remove(api, call, call.path.name, options)
+    code = 202 if not gone and options.orphan_dependents is False else 200
+    resource = call.resource
+    if gone and (resource.group, resource.plural) not in _RETURNS_OBJECT:
+        metadata = resource.read(value)["metadata"]
+        details = {"name": metadata["name"], "kind": resource.plural, "uid": metadata["uid"]}
+        if resource.group:
+            details["group"] = resource.group
+        return success(call, code, details)
+    return respond_object(api, call, value, code)
+
+
+async def delete_collection(api: Api, call: Call) -> Response:
+    options = DeleteOptions.parse(call.query, read_delete_options(call))
+    listing = ListOptions.parse(call.query)
+    chosen = Filter(call.resource, call.path.namespace, listing.label_selector, listing.field_selector)
+    values = []
+    for record in select(api, chosen):
+        name = record.key.rpartition("/")[2]
+        namespace = call.resource.read(record.value)["metadata"].get("namespace", "")
+        one = call.on(namespace, name)
+        try:
+            await remove(api, one, name, options)
+        except StatusError as error:
+            if error.code != 404:
+                raise
+        values.append(record.value)
+    return respond_list(api, call, values, {"resourceVersion": str(api.store.revision)})
+
+
+async def remove(api: Api, call: Call, name: str, options: DeleteOptions) -> tuple[bytes, bool]:
+    """Delete an object, or start its deletion. Its last bytes, and whether it is gone."""
+    resource = call.resource
+    while True:
+        record = find(api, resource, call.path.namespace, name)
+        obj = resource.read(record.value)
+        _check_preconditions(resource, obj, options)
+        attributes = call.attributes("DELETE", name, None, obj, dry_run=options.dry_run)
+        await api.admission.admit(attributes)
+        await api.admission.validate(attributes)
+        before = dict(obj["metadata"])
+        decision = _mark(api, resource, obj, options)
+        try:
+            if decision == "pending" or (decision == "marked" and obj["metadata"] == before):
+                return record.value, False
+            if decision == "marked":
+                return await _store_marked(api, resource, record, obj, options), False
+            if options.dry_run:
+                return record.value, True
+            event = await api.store.delete(record.key, expected=record.revision)
+        except (Conflict, NotFound):
+            if options.resource_version is not None:
+                raise modified(resource.group, resource.plural, name) from None
+            continue
+        if is_service(call):
+            api.services.release(obj)
+        return event.value, True
+
+
+async def _store_marked(
+    api: Api, resource: Resource, record: Record, obj: Object, options: DeleteOptions
+) -> bytes:
+    value = encode(resource.to_stored(obj))
+    if options.dry_run:
+        return stamp(value, record.revision)
+    return (await api.store.put(record.key, value, expected=record.revision)).value
+
+
+def _check_preconditions(resource: Resource, obj: Object, options: DeleteOptions) -> None:
+    metadata = obj["metadata"]
+    kind, name = resource.type.kind, metadata["name"]
+    if options.uid is not None and options.uid != metadata["uid"]:
+        why = (
+            f"the UID in the precondition ({options.uid}) does not match the UID in record "
+            f"({metadata['uid']}). The object might have been deleted and then recreated"
+        )
+        raise conflict(resource.group, kind, name, why)
+    if options.resource_version is not None and options.resource_version != metadata["resourceVersion"]:
+        why = (
+            f"the ResourceVersion in the precondition ({options.resource_version}) does not match the "
+            f"ResourceVersion in record ({metadata['resourceVersion']}). The object might have been modified"
+        )
+        raise conflict(resource.group, kind, name, why)
+
+
+def _mark(api: Api, resource: Resource, obj: Object, options: DeleteOptions) -> str:
+    """Prepare an object for its deletion, in place: "now", "marked" (store it) or "pending" (leave it)."""
+    metadata = obj["metadata"]
+    if _is_namespace(resource):
+        return _mark_namespace(api, obj)
+    graceful = False
+    if resource.strategy.graceful:
+        if "deletionTimestamp" in metadata and metadata.get("deletionGracePeriodSeconds"):
+            if not _shorten(api, metadata, options):
+                return "pending"
+            graceful = True
+        elif "deletionTimestamp" not in metadata:
+            grace = grace_period_s(obj, options.grace_period_s)
+            _set_deletion(api, metadata, grace)
+            graceful = True
+    finalizers = _finalizers(resource, metadata, options)
+    if finalizers:
+        metadata["finalizers"] = finalizers
+    else:
+        metadata.pop("finalizers", None)
+    if graceful and (finalizers or metadata["deletionGracePeriodSeconds"] > 0):
+        return "marked"
+    if not finalizers:
+        return "now"
+    if "deletionTimestamp" not in metadata:
+        _set_deletion(api, metadata, 0)
+    metadata["deletionGracePeriodSeconds"] = 0
+    return "marked"
+
+
+def _is_namespace(resource: Resource) -> bool:
+    return resource.plural == "namespaces" and not resource.group
+
+
+def _mark_namespace(api: Api, obj: Object) -> str:
+    """A namespace goes through Terminating; it is gone when its finalizers are."""
+    metadata = obj["metadata"]
+    if not obj["spec"].get("finalizers") and not metadata.get("finalizers"):
+        return "now"
+    if "deletionTimestamp" in metadata:
+        return "pending"
+    metadata["deletionTimestamp"] = timestamp(api.now())
+    obj["status"]["phase"] = "Terminating"
+    return "marked"
+
+
+def _set_deletion(api: Api, metadata: Object, grace_s: int) -> None:
+    metadata["deletionTimestamp"] = timestamp(api.now() + grace_s)
+    metadata["deletionGracePeriodSeconds"] = grace_s
+    if metadata.get("generation"):
+        metadata["generation"] += 1
+
+
+def _shorten(api: Api, metadata: Object, options: DeleteOptions) -> bool:
+    """A deletion under way may only become shorter."""
+    asked, current = options.grace_period_s, metadata["deletionGracePeriodSeconds"]
+    if asked is None or asked >= current:
+        return False
+    end = parse_time(metadata["deletionTimestamp"]).timestamp() - current + asked
+    if end < api.now():
+        end = api.now()
+        asked = 1 if asked else 0
+    metadata["deletionTimestamp"] = timestamp(end)
+    metadata["deletionGracePeriodSeconds"] = asked
+    return True
+
+
+def _finalizers(resource: Resource, metadata: Object, options: DeleteOptions) -> list[str]:
+    """The finalizers after the request's wish for its dependents is added."""
+    existing: list[str] = metadata.get("finalizers") or []
+    if resource.strategy.default_propagation is None:
+        return existing
+    wish = options.propagation
+    if options.orphan_dependents is not None:
+        wish = "Orphan" if options.orphan_dependents else "Background"
+    if wish is None:
+        if "orphan" in existing:
+            wish = "Orphan"
+        elif "foregroundDeletion" in existing:
+            wish = "Foreground"
+        else:
+            wish = resource.strategy.default_propagation
+    kept = [name for name in existing if name not in _GC_FINALIZERS]
+    if wish == "Orphan":
+        kept.append("orphan")
+    elif wish == "Foreground":
+        kept.append("foregroundDeletion")
+    return existing if set(kept) == set(existing) else kept

@@ -1,0 +1,213 @@
+"""Discovery: which groups, versions and resources there are, in the old form and aggregated (v2, v2beta1).
+
+Documents are made from the catalog when first asked for and again after it changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+
+from steersman.cluster.apiserver.resource import Catalog, Resource
+from steersman.cluster.codec.errors import NotAcceptable
+from steersman.cluster.codec.negotiate import DISCOVERY, negotiate
+from steersman.cluster.schema.resources import SubresourceType
+from steersman.http import Request, Response
+from steersman.objects.status import not_acceptable
+
+__all__ = ["Discovery"]
+
+Object = dict[str, Any]
+
+
+class Discovery:
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._made: dict[tuple[str, ...], tuple[bytes, bytes]] = {}
+        self._generation = catalog.generation
+
+    def serve(self, request: Request) -> Response | None:
+        """The answer to a discovery path, None when it is not one or names nothing."""
+        parts = tuple(part for part in request.path.split("/") if part)
+        if parts in (("api",), ("apis",)):
+            return self._root(request, parts[0])
+        if len(parts) == 2 and parts[0] == "api":
+            return self._resources(request, "", parts[1])
+        if len(parts) == 2 and parts[0] == "apis":
+            group = self._group(parts[1])
+            return None if group is None else self._answer(request, parts, group)
+        if len(parts) == 3 and parts[0] == "apis":
+            return self._resources(request, parts[1], parts[2])
+        return None
+
+    def _root(self, request: Request, prefix: str) -> Response:
+        try:
+            representation = negotiate(request.headers.get("accept") or "", DISCOVERY)
+        except NotAcceptable:
+            raise not_acceptable() from None
+        if representation.convert is not None:
+            document = self._aggregated(prefix, representation.convert.version)
+            key = (prefix, representation.convert.version)
+            return self._answer(request, key, document, representation.content_type.encode())
+        if prefix == "api":
+            host = request.headers.get("host") or ""
+            addresses = [{"clientCIDR": "0.0.0.0/0", "serverAddress": host}]
+            versions: Object = {
+                "kind": "APIVersions",
+                "versions": ["v1"],
+                "serverAddressByClientCIDRs": addresses,
+            }
+            return self._answer(request, (prefix, host), versions)
+        groups = [self._group(name) for name in self._groups() if name]
+        return self._answer(
+            request, (prefix,), {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
+        )
+
+    def _answer(
+        self,
+        request: Request,
+        key: tuple[str, ...],
+        document: Object,
+        content_type: bytes = b"application/json",
+    ) -> Response:
+        if self._generation != self._catalog.generation:
+            self._made.clear()
+            self._generation = self._catalog.generation
+        made = self._made.get(key)
+        if made is None:
+            body = orjson.dumps(document)
+            etag = b'"%b"' % hashlib.sha256(body).hexdigest()[:64].upper().encode()
+            if len(self._made) > 256:
+                self._made.clear()
+            made = self._made[key] = (body, etag)
+        body, etag = made
+        headers = [
+            (b"Content-Type", content_type),
+            (b"Cache-Control", b"public"),
+            (b"ETag", etag),
+            (b"Vary", b"Accept"),
+        ]
+        if (request.headers.get("if-none-match") or "").encode() == etag:
+            return Response(304, b"", headers)
+        return Response(200, body, headers)
+
+    def _groups(self) -> list[str]:
+        return list(dict.fromkeys(resource.group for resource in self._catalog))
+
+    def _versions(self, group: str) -> list[str]:
+        return list(dict.fromkeys(r.type.version for r in self._catalog if r.group == group))
+
+    def _group(self, name: str) -> Object | None:
+        versions = [
+            {"groupVersion": f"{name}/{version}", "version": version} for version in self._versions(name)
+        ]
+        if not versions or not name:
+            return None
+        return {
+            "kind": "APIGroup",
+            "apiVersion": "v1",
+            "name": name,
+            "versions": versions,
+            "preferredVersion": versions[0],
+        }
+
+    def _of_version(self, group: str, version: str) -> list[Resource]:
+        found = [r for r in self._catalog if r.group == group and r.type.version == version]
+        return sorted(found, key=lambda resource: resource.plural)
+
+    def _resources(self, request: Request, group: str, version: str) -> Response | None:
+        resources = self._of_version(group, version)
+        if not resources:
+            return None
+        document: Object = {
+            "kind": "APIResourceList",
+            "groupVersion": f"{group}/{version}" if group else version,
+            "resources": [entry for resource in resources for entry in _legacy_entries(resource)],
+        }
+        if group:
+            document["apiVersion"] = "v1"
+        return self._answer(request, ("resources", group, version), document)
+
+    def _aggregated(self, prefix: str, api_version: str) -> Object:
+        groups = [name for name in self._groups() if bool(name) == (prefix == "apis")]
+        return {
+            "kind": "APIGroupDiscoveryList",
+            "apiVersion": f"apidiscovery.k8s.io/{api_version}",
+            "metadata": {},
+            "items": [
+                {
+                    "metadata": {"name": name} if name else {},
+                    "versions": [
+                        {
+                            "version": version,
+                            "resources": [_aggregated_entry(r) for r in self._of_version(name, version)],
+                            "freshness": "Current",
+                        }
+                        for version in self._versions(name)
+                    ],
+                }
+                for name in groups
+            ],
+        }
+
+
+def _legacy_entries(resource: Resource) -> Sequence[Object]:
+    kind = resource.type
+    main: Object = {
+        "name": kind.plural,
+        "singularName": kind.singular,
+        "namespaced": kind.namespaced,
+        "kind": kind.kind,
+        "verbs": list(kind.verbs),
+    }
+    if kind.short_names:
+        main["shortNames"] = list(kind.short_names)
+    if kind.categories:
+        main["categories"] = list(kind.categories)
+    if kind.storage_version_hash:
+        main["storageVersionHash"] = kind.storage_version_hash
+    entries = [main]
+    for name in sorted(kind.subresources):
+        part = kind.subresources[name]
+        entry: Object = {
+            "name": f"{kind.plural}/{name}",
+            "singularName": "",
+            "namespaced": kind.namespaced,
+            "kind": part.gvk.kind,
+            "verbs": list(part.verbs),
+        }
+        if (part.gvk.group, part.gvk.version) != (kind.group, kind.version):
+            entry["group"], entry["version"] = part.gvk.group, part.gvk.version
+        entries.append(entry)
+    return entries
+
+
+def _aggregated_entry(resource: Resource) -> Object:
+    kind = resource.type
+    entry: Object = {
+        "resource": kind.plural,
+        "responseKind": _kind(kind.group, kind.version, kind.kind),
+        "scope": "Namespaced" if kind.namespaced else "Cluster",
+        "singularResource": kind.singular,
+        "verbs": list(kind.verbs),
+    }
+    if kind.short_names:
+        entry["shortNames"] = list(kind.short_names)
+    if kind.categories:
+        entry["categories"] = list(kind.categories)
+    if kind.subresources:
+        entry["subresources"] = [
+            _aggregated_part(kind.subresources[name]) for name in sorted(kind.subresources)
+        ]
+    return entry
+
+
+def _aggregated_part(part: SubresourceType) -> Object:
+    return {"subresource": part.name, "responseKind": _kind(*part.gvk), "verbs": list(part.verbs)}
+
+
+def _kind(group: str, version: str, kind: str) -> Object:
+    return {"group": group, "version": version, "kind": kind}

@@ -1,0 +1,251 @@
+"""Request options from the query string (and DeleteOptions bodies), checked as the API promises.
+
+Each verb has its options kind, which a 422 names: CreateOptions, UpdateOptions, PatchOptions,
+DeleteOptions, ListOptions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+from urllib.parse import parse_qs
+
+from steersman.cluster.codec import FieldValidation
+from steersman.objects.fields import FieldError, Path, forbidden, invalid, not_supported, too_long
+from steersman.objects.status import bad_request, options_invalid
+
+__all__ = ["DeleteOptions", "ListOptions", "WriteOptions", "parse_query"]
+
+Query = Mapping[str, Sequence[str]]
+
+_FIELD_VALIDATION = ("", "Ignore", "Strict", "Warn")
+_MANAGER_LIMIT = 128
+
+
+def parse_query(text: str) -> dict[str, list[str]]:
+    return parse_qs(text, keep_blank_values=True) if text else {}
+
+
+def _one(query: Query, name: str) -> str:
+    values = query.get(name)
+    return values[0] if values else ""
+
+
+def _boolean(query: Query, name: str) -> bool | None:
+    """Kubernetes reads any value but these as true, an absent one as unset."""
+    if name not in query:
+        return None
+    return _one(query, name).lower() not in ("false", "0")
+
+
+def _integer(query: Query, name: str) -> int | None:
+    text = _one(query, name)
+    if not text:
+        return None
+    try:
+        return int(text)
+    except ValueError:
+        raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax') from None
+
+
+def _check_dry_run(dry_run: Sequence[str]) -> list[FieldError]:
+    if all(value == "All" for value in dry_run):
+        return []
+    return [not_supported(Path("dryRun"), list(dry_run), ["All"])]
+
+
+def _check_manager(manager: str) -> list[FieldError]:
+    errors = (
+        [too_long(Path("fieldManager"), _MANAGER_LIMIT)] if len(manager.encode()) > _MANAGER_LIMIT else []
+    )
+    for position, character in enumerate(manager):
+        if not character.isprintable():
+            detail = f"invalid character U+{ord(character):04X} (at position {position})"
+            errors.append(invalid(Path("fieldManager"), manager, detail))
+    return errors
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
+    """Options of create, update and patch."""
+
+    dry_run: bool = False
+    field_manager: str = ""
+    #: "Ignore", "Warn" or "Strict"; unset means Warn.
+    field_validation: FieldValidation = "Warn"
+    force: bool | None = None
+
+    @classmethod
+    def parse(cls, query: Query, kind: str, *, apply: bool = False) -> WriteOptions:
+        if not query:
+            return _DEFAULT_WRITE_OPTIONS
+        manager = _one(query, "fieldManager")
+        dry_run = [value for value in query.get("dryRun", ()) if value]
+        validation = cast(FieldValidation, _one(query, "fieldValidation"))
+        force = _boolean(query, "force") if kind == "PatchOptions" else None
+        errors: list[FieldError] = []
+        if force is not None and not apply:
+            errors.append(forbidden(Path("force"), "may not be specified for non-apply patch"))
+        errors += _check_manager(manager) + _check_dry_run(dry_run)
+        if validation not in _FIELD_VALIDATION:
+            errors.append(not_supported(Path("fieldValidation"), validation, _FIELD_VALIDATION))
+        if errors:
+            raise options_invalid(kind, errors)
+        return cls(bool(dry_run), manager, validation or "Warn", force)
+
+
+_DEFAULT_WRITE_OPTIONS = WriteOptions()
+
+
+@dataclass(slots=True)
+class DeleteOptions:
+    """Options of delete and deletecollection: the body, else the query string."""
+
+    dry_run: bool = False
+    grace_period_s: int | None = None
+    uid: str | None = None
+    resource_version: str | None = None
+    orphan_dependents: bool | None = None
+    propagation: str | None = None
+
+    @classmethod
+    def parse(cls, query: Query, body: Mapping[str, Any] | None) -> DeleteOptions:
+        """`body` is a decoded DeleteOptions, None when there was none."""
+        if body is None:
+            body = cls._from_query(query)
+        dry_run = body.get("dryRun") or ()
+        propagation = body.get("propagationPolicy")
+        orphan = body.get("orphanDependents")
+        path = Path("propagationPolicy")
+        errors = []
+        if orphan is not None and propagation is not None:
+            errors.append(
+                invalid(path, propagation, "orphanDependents and deletionPropagation cannot be both set")
+            )
+        if propagation is not None and propagation not in ("Foreground", "Background", "Orphan"):
+            errors.append(not_supported(path, propagation, ["Foreground", "Background", "Orphan", "nil"]))
+        errors += _check_dry_run(dry_run)
+        if errors:
+            raise options_invalid("DeleteOptions", errors)
+        preconditions = body.get("preconditions") or {}
+        grace = body.get("gracePeriodSeconds")
+        return cls(
+            dry_run=bool(dry_run),
+            grace_period_s=1 if grace is not None and grace < 0 else grace,
+            uid=preconditions.get("uid"),
+            resource_version=preconditions.get("resourceVersion"),
+            orphan_dependents=orphan,
+            propagation=propagation,
+        )
+
+    @staticmethod
+    def _from_query(query: Query) -> dict[str, Any]:
+        body: dict[str, Any] = {}
+        if "dryRun" in query:
+            body["dryRun"] = [value for value in query["dryRun"] if value]
+        if (grace := _integer(query, "gracePeriodSeconds")) is not None:
+            body["gracePeriodSeconds"] = grace
+        if (orphan := _boolean(query, "orphanDependents")) is not None:
+            body["orphanDependents"] = orphan
+        if "propagationPolicy" in query:
+            body["propagationPolicy"] = _one(query, "propagationPolicy")
+        return body
+
+
+@dataclass(frozen=True, slots=True)
+class ListOptions:
+    """Options of list, watch and deletecollection's selection."""
+
+    label_selector: str = ""
+    field_selector: str = ""
+    #: None when unset; "0" and a number mean different things, see the API's resource versions.
+    resource_version: int | None = None
+    resource_version_match: str = ""
+    limit: int = 0
+    continue_token: str = ""
+    timeout_s: int | None = None
+    watch: bool = False
+    allow_bookmarks: bool = False
+    send_initial_events: bool | None = None
+
+    @classmethod
+    def parse(cls, query: Query, *, watch: bool = False) -> ListOptions:
+        if not query and not watch:
+            return _DEFAULT_LIST_OPTIONS
+        watch = watch or bool(_boolean(query, "watch"))
+        version = _one(query, "resourceVersion")
+        match = _one(query, "resourceVersionMatch")
+        initial = _boolean(query, "sendInitialEvents")
+        token = _one(query, "continue")
+        errors = (_watch_errors if watch else _list_errors)(version, match, token, initial)
+        if errors:
+            raise options_invalid("ListOptions", errors)
+        return cls(
+            label_selector=_one(query, "labelSelector"),
+            field_selector=_one(query, "fieldSelector"),
+            resource_version=parse_resource_version(version),
+            resource_version_match=match,
+            limit=_integer(query, "limit") or 0,
+            continue_token=token,
+            timeout_s=_integer(query, "timeoutSeconds"),
+            watch=watch,
+            allow_bookmarks=bool(_boolean(query, "allowWatchBookmarks")),
+            send_initial_events=initial,
+        )
+
+
+_DEFAULT_LIST_OPTIONS = ListOptions()
+
+
+def parse_resource_version(text: str) -> int | None:
+    """None when unset."""
+    if not text:
+        return None
+    if text.isascii() and text.isdigit() and int(text) < 1 << 64:
+        return int(text)
+    problem = "value out of range" if text.isascii() and text.isdigit() else "invalid syntax"
+    detail = f'strconv.ParseUint: parsing "{text}": {problem}'
+    raise bad_request(f"invalid resource version: {invalid(Path('resourceVersion'), text, detail)}")
+
+
+def _list_errors(version: str, match: str, token: str, initial: bool | None) -> list[FieldError]:
+    path = Path("resourceVersionMatch")
+    errors = []
+    if match:
+        if not version:
+            errors.append(
+                forbidden(path, "resourceVersionMatch is forbidden unless resourceVersion is provided")
+            )
+        if token:
+            errors.append(forbidden(path, "resourceVersionMatch is forbidden when continue is provided"))
+        if match not in ("Exact", "NotOlderThan"):
+            errors.append(not_supported(path, match, ["Exact", "NotOlderThan", ""]))
+        if match == "Exact" and version == "0":
+            errors.append(
+                forbidden(path, 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"')
+            )
+    if initial is not None:
+        errors.append(forbidden(Path("sendInitialEvents"), "sendInitialEvents is forbidden for list"))
+    return errors
+
+
+def _watch_errors(version: str, match: str, token: str, initial: bool | None) -> list[FieldError]:
+    path = Path("resourceVersionMatch")
+    errors = []
+    if initial is not None and match != "NotOlderThan":
+        errors.append(
+            forbidden(path, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan")
+        )
+    if match:
+        if initial is None:
+            errors.append(
+                forbidden(
+                    path, "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
+                )
+            )
+        if match != "NotOlderThan":
+            errors.append(not_supported(path, match, ["NotOlderThan"]))
+        if token:
+            errors.append(forbidden(path, "resourceVersionMatch is forbidden when continue is provided"))
+    return errors

@@ -1,0 +1,171 @@
+"""get and list."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+
+import orjson
+
+from steersman.cluster.apiserver.call import Api, Call, Object
+from steersman.cluster.apiserver.filters import Filter
+from steersman.cluster.apiserver.options import ListOptions, parse_resource_version
+from steersman.cluster.apiserver.render import respond_list, respond_object
+from steersman.cluster.apiserver.resource import Resource
+from steersman.cluster.codec.errors import Malformed
+from steersman.cluster.codec.json import parse
+from steersman.cluster.store import Compacted, FutureRevision, Record
+from steersman.http import Response
+from steersman.objects.status import StatusError, bad_request, expired, not_found, revision_too_large
+
+__all__ = ["find", "get", "list_objects", "select"]
+
+_LIST_EXPIRED = "The resourceVersion for the provided list is too old."
+_CONTINUE_EXPIRED = (
+    "The provided continue parameter is too old to display a consistent list result. You can start a new "
+    "list without the continue parameter, or use the continue token in this response to retrieve the "
+    "remainder of the results. Continuing with the provided token results in an inconsistent list - objects "
+    "that were created, modified, or deleted between the time the first chunk was returned and now may show "
+    "up in the list."
+)
+#: How many keys are looked at in one go while a selective page fills.
+_PAGE_STEP = 2000
+
+
+def find(api: Api, resource: Resource, namespace: str, name: str) -> Record:
+    """The stored record, or 404."""
+    record = api.store.get(resource.key(namespace, name))
+    if record is None:
+        raise not_found(resource.group, resource.plural, name)
+    return record
+
+
+def get(api: Api, call: Call) -> Response:
+    if call.query:
+        _check_fresh(api, parse_resource_version((call.query.get("resourceVersion") or [""])[0]))
+    record = find(api, call.resource, call.path.namespace, call.path.name)
+    return respond_object(api, call, record.value)
+
+
+def _check_fresh(api: Api, asked: int | None) -> None:
+    if asked is not None and asked > api.store.revision:
+        raise revision_too_large(asked, api.store.revision)
+
+
+def list_objects(api: Api, call: Call, options: ListOptions) -> Response:
+    chosen = Filter(call.resource, call.path.namespace, options.label_selector, options.field_selector)
+    after, revision = _start(api, chosen, options)
+    try:
+        records, shown_revision, token, remaining = _page(api, chosen, options, after, revision)
+    except Compacted:
+        raise _expired(options) from None
+    except FutureRevision:
+        raise revision_too_large(revision, api.store.revision) from None
+    metadata: Object = {"resourceVersion": str(shown_revision)}
+    if token:
+        metadata["continue"] = token
+        if chosen.everything:
+            metadata["remainingItemCount"] = remaining
+    return respond_list(api, call, [record.value for record in records], metadata)
+
+
+def _start(api: Api, chosen: Filter, options: ListOptions) -> tuple[str, int]:
+    """Where the page starts (a key, exclusive) and at which revision it looks (0: now)."""
+    if options.continue_token:
+        if options.resource_version:
+            raise bad_request("specifying resource version is not allowed when using continue")
+        start, revision = _read_token(options.continue_token)
+        return chosen.scope + start, max(revision, 0)
+    asked = options.resource_version
+    if asked is None or asked == 0:
+        return "", 0
+    exact = options.resource_version_match == "Exact" or (
+        options.limit > 0 and not options.resource_version_match
+    )
+    if exact:
+        return "", asked
+    _check_fresh(api, asked)
+    return "", 0
+
+
+def _page(
+    api: Api, chosen: Filter, options: ListOptions, after: str, revision: int
+) -> tuple[list[Record], int, str, int]:
+    """The records of a page, the revision it shows, and how to go on."""
+    limit = options.limit
+    if chosen.everything:
+        found = api.store.range(chosen.scope, after=after, limit=limit, revision=revision)
+        records = list(found.records)
+        token = ""
+        if found.remaining and records:
+            token = _write_token(chosen, records[-1].key, found.revision)
+        return records, found.revision, token, found.remaining
+    records = []
+    while True:
+        step = api.store.range(chosen.scope, after=after, limit=_PAGE_STEP if limit else 0, revision=revision)
+        for record in step.records:
+            if chosen.matches(record.value):
+                records.append(record)
+                if limit and len(records) == limit:
+                    more = step.remaining or record.key != step.records[-1].key
+                    token = _write_token(chosen, record.key, step.revision) if more else ""
+                    return records, step.revision, token, 0
+        if not step.remaining:
+            return records, step.revision, "", 0
+        revision = step.revision
+        after = step.records[-1].key
+
+
+def select(api: Api, chosen: Filter) -> list[Record]:
+    """Everything selected, now."""
+    records = api.store.range(chosen.scope).records
+    return [record for record in records if chosen.matches(record.value)]
+
+
+def _write_token(chosen: Filter, last_key: str, revision: int) -> str:
+    content = {"v": "meta.k8s.io/v1", "rv": revision, "start": last_key[len(chosen.scope) :] + "\x00"}
+    return base64.urlsafe_b64encode(orjson.dumps(content)).decode().rstrip("=")
+
+
+def _read_token(token: str) -> tuple[str, int]:
+    problem = ""
+    content: object = None
+    try:
+        raw = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
+        content = parse(raw)
+    except binascii.Error:
+        position = next((i for i, c in enumerate(token) if not (c.isalnum() or c in "-_")), len(token))
+        problem = f"illegal base64 data at input byte {position}"
+    except Malformed as error:
+        # Stray bytes are shown as such, unlike in bodies, whose parser takes each for a character.
+        stray = raw[:1] >= b"\x80"
+        problem = (
+            f"invalid character '\\x{raw[0]:02x}' looking for beginning of value" if stray else str(error)
+        )
+    if problem:
+        raise _bad_token(problem)
+    if not isinstance(content, dict) or content.get("v") != "meta.k8s.io/v1":
+        version = content.get("v", "") if isinstance(content, dict) else ""
+        raise _bad_token(f'server does not recognize this encoded version "{version}"')
+    start, revision = content.get("start"), content.get("rv")
+    if not isinstance(revision, int) or revision == 0:
+        raise _bad_token("incorrect encoded start resourceVersion (version meta.k8s.io/v1)")
+    if not isinstance(start, str) or not start:
+        raise _bad_token("encoded start key empty (version meta.k8s.io/v1)")
+    if start.startswith("/") or "/../" in f"/{start}/":
+        raise _bad_token(start)
+    return start.removesuffix("\x00"), revision
+
+
+def _bad_token(why: str) -> StatusError:
+    return bad_request(f"invalid continue token: continue key is not valid: {why}")
+
+
+def _expired(options: ListOptions) -> StatusError:
+    if not options.continue_token:
+        return expired(_LIST_EXPIRED)
+    error = expired(_CONTINUE_EXPIRED)
+    start, _ = _read_token(options.continue_token)
+    content = {"v": "meta.k8s.io/v1", "rv": -1, "start": start + "\x00"}
+    error.metadata = {"continue": base64.urlsafe_b64encode(orjson.dumps(content)).decode().rstrip("=")}
+    return error

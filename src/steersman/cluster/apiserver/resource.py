@@ -1,0 +1,136 @@
+"""A resource as the API server serves it: its type, its strategy, where it is kept, how it is framed.
+
+`Catalog` is the set of resources served right now. Built-ins are there from the start; what comes later
+(custom resources) is added and removed at run time, and discovery follows because it reads the same set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import orjson
+
+from steersman.cluster.apiserver.atrest import decode, object_head
+from steersman.cluster.apiserver.strategies import Strategy, strategy_for
+from steersman.cluster.schema.conversion import convert
+from steersman.cluster.schema.decode import decode as decode_built_in
+from steersman.cluster.schema.resources import GVK, ResourceType
+from steersman.cluster.schema.shapes import schema_of
+from steersman.objects.schemas import Schema
+
+__all__ = ["Catalog", "Resource"]
+
+Object = dict[str, Any]
+
+
+class Resource:
+    """One resource of one version."""
+
+    __slots__ = (
+        "_empty",
+        "_schema",
+        "converts",
+        "group",
+        "head",
+        "items_head",
+        "list_head",
+        "namespaced",
+        "plural",
+        "prefix",
+        "stored",
+        "strategy",
+        "type",
+    )
+
+    def __init__(self, resource_type: ResourceType, *, bare_items: bool = True) -> None:
+        self.type = resource_type
+        self.group = resource_type.group
+        self.plural = resource_type.plural
+        self.namespaced = resource_type.namespaced
+        self.strategy: Strategy = strategy_for(self.group, self.plural)
+        self.stored: GVK = resource_type.storage or resource_type.gvk
+        self.converts = self.stored != resource_type.gvk
+        self.prefix = f"/{self.stored.group or 'core'}/{self.plural}/"
+        self.head = object_head(resource_type.api_version, resource_type.kind)
+        self.list_head = object_head(resource_type.api_version, resource_type.list_kind)
+        #: What opens each item of a list: built-in types leave kind and apiVersion to the list.
+        self.items_head = b"{" if bare_items else self.head
+        self._schema: Schema | None = None
+        self._empty: Object | None = None
+
+    @property
+    def empty(self) -> Object:
+        """The object nobody has set anything in; not to be changed."""
+        if self._empty is None:
+            self._empty = decode_built_in(self.type.gvk, {}).obj
+        return self._empty
+
+    @property
+    def schema(self) -> Schema:
+        if self._schema is None:
+            self._schema = schema_of(self.type.gvk)
+        return self._schema
+
+    def key(self, namespace: str, name: str) -> str:
+        return f"{self.prefix}{namespace}/{name}" if self.namespaced else self.prefix + name
+
+    def scope(self, namespace: str) -> str:
+        """The key prefix of everything in a namespace, or everywhere."""
+        return f"{self.prefix}{namespace}/" if namespace else self.prefix
+
+    def whole(self, value: bytes) -> bytes:
+        """At-rest bytes as a complete object of this version."""
+        if self.converts:
+            return orjson.dumps(self.read(value))
+        return self.head + value[1:]
+
+    def item(self, value: bytes) -> bytes:
+        """At-rest bytes as an item of a list."""
+        if self.converts:
+            obj = self.read(value)
+            if self.items_head == b"{":
+                del obj["kind"], obj["apiVersion"]
+            return orjson.dumps(obj)
+        return self.items_head + value[1:]
+
+    def read(self, value: bytes) -> Object:
+        """At-rest bytes as an object of this version, the caller's to change."""
+        stored = self.stored
+        obj = decode(value, stored.api_version, stored.kind)
+        if self.converts:
+            own = self.type
+            obj = convert(obj, stored.group, stored.version, own.kind, own.group, own.version)
+            obj["kind"], obj["apiVersion"] = own.kind, own.api_version
+        return obj
+
+    def to_stored(self, obj: Object) -> Object:
+        if not self.converts:
+            return obj
+        own, stored = self.type, self.stored
+        return convert(obj, own.group, own.version, own.kind, stored.group, stored.version)
+
+
+class Catalog:
+    """The resources served now, by (group, version, plural)."""
+
+    def __init__(self, types: Iterable[ResourceType]) -> None:
+        self._resources = {(t.group, t.version, t.plural): Resource(t) for t in types}
+        #: Grows with every change, so that documents made from the catalog know when they are old.
+        self.generation = 0
+
+    def find(self, group: str, version: str, plural: str) -> Resource | None:
+        return self._resources.get((group, version, plural))
+
+    def stored(self, group: str, plural: str) -> Resource | None:
+        """The resource of a group in the version it is stored in, or any version."""
+        found = None
+        for (resource_group, _, name), resource in self._resources.items():
+            if resource_group == group and name == plural:
+                if not resource.converts:
+                    return resource
+                found = resource
+        return found
+
+    def __iter__(self) -> Iterator[Resource]:
+        return iter(self._resources.values())

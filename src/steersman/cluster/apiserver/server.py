@@ -1,0 +1,350 @@
+"""The API server: from an HTTP request to the verb that answers it.
+
+Order of things: who are you (authentication), what do you ask for (routing), may you (authorization),
+then the verb. Reads that need no waiting are answered without a task of their own. Every refusal, whatever
+raised it, leaves as a Kubernetes Status.
+"""
+
+from __future__ import annotations
+
+import logging
+import platform
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from functools import lru_cache
+
+import orjson
+
+from steersman.cluster.apiserver import subresources
+from steersman.cluster.apiserver.call import Api, Call
+from steersman.cluster.apiserver.create import create
+from steersman.cluster.apiserver.delete import delete, delete_collection
+from steersman.cluster.apiserver.discovery import Discovery
+from steersman.cluster.apiserver.documents import serve_openapi
+from steersman.cluster.apiserver.health import Health
+from steersman.cluster.apiserver.metrics import RequestMetrics, render_metrics
+from steersman.cluster.apiserver.options import ListOptions, parse_query
+from steersman.cluster.apiserver.patch import patch
+from steersman.cluster.apiserver.paths import ResourcePath, parse_path
+from steersman.cluster.apiserver.reads import get, list_objects
+from steersman.cluster.apiserver.render import JSON, Form, failure, respond_json
+from steersman.cluster.apiserver.resource import Resource
+from steersman.cluster.apiserver.update import update
+from steersman.cluster.apiserver.watch import watch
+from steersman.cluster.auth.authentication import Authentication, InvalidCredentials
+from steersman.cluster.auth.authorization import Action, Authorizer, refusal
+from steersman.cluster.auth.users import User
+from steersman.cluster.codec.errors import BodyRejected, NotAcceptable, UnsupportedMediaType
+from steersman.cluster.codec.negotiate import RESOURCE, YAML, negotiate, wants_pretty
+from steersman.cluster.schema.openapi import OpenAPI
+from steersman.cluster.store import StoreError, Unavailable
+from steersman.http import Request, RequestRefused, Response
+from steersman.objects.status import (
+    StatusError,
+    bad_request,
+    forbidden,
+    internal_error,
+    method_not_allowed,
+    no_such_resource,
+    not_acceptable,
+    payload_too_large,
+    unauthorized,
+    unavailable,
+    unsupported_media_type,
+)
+
+__all__ = ["KUBERNETES_VERSION", "APIServer"]
+
+_log = logging.getLogger(__name__)
+
+#: The Kubernetes whose API this is.
+KUBERNETES_VERSION = "1.37.0"
+
+Answer = Response | Awaitable[Response | None]
+Verb = Callable[[Api, Call], Response | Awaitable[Response]]
+
+#: HTTP method → verb, on a collection and on an object.
+_COLLECTION_VERBS = {"GET": "list", "HEAD": "list", "POST": "create", "DELETE": "deletecollection"}
+_OBJECT_VERBS = {
+    "GET": "get",
+    "HEAD": "get",
+    "PUT": "update",
+    "PATCH": "patch",
+    "DELETE": "delete",
+    "POST": "create",
+}
+
+_OBJECT_HANDLERS: Mapping[str, Verb] = {
+    "get": get, "create": create, "update": update, "patch": patch,
+    "delete": delete, "deletecollection": delete_collection,
+}  # fmt: skip
+#: Endpoints that are more than a part of their object; the others are served by its own verbs.
+_SUBRESOURCE_HANDLERS: Mapping[tuple[str, str], Verb] = {
+    ("scale", "get"): subresources.get_scale,
+    ("scale", "update"): subresources.update_scale,
+    ("scale", "patch"): subresources.patch_scale,
+    ("binding", "create"): subresources.bind,
+    ("eviction", "create"): subresources.evict,
+}
+
+
+class APIServer:
+    """The handler of the cluster's HTTP server."""
+
+    def __init__(
+        self,
+        api: Api,
+        authentication: Authentication,
+        authorizer: Authorizer,
+        openapi: OpenAPI,
+        health: Health,
+    ) -> None:
+        self._api = api
+        self._authentication = authentication
+        self._authorizer = authorizer
+        self._discovery = Discovery(api.catalog)
+        self._openapi = openapi
+        self._health = health
+        self.metrics = RequestMetrics()
+
+    def handle(self, request: Request) -> Answer:
+        started = time.perf_counter()
+        path = parse_path(request.path)
+        try:
+            user = self._user(request)
+            if path is None or not path.plural:
+                answer = self._serve_path(request, user, path)
+                self.metrics.observe(request.method, "", "", answer.status, time.perf_counter() - started)
+                return answer
+            call, verb = self._route(request, path, user)
+        except Exception as error:  # noqa: BLE001 - every failure becomes a Status
+            return self.answer_error(request, error)
+        if verb == "watch":
+            return self._watch(call)
+        try:
+            answer_or_wait = self._dispatch(call, verb)
+        except Exception as error:  # noqa: BLE001
+            answer_or_wait = self._answer_failed(call, error)
+        if isinstance(answer_or_wait, Response):
+            self._observe(call, verb, answer_or_wait, started)
+            return answer_or_wait
+        return self._finish(call, verb, answer_or_wait, started)
+
+    async def _finish(self, call: Call, verb: str, pending: Awaitable[Response], started: float) -> Response:
+        try:
+            answer = await pending
+        except Exception as error:  # noqa: BLE001 - every failure becomes a Status
+            answer = self._answer_failed(call, error)
+        self._observe(call, verb, answer, started)
+        return answer
+
+    def _observe(self, call: Call, verb: str, answer: Response, started: float) -> None:
+        resource = call.resource
+        self.metrics.observe(
+            verb, resource.group, resource.plural, answer.status, time.perf_counter() - started
+        )
+
+    async def _watch(self, call: Call) -> Response | None:
+        try:
+            await watch(self._api, call, ListOptions.parse(call.query, watch=True))
+        except StatusError as error:
+            return failure(error)
+        return None
+
+    def _dispatch(self, call: Call, verb: str) -> Response | Awaitable[Response]:
+        if verb == "list":
+            return list_objects(self._api, call, ListOptions.parse(call.query))
+        subresource = call.path.subresource
+        if subresource and (handler := _SUBRESOURCE_HANDLERS.get((subresource, verb))) is not None:
+            return handler(self._api, call)
+        if not subresource and call.resource.plural == "bindings":
+            return subresources.bind(self._api, call)
+        if call.resource.type.storage is None or (verb == "create" and subresource):
+            raise method_not_allowed()
+        return _OBJECT_HANDLERS[verb](self._api, call)
+
+    # Who
+
+    def _user(self, request: Request) -> User:
+        """The request's user; a certificate is looked at once per connection."""
+        connection = request.connection
+        state = connection.state
+        if "certificate_user" not in state:
+            der = connection.peer_certificate
+            state["certificate_user"] = self._authentication.by_certificate(der) if der else None
+            state["bad_certificate"] = bool(der) and state["certificate_user"] is None
+        user: User | None = state["certificate_user"]
+        if user is not None:
+            return user
+        authorization = request.headers.get("authorization")
+        if authorization is not None and authorization == state.get("authorization"):
+            known: User = state["user"]
+            return known
+        try:
+            user = self._authentication.by_header(authorization)
+        except InvalidCredentials:
+            raise unauthorized() from None
+        if state["bad_certificate"] and not authorization:
+            raise unauthorized()
+        state["authorization"], state["user"] = authorization, user
+        return user
+
+    # What
+
+    def _route(self, request: Request, path: ResourcePath, user: User) -> tuple[Call, str]:
+        resource = self._api.catalog.find(path.group, path.version, path.plural)
+        query = parse_query(request.query_string)
+        verb = self._verb(request.method, path, query, resource)
+        self._authorize(user, path, verb)
+        if resource is None or bool(path.namespace) > resource.namespaced:
+            raise no_such_resource()
+        if resource.namespaced and path.name and not path.namespace:
+            raise no_such_resource()
+        self._check_served(resource, path, verb)
+        return Call(request, resource, path, query, user, self._form(request, query)), verb
+
+    @staticmethod
+    def _verb(
+        method: str, path: ResourcePath, query: Mapping[str, list[str]], resource: Resource | None
+    ) -> str:
+        table = _OBJECT_VERBS if path.name else _COLLECTION_VERBS
+        verb = table.get(method)
+        if verb is None or (verb == "create" and path.name and not path.subresource):
+            if resource is None:
+                raise no_such_resource()
+            raise method_not_allowed()
+        if path.watch or (verb == "list" and query.get("watch", ["false"])[0].lower() not in ("false", "0")):
+            return "watch"
+        return verb
+
+    def _authorize(self, user: User, path: ResourcePath, verb: str) -> None:
+        action = Action(
+            verb, path.group, path.version, path.plural, path.subresource, path.namespace, path.name
+        )
+        if not self._authorizer.allows(user, action):
+            plural = f"{path.plural}/{path.subresource}" if path.subresource else path.plural
+            raise forbidden(path.group, plural, path.name, refusal(user, action))
+
+    @staticmethod
+    def _check_served(resource: Resource, path: ResourcePath, verb: str) -> None:
+        verbs = resource.type.verbs
+        if path.subresource:
+            part = resource.type.subresources.get(path.subresource)
+            if part is None:
+                raise no_such_resource()
+            verbs = part.verbs
+        elif verb == "create" and resource.namespaced and not path.namespace:
+            raise method_not_allowed()
+        if verb not in verbs:
+            raise method_not_allowed()
+
+    @staticmethod
+    def _form(request: Request, query: Mapping[str, list[str]]) -> Form:
+        try:
+            form = _form_for(request.headers.get("accept") or "")
+        except NotAcceptable:
+            raise not_acceptable() from None
+        pretty = query.get("pretty", [None])[0] if query else None
+        if wants_pretty(pretty, request.headers.get("user-agent") or ""):
+            return form._replace(pretty=True)
+        return form
+
+    # What is not a resource
+
+    def _serve_path(self, request: Request, user: User, path: ResourcePath | None) -> Response:
+        verb = request.method.lower()
+        action = Action(verb, path=request.path)
+        if not self._authorizer.allows(user, action):
+            raise forbidden("", "", "", refusal(user, action))
+        if request.method not in ("GET", "HEAD"):
+            raise method_not_allowed()
+        answer = (
+            self._health.serve(request, parse_query(request.query_string))
+            or serve_openapi(self._openapi, request)
+            or self._discovery.serve(request)
+            or self._own(request)
+        )
+        if answer is None:
+            text = ((b"Content-Type", b"text/plain; charset=utf-8"), (b"X-Content-Type-Options", b"nosniff"))
+            return Response(404, b"404 page not found\n", text)
+        return answer
+
+    def _own(self, request: Request) -> Response | None:
+        path = request.path.rstrip("/")
+        if path == "/version":
+            return respond_json(orjson.dumps(_version(), option=orjson.OPT_INDENT_2))
+        if path == "/metrics":
+            api = self._api
+            text = render_metrics(self.metrics, api.store, api.catalog, api.hubs.open_watches)
+            return Response(200, text, ((b"Content-Type", b"text/plain; version=0.0.4; charset=utf-8"),))
+        if not path:
+            paths = [
+                "/api",
+                "/apis",
+                "/healthz",
+                "/livez",
+                "/metrics",
+                "/openapi/v2",
+                "/openapi/v3",
+                "/readyz",
+                "/version",
+            ]
+            return respond_json(orjson.dumps({"paths": paths}))
+        return None
+
+    # What went wrong
+
+    def answer_error(self, request: Request | None, error: Exception) -> Response:
+        """Any error as a Status (also for the HTTP server's own refusals)."""
+        return failure(_status_of(error))
+
+    def _answer_failed(self, call: Call, error: Exception) -> Response:
+        return failure(_status_of(error), call.form if call.form.pretty else JSON, call.warnings)
+
+
+def _status_of(error: Exception) -> StatusError:
+    match error:
+        case StatusError():
+            return error
+        case BodyRejected():
+            return bad_request(str(error))
+        case UnsupportedMediaType():
+            return unsupported_media_type()
+        case NotAcceptable():
+            return not_acceptable()
+        case Unavailable():
+            return unavailable(f"the store does not take writes: {error}")
+        case StoreError():
+            return internal_error(str(error))
+        case RequestRefused():
+            if error.status == 413:
+                return payload_too_large(error.message)
+            return StatusError(error.status, "", error.message, headers=error.headers)
+    _log.error("request failed", exc_info=error)
+    return internal_error("the server failed to handle the request; its log says why")
+
+
+@lru_cache(maxsize=1024)
+def _form_for(accept: str) -> Form:
+    representation = negotiate(accept, RESOURCE)
+    converted = representation.convert
+    yaml = representation.media_type == YAML
+    if converted is None:
+        return Form(yaml=True) if yaml else JSON
+    shape = "table" if converted.kind == "Table" else "metadata"
+    return Form(shape, converted.version, yaml, representation.pretty)
+
+
+def _version() -> dict[str, str]:
+    major, minor, _ = KUBERNETES_VERSION.split(".")
+    return {
+        "major": major,
+        "minor": minor,
+        "gitVersion": f"v{KUBERNETES_VERSION}+steersman",
+        "gitCommit": "",
+        "gitTreeState": "clean",
+        "buildDate": "1970-01-01T00:00:00Z",
+        "goVersion": "",
+        "compiler": platform.python_implementation(),
+        "platform": f"linux/{'amd64' if platform.machine() == 'x86_64' else platform.machine()}",
+    }

@@ -1,0 +1,9 @@
+"""Endpoints below an object that are more than a part of it: scale, binding, eviction."""
+
+from __future__ import annotations
+
+from steersman.cluster.apiserver.subresources.binding import bind
+from steersman.cluster.apiserver.subresources.eviction import evict
+from steersman.cluster.apiserver.subresources.scale import get_scale, patch_scale, update_scale
+
+__all__ = ["bind", "evict", "get_scale", "patch_scale", "update_scale"]

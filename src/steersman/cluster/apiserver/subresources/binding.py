@@ -1,0 +1,67 @@
+"""pods/binding: the scheduler's decision, made once."""
+
+from __future__ import annotations
+
+from steersman.cluster.apiserver.bodies import match_namespace, read_object
+from steersman.cluster.apiserver.call import Api, Call, Object, timestamp
+from steersman.cluster.apiserver.options import WriteOptions
+from steersman.cluster.apiserver.render import success
+from steersman.cluster.apiserver.subresources.stored import change_stored, set_pod_condition
+from steersman.cluster.schema.resources import GVK
+from steersman.cluster.schema.validation.pods import validate_binding
+from steersman.http import Response
+from steersman.objects.fields import join
+from steersman.objects.status import bad_request, conflict, internal_error
+
+__all__ = ["bind"]
+
+_BINDING = GVK("", "v1", "Binding")
+
+
+async def bind(api: Api, call: Call) -> Response:
+    """POST of a Binding, to pods/NAME/binding or to bindings."""
+    options = WriteOptions.parse(call.query, "CreateOptions")
+    binding = read_object(call, options, _BINDING)
+    metadata = binding["metadata"]
+    match_namespace(call, metadata)
+    name = call.path.name or metadata.get("name", "")
+    if metadata.get("name") != name:
+        raise bad_request("name in URL does not match name in Binding object")
+    if errors := validate_binding(binding):
+        raise internal_error(join(errors))
+    attributes = call.attributes("CREATE", name, binding, None, dry_run=options.dry_run)
+    await api.admission.admit(attributes)
+    await api.admission.validate(attributes)
+    pods = api.catalog.find("", "v1", "pods")
+    assert pods is not None
+
+    def assign(pod: Object) -> None:
+        _refuse_unbindable(pod, metadata)
+        pod["spec"]["nodeName"] = binding["target"]["name"]
+        for part in ("annotations", "labels"):
+            if metadata.get(part):
+                pod["metadata"][part] = {**pod["metadata"].get(part, {}), **metadata[part]}
+        set_pod_condition(pod, timestamp(api.now()), type="PodScheduled", status="True")
+
+    await change_stored(api, pods, call.path.namespace, name, assign, dry_run=options.dry_run)
+    return success(call, 201, show_code=True)
+
+
+def _refuse_unbindable(pod: Object, wanted: Object) -> None:
+    metadata, name = pod["metadata"], pod["metadata"]["name"]
+    for part, word in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
+        if wanted.get(part) and wanted[part] != metadata[part]:
+            why = (
+                f"Precondition failed: {word} in precondition: {wanted[part]}, "
+                f"{word} in object meta: {metadata[part]}"
+            )
+            raise conflict("", "pods/binding", name, why)
+    if "deletionTimestamp" in metadata:
+        why = f"pod {name} is being deleted, cannot be assigned to a host"
+    elif pod["spec"].get("nodeName"):
+        why = f'pod {name} is already assigned to node "{pod["spec"]["nodeName"]}"'
+    elif pod["spec"].get("schedulingGates"):
+        why = f"pod {name} has non-empty .spec.schedulingGates"
+    else:
+        return
+    raise conflict("", "pods/binding", name, why)

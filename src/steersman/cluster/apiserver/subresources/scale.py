@@ -1,0 +1,83 @@
+"""scale: replicas of a workload, through one shape for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import orjson
+
+from steersman.cluster.apiserver.bodies import decode_patched, match_namespace, read_object
+from steersman.cluster.apiserver.call import Api, Call, Object
+from steersman.cluster.apiserver.options import WriteOptions
+from steersman.cluster.apiserver.patch import apply_patch, patch_type, read_patch
+from steersman.cluster.apiserver.reads import find
+from steersman.cluster.apiserver.render import respond_value
+from steersman.cluster.apiserver.strategies import apply_scale, scale_of
+from steersman.cluster.apiserver.update import Endpoint, replace
+from steersman.cluster.schema.resources import GVK
+from steersman.cluster.schema.shapes import schema_of
+from steersman.http import Response
+from steersman.objects.fields import Path
+from steersman.objects.fields import invalid as invalid_field
+from steersman.objects.status import bad_request, invalid
+
+__all__ = ["get_scale", "patch_scale", "update_scale"]
+
+_SCALE = GVK("autoscaling", "v1", "Scale")
+
+
+def _scale(call: Call, obj: Object) -> Object:
+    return scale_of(call.resource.group, call.resource.plural, obj)
+
+
+def get_scale(api: Api, call: Call) -> Response:
+    record = find(api, call.resource, call.path.namespace, call.path.name)
+    return respond_value(api, call, _scale(call, call.resource.read(record.value)))
+
+
+async def update_scale(api: Api, call: Call) -> Response:
+    options = WriteOptions.parse(call.query, "UpdateOptions")
+    body = read_object(call, options, _SCALE)
+    match_namespace(call, body["metadata"])
+    given = body["metadata"].get("name", "")
+    if given != call.path.name:
+        raise bad_request(
+            f"the name of the object ({given}) does not match the name on the URL ({call.path.name})"
+        )
+    return await _write(api, call, lambda _: body, options)
+
+
+async def patch_scale(api: Api, call: Call) -> Response:
+    kind = patch_type(call)
+    options = WriteOptions.parse(call.query, "PatchOptions")
+    change = read_patch(call)
+
+    def patched(scale: Object) -> Object:
+        return decode_patched(call, apply_patch(kind, scale, change, schema_of(_SCALE)), _SCALE, options)
+
+    return await _write(api, call, patched, options)
+
+
+async def _write(api: Api, call: Call, make: Callable[[Object], Object], options: WriteOptions) -> Response:
+    """Store the replicas of the Scale that `make` makes of the present one."""
+
+    def transform(old: Object) -> Object:
+        scale = make(_scale(call, old))
+        replicas = scale["spec"].get("replicas", 0)
+        if replicas < 0:
+            error = invalid_field(
+                Path("spec").child("replicas"), replicas, "must be greater than or equal to 0"
+            )
+            raise invalid("autoscaling", "Scale", call.path.name, [error])
+        new: Object = orjson.loads(orjson.dumps(old))
+        apply_scale(new, replicas)
+        for part in ("resourceVersion", "uid"):
+            if scale["metadata"].get(part):
+                new["metadata"][part] = scale["metadata"][part]
+            else:
+                new["metadata"].pop(part, None)
+        return new
+
+    endpoint = Endpoint(call.resource.strategy.prepare_update)
+    written = await replace(api, call, transform, options, endpoint)
+    return respond_value(api, call, _scale(call, call.resource.read(written.value)))

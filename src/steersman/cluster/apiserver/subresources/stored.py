@@ -1,0 +1,50 @@
+"""A stored object changed by the server itself, not by a body a client sent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from steersman.cluster.apiserver.atrest import encode
+from steersman.cluster.apiserver.call import Api, Object
+from steersman.cluster.apiserver.reads import find
+from steersman.cluster.apiserver.resource import Resource
+from steersman.cluster.store import Conflict, NotFound
+
+__all__ = ["change_stored", "set_pod_condition"]
+
+
+async def change_stored(
+    api: Api,
+    resource: Resource,
+    namespace: str,
+    name: str,
+    change: Callable[[Object], None],
+    *,
+    dry_run: bool,
+) -> None:
+    """Apply `change` in place to the newest state and store it, again if somebody wrote meanwhile."""
+    while True:
+        record = find(api, resource, namespace, name)
+        obj = resource.read(record.value)
+        change(obj)
+        if dry_run:
+            return
+        try:
+            await api.store.put(record.key, encode(resource.to_stored(obj)), expected=record.revision)
+        except (Conflict, NotFound):
+            continue
+        return
+
+
+def set_pod_condition(pod: Object, now: str, **condition: str) -> None:
+    """Set a condition of a pod (they have a lastProbeTime); the transition moves only with the status."""
+    conditions = pod["status"].setdefault("conditions", [])
+    new: Object = {"type": condition.pop("type"), "status": condition.pop("status"), "lastProbeTime": None}
+    new |= {"lastTransitionTime": now, **condition}
+    for index, old in enumerate(conditions):
+        if old["type"] == new["type"]:
+            if old["status"] == new["status"]:
+                new["lastTransitionTime"] = old["lastTransitionTime"]
+            conditions[index] = new
+            return
+    conditions.append(new)

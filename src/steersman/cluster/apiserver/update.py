@@ -1,0 +1,218 @@
+"""update: replace an object, or the part of it that an endpoint is about.
+
+`replace` is the heart of PUT, PATCH and the writing subresources: read, make the new object from the old,
+admit, prepare, check, and store if nobody else wrote meanwhile; otherwise again from the start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import orjson
+
+from steersman.cluster.apiserver.allocation import Reservation
+from steersman.cluster.apiserver.atrest import encode, stamp
+from steersman.cluster.apiserver.bodies import dedupe_owners, match_namespace, read_object
+from steersman.cluster.apiserver.call import Api, Call, Object
+from steersman.cluster.apiserver.create import is_service, store_new
+from steersman.cluster.apiserver.options import WriteOptions, parse_resource_version
+from steersman.cluster.apiserver.ownership import track
+from steersman.cluster.apiserver.render import respond_object
+from steersman.cluster.apiserver.strategies import carry_over_allocations
+from steersman.cluster.schema.validation import validate_status_update, validate_update
+from steersman.cluster.store import Conflict, NotFound, Record
+from steersman.http import Response
+from steersman.objects.fields import FieldError, Path
+from steersman.objects.fields import invalid as invalid_field
+from steersman.objects.status import bad_request, conflict, invalid, modified, not_found
+
+__all__ = ["Endpoint", "Written", "replace", "update"]
+
+#: New object from old: a fresh one in normal form, defaults filled in.
+Transform = Callable[[Object], Object]
+Check = Callable[[str, str, bool, Object, Object], list[FieldError]]
+
+#: A writer that keeps losing the race gives up; each round means somebody else's write succeeded.
+_TRIES = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """How an endpoint differs from the main one: what it keeps and which rules it checks."""
+
+    prepare: Callable[[Object, Object], None] | None = None
+    check: Check = validate_update
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The at-rest bytes after a write, and whether it created the object."""
+
+    value: bytes
+    created: bool = False
+
+
+async def update(api: Api, call: Call) -> Response:
+    """PUT of an object or its status."""
+    options = WriteOptions.parse(call.query, "UpdateOptions")
+    body = read_object(call, options)
+    metadata = body["metadata"]
+    match_namespace(call, metadata)
+    name = call.path.name
+    given = metadata.get("name", "")
+    if not given:
+        raise bad_request(
+            f"the name of the object ({name} based on URL) was undeterminable: name must be provided"
+        )
+    if given != name:
+        raise bad_request(f"the name of the object ({given}) does not match the name on the URL ({name})")
+    content = orjson.dumps(body)
+    written = await replace(api, call, lambda _: orjson.loads(content), options, endpoint_of(call))
+    return respond_object(api, call, written.value, 201 if written.created else 200)
+
+
+def endpoint_of(call: Call) -> Endpoint:
+    """The main endpoint, /status, or another part the strategy knows."""
+    subresource = call.path.subresource
+    if not subresource:
+        return Endpoint()
+    strategy = call.resource.strategy
+    check = validate_status_update if subresource == "status" else validate_update
+    return Endpoint(lambda new, old: strategy.prepare_subresource(subresource, new, old), check)
+
+
+async def replace(
+    api: Api,
+    call: Call,
+    transform: Transform,
+    options: WriteOptions,
+    endpoint: Endpoint,
+    *,
+    tries: int = _TRIES,
+) -> Written:
+    """Write what `transform` makes of the stored object. Raises 404, 409, 422, … as StatusError."""
+    resource = call.resource
+    name = call.path.name
+    key = resource.key(call.path.namespace, name)
+    for _ in range(tries):
+        record = api.store.get(key)
+        if record is None:
+            if resource.strategy.allow_create_on_update and not call.path.subresource:
+                return Written(await store_new(api, call, transform({}), options), created=True)
+            raise not_found(resource.group, resource.plural, name)
+        old = resource.read(record.value)
+        new = transform(old)
+        _check_preconditions(call, new, old)
+        try:
+            return Written(await _write(api, call, record, new, old, options, endpoint))
+        except (Conflict, NotFound):
+            continue
+    raise modified(resource.group, resource.plural, name)
+
+
+def _check_preconditions(call: Call, new: Object, old: Object) -> None:
+    """A resourceVersion or uid in the new object must be the stored one's."""
+    resource = call.resource
+    metadata, name = new["metadata"], call.path.name
+    uid = metadata.get("uid")
+    if uid and uid != old["metadata"]["uid"]:
+        why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {old['metadata']['uid']}"
+        raise conflict(resource.group, resource.plural, name, why)
+    given = metadata.get("resourceVersion", "")
+    if not given:
+        if not resource.strategy.allow_unconditional_update:
+            error = invalid_field(
+                Path("metadata").child("resourceVersion"), 0, "must be specified for an update"
+            )
+            raise invalid(resource.group, resource.plural, name, [error])
+    elif parse_resource_version(given) != int(old["metadata"]["resourceVersion"]):
+        raise modified(resource.group, resource.plural, name)
+
+
+async def _write(
+    api: Api, call: Call, record: Record, new: Object, old: Object, options: WriteOptions, endpoint: Endpoint
+) -> bytes:
+    resource = call.resource
+    dedupe_owners(call, new["metadata"])
+    track(call, old, new, options, api.now())
+    attributes = call.attributes("UPDATE", call.path.name, new, old, dry_run=options.dry_run)
+    await api.admission.admit(attributes)
+    reservation = _reserve(api, call, new, old)
+    try:
+        _prepare(call, new, old, endpoint)
+        errors = _check(call, new, old, endpoint)
+        if errors:
+            raise invalid(resource.group, resource.type.kind, call.path.name, errors)
+        await api.admission.validate(attributes)
+        value = await _store(api, call, record, new, old, dry_run=options.dry_run)
+    except BaseException:
+        if reservation is not None:
+            reservation.cancel()
+        raise
+    if reservation is not None:
+        (reservation.cancel if options.dry_run else reservation.keep)()
+    return value
+
+
+def _reserve(api: Api, call: Call, new: Object, old: Object) -> Reservation | None:
+    if not is_service(call) or call.path.subresource:
+        return None
+    carry_over_allocations(new, old)
+    call.resource.strategy.prepare_update(new, old)
+    return api.services.reserve(new, old)
+
+
+def _prepare(call: Call, new: Object, old: Object, endpoint: Endpoint) -> None:
+    """Restore what this endpoint and no client may change."""
+    metadata, before = new["metadata"], old["metadata"]
+    strategy = call.resource.strategy
+    (endpoint.prepare or strategy.prepare_update)(new, old)
+    metadata["uid"] = before["uid"]
+    metadata["resourceVersion"] = before["resourceVersion"]
+    metadata["creationTimestamp"] = before["creationTimestamp"]
+    if "deletionTimestamp" in before:
+        metadata["deletionTimestamp"] = before["deletionTimestamp"]
+    if "deletionGracePeriodSeconds" in before:
+        metadata.setdefault("deletionGracePeriodSeconds", before["deletionGracePeriodSeconds"])
+    subresource = call.path.subresource
+    if not subresource or subresource in strategy.subresources:
+        call.warnings.extend(strategy.warnings_on_update(new, old, subresource))
+
+
+def _check(call: Call, new: Object, old: Object, endpoint: Endpoint) -> list[FieldError]:
+    resource = call.resource
+    stored = resource.stored
+    return endpoint.check(
+        stored.group, stored.kind, resource.namespaced, resource.to_stored(new), resource.to_stored(old)
+    )
+
+
+async def _store(api: Api, call: Call, record: Record, new: Object, old: Object, *, dry_run: bool) -> bytes:
+    """Write; or delete, when the last finalizer of a deleted object went; nothing when nothing changed."""
+    if new == old:
+        return record.value
+    value = encode(call.resource.to_stored(new))
+    if dry_run:
+        return stamped_like(record, value)
+    if _deletes(call, new, old):
+        event = await api.store.delete(record.key, expected=record.revision)
+        if is_service(call):
+            api.services.release(old)
+        return stamped_like(record, value, event.revision)
+    return (await api.store.put(record.key, value, expected=record.revision)).value
+
+
+def stamped_like(record: Record, value: bytes, revision: int = 0) -> bytes:
+    """Bytes that were not stored, shown with the revision they would be based on."""
+    return stamp(value, revision or record.revision)
+
+
+def _deletes(call: Call, new: Object, old: Object) -> bool:
+    """Whether this update takes away the last thing that kept a deleted object alive."""
+    before = old["metadata"]
+    if "deletionTimestamp" not in before or new["metadata"].get("finalizers"):
+        return False
+    if call.resource.plural == "namespaces" and not call.resource.group:
+        return not new["spec"].get("finalizers")
+    return not before.get("deletionGracePeriodSeconds")

@@ -1,0 +1,316 @@
+"""watch: every change of a resource to everyone who looks, encoded once for all who see the same.
+
+Theory of operation. A `WatchHub` per stored resource holds the one store subscription. Watchers that see
+the same (same filter, version and form) form an `Audience`; an event is filtered and encoded once per
+audience and the same bytes are written to each of its streams. All of it happens synchronously in the
+store's commit callback, so every watcher sees the same order.
+
+A watcher's life:
+
+    starting   its initial state (or backlog) is written in pieces, waiting for the client to take them
+    live       member of its audience
+    ended      timed out, drained, too slow (its buffer outgrew the limit), or its client left
+
+Between starting and live no event can be lost or doubled: the last catch-up and joining the audience are
+one synchronous step.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Iterable, Sequence
+
+import orjson
+
+from steersman.cluster.apiserver.atrest import restamp
+from steersman.cluster.apiserver.call import Api, Call
+from steersman.cluster.apiserver.filters import Filter
+from steersman.cluster.apiserver.options import ListOptions
+from steersman.cluster.apiserver.render import shape_object
+from steersman.cluster.apiserver.resource import Resource
+from steersman.cluster.store import Compacted, Event, Record, Store, Subscription
+from steersman.http import Stream
+from steersman.objects.status import StatusError, expired
+
+__all__ = ["WatchHubs", "watch"]
+
+#: A client this far behind is cut off; it will list and watch again.
+_BUFFER_LIMIT = 16 << 20
+#: Initial state goes out in pieces of this size, each taken by the client before the next is made.
+_PIECE = 256 << 10
+_BOOKMARK_EVERY_S = 60.0
+#: Without timeoutSeconds a watch lives this long, times 1 to 2.
+_DEFAULT_LIFE_S = 1800.0
+
+_HEADERS = ((b"Cache-Control", b"no-cache, private"), (b"Content-Type", b"application/json"))
+
+
+class Audience:
+    """Watchers that see the same bytes."""
+
+    def __init__(self, api: Api, call: Call, chosen: Filter) -> None:
+        self._api = api
+        self._call = call
+        self._resource = call.resource
+        self._filter = chosen
+        self.watchers: set[Watcher] = set()
+
+    def encode(self, events: Iterable[Event]) -> list[bytes]:
+        """The lines this audience gets for some events."""
+        lines = []
+        scope = self._filter.scope
+        for event in events:
+            if event.key.startswith(scope) and (line := self._line(event)):
+                lines.append(line)
+        return lines
+
+    def _line(self, event: Event) -> bytes | None:
+        """How one change looks from here: entering the filter is ADDED, leaving it is DELETED."""
+        chosen, previous = self._filter, event.previous
+        before = previous is not None and (chosen.everything or chosen.matches(previous.value))
+        after = not event.deleted and (chosen.everything or chosen.matches(event.value))
+        if after:
+            return self.frame(b"MODIFIED" if before else b"ADDED", event.value)
+        if not before:
+            return None
+        assert previous is not None
+        value = event.value if event.deleted else restamp(previous.value, event.revision)
+        return self.frame(b"DELETED", value)
+
+    def frame(self, kind: bytes, value: bytes) -> bytes:
+        resource = self._resource
+        if self._call.form.plain:
+            if resource.converts:
+                return b'{"type":"%b","object":%b}\n' % (kind, resource.whole(value))
+            return b'{"type":"%b","object":%b%b}\n' % (kind, resource.head, value[1:])
+        shaped = shape_object(self._api, self._call, resource.read(value))
+        return b'{"type":"%b","object":%b}\n' % (kind, orjson.dumps(shaped))
+
+    def bookmark(self, revision: int, *, initial_events_end: bool = False) -> bytes:
+        kind = self._resource.type
+        metadata: dict[str, object] = {"resourceVersion": str(revision)}
+        if initial_events_end:
+            metadata["annotations"] = {"k8s.io/initial-events-end": "true"}
+        obj: dict[str, object] = {"kind": kind.kind, "apiVersion": kind.api_version, "metadata": metadata}
+        if self._call.form.shape == "metadata":
+            obj["kind"], obj["apiVersion"] = "PartialObjectMetadata", f"meta.k8s.io/{self._call.form.version}"
+        elif self._call.form.shape == "table":
+            obj = shape_object(self._api, self._call, obj)
+            obj["metadata"] = metadata
+            obj["rows"] = [
+                {
+                    "cells": [],
+                    "object": {
+                        "kind": "PartialObjectMetadata",
+                        "apiVersion": f"meta.k8s.io/{self._call.form.version}",
+                        "metadata": metadata,
+                    },
+                }
+            ]
+        return b'{"type":"BOOKMARK","object":%b}\n' % orjson.dumps(obj)
+
+
+class Watcher:
+    """One client's open watch."""
+
+    __slots__ = ("audience", "bookmarks", "since", "stream")
+
+    def __init__(self, stream: Stream, audience: Audience, since: int, bookmarks: bool) -> None:
+        self.stream = stream
+        self.audience = audience
+        #: Events up to here are not shown (a resource version from the future, say).
+        self.since = since
+        self.bookmarks = bookmarks
+
+    def send(self, data: bytes) -> None:
+        """Hand over bytes; a client that does not take them is cut off."""
+        stream = self.stream
+        if stream.closed:
+            return
+        stream.write(data)
+        if stream.buffered > _BUFFER_LIMIT:
+            stream.abort()
+
+
+class WatchHub:
+    """The live audiences of one stored resource."""
+
+    def __init__(self, store: Store, prefix: str) -> None:
+        self._store = store
+        self._prefix = prefix
+        self._subscription: Subscription | None = None
+        self.audiences: dict[tuple[object, ...], Audience] = {}
+
+    def join(self, key: tuple[object, ...], watcher: Watcher) -> None:
+        if self._subscription is None:
+            self._subscription = self._store.watch(self._prefix, self._store.revision, self._deliver)
+        audience = self.audiences.setdefault(key, watcher.audience)
+        watcher.audience = audience
+        audience.watchers.add(watcher)
+
+    def leave(self, key: tuple[object, ...], watcher: Watcher) -> None:
+        audience = self.audiences.get(key)
+        if audience is None or watcher not in audience.watchers:
+            return
+        audience.watchers.discard(watcher)
+        if not audience.watchers:
+            del self.audiences[key]
+        if not self.audiences and self._subscription is not None:
+            self._subscription.cancel()
+            self._subscription = None
+
+    def _deliver(self, events: Sequence[Event]) -> None:
+        for audience in tuple(self.audiences.values()):
+            lines = audience.encode(events)
+            if not lines:
+                continue
+            data = lines[0] if len(lines) == 1 else b"".join(lines)
+            last = events[-1].revision
+            for watcher in tuple(audience.watchers):
+                if watcher.since < last:
+                    watcher.send(data)
+
+    def watchers(self) -> list[Watcher]:
+        return [watcher for audience in self.audiences.values() for watcher in audience.watchers]
+
+
+class WatchHubs:
+    """All hubs, by stored prefix, and the watches' common clockwork."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._hubs: dict[str, WatchHub] = {}
+        self._streams: set[Stream] = set()
+
+    def hub(self, resource: Resource) -> WatchHub:
+        found = self._hubs.get(resource.prefix)
+        if found is None:
+            found = self._hubs[resource.prefix] = WatchHub(self._store, resource.prefix)
+        return found
+
+    @property
+    def open_watches(self) -> int:
+        return len(self._streams)
+
+    def opened(self, stream: Stream) -> None:
+        self._streams.add(stream)
+
+    def closed(self, stream: Stream) -> None:
+        self._streams.discard(stream)
+
+    async def bookmark_forever(self) -> None:
+        """Tell quiet watchers how far they are, so that they can resume after a gap."""
+        while True:
+            await asyncio.sleep(_BOOKMARK_EVERY_S)
+            revision = self._store.revision
+            for hub in tuple(self._hubs.values()):
+                for audience in tuple(hub.audiences.values()):
+                    line = audience.bookmark(revision)
+                    for watcher in tuple(audience.watchers):
+                        if watcher.bookmarks:
+                            watcher.send(line)
+
+    def end_all(self) -> None:
+        """The server stops: every watcher gets a proper end of its stream."""
+        for stream in tuple(self._streams):
+            if not stream.closed:
+                stream.end()
+
+
+async def watch(api: Api, call: Call, options: ListOptions) -> None:
+    """Serve a watch until it ends. Errors before the first byte are raised, later ones are events."""
+    fields = options.field_selector
+    if call.path.name:
+        fields = f"metadata.name={call.path.name}" + (f",{fields}" if fields else "")
+    chosen = Filter(call.resource, call.path.namespace, options.label_selector, fields)
+    audience = Audience(api, call, chosen)
+    hub = api.hubs.hub(call.resource)
+    query = call.query.get("includeObject", ())
+    key = (*chosen.key(), call.resource.type.gvk, call.form, *query)
+    stream = call.request.stream(200, _HEADERS)
+    gone = asyncio.Event()
+    stream.on_close(gone.set)
+    watcher = Watcher(stream, audience, 0, options.allow_bookmarks)
+    api.hubs.opened(stream)
+    try:
+        async with asyncio.timeout(_life_s(options)):
+            try:
+                await _start(api, call.resource, hub, key, watcher, options, chosen)
+            except StatusError as error:
+                stream.write(b'{"type":"ERROR","object":%b}\n' % orjson.dumps(error.status()))
+                return
+            await gone.wait()
+    except TimeoutError:
+        pass
+    finally:
+        hub.leave(key, watcher)
+        api.hubs.closed(stream)
+        if not stream.closed:
+            stream.end()
+
+
+def _life_s(options: ListOptions) -> float:
+    if options.timeout_s is not None and options.timeout_s > 0:
+        return float(options.timeout_s)
+    return _DEFAULT_LIFE_S * (1 + random.random())
+
+
+async def _start(
+    api: Api,
+    resource: Resource,
+    hub: WatchHub,
+    key: tuple[object, ...],
+    watcher: Watcher,
+    options: ListOptions,
+    chosen: Filter,
+) -> None:
+    """Bring a watcher up to now, then make it live."""
+    store = api.store
+    since = options.resource_version
+    wants_state = options.send_initial_events if options.send_initial_events is not None else not since
+    if wants_state:
+        found = store.range(chosen.scope)
+        await _send_state(watcher, found.records, chosen)
+        if options.send_initial_events and options.allow_bookmarks:
+            watcher.send(watcher.audience.bookmark(found.revision, initial_events_end=True))
+        since = found.revision
+    elif since is None:
+        since = store.revision
+    watcher.since = since
+    while since < store.revision:
+        backlog = _backlog(store, resource, since)
+        since = store.revision
+        lines = watcher.audience.encode(backlog)
+        for start in range(0, len(lines), 256):
+            watcher.send(b"".join(lines[start : start + 256]))
+            await watcher.stream.drain()
+    hub.join(key, watcher)
+
+
+async def _send_state(watcher: Watcher, records: Sequence[Record], chosen: Filter) -> None:
+    """What is there, as ADDED events, piece by piece as the client takes them."""
+    piece: list[bytes] = []
+    size = 0
+    for record in records:
+        if not chosen.matches(record.value):
+            continue
+        line = watcher.audience.frame(b"ADDED", record.value)
+        piece.append(line)
+        size += len(line)
+        if size >= _PIECE:
+            watcher.send(b"".join(piece))
+            await watcher.stream.drain()
+            piece, size = [], 0
+    if piece:
+        watcher.send(b"".join(piece))
+
+
+def _backlog(store: Store, resource: Resource, since: int) -> list[Event]:
+    """The events after a revision up to now."""
+    backlog: list[Event] = []
+    try:
+        store.watch(resource.prefix, since, backlog.extend).cancel()
+    except Compacted:
+        raise expired(f"too old resource version: {since} ({store.compacted})") from None
+    return backlog

@@ -1,0 +1,111 @@
+"""From credentials to a user: bearer tokens and client certificates.
+
+An authenticator answers with a user, or None when it has nothing to say about the credentials given;
+bad credentials raise `InvalidCredentials` (the API answers 401), missing ones make the request anonymous.
+Authenticators are asked in order; tokens are compared by their digest, so lookups leak no prefix.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Protocol
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from steersman.cluster.auth.users import ANONYMOUS, AUTHENTICATED_GROUP, User
+
+__all__ = [
+    "Authentication",
+    "CertificateAuthenticator",
+    "InvalidCredentials",
+    "StaticTokens",
+    "TokenAuthenticator",
+]
+
+
+class InvalidCredentials(Exception):
+    """Credentials were given and are not good."""
+
+
+class TokenAuthenticator(Protocol):
+    def authenticate(self, token: str) -> User | None:
+        """The token's user, None when this authenticator does not know the token."""
+
+
+def _digest(token: str) -> bytes:
+    return hashlib.sha256(token.encode()).digest()
+
+
+class StaticTokens:
+    """A fixed set of tokens, known from the start (the admin's)."""
+
+    def __init__(self, users: Mapping[str, User]) -> None:
+        self._users = {_digest(token): user for token, user in users.items()}
+
+    def authenticate(self, token: str) -> User | None:
+        return self._users.get(_digest(token))
+
+
+class CertificateAuthenticator:
+    """Client certificates issued by the cluster's CA: CN is the user, each O a group."""
+
+    def __init__(self, authority: x509.Certificate) -> None:
+        self._authority = authority
+
+    def authenticate(self, der: bytes) -> User | None:
+        certificate = x509.load_der_x509_certificate(der)
+        now = datetime.now(UTC)
+        if not certificate.not_valid_before_utc <= now <= certificate.not_valid_after_utc:
+            return None
+        try:
+            certificate.verify_directly_issued_by(self._authority)
+        except (ValueError, TypeError, InvalidSignature):
+            return None
+        if not _may_authenticate_clients(certificate):
+            return None
+        names = certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
+        if not names:
+            return None
+        groups = [
+            str(part.value) for part in certificate.subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)
+        ]
+        return User(str(names[0].value), groups=(*groups, AUTHENTICATED_GROUP))
+
+
+def _may_authenticate_clients(certificate: x509.Certificate) -> bool:
+    try:
+        usage = certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
+    except x509.ExtensionNotFound:
+        return False
+    return ExtendedKeyUsageOID.CLIENT_AUTH in usage
+
+
+class Authentication:
+    """The chain: client certificate first, then bearer token, else anonymous."""
+
+    def __init__(
+        self, certificates: CertificateAuthenticator | None, tokens: Sequence[TokenAuthenticator]
+    ) -> None:
+        self._certificates = certificates
+        self._tokens = tokens
+
+    def by_certificate(self, der: bytes) -> User | None:
+        """The certificate's user; None when it is not one of ours. Callers cache it per connection."""
+        return self._certificates.authenticate(der) if self._certificates else None
+
+    def by_header(self, authorization: str | None) -> User:
+        """The user of an Authorization header; anonymous without one."""
+        if not authorization:
+            return ANONYMOUS
+        scheme, _, token = authorization.partition(" ")
+        if scheme.lower() != "bearer" or not token.strip():
+            return ANONYMOUS
+        token = token.strip()
+        for authenticator in self._tokens:
+            if (user := authenticator.authenticate(token)) is not None:
+                return user
+        raise InvalidCredentials

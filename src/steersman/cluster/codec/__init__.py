@@ -1,0 +1,53 @@
+"""Bodies in and representations out: JSON, YAML and protobuf, and the choice between them.
+
+`decode_body` turns a request's body into an object of the expected kind; `negotiate` chooses how to
+answer. Knows types through `cluster.schema`, and nothing of stores or requests.
+"""
+
+from __future__ import annotations
+
+from steersman.cluster.codec.body import (
+    DecodedBody,
+    FieldValidation,
+    ParsedBody,
+    decode_body,
+    decode_options,
+    parse_body,
+    strict_error,
+)
+from steersman.cluster.codec.errors import (
+    BodyRejected,
+    CodecError,
+    Malformed,
+    NotAcceptable,
+    UnsupportedMediaType,
+)
+from steersman.cluster.codec.negotiate import (
+    DISCOVERY,
+    PLAIN,
+    RESOURCE,
+    Representation,
+    negotiate,
+    wants_pretty,
+)
+
+__all__ = [
+    "DISCOVERY",
+    "PLAIN",
+    "RESOURCE",
+    "BodyRejected",
+    "CodecError",
+    "DecodedBody",
+    "FieldValidation",
+    "Malformed",
+    "NotAcceptable",
+    "ParsedBody",
+    "Representation",
+    "UnsupportedMediaType",
+    "decode_body",
+    "decode_options",
+    "negotiate",
+    "parse_body",
+    "strict_error",
+    "wants_pretty",
+]

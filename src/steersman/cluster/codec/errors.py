@@ -1,0 +1,34 @@
+"""What can be wrong with a request's body or with what it asks to be answered in.
+
+CodecError
+├── Malformed              bytes that are no JSON, YAML or protobuf; the text is the one Go's parsers give
+├── BodyRejected           400 BadRequest: a body that is no object of the expected kind
+├── UnsupportedMediaType   415: a Content-Type that is not understood
+└── NotAcceptable          406: an Accept that cannot be satisfied
+
+The text of the last three is the whole message of the Status.
+"""
+
+from __future__ import annotations
+
+__all__ = ["BodyRejected", "CodecError", "Malformed", "NotAcceptable", "UnsupportedMediaType"]
+
+
+class CodecError(ValueError):
+    """Base of this package's errors: all are the client's fault."""
+
+
+class Malformed(CodecError):
+    """Bytes that cannot be parsed."""
+
+
+class BodyRejected(CodecError):
+    """A body that cannot be used as what the request is about."""
+
+
+class UnsupportedMediaType(CodecError):
+    """A Content-Type the server does not read."""
+
+
+class NotAcceptable(CodecError):
+    """An Accept header that names nothing the server can write."""

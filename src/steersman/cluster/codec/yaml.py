@@ -1,0 +1,199 @@
+"""YAML in and out, as Kubernetes reads and writes it: the JSON subset, with YAML 1.1's plain scalars.
+
+Scalars are resolved here rather than by PyYAML, whose ideas of timestamps and base-60 numbers differ
+from the ones of Go's parser. Only the first document of a stream counts.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any, Final
+
+import orjson
+import yaml
+
+from steersman.cluster.codec.errors import Malformed
+
+__all__ = ["dump", "parse"]
+
+_WORDS: Final[dict[str, Any]] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
+    **dict.fromkeys(("y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"), True),
+    **dict.fromkeys(("n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"), False),
+}
+_INTEGER: Final = re.compile(r"[-+]?(?:0b[01_]+|0o[0-7_]+|0x[0-9a-fA-F_]+|0[0-7_]*|[1-9][0-9_]*)")
+_FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_NOT_NUMBERS: Final = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
+#: The tag given here to scalars that have none and are not quoted.
+_PLAIN: Final = "!plain"
+_RESOLVED: Final = frozenset(
+    {_PLAIN, *(f"tag:yaml.org,2002:{name}" for name in ("int", "float", "bool", "null"))}
+)
+#: Values reached through aliases before a document counts as an attack.
+_MOST_ALIASED: Final = 100_000
+_INT64: Final = (-(2**63), 2**64 - 1)
+
+_BaseLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_BaseDumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+
+
+class _Loader(_BaseLoader):  # type: ignore[misc]
+    """Leaves plain scalars unresolved."""
+
+    def resolve(self, kind: type[yaml.Node], value: Any, implicit: Any) -> Any:
+        if kind is yaml.ScalarNode and implicit[0]:
+            return _PLAIN
+        return super().resolve(kind, value, implicit)
+
+
+class _PlainDumper(_BaseDumper):  # type: ignore[misc]
+    """Writes shared values out each time: readers of the API expect no aliases."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def parse(body: bytes) -> tuple[Any, list[str]]:
+    """The JSON value of the first document, and what strict reading says about repeated keys.
+    Raises Malformed."""
+    try:
+        loader = _Loader(body)
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise Malformed(f"yaml: {error}") from None
+    try:
+        node = loader.get_node() if loader.check_node() else None
+        converter = _Converter()
+        value = converter.convert(node) if node is not None else None
+    except yaml.MarkedYAMLError as error:
+        raise Malformed(_describe(error)) from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise Malformed(f"yaml: {error}") from None
+    except RecursionError:
+        raise Malformed("yaml: exceeded max depth") from None
+    finally:
+        loader.dispose()
+    if not converter.repeated:
+        return value, []
+    return value, ["yaml: unmarshal errors:\n" + "\n".join(converter.repeated)]
+
+
+def dump(value: Any) -> bytes:
+    """A JSON value as a YAML document, keys sorted."""
+    text: str = yaml.dump(
+        value, Dumper=_PlainDumper, default_flow_style=False, allow_unicode=True, width=math.inf
+    )
+    return text.encode()
+
+
+def _describe(error: yaml.MarkedYAMLError) -> str:
+    mark = error.problem_mark or error.context_mark
+    where = f"line {mark.line + 1}: " if mark is not None else ""
+    return f"yaml: {where}{error.problem or error.context}"
+
+
+class _Converter:
+    """Nodes to JSON values; counts what aliases multiply, and notes repeated keys."""
+
+    def __init__(self) -> None:
+        self.repeated: list[str] = []
+        self._seen: set[int] = set()
+        self._active: set[int] = set()
+        self._aliased = 0
+
+    def convert(self, node: yaml.Node) -> Any:
+        if isinstance(node, yaml.ScalarNode):
+            return _scalar(node)
+        marker = id(node)
+        if marker in self._active:
+            raise Malformed("yaml: anchor contains itself")
+        if marker in self._seen:
+            self._aliased += len(node.value) + 1
+            if self._aliased > _MOST_ALIASED:
+                raise Malformed("yaml: document contains excessive aliasing")
+        self._seen.add(marker)
+        self._active.add(marker)
+        try:
+            if isinstance(node, yaml.SequenceNode):
+                return [self.convert(child) for child in node.value]
+            return self._mapping(node)
+        finally:
+            self._active.discard(marker)
+
+    def _mapping(self, node: yaml.Node) -> dict[str, Any]:
+        value: dict[str, Any] = {}
+        merged: dict[str, Any] = {}
+        for key_node, child in node.value:
+            if _is_merge(key_node):
+                merged = {**self._merge(child), **merged}
+                continue
+            key = _key(key_node)
+            if key in value:
+                line = key_node.start_mark.line + 1
+                self.repeated.append(f"  line {line}: key {orjson.dumps(key).decode()} already set in map")
+            value[key] = self.convert(child)
+        return {**merged, **value} if merged else value
+
+    def _merge(self, node: yaml.Node) -> dict[str, Any]:
+        sources = node.value if isinstance(node, yaml.SequenceNode) else [node]
+        merged: dict[str, Any] = {}
+        for source in reversed(sources):
+            found = self.convert(source)
+            if not isinstance(found, dict):
+                raise Malformed("yaml: map merge requires map or sequence of maps as the value")
+            merged.update(found)
+        return merged
+
+
+def _is_merge(node: yaml.Node) -> bool:
+    return isinstance(node, yaml.ScalarNode) and node.value == "<<" and node.tag == _PLAIN
+
+
+def _key(node: yaml.Node) -> str:
+    """JSON's keys are strings: numbers and booleans become their text."""
+    if not isinstance(node, yaml.ScalarNode):
+        raise Malformed("yaml: invalid map key: must be a string, a number or a boolean")
+    key = _scalar(node)
+    if isinstance(key, str):
+        return key
+    return orjson.dumps(key).decode()
+
+
+def _scalar(node: yaml.ScalarNode) -> Any:
+    return _resolve(node.value) if node.tag in _RESOLVED else node.value
+
+
+def _resolve(text: str) -> Any:
+    if text in _WORDS:
+        return _WORDS[text]
+    if not (text[0].isdigit() or text[0] in "-+."):
+        return text
+    digits = text.replace("_", "")
+    if _INTEGER.fullmatch(text):
+        number = _integer(digits)
+        if number is not None:
+            return number
+    if _NOT_NUMBERS.fullmatch(text):
+        raise Malformed(
+            "json: unsupported value: " + {"-": "-Inf", "n": "NaN"}.get(text.lower().strip(".")[0], "+Inf")
+        )
+    if _FLOAT.fullmatch(digits) and digits[0] != "_":
+        number_f = float(digits)
+        return number_f if math.isfinite(number_f) else text
+    return text
+
+
+def _integer(digits: str) -> int | None:
+    sign = -1 if digits[0] == "-" else 1
+    bare = digits.lstrip("+-")
+    base = {"0b": 2, "0o": 8, "0x": 16}.get(bare[:2], 8 if len(bare) > 1 and bare[0] == "0" else 10)
+    if len(bare) > 66:
+        return None
+    try:
+        number = (
+            sign * int(bare, base) if base in (8, 10) and bare[:2] != "0o" else sign * int(bare[2:], base)
+        )
+    except ValueError:
+        return None
+    least, most = _INT64
+    return number if least <= number <= most else None

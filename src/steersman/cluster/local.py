@@ -1,0 +1,224 @@
+"""A cluster on this machine, assembled: store, certificates, API server, kubeconfig.
+
+`LocalCluster` is what `steer up`, the tests and the demo start. It owns the data folder and everything
+made in it; `start` returns when the API answers, `stop` when nothing is left running.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import logging
+import os
+import secrets
+import ssl
+import tempfile
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+from steersman.cluster.admission import build_chain
+from steersman.cluster.apiserver.allocation import ServiceAllocator
+from steersman.cluster.apiserver.atrest import stamp
+from steersman.cluster.apiserver.bootstrap import install_essentials
+from steersman.cluster.apiserver.call import Api, StoreReader
+from steersman.cluster.apiserver.health import Health
+from steersman.cluster.apiserver.resource import Catalog
+from steersman.cluster.apiserver.server import KUBERNETES_VERSION, APIServer
+from steersman.cluster.apiserver.watch import WatchHubs
+from steersman.cluster.auth.authentication import Authentication, CertificateAuthenticator, StaticTokens
+from steersman.cluster.auth.authorization import AuthorizerChain, HealthForAll, Masters
+from steersman.cluster.auth.pki import Authority, write_private
+from steersman.cluster.auth.users import AUTHENTICATED_GROUP, MASTERS_GROUP, User
+from steersman.cluster.schema.openapi import OpenAPI
+from steersman.cluster.schema.resources import all_resources
+from steersman.cluster.store import Store, open_store
+from steersman.http import Server, server_tls
+
+__all__ = ["MEMORY", "ClusterConfig", "LocalCluster", "default_data_folder"]
+
+_log = logging.getLogger(__name__)
+
+#: The data folder's name for keeping nothing.
+MEMORY = ":memory:"
+_DRAIN_S = 5.0
+
+
+def default_data_folder() -> Path:
+    """Where a user's cluster lives unless told otherwise (XDG state folder)."""
+    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(state) / "steersman" / "cluster"
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterConfig:
+    #: A folder, or MEMORY.
+    data: str = MEMORY
+    bind: str = "127.0.0.1"
+    #: 0 takes a free one.
+    port: int = 0
+    #: Where to write the kubeconfig; the data folder when None.
+    kubeconfig: Path | None = None
+    #: Made at first start and kept when None.
+    admin_token: str | None = None
+    service_cidr: str = "10.96.0.0/16"
+    disabled_admission: Collection[str] = ()
+    #: How long old revisions can be watched and listed from.
+    history_s: float = 300.0
+
+
+class LocalCluster:
+    """One cluster. Not restartable: make another for the same folder."""
+
+    def __init__(self, config: ClusterConfig) -> None:
+        self.config = config
+        self._temporary: tempfile.TemporaryDirectory[str] | None = None
+        self._store: Store | None = None
+        self._server: Server | None = None
+        self._hubs: WatchHubs | None = None
+        self._bookmarks: asyncio.Task[None] | None = None
+        self.url = ""
+        self.token = ""
+        self.kubeconfig = Path()
+        self.authority: Authority
+
+    async def __aenter__(self) -> LocalCluster:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.stop()
+
+    async def start(self) -> None:
+        try:
+            await self._start()
+        except BaseException:
+            await self.stop()
+            raise
+
+    async def _start(self) -> None:
+        config = self.config
+        folder = self._open_folder()
+        self._store = store = await open_store(
+            config.data if config.data == MEMORY else str(folder / "store"),
+            stamp=stamp,
+            history_s=config.history_s,
+        )
+        self.authority = Authority.open(folder)
+        self.token = config.admin_token or self._kept_token(folder)
+        api = self._api(store)
+        ready = False
+        server = APIServer(
+            api,
+            Authentication(CertificateAuthenticator(self.authority.certificate), [self._admin()]),
+            AuthorizerChain([Masters(), HealthForAll()]),
+            OpenAPI(f"v{KUBERNETES_VERSION}"),
+            Health({"ping": lambda: ""}, {"bootstrap": lambda: "" if ready else "not finished"}),
+        )
+        self._server = Server(server.handle, on_error=server.answer_error)
+        await self._server.start(config.bind, config.port, self._tls(folder, api))
+        self.url = f"https://{_host_in_url(self._reachable)}:{self._server.port}"
+        await install_essentials(api, self._reachable, self._server.port)
+        self._bookmarks = asyncio.create_task(api.hubs.bookmark_forever(), name="bookmarks")
+        self.kubeconfig = config.kubeconfig or folder / "kubeconfig"
+        self.kubeconfig.parent.mkdir(parents=True, exist_ok=True)
+        write_private(self.kubeconfig, self._kubeconfig_text().encode())
+        ready = True
+
+    @property
+    def port(self) -> int:
+        assert self._server is not None
+        return self._server.port
+
+    @property
+    def store(self) -> Store:
+        assert self._store is not None
+        return self._store
+
+    @property
+    def _reachable(self) -> str:
+        """The address clients on this machine use."""
+        return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.config.bind, self.config.bind)  # noqa: S104
+
+    def _open_folder(self) -> Path:
+        if self.config.data == MEMORY:
+            self._temporary = tempfile.TemporaryDirectory(prefix="steersman-")
+            return Path(self._temporary.name)
+        folder = Path(self.config.data)
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        return folder
+
+    @staticmethod
+    def _kept_token(folder: Path) -> str:
+        file = folder / "admin.token"
+        if file.exists():
+            return file.read_text().strip()
+        token = secrets.token_urlsafe(32)
+        write_private(file, token.encode() + b"\n")
+        return token
+
+    def _admin(self) -> StaticTokens:
+        admin = User("kubernetes-admin", groups=(MASTERS_GROUP, AUTHENTICATED_GROUP))
+        return StaticTokens({self.token: admin})
+
+    def _api(self, store: Store) -> Api:
+        catalog = Catalog(all_resources())
+        services = ServiceAllocator(self.config.service_cidr)
+        stored = catalog.find("", "v1", "services")
+        assert stored is not None
+        services.load(stored.read(record.value) for record in store.range(stored.prefix).records)
+        self._hubs = WatchHubs(store)
+        admission = build_chain(StoreReader(store, catalog), self.config.disabled_admission)
+        return Api(store, catalog, admission, services, self._hubs)
+
+    def _tls(self, folder: Path, api: Api) -> ssl.SSLContext:
+        names = {
+            "localhost", "127.0.0.1", "::1", self._reachable, api.services.first_address,
+            "kubernetes", "kubernetes.default", "kubernetes.default.svc",
+            "kubernetes.default.svc.cluster.local",
+        }  # fmt: skip
+        certificate, key = self.authority.keep(folder, "apiserver", "kube-apiserver", sorted(names))
+        return server_tls(certificate, key, self.authority.pem)
+
+    def _kubeconfig_text(self) -> str:
+        authority = base64.b64encode(self.authority.pem).decode()
+        return (
+            "apiVersion: v1\n"
+            "kind: Config\n"
+            "clusters:\n"
+            "- name: steersman\n"
+            "  cluster:\n"
+            f"    server: {self.url}\n"
+            f"    certificate-authority-data: {authority}\n"
+            "users:\n"
+            "- name: admin\n"
+            "  user:\n"
+            f"    token: {self.token}\n"
+            "contexts:\n"
+            "- name: steersman\n"
+            "  context: {cluster: steersman, user: admin}\n"
+            "current-context: steersman\n"
+        )
+
+    async def stop(self) -> None:
+        """Watchers get an end, requests in flight their answer, the store its last commit."""
+        if self._bookmarks is not None:
+            self._bookmarks.cancel()
+            await asyncio.gather(self._bookmarks, return_exceptions=True)
+            self._bookmarks = None
+        if self._hubs is not None:
+            self._hubs.end_all()
+        if self._server is not None:
+            await self._server.drain(_DRAIN_S)
+            await self._server.close()
+            self._server = None
+        if self._store is not None:
+            await self._store.close()
+            self._store = None
+        if self._temporary is not None:
+            self._temporary.cleanup()
+            self._temporary = None
+
+
+def _host_in_url(host: str) -> str:
+    return f"[{host}]" if ":" in host else host

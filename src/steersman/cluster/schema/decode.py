@@ -1,0 +1,491 @@
+"""Decoding of parsed JSON into built-in types, exactly as Go would decode and write it again.
+
+`decode` takes what a client sent and returns its *normal form*: unknown fields, nulls and empty optional
+fields are gone, fields Go always writes are there, quantities, times and bytes have their canonical
+spelling. Unknown and repeated fields are reported by path, in document order; a value of the wrong type
+raises DecodeError with Go's words. The codecs call it; defaulting and validation come after.
+
+Each type is compiled, when first met, into a closure over its fields. A closure takes the value, its
+*place* (a linked path: parent, name or index, name of the struct that owns the field), rendered only for
+messages, and the findings of this run.
+"""
+
+from __future__ import annotations
+
+import binascii
+from collections.abc import Callable, Collection
+from functools import cache
+from typing import Any, Final, NamedTuple
+
+from steersman.cluster.schema import go_messages
+from steersman.cluster.schema.errors import DecodeError
+from steersman.cluster.schema.resources import GVK
+from steersman.cluster.schema.table import definition, type_name
+from steersman.cluster.schema.wire import WireField, message
+from steersman.objects.errors import QuantityError, TimeError
+from steersman.objects.fields import quote
+from steersman.objects.quantities import canonical
+from steersman.objects.times import canonical_micro_time, canonical_time
+
+__all__ = ["Decoded", "Literal", "Repeated", "decode", "decode_type", "go_type"]
+
+#: (parent, name or index, Go name of the owning struct: None for an index, "" for a map's key)
+Place = tuple[Any, str | int, str | None] | None
+Decode = Callable[[Any, Place, "_Findings"], Any]
+
+_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
+_EXTENSIONS: Final = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
+_INTEGERS: Final = {"int32": (-(2**31), 2**31 - 1), "int64": (-(2**63), 2**63 - 1)}
+_ZERO_TIME: Final = "0001-01-01T00:00:00Z"
+_SPECIAL_ZEROS: Final[dict[str, Callable[[], Any]]] = {"Quantity": lambda: "0", "IntOrString": int}
+#: As many strict errors as Kubernetes reports of one object.
+_MOST_FINDINGS: Final = 100
+
+
+class Decoded(NamedTuple):
+    """An object in normal form, and what Kubernetes would say about it under strict field validation."""
+
+    obj: dict[str, Any]
+    strict_errors: list[str]
+
+
+class Repeated(dict[str, Any]):
+    """A JSON object in which some keys occurred more than once (the last one counts)."""
+
+    #: In the order of their repetition, which is also where the object has them.
+    repeated: tuple[str, ...] = ()
+
+
+class Literal(float):
+    """A JSON number that remembers how it was written."""
+
+    text: str
+
+    def __new__(cls, text: str) -> Literal:
+        number = super().__new__(cls, text)
+        number.text = text
+        return number
+
+
+def decode(gvk: GVK, data: dict[str, Any]) -> Decoded:
+    """`data` as an object of a built-in kind. Raises DecodeError, KeyError when the kind is not built in."""
+    name = type_name(gvk)
+    if name is None:
+        raise KeyError(gvk)
+    return decode_type(name, data)
+
+
+def decode_type(name: str, data: dict[str, Any]) -> Decoded:
+    """`data` as a value of the named type."""
+    findings = _Findings()
+    try:
+        obj = _struct(name)(data, None, findings)
+    except RecursionError:
+        raise DecodeError("exceeded max depth") from None
+    if findings.error:
+        raise DecodeError(findings.error)
+    return Decoded(obj, findings.strict_errors())
+
+
+class _Findings:
+    """What one run of decoding found wrong: the first type error, and unknown or repeated fields."""
+
+    __slots__ = ("_notes", "error")
+
+    def __init__(self) -> None:
+        self.error = ""
+        self._notes: list[tuple[str, Place, str]] = []
+
+    def unknown(self, place: Place, key: str) -> None:
+        self._notes.append(("unknown", place, key))
+
+    def duplicate(self, place: Place, key: str) -> None:
+        self._notes.append(("duplicate", place, key))
+
+    def mismatch(self, value: Any, place: Place, expected: str) -> None:
+        """Go notes the first of these and goes on; what it decodes instead never matters."""
+        self.error = self.error or _mismatch(value, place, expected)
+
+    def strict_errors(self) -> list[str]:
+        texts = (f"{what} field {quote(_path(place, key))}" for what, place, key in self._notes)
+        return list(dict.fromkeys(texts))[:_MOST_FINDINGS]
+
+
+def _path(place: Place, key: str) -> str:
+    steps: list[str] = []
+    while place is not None:
+        parent, step, _ = place
+        steps.append(f"[{step}]" if isinstance(step, int) else step if parent is None else f".{step}")
+        place = parent
+    return "".join(reversed(steps)) + "." + key if steps else key
+
+
+def _mismatch(value: Any, place: Place, expected: str) -> str:
+    """Go names the innermost struct, and the fields on the way without indexes and keys of maps."""
+    fields: list[str] = []
+    struct = ""
+    while place is not None:
+        parent, step, owner = place
+        if owner:
+            struct = struct or owner
+            fields.append(str(step))
+        place = parent
+    described = go_messages.json_type(value)
+    if described == "number" and expected in _INTEGERS:
+        described += " " + (value.text if isinstance(value, Literal) else repr(value))
+    into = f"struct field {struct}.{'.'.join(reversed(fields))}" if fields else "value"
+    return f"json: cannot unmarshal {described} into Go {into} of type {expected}"
+
+
+class _Never:
+    """The class of no value: fields with this as their plain class always go through their decoder."""
+
+
+class _Field(NamedTuple):
+    #: Values of exactly this class need no decoding.
+    plain: type
+    #: Written even when empty.
+    keep: bool
+    decode: Decode
+
+
+@cache
+def _struct(name: str) -> Decode:
+    """The decoder of a struct; its fields are compiled when the first value comes, so types may recurse."""
+    fields: dict[str, _Field] = {}
+    always: list[tuple[str, Callable[[], Any]]] = []
+    ready = False
+    own_name = name.rpartition(".")[2]
+
+    def load() -> None:
+        nonlocal ready
+        ready = True
+        properties = definition(name).get("properties", {})
+        wire = message(name).json_fields()
+        for key, schema in properties.items():
+            known = wire.get(key) or WireField(key, 0)  # apiVersion and kind
+            fields[key] = _field(schema, known)
+            if known.always:
+                always.append((key, _zero(schema) if not known.pointer else _nothing))
+
+    def decode_struct(value: Any, place: Place, findings: _Findings) -> dict[str, Any]:
+        if not ready:
+            load()
+        repeated: Collection[str] = ()
+        if value.__class__ is not dict:
+            if isinstance(value, Repeated):
+                repeated = value.repeated
+            else:
+                if value is not None:
+                    findings.mismatch(value, place, _go_name(name))
+                value = {}
+        out: dict[str, Any] = {}
+        for key, item in value.items():
+            field = fields.get(key)
+            if field is None:
+                findings.unknown(place, key)
+                continue
+            if repeated and key in repeated:
+                findings.duplicate(place, key)
+            plain, keep, decode_field = field
+            if item.__class__ is plain:
+                if item or keep:
+                    out[key] = item
+            elif item is not None:
+                item = decode_field(item, (place, key, own_name), findings)
+                if item or keep:
+                    out[key] = item
+        for key, zero in always:
+            if key not in out:
+                out[key] = zero()
+        return out
+
+    return decode_struct
+
+
+def _field(schema: dict[str, Any], known: WireField) -> _Field:
+    decoder = _decoder(schema, known.go_type)
+    # Kubernetes stores protobuf, which cannot tell an empty list from none.
+    if known.always and schema.get("type") in ("array", "object"):
+        decoder = _none_when_empty(decoder)
+    plain = {"string": str, "boolean": bool}.get(schema.get("type", "")) or _Never
+    if schema.get("format") == "byte":
+        plain = _Never
+    return _Field(plain, known.pointer or known.always, decoder)
+
+
+def _none_when_empty(decoder: Decode) -> Decode:
+    return lambda value, place, findings: decoder(value, place, findings) or None
+
+
+def _nothing() -> None:
+    return None
+
+
+def _zero(schema: dict[str, Any]) -> Callable[[], Any]:
+    """Makes what Go writes for a field that is always written and was not given."""
+    reference = schema.get("$ref")
+    if reference is None:
+        return {"string": str, "integer": int, "boolean": bool, "number": float}.get(schema["type"], _nothing)
+    if reference not in _SPECIAL:
+        decode_struct = _struct(reference)
+        return lambda: decode_struct(None, None, _Findings())
+    return _SPECIAL_ZEROS.get(reference.rpartition(".")[2], _nothing)
+
+
+def go_type(schema: dict[str, Any]) -> str:
+    """The Go type a schema suggests, as reflection names it."""
+    reference = schema.get("$ref")
+    if reference is not None:
+        return _go_name(reference)
+    match schema.get("type"):
+        case "array":
+            return "[]" + go_type(schema["items"])
+        case "object" if "additionalProperties" in schema:
+            return "map[string]" + go_type(schema["additionalProperties"])
+        case "string":
+            return "[]uint8" if schema.get("format") == "byte" else "string"
+        case "integer":
+            return str(schema.get("format", "int64"))
+        case "boolean":
+            return "bool"
+    return "float64"
+
+
+def _go_name(type_name: str) -> str:
+    """v1.Deployment for io.k8s.api.apps.v1.Deployment."""
+    return ".".join(type_name.split(".")[-2:])
+
+
+def _element(named: str) -> str:
+    """The element type of a Go slice or map type; empty when a name hides it."""
+    if named.startswith("[]"):
+        return named[2:].lstrip("*")
+    return named.partition("]")[2].lstrip("*") if named.startswith("map[") else ""
+
+
+def _decoder(schema: dict[str, Any], named: str = "") -> Decode:
+    reference = schema.get("$ref")
+    if reference is not None:
+        return _SPECIAL[reference] if reference in _SPECIAL else _struct(reference)
+    expected = named or go_type(schema)
+    match schema["type"]:
+        case "array":
+            return _list(schema["items"], expected)
+        case "object" if "additionalProperties" in schema:
+            return _map(schema["additionalProperties"], expected)
+        case "object":
+            return _as_it_is
+        case "string":
+            return _decode_bytes if schema.get("format") == "byte" else _scalar(str, expected)
+        case "boolean":
+            return _scalar(bool, expected)
+        case "integer":
+            return _integer(expected, schema.get("format", "int64"))
+    return _decode_number
+
+
+def _as_it_is(value: Any, place: Place, findings: _Findings) -> Any:
+    return value
+
+
+def _scalar(plain: type, expected: str) -> Decode:
+    empty = plain()
+
+    def decode_scalar(value: Any, place: Place, findings: _Findings) -> Any:
+        if value.__class__ is plain:
+            return value
+        if value is not None:
+            findings.mismatch(value, place, expected)
+        return empty
+
+    return decode_scalar
+
+
+def _integer(expected: str, width: str) -> Decode:
+    least, most = _INTEGERS[width]
+
+    def decode_integer(value: Any, place: Place, findings: _Findings) -> int:
+        if value.__class__ is int and least <= value <= most:
+            return int(value)
+        if value is not None:
+            findings.mismatch(value, place, expected)
+        return 0
+
+    return decode_integer
+
+
+def _decode_number(value: Any, place: Place, findings: _Findings) -> Any:
+    if value.__class__ is float or value.__class__ is int:
+        return value
+    if isinstance(value, Literal):
+        return float(value)
+    if value is not None:
+        findings.mismatch(value, place, "float64")
+    return 0
+
+
+def _decode_bytes(value: Any, place: Place, findings: _Findings) -> str:
+    if value.__class__ is not str:
+        if value is not None:
+            findings.mismatch(value, place, "[]uint8")
+        return ""
+    text = value.replace("\n", "").replace("\r", "") if "\n" in value or "\r" in value else value
+    try:
+        raw = binascii.a2b_base64(text, strict_mode=True)
+        return binascii.b2a_base64(raw, newline=False).decode()
+    except (binascii.Error, ValueError):
+        findings.error = findings.error or go_messages.base64_error(value)
+        return ""
+
+
+def _list(items: dict[str, Any], expected: str) -> Decode:
+    decode_item = _decoder(items, _element(expected))
+    plain = str if items.get("type") == "string" and items.get("format") != "byte" else _Never
+
+    def decode_list(value: Any, place: Place, findings: _Findings) -> list[Any]:
+        if value.__class__ is not list:
+            if value is not None:
+                findings.mismatch(value, place, expected)
+            return []
+        for item in value:
+            if item.__class__ is not plain:
+                break
+        else:
+            return list(value)
+        return [decode_item(item, (place, index, None), findings) for index, item in enumerate(value)]
+
+    return decode_list
+
+
+def _map(values: dict[str, Any], expected: str) -> Decode:
+    decode_value = _decoder(values, _element(expected))
+    plain = str if values.get("type") == "string" and values.get("format") != "byte" else _Never
+
+    def decode_map(value: Any, place: Place, findings: _Findings) -> dict[str, Any]:
+        if value.__class__ is not dict:
+            if isinstance(value, Repeated):
+                for key in value.repeated:
+                    findings.duplicate(place, key)
+            elif value is None:
+                return {}
+            else:
+                findings.mismatch(value, place, expected)
+                return {}
+        for item in value.values():
+            if item.__class__ is not plain:
+                break
+        else:
+            return dict(value)
+        return {key: decode_value(item, (place, key, ""), findings) for key, item in value.items()}
+
+    return decode_map
+
+
+# The types below decode themselves in Go: what they refuse ends decoding at once.
+
+
+def _refuse(value: Any, place: Place, expected: str) -> DecodeError:
+    return DecodeError(_mismatch(value, place, expected))
+
+
+def _decode_time(value: Any, place: Place, findings: _Findings) -> str | None:
+    if value is None:
+        return None
+    if value.__class__ is not str:
+        raise _refuse(value, place, "string")
+    try:
+        text = canonical_time(value)
+    except TimeError:
+        raise DecodeError(go_messages.time_error(value)) from None
+    return None if text == _ZERO_TIME else text
+
+
+def _decode_micro_time(value: Any, place: Place, findings: _Findings) -> str | None:
+    if value is None:
+        return None
+    if value.__class__ is not str:
+        raise _refuse(value, place, "string")
+    try:
+        text = canonical_micro_time(value)
+    except TimeError:
+        raise DecodeError(go_messages.time_error(value, micro=True)) from None
+    decimals = value[20:26]
+    if len(decimals) < 6 or not decimals.isdigit() or value[26:27].isdigit():
+        raise DecodeError(go_messages.time_error(value, micro=True))
+    return None if text.startswith(_ZERO_TIME[:-1]) and text[20:26] == "000000" else text
+
+
+def _decode_quantity(value: Any, place: Place, findings: _Findings) -> str:
+    if value is None:
+        return "0"
+    if isinstance(value, Literal):
+        value = value.text
+    elif value.__class__ is not str:
+        value = str(value)
+    try:
+        return canonical(value.strip())
+    except QuantityError as error:
+        raise DecodeError(str(error)) from None
+
+
+def _decode_int_or_string(value: Any, place: Place, findings: _Findings) -> int | str:
+    if value.__class__ is str:
+        return str(value)
+    least, most = _INTEGERS["int32"]
+    if value.__class__ is int and least <= value <= most:
+        return int(value)
+    if value is None:
+        return 0
+    raise _refuse(value, place, "int32")
+
+
+def _decode_nested(name: str, value: Any) -> dict[str, Any]:
+    """A schema inside a self-decoding type: Go starts afresh, so nothing is reported by path."""
+    findings = _Findings()
+    obj: dict[str, Any] = _struct(name)(value, None, findings)
+    if findings.error:
+        raise DecodeError(findings.error)
+    return obj
+
+
+def _decode_schema_or_array(value: Any, place: Place, findings: _Findings) -> Any:
+    if isinstance(value, dict):
+        return _decode_nested(_EXTENSIONS + "JSONSchemaProps", value)
+    if isinstance(value, list) and value:
+        return [_decode_nested(_EXTENSIONS + "JSONSchemaProps", item) for item in value]
+    return None
+
+
+def _decode_schema_or_bool(value: Any, place: Place, findings: _Findings) -> Any:
+    if isinstance(value, dict):
+        return _decode_nested(_EXTENSIONS + "JSONSchemaProps", value)
+    if not isinstance(value, bool):
+        raise DecodeError("boolean or JSON schema expected")
+    return value
+
+
+def _decode_schema_or_strings(value: Any, place: Place, findings: _Findings) -> Any:
+    if isinstance(value, dict):
+        return _decode_nested(_EXTENSIONS + "JSONSchemaProps", value)
+    if isinstance(value, list) and value:
+        inner = _Findings()
+        strings = _list({"type": "string"}, "[]string")(value, None, inner)
+        if inner.error:
+            raise DecodeError(inner.error)
+        return strings
+    return None
+
+
+_SPECIAL: Final[dict[str, Decode]] = {
+    _META + "Time": _decode_time,
+    _META + "MicroTime": _decode_micro_time,
+    _META + "FieldsV1": _as_it_is,
+    "io.k8s.apimachinery.pkg.runtime.RawExtension": _as_it_is,
+    "io.k8s.apimachinery.pkg.api.resource.Quantity": _decode_quantity,
+    "io.k8s.apimachinery.pkg.util.intstr.IntOrString": _decode_int_or_string,
+    _EXTENSIONS + "JSON": _as_it_is,
+    _EXTENSIONS + "JSONSchemaPropsOrArray": _decode_schema_or_array,
+    _EXTENSIONS + "JSONSchemaPropsOrBool": _decode_schema_or_bool,
+    _EXTENSIONS + "JSONSchemaPropsOrStringArray": _decode_schema_or_strings,
+}

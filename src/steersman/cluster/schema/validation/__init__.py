@@ -1,0 +1,144 @@
+"""Validation of the built-in kinds: the same reasons, messages, fields and order as kube-apiserver.
+
+The API server calls `validate_create`, `validate_update` and `validate_status_update` with objects in
+normal form after defaulting. Which module knows a kind is found here by its group, and modules are
+imported when a kind of theirs is first validated, so that a start pays for none of them.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from typing import Final
+
+from steersman.cluster.schema.validation.rules import Object, Revalidation, Rules
+from steersman.objects.fields import FieldError, Path, invalid
+from steersman.objects.metadata import validate_object_meta, validate_object_meta_update
+from steersman.objects.names import name_is_path_segment
+
+__all__ = ["rules_for", "validate_create", "validate_status_update", "validate_update"]
+
+#: Module of this package by API group.
+_MODULES: Final = {
+    "admissionregistration.k8s.io": "admission",
+    "apiextensions.k8s.io": "apiextensions",
+    "apiregistration.k8s.io": "apiregistration",
+    "apps": "apps",
+    "authentication.k8s.io": "authorization",
+    "authorization.k8s.io": "authorization",
+    "autoscaling": "autoscaling",
+    "batch": "batch",
+    "certificates.k8s.io": "certificates",
+    "coordination.k8s.io": "coordination",
+    "discovery.k8s.io": "discovery",
+    "events.k8s.io": "events",
+    "flowcontrol.apiserver.k8s.io": "flowcontrol",
+    "networking.k8s.io": "networking",
+    "node.k8s.io": "node",
+    "policy": "policy",
+    "rbac.authorization.k8s.io": "rbac",
+    "resource.k8s.io": "resource",
+    "scheduling.k8s.io": "scheduling",
+    "storage.k8s.io": "storage",
+    "storagemigration.k8s.io": "storagemigration",
+}
+#: The core group is too large for one module.
+_CORE_MODULES: Final = {
+    "Endpoints": "endpoints",
+    "Event": "events",
+    "LimitRange": "quotas",
+    "Node": "nodes",
+    "PersistentVolume": "storage_core",
+    "PersistentVolumeClaim": "storage_core",
+    "Pod": "pods",
+    "PodTemplate": "pods",
+    "ReplicationController": "pods",
+    "ResourceQuota": "quotas",
+    "Service": "services",
+}
+
+_DEFAULT: Final = Rules()
+_FINALIZERS: Final = Path("metadata").child("finalizers")
+_STANDARD_FINALIZERS: Final = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
+
+
+@cache
+def rules_for(group: str, kind: str) -> Rules:
+    """The rules of a kind; kinds that no module names get the rules of metadata alone."""
+    name = _MODULES.get(group) if group else _CORE_MODULES.get(kind, "core_other")
+    if name is None:
+        return _DEFAULT
+    rules: dict[tuple[str, str], Rules] = import_module(f"{__name__}.{name}").RULES
+    return rules.get((group, kind), _DEFAULT)
+
+
+def validate_create(group: str, kind: str, namespaced: bool, obj: Object) -> list[FieldError]:
+    """What is wrong with a new object."""
+    rules = rules_for(group, kind)
+    errors = _as_created(rules, namespaced, obj)
+    if rules.late is not None:
+        errors += rules.late(obj, None)
+    return errors
+
+
+def validate_update(group: str, kind: str, namespaced: bool, new: Object, old: Object) -> list[FieldError]:
+    """What is wrong with replacing `old` by `new`."""
+    rules = rules_for(group, kind)
+    errors = _metadata_update(rules, namespaced, new, old)
+    if rules.revalidation is Revalidation.BEFORE:
+        errors += _as_created(rules, namespaced, new)
+    if rules.update is not None:
+        errors += rules.update(new, old)
+    if rules.revalidation is Revalidation.AFTER:
+        errors += _as_created(rules, namespaced, new)
+    if rules.late is not None:
+        errors += rules.late(new, old)
+    return errors
+
+
+def validate_status_update(
+    group: str, kind: str, namespaced: bool, new: Object, old: Object
+) -> list[FieldError]:
+    """What is wrong with replacing the status of `old` by that of `new`."""
+    rules = rules_for(group, kind)
+    errors = _metadata_update(rules, namespaced, new, old)
+    if rules.status is not None:
+        errors += rules.status(new, old)
+    if rules.late is not None:
+        errors += rules.late(new, old)
+    return errors
+
+
+def _as_created(rules: Rules, namespaced: bool, obj: Object) -> list[FieldError]:
+    metadata = obj["metadata"]
+    errors = validate_object_meta(metadata, namespaced=namespaced, name_check=rules.name)
+    errors += _foreign_finalizers(rules, metadata)
+    if rules.create is not None:
+        errors += rules.create(obj)
+    return errors
+
+
+def _metadata_update(rules: Rules, namespaced: bool, new: Object, old: Object) -> list[FieldError]:
+    """Metadata as every update checks it: once for all kinds, then again by the kind.
+
+    The second look finds what the first found; both are reported, since Kubernetes lists both causes.
+    """
+    metadata = new["metadata"]
+    errors = validate_object_meta(metadata, namespaced=namespaced, name_check=name_is_path_segment)
+    changes = validate_object_meta_update(metadata, old["metadata"])
+    return [*errors, *changes, *changes, *_foreign_finalizers(rules, metadata)]
+
+
+def _foreign_finalizers(rules: Rules, metadata: Object) -> list[FieldError]:
+    finalizers: list[str] = metadata.get("finalizers") or []
+    if not finalizers or not rules.standard_finalizers:
+        return []
+    return [
+        invalid(
+            _FINALIZERS.index(number),
+            name,
+            "name is neither a standard finalizer name nor is it fully qualified",
+        )
+        for number, name in enumerate(finalizers)
+        if "/" not in name and name not in _STANDARD_FINALIZERS
+    ]

@@ -1,0 +1,187 @@
+"""Cron schedules as robfig/cron reads them: what is wrong with a schedule, in its words.
+
+Called by the validation of CronJobs. When a schedule fires next is the business of the controller.
+"""
+
+from __future__ import annotations
+
+import re
+import zoneinfo
+from dataclasses import dataclass, field
+from typing import Final
+
+from steersman.objects.fields import quote
+
+__all__ = ["is_known_time_zone", "schedule_error"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Bounds:
+    low: int
+    high: int
+    names: dict[str, int] = field(default_factory=dict)
+
+
+def _named(names: str, first: int) -> dict[str, int]:
+    return {name: number for number, name in enumerate(names.split(), first)}
+
+
+_FIELDS: Final = (
+    _Bounds(0, 59),
+    _Bounds(0, 23),
+    _Bounds(1, 31),
+    _Bounds(1, 12, _named("jan feb mar apr may jun jul aug sep oct nov dec", 1)),
+    _Bounds(0, 6, _named("sun mon tue wed thu fri sat", 0)),
+)
+_DESCRIPTORS: Final = frozenset(
+    {"@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"}
+)
+_MAX_INT64: Final = 2**63 - 1
+_SECOND_NS: Final = 10**9
+_UNITS_NS: Final = {
+    "ns": 1,
+    "us": 10**3,
+    "\u00b5s": 10**3,
+    "\u03bcs": 10**3,
+    "ms": 10**6,
+    "s": _SECOND_NS,
+    "m": 60 * _SECOND_NS,
+    "h": 3600 * _SECOND_NS,
+}
+_integer = re.compile("[+-]?[0-9]+").fullmatch
+_number = re.compile(r"([0-9]*)(\.?)([0-9]*)").match
+_unit = re.compile(r"[^.0-9]*").match
+
+
+class _ScheduleError(ValueError):
+    pass
+
+
+def schedule_error(schedule: str) -> str:
+    """Why this is no schedule; empty when it is one."""
+    try:
+        _check(schedule)
+    except _ScheduleError as error:
+        return str(error)
+    return ""
+
+
+def is_known_time_zone(name: str) -> bool:
+    if name in ("", "UTC", "Local"):
+        return True
+    try:
+        zoneinfo.ZoneInfo(name)
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
+        return False
+    return True
+
+
+def _check(schedule: str) -> None:
+    if not schedule:
+        raise _ScheduleError("empty spec string")
+    if schedule.startswith(("TZ=", "CRON_TZ=")):
+        zone, space, rest = schedule.partition("=")[2].partition(" ")
+        if not space:
+            # The library fails here, and the API server shows how.
+            raise _ScheduleError("invalid schedule format: runtime error: slice bounds out of range [:-1]")
+        if not is_known_time_zone(zone):
+            raise _ScheduleError(f"provided bad location {zone}: unknown time zone {zone}")
+        schedule = rest.strip()
+    if schedule.startswith("@"):
+        _check_descriptor(schedule)
+        return
+    fields = schedule.split()
+    if len(fields) != len(_FIELDS):
+        shown = " ".join(fields)
+        raise _ScheduleError(f"expected exactly {len(_FIELDS)} fields, found {len(fields)}: [{shown}]")
+    for text, bounds in zip(fields, _FIELDS, strict=True):
+        for expression in text.split(","):
+            if expression:
+                _check_range(expression, bounds)
+
+
+def _check_range(expression: str, bounds: _Bounds) -> None:
+    """`low`, `low-high`, `*`, each with an optional `/step`."""
+    span, *steps = expression.split("/")
+    ends = span.split("-")
+    if ends[0] in ("*", "?"):
+        low, high = bounds.low, bounds.high
+    else:
+        low = high = _integer_or_name(ends[0], bounds)
+        if len(ends) == 2:
+            high = _integer_or_name(ends[1], bounds)
+        elif len(ends) > 2:
+            raise _ScheduleError(f"too many hyphens: {expression}")
+    step = 1
+    if len(steps) > 1:
+        raise _ScheduleError(f"too many slashes: {expression}")
+    if steps:
+        step = _nonnegative(steps[0])
+        if len(ends) == 1:
+            high = bounds.high
+    if low < bounds.low:
+        raise _ScheduleError(f"beginning of range ({low}) below minimum ({bounds.low}): {expression}")
+    if high > bounds.high:
+        raise _ScheduleError(f"end of range ({high}) above maximum ({bounds.high}): {expression}")
+    if low > high:
+        raise _ScheduleError(f"beginning of range ({low}) beyond end of range ({high}): {expression}")
+    if step == 0:
+        raise _ScheduleError(f"step of range should be a positive number: {expression}")
+
+
+def _integer_or_name(text: str, bounds: _Bounds) -> int:
+    named = bounds.names.get(text.lower())
+    return _nonnegative(text) if named is None else named
+
+
+def _nonnegative(text: str) -> int:
+    problem = ""
+    if not text.isascii() or not _integer(text):
+        problem = "invalid syntax"
+    elif abs(int(text)) > _MAX_INT64:
+        problem = "value out of range"
+    if problem:
+        raise _ScheduleError(
+            f"failed to parse int from {text}: strconv.Atoi: parsing {quote(text)}: {problem}"
+        )
+    number = int(text)
+    if number < 0:
+        raise _ScheduleError(f"negative number ({number}) not allowed: {text}")
+    return number
+
+
+def _check_descriptor(descriptor: str) -> None:
+    if descriptor in _DESCRIPTORS:
+        return
+    every = "@every "
+    if not descriptor.startswith(every):
+        raise _ScheduleError(f"unrecognized descriptor: {descriptor}")
+    if problem := _duration_error(descriptor.removeprefix(every)):
+        raise _ScheduleError(f"failed to parse duration {descriptor}: {problem}")
+
+
+def _duration_error(text: str) -> str:
+    """What Go's time.ParseDuration says: `1h30m`, `-1.5s`, `0`."""
+    rest = text[1:] if text[:1] in ("-", "+") else text
+    if rest == "0":
+        return ""
+    wrong = f"time: invalid duration {quote(text)}"
+    total = 0.0
+    if not rest:
+        return wrong
+    while rest:
+        match = _number(rest)
+        if match is None or not (match[1] or match[3]):
+            return wrong
+        rest = rest[match.end() :]
+        unit_match = _unit(rest)
+        unit = unit_match[0] if unit_match else ""
+        if not unit:
+            return f"time: missing unit in duration {quote(text)}"
+        if unit not in _UNITS_NS:
+            return f"time: unknown unit {quote(unit)} in duration {quote(text)}"
+        total += float(match[0].rstrip(".") or "0") * _UNITS_NS[unit]
+        if total > _MAX_INT64:
+            return wrong
+        rest = rest[len(unit) :]
+    return ""

@@ -1,0 +1,88 @@
+"""What a module of this package says about one kind: its name rule and its checks.
+
+Every module exports `RULES: dict[tuple[group, kind], Rules]`; the package's `__init__` finds them and
+adds the checks of metadata that all kinds share. A check looks at an object in normal form after
+defaulting and returns what is wrong, in Kubernetes' order; it never changes the object.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from steersman.objects.fields import FieldError, Path, invalid
+from steersman.objects.names import NameCheck, name_is_dns_subdomain
+
+__all__ = [
+    "Check",
+    "LateCheck",
+    "NameCheck",
+    "Object",
+    "Revalidation",
+    "Rules",
+    "UpdateCheck",
+    "ValuelessError",
+    "invalids",
+]
+
+Object = dict[str, Any]
+
+#: The new object alone.
+Check = Callable[[Object], list[FieldError]]
+
+#: The new object against the one it replaces.
+UpdateCheck = Callable[[Object, Object], list[FieldError]]
+
+#: The new object and, on an update, the one it replaces.
+LateCheck = Callable[[Object, Object | None], list[FieldError]]
+
+
+class Revalidation(enum.Enum):
+    """Whether an update checks the new object once more as if it were created, metadata included.
+
+    Kinds differ in this, and it shows: what is wrong in both checks is listed as two causes.
+    """
+
+    NEVER = enum.auto()
+    BEFORE = enum.auto()
+    AFTER = enum.auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How one kind is validated.
+
+    `update` and `status` hold only the kind's own part: metadata is compared before they are called.
+    `late` are the checks Kubernetes declares on the fields' types ("declarative validation", beta and
+    standard ones); their errors follow all others on create, update and status update, and the
+    handwritten twins they replace must not be reported by the other checks.
+    `standard_finalizers`: a finalizer without a domain must be one of Kubernetes' own.
+    """
+
+    name: NameCheck = name_is_dns_subdomain
+    create: Check | None = None
+    update: UpdateCheck | None = None
+    status: UpdateCheck | None = None
+    late: LateCheck | None = None
+    revalidation: Revalidation = Revalidation.NEVER
+    standard_finalizers: bool = True
+
+
+class ValuelessError(FieldError):
+    """An invalid field whose value is not shown, because it is large or speaks for itself."""
+
+    __slots__ = ()
+
+    def __init__(self, path: Path, detail: str) -> None:
+        super().__init__("FieldValueInvalid", str(path), detail)
+
+    @property
+    def message(self) -> str:
+        return f"Invalid value: {self.detail}"
+
+
+def invalids(path: Path, value: Any, texts: Iterable[str]) -> list[FieldError]:
+    """One error for each thing that a rule of `steersman.objects.names` says about a value."""
+    return [invalid(path, value, text) for text in texts]

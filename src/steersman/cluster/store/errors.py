@@ -1,0 +1,145 @@
+"""What a store refuses, and whose fault it is.
+
+StoreError
+├── Conflict         the key is not at the expected revision             (caller: read again, retry)
+├── NotFound         there is no such key                                (caller)
+├── Compacted        the asked revision has been forgotten               (caller: list again)
+├── FutureRevision   the asked revision has not happened yet             (caller)
+├── Unavailable      the write was refused, nothing was written; reads go on  (retry later)
+│   ├── DiskFull     no space is left for it
+│   └── Closed       the store is closing or closed
+├── SyncFailed       the disk failed to make a write durable: nobody knows what it holds   (terminal)
+├── Corrupt          the data on disk is not what was written            (terminal, at opening)
+├── Locked           another process has the data folder open            (terminal, at opening)
+└── Unusable         the data folder cannot be read or written           (terminal, at opening)
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from steersman.cluster.store.interface import Record
+
+__all__ = [
+    "Closed",
+    "Compacted",
+    "Conflict",
+    "Corrupt",
+    "DiskFull",
+    "FutureRevision",
+    "Locked",
+    "NotFound",
+    "StoreError",
+    "SyncFailed",
+    "Unavailable",
+    "Unusable",
+]
+
+
+class StoreError(Exception):
+    """Anything a store refuses. Can be copied: one cause may have to be raised to many callers."""
+
+
+class Conflict(StoreError):
+    """The key is not at the expected revision; `record` is its current state, None when absent."""
+
+    def __init__(self, key: str, record: Record | None) -> None:
+        super().__init__(key, record)
+        self.key = key
+        self.record = record
+
+    def __str__(self) -> str:
+        return f"{self.key} " + (
+            f"is at revision {self.record.revision}" if self.record else "does not exist"
+        )
+
+
+class NotFound(StoreError):
+    def __init__(self, key: str) -> None:
+        super().__init__(key)
+        self.key = key
+
+    def __str__(self) -> str:
+        return f"{self.key} does not exist"
+
+
+class Compacted(StoreError):
+    """`compacted` is the oldest revision that can still be asked for."""
+
+    def __init__(self, revision: int, compacted: int) -> None:
+        super().__init__(revision, compacted)
+        self.revision = revision
+        self.compacted = compacted
+
+    def __str__(self) -> str:
+        return f"revision {self.revision} has been compacted, the oldest kept is {self.compacted}"
+
+
+class FutureRevision(StoreError):
+    """`current` is the newest revision there is."""
+
+    def __init__(self, revision: int, current: int) -> None:
+        super().__init__(revision, current)
+        self.revision = revision
+        self.current = current
+
+    def __str__(self) -> str:
+        return f"revision {self.revision} is in the future, the newest is {self.current}"
+
+
+class Unavailable(StoreError):
+    """The write was refused and nothing of it was written; reads go on."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class DiskFull(Unavailable):
+    """`reason` is the sentence; which disk, in it."""
+
+
+class Closed(Unavailable):
+    def __init__(self, reason: str = "the store is closed") -> None:
+        super().__init__(reason)
+
+
+class _AtPath(StoreError):
+    """Something about a file or folder: `path`, and the sentence's end in `detail`."""
+
+    problem = ""
+
+    def __init__(self, path: Path | str, detail: str) -> None:
+        super().__init__(path, detail)
+        self.path = path
+        self.detail = detail
+
+    def __str__(self) -> str:
+        return f"{self.path} {self.problem}: {self.detail}"
+
+
+class SyncFailed(_AtPath):
+    """After a failed fsync the kernel may have dropped the data and a retry would lie: stop."""
+
+    problem = "could not be made durable"
+
+
+class Corrupt(_AtPath):
+    problem = "is corrupt"
+
+
+class Unusable(_AtPath):
+    problem = "cannot be used"
+
+
+class Locked(StoreError):
+    """`owner` is the process id of the holder, None when it could not be read."""
+
+    def __init__(self, path: Path, owner: int | None) -> None:
+        super().__init__(path, owner)
+        self.path = path
+        self.owner = owner
+
+    def __str__(self) -> str:
+        holder = "another process" if self.owner is None else f"process {self.owner}"
+        return f"{self.path} is in use by {holder}"

@@ -1,0 +1,72 @@
+"""The data folder: made private, and opened by one process at a time.
+
+The lock is a flock on a file that names its holder, so it ends with the process however that ends.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from steersman.cluster.store.errors import Locked, Unusable
+
+__all__ = ["DataFolder", "sync_folder"]
+
+LOCK_FILE = "store.lock"
+
+
+def sync_folder(path: Path) -> None:
+    """Make a folder's entries durable."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+class DataFolder:
+    """A locked folder; `release` when done."""
+
+    def __init__(self, path: Path, lock: int) -> None:
+        self.path = path
+        self._lock = lock
+
+    @classmethod
+    def acquire(cls, path: Path) -> DataFolder:
+        """Make the folder (0700) if it is not there, and lock it. Raises Locked or Unusable.
+
+        A folder that is there keeps its permissions: it may hold what others need to reach."""
+        try:
+            _make(path)
+            lock = os.open(path / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise Unusable(path, error.strerror or str(error)) from error
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            owner = os.pread(lock, 32, 0).strip()
+            os.close(lock)
+            if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
+                raise Locked(path, int(owner) if owner.isdigit() else None) from None
+            raise Unusable(path, error.strerror or str(error)) from error
+        with suppress(OSError):  # a full disk may still be read
+            os.ftruncate(lock, 0)
+            os.pwrite(lock, b"%d\n" % os.getpid(), 0)
+        return cls(path, lock)
+
+    def release(self) -> None:
+        """Let others in. Idempotent."""
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
+
+
+def _make(path: Path) -> None:
+    if path.is_dir():
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.mkdir(mode=0o700, exist_ok=True)
+    sync_folder(path.parent)

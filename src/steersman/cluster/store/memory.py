@@ -1,0 +1,52 @@
+"""The engine that keeps nothing: an index, and writes that are done when they are decided.
+
+For `--data :memory:` and for tests; also the shortest statement of what every engine does.
+"""
+
+from __future__ import annotations
+
+from steersman.cluster.store.changes import change, refusal
+from steersman.cluster.store.errors import Closed
+from steersman.cluster.store.indexed import HISTORY_BYTES, HISTORY_S, IndexedStore
+from steersman.cluster.store.interface import Event, Record, Stamp, unstamped
+
+__all__ = ["MemoryStore"]
+
+
+class MemoryStore(IndexedStore):
+    def __init__(
+        self,
+        *,
+        stamp: Stamp = unstamped,
+        history_s: float = HISTORY_S,
+        history_bytes: int = HISTORY_BYTES,
+    ) -> None:
+        super().__init__(stamp, history_s, history_bytes)
+        self._closed = False
+
+    async def put(self, key: str, value: bytes, *, expected: int | None = None) -> Record:
+        self._write(key, value, expected)
+        record = self._index.get(key)
+        assert record is not None
+        return record
+
+    async def delete(self, key: str, *, expected: int | None = None) -> Event:
+        return self._write(key, None, expected)
+
+    async def compact(self, revision: int) -> None:
+        self._index.compact(revision)
+
+    async def close(self) -> None:
+        self._closed = True
+        self._stop_time()
+        self._index.close()
+
+    def _write(self, key: str, value: bytes | None, expected: int | None) -> Event:
+        if self._closed:
+            raise Closed
+        current = self._index.get(key)
+        if (refused := refusal(key, current, expected, value is None)) is not None:
+            raise refused
+        done = change(key, value, self._index.revision + 1, current, self._stamp)
+        self._publish([done])
+        return done[0]

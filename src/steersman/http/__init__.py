@@ -1,0 +1,44 @@
+"""HTTP/1.1 and WebSocket on asyncio: a fast server and a pooling client.
+
+Start reading at `server` and `connection` (how requests are answered) or at `client` (how they are
+made); `parsing` has the rules that keep requests from being smuggled.
+"""
+
+from __future__ import annotations
+
+from steersman.http.client import Client, ClientResponse, StreamingResponse, Timeouts
+from steersman.http.connection import Handler, OnError
+from steersman.http.errors import HttpError, RequestRefused
+from steersman.http.headers import Headers, RawHeaders
+from steersman.http.limits import Limits
+from steersman.http.request import Connection, Request
+from steersman.http.response import Response
+from steersman.http.server import Server
+from steersman.http.stream import Stream
+from steersman.http.tls import ClientContext, client_tls, server_tls
+from steersman.http.upgraded import Upgraded
+from steersman.http.websocket import WebSocket
+
+__all__ = [
+    "Client",
+    "ClientContext",
+    "ClientResponse",
+    "Connection",
+    "Handler",
+    "Headers",
+    "HttpError",
+    "Limits",
+    "OnError",
+    "RawHeaders",
+    "Request",
+    "RequestRefused",
+    "Response",
+    "Server",
+    "Stream",
+    "StreamingResponse",
+    "Timeouts",
+    "Upgraded",
+    "WebSocket",
+    "client_tls",
+    "server_tls",
+]

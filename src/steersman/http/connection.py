@@ -1,0 +1,565 @@
+"""One connection of a server: requests in, responses out, in order.
+
+The transport calls it; it calls the handler. It decides when to read on, when to answer and when to
+close, and leaves understanding the bytes to `parsing`. It creates no task for a handler that answers
+at once: parse, handle and write happen in one go inside `received`.
+
+    phase    until                                        deadline
+    -------  -------------------------------------------  ------------------------------------------
+    IDLE     the first byte of a request                  idle timeout, then close
+    HEAD     the end of its header                        header timeout, then 408 (also: no request yet)
+    BODY     the end of its body (buffered requests)      body timeout, then 408
+    BUSY     the response is written                      write timeout if the peer takes nothing
+    LINGER   the refused peer has read the answer         linger time, then close
+    CLOSING  the transport is gone                        write timeout, then abort
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from enum import IntEnum, auto
+from typing import Any, Protocol, cast
+
+from steersman.aio import Scope
+from steersman.http.body import HIGH_WATER_BYTES
+from steersman.http.coding import accepts_gzip, deflater
+from steersman.http.errors import ConnectionClosed, RequestRefused
+from steersman.http.headers import RawHeaders
+from steersman.http.limits import Limits
+from steersman.http.parsing import RequestParser
+from steersman.http.receiving import Receiver
+from steersman.http.request import Connection, Request
+from steersman.http.response import Response, batches, encode_head, status_line
+from steersman.http.stream import Stream
+from steersman.http.sweep import NEVER, Sweeper
+from steersman.http.upgraded import Upgraded
+
+__all__ = ["Handler", "OnError", "ServerConnection", "ServerContext"]
+
+Handler = Callable[[Request], Response | Awaitable[Response | None] | None]
+"""Answers a request: a Response, or something to await for one; None if it answers in another way."""
+
+OnError = Callable[[Request | None, Exception], Response | None]
+"""Turns an error into the answer (None: the default one); without a request if none was understood."""
+
+# Below this, joining header and body into one write is cheaper than two writes.
+_JOIN_BYTES = 64 << 10
+_CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+_CLOSE = b"Connection: close\r\n"
+_KEEP_ALIVE_10 = b"Connection: keep-alive\r\n"
+
+
+class Phase(IntEnum):
+    """In order: from LINGER on, nothing more is said."""
+
+    IDLE = auto()
+    HEAD = auto()
+    BODY = auto()
+    BUSY = auto()
+    LINGER = auto()
+    CLOSING = auto()
+
+
+class ServerContext(Protocol):
+    """What all connections of a server share."""
+
+    handler: Handler
+    limits: Limits
+    streams_body: Callable[[Request], bool] | None
+    scope: Scope
+    sweeper: Sweeper
+    buffer: memoryview
+    draining: bool
+    connections: set[ServerConnection]
+    upgraded: set[Upgraded]
+
+    def answer_for(self, request: Request | None, error: Exception) -> Response: ...
+
+    def adopt(self, upgraded: Upgraded) -> None: ...
+
+    def changed(self) -> None:
+        """A connection has ended or become a stream, which a drain may be waiting for."""
+        ...
+
+
+class ServerConnection(Receiver):
+    """The protocol of one accepted connection."""
+
+    __slots__ = (
+        "_advancing",
+        "_can_write",
+        "_current",
+        "_handler",
+        "_keep",
+        "_limits",
+        "_parser",
+        "_paused",
+        "_phase",
+        "_pump",
+        "_server",
+        "_started",
+        "_stream",
+        "_sweeper",
+        "_task",
+        "_transport",
+        "_unsent",
+        "_writers",
+        "deadline",
+    )
+
+    _transport: asyncio.Transport
+    _parser: RequestParser
+
+    def __init__(self, server: ServerContext) -> None:
+        super().__init__(server.buffer)
+        self._server = server
+        self._handler = server.handler
+        self._limits = server.limits
+        self._sweeper = server.sweeper
+        self._phase = Phase.IDLE
+        self.deadline = NEVER
+        # The request being answered. Others wait in the parser's `ready`.
+        self._current: Request | None = None
+        # Whether its response has been started, and whether the connection outlives it.
+        self._started = False
+        self._keep = True
+        # What its response still depends on: a running handler, a stream, a large body.
+        self._task: asyncio.Task[None] | None = None
+        self._stream: Stream | None = None
+        self._pump: Iterator[bytes | memoryview] | None = None
+        self._advancing = False
+        self._paused = False
+        self._can_write = True
+        self._unsent = 0
+        self._writers: list[asyncio.Future[None]] = []
+
+    @property
+    def busy(self) -> bool:
+        """Whether a request is being received or answered, streams aside."""
+        if self._phase >= Phase.LINGER:
+            return True
+        if self._current is not None:
+            return self._stream is None
+        return self._parser.mid_head or self._parser.mid_body
+
+    # called by the transport
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        peer = transport.get_extra_info("peername")
+        client = (str(peer[0]), int(peer[1])) if isinstance(peer, tuple) else ("", 0)
+        info = Connection(client, transport.get_extra_info("ssl_object"))
+        self._parser = RequestParser(self._limits, info, self, self, self._server.streams_body)
+        server = self._server
+        full = len(server.connections) + len(server.upgraded) >= self._limits.connections
+        server.connections.add(self)
+        self._sweeper.members.add(self)
+        self._phase = Phase.HEAD
+        self.deadline = self._sweeper.now + self._limits.header_timeout_s
+        if full:
+            self._refuse(None, RequestRefused(503, "Service Unavailable: too many connections"))
+
+    def received(self, data: memoryview) -> None:
+        if self._phase >= Phase.LINGER:
+            return
+        self._parser.feed(data)
+        self._advance()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._phase = Phase.CLOSING
+        self._server.connections.discard(self)
+        self._sweeper.members.discard(self)
+        self._pump = None
+        lost = ConnectionClosed("the client has disconnected")
+        for request in (self._current, self._parser.receiving):
+            if request is not None and request.body is not None:
+                request.body.fail(lost)
+        if self._stream is not None:
+            self._stream.lost()
+        if self._task is not None:
+            self._task.cancel()
+        self._wake_writers()
+        self._server.changed()
+
+    def pause_writing(self) -> None:
+        self._can_write = False
+        if self._phase is Phase.BUSY and self._stream is None:
+            self._unsent = self._transport.get_write_buffer_size()
+            self.deadline = self._sweeper.now + self._limits.write_timeout_s
+
+    def resume_writing(self) -> None:
+        self._can_write = True
+        if self._phase is Phase.BUSY:
+            self.deadline = NEVER
+        self._wake_writers()
+        if self._pump is not None:
+            self._run_pump()
+        self._advance()
+
+    # called by the sweeper and the server
+
+    def expire(self) -> None:
+        phase = self._phase
+        if phase is Phase.IDLE or phase is Phase.LINGER:
+            self._close()
+        elif phase is Phase.CLOSING:
+            self._transport.abort()
+        elif phase is Phase.BUSY:
+            self._expire_busy()
+        else:
+            self._refuse(self._parser.receiving, RequestRefused(408, "Request Timeout"))
+
+    def _expire_busy(self) -> None:
+        request = self._current
+        if self._can_write:
+            # Only the body of a streamed request has a deadline while its handler runs.
+            if request is not None and request.body is not None:
+                request.body.fail(RequestRefused(408, "Request Timeout"))
+            self.deadline = NEVER
+            return
+        unsent = self._transport.get_write_buffer_size()
+        if unsent >= self._unsent:
+            self._transport.abort()
+        self._unsent = unsent
+        self.deadline = self._sweeper.now + self._limits.write_timeout_s
+
+    def begin_drain(self) -> None:
+        """Close now if idle; otherwise the answer in progress will be the last."""
+        if self._current is None and not self.busy:
+            self._close()
+
+    def end_stream(self) -> None:
+        """Bring an open stream to its proper end."""
+        if self._stream is not None:
+            task = self._task
+            self._keep = False
+            self._stream.end()
+            if task is not None:
+                task.cancel()
+
+    def abort(self) -> None:
+        self._transport.abort()
+
+    # called through Request, Body and Stream
+
+    def open_stream(self, request: Request, status: int, headers: RawHeaders) -> Stream:
+        self._start(request)
+        if request.http11:
+            framing = b"Transfer-Encoding: chunked\r\n"
+        else:
+            framing = b""
+            self._keep = False
+        self._transport.write(
+            encode_head(
+                status_line(status), headers, framing + self._sweeper.date + self._persistence(request)
+            )
+        )
+        self._stream = Stream(self, self._transport, chunked=request.http11, muted=request.method == "HEAD")
+        if self._phase is Phase.CLOSING:
+            self._stream.lost()
+        if self._server.draining:
+            self._server.changed()
+        return self._stream
+
+    def hand_over(self, request: Request, headers: RawHeaders) -> Upgraded:
+        if not request.upgradable:
+            raise RequestRefused(400, "Bad Request: the client did not ask for an upgrade")
+        self._start(request)
+        if self._phase is Phase.CLOSING:
+            raise ConnectionClosed("the client has disconnected")
+        self._transport.write(encode_head(status_line(101), headers, self._sweeper.date))
+        server = self._server
+        server.connections.discard(self)
+        self._sweeper.members.discard(self)
+        # From here on this protocol gets no more calls from the transport.
+        self._phase = Phase.CLOSING
+        upgraded = Upgraded(self._transport, self._buffer, self._parser.take_held())
+        server.adopt(upgraded)
+        return upgraded
+
+    def body_wanted(self) -> None:
+        request = self._current
+        if request is not None and request.expects_continue:
+            request.expects_continue = False
+            if not self._started and self._phase is Phase.BUSY:
+                self._transport.write(_CONTINUE)
+
+    def body_drained(self) -> None:
+        self._control_reading()
+
+    def stream_ended(self) -> None:
+        self._stream = None
+        if self._task is None:
+            self._finish()
+
+    async def wait_writable(self) -> None:
+        while True:
+            if self._phase is Phase.CLOSING:
+                raise ConnectionClosed("the client has disconnected")
+            if self._can_write:
+                return
+            waiter = asyncio.get_running_loop().create_future()
+            self._writers.append(waiter)
+            await waiter
+
+    def _wake_writers(self) -> None:
+        writers, self._writers = self._writers, []
+        for waiter in writers:
+            if not waiter.done():
+                waiter.set_result(None)
+
+    # the cycle of requests and responses
+
+    def _advance(self) -> None:
+        """Answer what is ready, as far as it can be answered now."""
+        if self._advancing or self._phase >= Phase.LINGER:
+            return
+        self._advancing = True
+        parser = self._parser
+        ready = parser.ready
+        # A peer that sends but does not read is not answered further.
+        while self._current is None and ready and self._can_write and self._phase < Phase.LINGER:
+            self._handle(ready.popleft())
+            parser.advance()
+        self._advancing = False
+        if self._phase >= Phase.LINGER:
+            return
+        if self._current is None and not ready:
+            if parser.refused is not None:
+                self._refuse(*parser.refused)
+                return
+            if parser.expecting is not None:
+                parser.expecting = None
+                self._transport.write(_CONTINUE)
+        self._control_reading()
+        self._set_deadline()
+
+    def _set_deadline(self) -> None:
+        parser = self._parser
+        limits = self._limits
+        phase = self._phase
+        if self._current is not None:
+            self._phase = Phase.BUSY
+            body = self._current.body
+            if body is not None and not body.complete and not self._paused and not self._started:
+                self.deadline = self._sweeper.now + limits.body_timeout_s
+            elif self._can_write or self._stream is not None:
+                self.deadline = NEVER
+        elif parser.mid_body:
+            if phase is not Phase.BODY:
+                self._phase = Phase.BODY
+                self.deadline = self._sweeper.now + limits.body_timeout_s
+        elif parser.mid_head:
+            if phase is not Phase.HEAD:
+                self._phase = Phase.HEAD
+                self.deadline = self._sweeper.now + limits.header_timeout_s
+        else:
+            self._phase = Phase.IDLE
+            self.deadline = self._sweeper.now + limits.idle_timeout_s
+
+    def _control_reading(self) -> None:
+        parser = self._parser
+        receiving = parser.receiving
+        pause = parser.blocked or (
+            receiving is not None and receiving.body is not None and receiving.body.size > HIGH_WATER_BYTES
+        )
+        if pause is not self._paused and self._phase is not Phase.CLOSING:
+            self._paused = pause
+            if pause:
+                self._transport.pause_reading()
+            else:
+                self._transport.resume_reading()
+
+    def _handle(self, request: Request) -> None:
+        self._current = request
+        self._phase = Phase.BUSY
+        try:
+            answer = self._handler(request)
+        except Exception as error:  # noqa: BLE001 - whatever a handler raises becomes an answer
+            self._failed(request, error)
+            return
+        if type(answer) is Response:
+            self._respond(request, answer)
+        elif answer is None:
+            self._check_answered(request)
+        else:
+            self._task = self._server.scope.start(self._run(request, cast(Awaitable[Any], answer)))
+
+    async def _run(self, request: Request, answer: Awaitable[Response | None]) -> None:
+        """The rest of an exchange whose handler did not answer at once."""
+        try:
+            response = await answer
+        except asyncio.CancelledError:
+            self._task = None
+            if self._current is request and self._stream is None and not self._keep and self._started:
+                self._finish()
+            elif self._phase is not Phase.CLOSING:
+                self._transport.abort()
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever a handler raises becomes an answer
+            self._task = None
+            self._failed(request, error)
+            return
+        self._task = None
+        if response is not None:
+            self._respond(request, response)
+        else:
+            self._check_answered(request)
+
+    def _check_answered(self, request: Request) -> None:
+        """A handler is through without a Response: then it must have started one itself."""
+        if self._current is not request:
+            return
+        if not self._started:
+            self._failed(request, RuntimeError(f"the handler of {request!r} did not answer"))
+        elif self._stream is None:
+            self._finish()
+
+    def _failed(self, request: Request, error: Exception) -> None:
+        if self._phase is Phase.CLOSING and isinstance(error, ConnectionClosed):
+            return
+        response = self._server.answer_for(request, error)
+        if self._started:
+            # Half an answer is out; only a broken connection tells the peer that it is not the whole.
+            self._transport.abort()
+        else:
+            self._respond(request, response)
+
+    def _finish(self) -> None:
+        """The response is written and its handler done: on to the next request, or the end."""
+        request = self._current
+        self._current = None
+        self._started = False
+        if self._phase is Phase.CLOSING:
+            return
+        if self._keep:
+            self._parser.resume()
+            if not self._advancing:
+                self._parser.advance()
+                self._advance()
+        elif request is not None and request.body is not None and not request.body.complete:
+            self._linger()
+        else:
+            self._close()
+
+    # writing
+
+    def _start(self, request: Request) -> None:
+        if self._current is not request or self._started:
+            raise RuntimeError(f"{request!r} has already been answered")
+        self._started = True
+        self._keep = (
+            request.keep_alive
+            and not self._server.draining
+            and (request.body is None or request.body.complete)
+        )
+
+    def _persistence(self, request: Request) -> bytes:
+        if not self._keep:
+            return _CLOSE
+        return b"" if request.http11 else _KEEP_ALIVE_10
+
+    def _respond(self, request: Request, response: Response) -> None:
+        if self._phase is Phase.CLOSING:
+            self._current = None
+            return
+        self._start(request)
+        status = response.status
+        body = response.body
+        size = len(body) if isinstance(body, bytes) else sum(map(len, body))
+        if size >= self._limits.gzip_min_bytes and _compressible(request, response):
+            self._task = self._server.scope.start(self._send_compressed(request, response))
+            return
+        if status == 204 or status == 304:
+            framing = self._sweeper.date
+            body = b""
+        else:
+            framing = b"Content-Length: %d\r\n%b" % (size, self._sweeper.date)
+        if not (self._keep and request.http11):
+            framing += self._persistence(request)
+        try:
+            head = encode_head(status_line(status), response.headers, framing)
+        except ValueError as error:
+            self._started = False
+            self._respond(request, self._server.answer_for(request, error))
+            return
+        if not size or request.method == "HEAD" or body == b"":
+            self._transport.write(head)
+        elif size <= _JOIN_BYTES:
+            self._transport.write(head + body if isinstance(body, bytes) else b"".join((head, *body)))
+        else:
+            self._transport.write(head)
+            self._pump = batches(body)
+            self._run_pump()
+            return
+        self._finish()
+
+    def _run_pump(self) -> None:
+        """Write a large body as far as the peer takes it."""
+        pump = self._pump
+        write = self._transport.write
+        while self._can_write and pump is not None:
+            part = next(pump, None)
+            if part is None:
+                self._pump = None
+                self._finish()
+                return
+            write(part)
+
+    async def _send_compressed(self, request: Request, response: Response) -> None:
+        """A large body through gzip, part by part in a thread: 20 MB would hold the loop for 0.2 s."""
+        loop = asyncio.get_running_loop()
+        headers = (*response.headers, (b"Content-Encoding", b"gzip"), (b"Vary", b"Accept-Encoding"))
+        framing = b"Transfer-Encoding: chunked\r\n" + self._sweeper.date + self._persistence(request)
+        self._transport.write(encode_head(status_line(response.status), headers, framing))
+        compressor = deflater()
+        for part in batches(response.body):
+            data = await loop.run_in_executor(None, compressor.compress, part)
+            if data:
+                self._transport.writelines((b"%x\r\n" % len(data), data, b"\r\n"))
+                await self.wait_writable()
+        data = compressor.flush()
+        self._transport.write(b"%x\r\n%b\r\n0\r\n\r\n" % (len(data), data))
+        self._task = None
+        self._finish()
+
+    def _refuse(self, request: Request | None, error: RequestRefused) -> None:
+        """Answer a request that never got to a handler, then let go of the peer."""
+        try:
+            response = self._server.answer_for(request, error)
+            body = response.body if isinstance(response.body, bytes) else b"".join(response.body)
+            framing = b"Content-Length: %d\r\n" % len(body) + self._sweeper.date + _CLOSE
+            head = encode_head(status_line(response.status), response.headers, framing)
+        except ValueError:
+            self._transport.abort()
+            return
+        no_body = request is not None and request.method == "HEAD"
+        self._transport.write(head if no_body else head + body)
+        self._linger()
+
+    def _linger(self) -> None:
+        """Closing with input unread would reset the connection, and the peer would lose the answer."""
+        self._phase = Phase.LINGER
+        self.deadline = self._sweeper.now + self._limits.linger_s
+        if self._paused:
+            self._paused = False
+            self._transport.resume_reading()
+        if self._transport.can_write_eof():
+            self._transport.write_eof()
+
+    def _close(self) -> None:
+        self._phase = Phase.CLOSING
+        self.deadline = self._sweeper.now + self._limits.write_timeout_s
+        self._transport.close()
+
+
+def _compressible(request: Request, response: Response) -> bool:
+    return (
+        response.compressible
+        and request.http11
+        and request.method != "HEAD"
+        and response.status not in (204, 206, 304)
+        and accepts_gzip(request.headers)
+        and not any(name.lower() == b"content-encoding" for name, _ in response.headers)
+    )

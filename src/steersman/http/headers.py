@@ -1,0 +1,65 @@
+"""Header fields as they came, looked up by name without regard to case.
+
+Shared by requests and responses. Names are stored in lower case by the parsers; values are the raw
+bytes, decoded (latin-1, as RFC 9110 has it) only when asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+__all__ = ["Headers", "RawHeaders"]
+
+RawHeaders = Sequence[tuple[bytes, bytes]]
+"""Header fields on their way out: names in any case, values without line breaks."""
+
+
+@lru_cache(maxsize=256)
+def _key(name: str) -> bytes:
+    return name.lower().encode("latin-1")
+
+
+class Headers:
+    """A view over `raw`, a list of (lower-case name, value); repeated fields are all kept."""
+
+    __slots__ = ("raw",)
+
+    def __init__(self, raw: list[tuple[bytes, bytes]]) -> None:
+        self.raw = raw
+
+    def get(self, name: str, default: str | None = None) -> str | None:
+        """The first value of `name`."""
+        key = _key(name)
+        for known, value in self.raw:
+            if known == key:
+                return value.rstrip(b" \t").decode("latin-1")
+        return default
+
+    def get_all(self, name: str) -> list[str]:
+        key = _key(name)
+        return [value.rstrip(b" \t").decode("latin-1") for known, value in self.raw if known == key]
+
+    def tokens(self, name: str) -> list[str]:
+        """The lower-cased members of a comma-separated field, over all its repetitions."""
+        return [
+            token
+            for value in self.get_all(name)
+            for part in value.split(",")
+            if (token := part.strip().lower())
+        ]
+
+    def __contains__(self, name: str) -> bool:
+        key = _key(name)
+        return any(known == key for known, _ in self.raw)
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        for name, value in self.raw:
+            yield name.decode("latin-1"), value.rstrip(b" \t").decode("latin-1")
+
+    def __len__(self) -> int:
+        return len(self.raw)
+
+    def __repr__(self) -> str:
+        # Values may be credentials; names are enough to debug with.
+        return f"Headers({', '.join(name.decode('latin-1') for name, _ in self.raw)})"

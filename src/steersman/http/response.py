@@ -1,0 +1,91 @@
+"""Responses, and how their header is written.
+
+The connection adds Content-Length, Date and Connection; handlers give the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from http import HTTPStatus
+
+from steersman.http.headers import RawHeaders
+
+__all__ = ["Response", "batches", "encode_head", "plain_text", "status_line"]
+
+BATCH_BYTES = 256 << 10
+_STATUS_LINES = {
+    status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus
+}
+
+
+class Response:
+    """A complete answer. A body given as pieces is written piece by piece and never joined as a whole."""
+
+    __slots__ = ("body", "compressible", "headers", "status")
+
+    def __init__(
+        self,
+        status: int = 200,
+        body: bytes | Sequence[bytes] = b"",
+        headers: RawHeaders = (),
+        *,
+        compressible: bool = True,
+    ) -> None:
+        self.status = status
+        self.body = body
+        self.headers = headers
+        self.compressible = compressible
+
+    def __repr__(self) -> str:
+        return f"<Response {self.status}>"
+
+
+def plain_text(status: int, message: str, headers: RawHeaders = ()) -> Response:
+    return Response(
+        status,
+        message.encode() + b"\n",
+        ((b"Content-Type", b"text/plain; charset=utf-8"), (b"X-Content-Type-Options", b"nosniff"), *headers),
+    )
+
+
+def status_line(status: int) -> bytes:
+    line = _STATUS_LINES.get(status)
+    if line is None:
+        if not 100 <= status <= 999:
+            raise ValueError(f"{status} is no HTTP status")
+        line = b"HTTP/1.1 %d Unknown\r\n" % status
+    return line
+
+
+def encode_head(start_line: bytes, headers: RawHeaders, framing: bytes) -> bytes:
+    """The whole head. `framing` is complete lines of this package's own making."""
+    parts: list[bytes] = []
+    for name, value in headers:
+        parts += (name, b": ", value, b"\r\n")
+    fields = b"".join(parts)
+    if fields.count(b"\n") != len(headers) or fields.count(b"\r") != len(headers):
+        raise ValueError("a header field contains a line break")
+    return b"".join((start_line, fields, framing, b"\r\n"))
+
+
+def batches(body: bytes | Sequence[bytes]) -> Iterator[bytes | memoryview]:
+    """`body` in parts of about 256 KiB: large pieces are cut without copying, small ones joined.
+
+    A part is large enough that per-write costs vanish (a TLS write is ~5 µs) and small enough that
+    pausing between parts bounds what waits in memory.
+    """
+    group: list[bytes] = []
+    size = 0
+    for piece in (body,) if isinstance(body, bytes) else body:
+        if size and size + len(piece) > BATCH_BYTES:
+            yield b"".join(group)
+            group, size = [], 0
+        if len(piece) > BATCH_BYTES:
+            view = memoryview(piece)
+            for start in range(0, len(piece), BATCH_BYTES):
+                yield view[start : start + BATCH_BYTES]
+        else:
+            group.append(piece)
+            size += len(piece)
+    if size:
+        yield b"".join(group)

@@ -1,0 +1,62 @@
+"""Status conditions: reading one, setting one so that its transition time means something.
+
+`lastTransitionTime` moves only when the status does. Lists are never changed: `set_condition` returns
+the new list (the very same one when nothing changed). Called by controllers and by the cluster's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+__all__ = ["condition_is", "find_condition", "remove_condition", "set_condition"]
+
+Condition = Mapping[str, Any]
+
+_CONTENT = ("status", "reason", "message", "observedGeneration")
+
+
+def find_condition(conditions: Iterable[Condition] | None, kind: str) -> Condition | None:
+    for condition in conditions or ():
+        if condition.get("type") == kind:
+            return condition
+    return None
+
+
+def condition_is(conditions: Iterable[Condition] | None, kind: str, status: str = "True") -> bool:
+    condition = find_condition(conditions, kind)
+    return condition is not None and condition.get("status") == status
+
+
+def set_condition(
+    conditions: Sequence[Condition] | None,
+    kind: str,
+    status: str,
+    *,
+    reason: str,
+    message: str = "",
+    observed_generation: int | None = None,
+    now: str,
+) -> Sequence[Condition]:
+    """The conditions with this one as given; `now` becomes its transition time if its status changed."""
+    old = find_condition(conditions, kind)
+    unmoved = old is not None and old.get("status") == status
+    new = {
+        "type": kind,
+        "status": status,
+        "reason": reason,
+        "message": message,
+        "lastTransitionTime": old["lastTransitionTime"] if old is not None and unmoved else now,
+    }
+    if observed_generation is not None:
+        new["observedGeneration"] = observed_generation
+    if old is None:
+        return [*(conditions or ()), new]
+    if all(old.get(field) == new.get(field) for field in _CONTENT):
+        return conditions or ()
+    return [new if condition is old else condition for condition in conditions or ()]
+
+
+def remove_condition(conditions: Sequence[Condition] | None, kind: str) -> Sequence[Condition]:
+    kept = [condition for condition in conditions or () if condition.get("type") != kind]
+    return kept if conditions is None or len(kept) != len(conditions) else conditions

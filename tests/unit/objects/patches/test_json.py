@@ -1,0 +1,133 @@
+"""JSON patches."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from steersman.objects.patches import json
+from steersman.objects.patches.errors import BadPatch, PatchNotApplicable, PatchTooLarge
+
+OBJECT = {"a": {"b": 1, "c/d": 2, "~": 3, "null": None}, "list": [1, 2, 3], "items": [{"x": 1}, {"x": 2}]}
+
+
+def op(kind: str, path: str, **more: Any) -> dict[str, Any]:
+    return {"op": kind, "path": path, **more}
+
+
+@pytest.mark.parametrize(
+    ("operations", "path", "value"),
+    [
+        ([op("add", "/new", value=1)], ["new"], 1),
+        ([op("add", "/a/b", value={"x": 1})], ["a", "b"], {"x": 1}),
+        ([op("add", "/list/1", value=9)], ["list"], [1, 9, 2, 3]),
+        ([op("add", "/list/-", value=9)], ["list"], [1, 2, 3, 9]),
+        ([op("add", "/list/3", value=9)], ["list"], [1, 2, 3, 9]),
+        ([op("add", "/list/-1", value=9)], ["list"], [1, 2, 3, 9]),
+        ([op("remove", "/list/0")], ["list"], [2, 3]),
+        ([op("remove", "/list/-1")], ["list"], [1, 2]),
+        ([op("replace", "/a/c~1d", value=9)], ["a", "c/d"], 9),
+        ([op("replace", "/a/~0", value=9)], ["a", "~"], 9),
+        ([op("replace", "/items/1/x", value=9)], ["items"], [{"x": 1}, {"x": 9}]),
+        ([op("move", "/moved", **{"from": "/a/b"})], ["moved"], 1),
+        ([op("move", "/list/0", **{"from": "/list/2"})], ["list"], [3, 1, 2]),
+        ([op("copy", "/copied", **{"from": "/items"})], ["copied"], [{"x": 1}, {"x": 2}]),
+        ([op("test", "/list", value=[1, 2, 3]), op("add", "/ok", value=True)], ["ok"], True),
+        ([op("test", "/missing", value=None), op("add", "/ok", value=True)], ["ok"], True),
+        ([op("add", "/n")], ["n"], None),
+        ([op("replace", "", value={"z": 1})], [], {"z": 1}),
+        ([], ["a", "b"], 1),
+    ],
+)
+def test_apply(operations: list[dict[str, Any]], path: list[str], value: Any) -> None:
+    original = deepcopy(OBJECT)
+    result = json.apply(original, operations)
+    for step in path:
+        result = result[step]
+    assert result == value
+    assert original == OBJECT
+
+
+def test_copies_are_independent() -> None:
+    operations = [
+        op("add", "/items/0/x", value=5),
+        op("copy", "/twin", **{"from": "/items"}),
+        op("add", "/items/0/x", value=6),
+        op("copy", "/third", **{"from": "/a"}),
+        op("add", "/a/b", value=7),
+        op("add", "/twin/0/y", value=8),
+    ]
+    result = json.apply(OBJECT, operations)
+    assert result["items"][0] == {"x": 6}
+    assert result["twin"][0] == {"x": 5, "y": 8}
+    assert result["third"]["b"] == 1
+    assert OBJECT["a"]["b"] == 1  # type: ignore[index]
+
+
+def test_untouched_parts_are_shared() -> None:
+    assert json.apply(OBJECT, [op("add", "/a/b", value=2)])["items"] is OBJECT["items"]
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        op("test", "/a/b", value=2),
+        op("test", "/a/b", value=True),
+        op("test", "/a/b", value=1.0),
+        op("test", "/missing", value=1),
+        op("test", "/missing/deep", value=1),
+        op("test", "", value={}),
+        op("remove", "/missing"),
+        op("remove", "/list/3"),
+        op("remove", "/a/b/c"),
+        op("replace", "/missing", value=1),
+        op("replace", "/list/7", value=1),
+        op("replace", "", value=1),
+        op("add", "/missing/deep", value=1),
+        op("add", "/a/null/x", value=1),
+        op("add", "/list/9", value=1),
+        op("add", "/list/x", value=1),
+        op("add", "no-slash", value=1),
+        op("move", "/x", **{"from": "/missing"}),
+        op("move", "/x"),
+        op("copy", "/x", **{"from": "/list/9"}),
+        op("copy", "/missing/x", **{"from": "/list"}),
+        op("patch", "/a"),
+        {"op": "add", "value": 1},
+        {"path": "/a"},
+    ],
+    ids=str,
+)
+def test_operation_that_does_not_apply_fails_the_whole_patch(operation: dict[str, Any]) -> None:
+    original = deepcopy(OBJECT)
+    with pytest.raises(PatchNotApplicable) as caught:
+        json.apply(original, [op("add", "/a/b", value=9), op("add", "/a/b", value=1), operation])
+    assert caught.value.code == 422
+    assert original == OBJECT
+
+
+@pytest.mark.parametrize(
+    ("patch", "message"),
+    [
+        ({}, "cannot unmarshal object into Go value of type []handlers.jsonPatchOp"),
+        (["x"], "cannot unmarshal string into Go value of type handlers.jsonPatchOp"),
+        ([{"op": 1}], "cannot unmarshal number into Go struct field jsonPatchOp.op of type string"),
+        ([{"path": True}], "cannot unmarshal bool into Go struct field jsonPatchOp.path of type string"),
+    ],
+)
+def test_what_is_no_json_patch(patch: Any, message: str) -> None:
+    with pytest.raises(BadPatch) as caught:
+        json.apply({}, patch)
+    assert str(caught.value) == "error decoding patch: json: " + message
+
+
+def test_limits() -> None:
+    with pytest.raises(
+        PatchTooLarge, match="The allowed maximum operations in a JSON patch is 10000, got 10001"
+    ):
+        json.apply({}, [op("add", "/a", value=1)] * 10_001)
+    doubling = [op("copy", f"/x/{number}", **{"from": "/x"}) for number in range(30)]
+    with pytest.raises(PatchNotApplicable, match="Unable to complete the copy"):
+        json.apply({"x": {"y": "z" * 100}}, doubling)
