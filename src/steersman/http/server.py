@@ -105,6 +105,7 @@ class Server:
                 await self._until(lambda: not any(connection.busy for connection in self.connections))
                 for connection in list(self.connections):
                     connection.end_stream()
+                    connection.begin_drain()
                 for upgraded in list(self.upgraded):
                     upgraded.close()
                 await self._until(lambda: not self.connections and not self.upgraded)

@@ -105,6 +105,8 @@ def _readers(name: str, properties: dict[str, Any]) -> dict[int, _Reader]:
         if field.inline:
             inner = _readers(field.inline, properties)
             readers[field.number] = _Reader("", BYTES, _inline(inner), "inline")
+        elif field.go_type.endswith(".Verbs"):  # the one list that is a message without being in a map
+            readers[field.number] = _Reader(field.name, BYTES, _wrapped(properties[field.name]), "one")
         else:
             readers[field.number] = _reader(field.name, properties[field.name])
     return readers

@@ -30,6 +30,8 @@ _PLAIN: Final = "!plain"
 _RESOLVED: Final = frozenset(
     {_PLAIN, *(f"tag:yaml.org,2002:{name}" for name in ("int", "float", "bool", "null"))}
 )
+#: Long lines are never folded.
+_WIDEST: Final = 2**30
 #: Values reached through aliases before a document counts as an attack.
 _MOST_ALIASED: Final = 100_000
 _INT64: Final = (-(2**63), 2**64 - 1)
@@ -48,10 +50,19 @@ class _Loader(_BaseLoader):  # type: ignore[misc]
 
 
 class _PlainDumper(_BaseDumper):  # type: ignore[misc]
-    """Writes shared values out each time: readers of the API expect no aliases."""
+    """Writes shared values out each time (readers of the API expect no aliases), and quotes every text that
+    Go's parser would take for something else."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
+
+
+def _represent_text(dumper: Any, text: str) -> Any:
+    style = "|" if "\n" in text else None if _stays_text(text) else '"'
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_PlainDumper.add_representer(str, _represent_text)
 
 
 def parse(body: bytes) -> tuple[Any, list[str]]:
@@ -81,7 +92,7 @@ def parse(body: bytes) -> tuple[Any, list[str]]:
 def dump(value: Any) -> bytes:
     """A JSON value as a YAML document, keys sorted."""
     text: str = yaml.dump(
-        value, Dumper=_PlainDumper, default_flow_style=False, allow_unicode=True, width=math.inf
+        value, Dumper=_PlainDumper, default_flow_style=False, allow_unicode=True, width=_WIDEST
     )
     return text.encode()
 
@@ -181,6 +192,13 @@ def _resolve(text: str) -> Any:
         number_f = float(digits)
         return number_f if math.isfinite(number_f) else text
     return text
+
+
+def _stays_text(text: str) -> bool:
+    try:
+        return isinstance(_resolve(text), str) and text != "<<"
+    except Malformed:
+        return False
 
 
 def _integer(digits: str) -> int | None:

@@ -20,7 +20,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
-__all__ = ["PROSE", "SOURCE_PACKAGE", "TABLE", "boil", "find_definitions"]
+__all__ = ["ALWAYS", "PROSE", "SOURCE_PACKAGE", "TABLE", "boil", "find_definitions"]
 
 SOURCE_PACKAGE: Final = "kubernetes_validate"
 _SOURCE_FILE: Final = "kubernetes-json-schema/v1.37.0-local/_definitions.json"
@@ -29,7 +29,7 @@ PROSE: Final = "_table.prose.z"
 
 _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
 #: Served without being a resource: bodies and answers of every group.
-_ALWAYS: Final = tuple(
+ALWAYS: Final = tuple(
     _META + name
     for name in ("APIGroupList", "APIResourceList", "APIVersions", "DeleteOptions", "Patch", "Status", "WatchEvent")
 )
@@ -68,7 +68,7 @@ def _served_group_versions(resources: str) -> Iterator[tuple[str, str]]:
 
 
 def _roots(published: dict[str, Any], served: set[tuple[str, str]]) -> Iterator[str]:
-    yield from _ALWAYS
+    yield from ALWAYS
     for name, definition in published.items():
         for gvk in definition.get("x-kubernetes-group-version-kind", ()):
             if (gvk["group"], gvk["version"]) in served and not name.startswith(_META):

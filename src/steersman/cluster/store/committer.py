@@ -105,8 +105,9 @@ class Committer(Generic[B]):
                 else:
                     self._forget(job)
                 self._attempt(self._journal.checkpoint)
-            self._attempt(self._journal.close)
+            self._attempt(self._journal.finish)
         finally:
+            self._journal.close()
             self._folder.release()
             self._report(_resolve, self._stopped, None)
 

@@ -175,13 +175,13 @@ class Journal:
             with self._errors():
                 self._database.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 
+    def finish(self) -> None:
+        """Move all of the write-ahead log into the file. Raises Unavailable or SyncFailed."""
+        with self._errors():
+            self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
     def close(self) -> None:
-        """Move the write-ahead log into the file and let go of both. Raises Unavailable or SyncFailed."""
-        try:
-            with self._errors():
-                self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-        finally:
-            self._database.close()
+        self._database.close()
 
     @contextmanager
     def _transaction(self, *, begin: bool) -> Iterator[None]:

@@ -90,7 +90,9 @@ def field(number: int, kind: str, value: Any, package: str) -> bytes:
         return b"".join(field(number, kind[2:], item, package) for item in value)
     if kind.startswith("map<"):
         values = kind[len("map<string,") : -1]
-        entries = (field(1, "string", key, package) + field(2, values, item, package) for key, item in value.items())
+        entries = (
+            field(1, "string", key, package) + field(2, values, item, package) for key, item in value.items()
+        )
         return b"".join(delimited(number, entry) for entry in entries)
     match kind:
         case "string":
@@ -115,7 +117,9 @@ def encode_time(value: Any) -> bytes:
 def encode_int_or_string(value: Any) -> bytes:
     is_text = isinstance(value, str)
     number, text = (0, value) if is_text else (value, "")
-    return varint(1 << 3) + varint(int(is_text)) + varint(2 << 3) + varint(number) + delimited(3, text.encode())
+    return (
+        varint(1 << 3) + varint(int(is_text)) + varint(2 << 3) + varint(number) + delimited(3, text.encode())
+    )
 
 
 def encode_schema_or(value: Any) -> bytes:

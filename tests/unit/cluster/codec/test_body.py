@@ -16,7 +16,9 @@ from steersman.cluster.schema.resources import GVK
 GOLDEN = Path(__file__).parents[5] / "shared" / "golden"
 CONFIG_MAP = GVK("", "v1", "ConfigMap")
 DEPLOYMENT = GVK("apps", "v1", "Deployment")
-COLLECTION = re.compile(r"/(?:api/(?P<core>v1)|apis/(?P<group>[^/]+)/(?P<version>[^/]+))(?:/namespaces/[^/]+)?/(?P<plural>\w+)$")
+COLLECTION = re.compile(
+    r"/(?:api/(?P<core>v1)|apis/(?P<group>[^/]+)/(?P<version>[^/]+))(?:/namespaces/[^/]+)?/(?P<plural>\w+)$"
+)
 
 
 def rejection(content_type: str, body: bytes, expected: GVK, field_validation: Any = "") -> str:
@@ -49,7 +51,9 @@ def test_recorded_creates_are_read_or_refused_alike(step: dict[str, Any], query:
     content_type = step.get("headers", {}).get("Content-Type", "application/json")
     answer = step["answer"]
     message = answer.get("body", {}).get("message", "") if isinstance(answer.get("body"), dict) else ""
-    by_decoding = "cannot be handled as" in message or "unrecognized" in message or "unknown format" in message
+    by_decoding = (
+        "cannot be handled as" in message or "unrecognized" in message or "unknown format" in message
+    )
     try:
         decoded = decode_body(content_type, body.encode(), expected, validation)
     except (BodyRejected, UnsupportedMediaType) as error:
@@ -68,7 +72,10 @@ def test_recorded_creates_are_read_or_refused_alike(step: dict[str, Any], query:
         (b"", "unexpected end of JSON input (<empty>)"),
         (b"{not json", "invalid character 'n' looking for beginning of object key string ({not json)"),
         (b'{"a": 1', 'unexpected end of JSON input ({"a": 1)'),
-        (b'{"kind": 5}', 'json: cannot unmarshal number into Go struct field .kind of type string ({"kind": 5})'),
+        (
+            b'{"kind": 5}',
+            'json: cannot unmarshal number into Go struct field .kind of type string ({"kind": 5})',
+        ),
         (b"[1]", None),
         (b"{" + b" " * 40, "unexpected end of JSON input ({" + " " * 29 + " ...)"),
     ],
@@ -124,7 +131,11 @@ def test_api_version_and_kind_may_be_left_out() -> None:
 
 
 def test_no_content_type_means_json_and_null_an_empty_object() -> None:
-    assert decode_body("", b"null", CONFIG_MAP).obj == {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {}}
+    assert decode_body("", b"null", CONFIG_MAP).obj == {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {},
+    }
 
 
 def test_numbers_are_quoted_as_written() -> None:
@@ -147,7 +158,8 @@ def test_unknown_and_repeated_fields_come_in_document_order() -> None:
     assert decoded.obj["metadata"]["labels"] == {"a": "2"}
     assert decode_body("application/json", body, CONFIG_MAP, "Ignore").warnings == []
     assert rejection("application/json", body, CONFIG_MAP, "Strict") == (
-        'ConfigMap in version "v1" cannot be handled as a ConfigMap: strict decoding error: ' + ", ".join(decoded.warnings)
+        'ConfigMap in version "v1" cannot be handled as a ConfigMap: strict decoding error: '
+        + ", ".join(decoded.warnings)
     )
 
 
@@ -176,7 +188,9 @@ def test_yaml_faults_name_the_line() -> None:
 
 @pytest.mark.parametrize("content_type", ["text/plain", "application/cbor", ";charset=utf-8"])
 def test_other_formats_are_unsupported(content_type: str) -> None:
-    with pytest.raises(UnsupportedMediaType, match="application/json, application/yaml, application/vnd.kubernetes"):
+    with pytest.raises(
+        UnsupportedMediaType, match="application/json, application/yaml, application/vnd.kubernetes"
+    ):
         decode_body(content_type, b"{}", CONFIG_MAP)
 
 

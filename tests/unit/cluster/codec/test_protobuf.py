@@ -20,7 +20,10 @@ import facts_encoder as facts  # noqa: E402
 from arbitrary import arbitrary  # noqa: E402
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"
-KINDS = sorted({each.gvk for each in all_resources()} | {sub.gvk for each in all_resources() for sub in each.subresources.values()})
+KINDS = sorted(
+    {each.gvk for each in all_resources()}
+    | {sub.gvk for each in all_resources() for sub in each.subresources.values()}
+)
 TYPES = [name for gvk in KINDS if (name := type_name(gvk)) is not None]
 
 with_facts = pytest.mark.skipif(not facts.FACTS.exists(), reason="the recorded facts are not here")
@@ -41,7 +44,10 @@ def test_every_type_means_the_same_in_protobuf_and_json(name: str) -> None:
 
 @with_facts
 def test_a_body_in_an_envelope_is_decoded() -> None:
-    obj = {"metadata": {"name": "a"}, "spec": {"replicas": 0, "template": {"spec": {"containers": [{"name": "c"}]}}}}
+    obj = {
+        "metadata": {"name": "a"},
+        "spec": {"replicas": 0, "template": {"spec": {"containers": [{"name": "c"}]}}},
+    }
     raw = facts.encode("k8s.io.api.apps.v1.Deployment", obj)
     body = facts.envelope("apps/v1", "Deployment", raw)
     decoded = decode_body(PROTOBUF, body, GVK("apps", "v1", "Deployment"))
@@ -74,9 +80,9 @@ def test_packed_integers_are_read() -> None:
 
 
 def test_unknown_fields_are_skipped() -> None:
-    assert protobuf.decode("io.k8s.api.core.v1.LocalObjectReference", b"\x0a\x01a" + b"\xfa\x7f\x02zz" + b"\xf8\x7f\x05") == {
-        "name": "a"
-    }
+    assert protobuf.decode(
+        "io.k8s.api.core.v1.LocalObjectReference", b"\x0a\x01a" + b"\xfa\x7f\x02zz" + b"\xf8\x7f\x05"
+    ) == {"name": "a"}
 
 
 @pytest.mark.parametrize(
@@ -106,7 +112,10 @@ def test_deep_nesting_is_refused() -> None:
 
 
 @settings(max_examples=300, deadline=None)
-@given(name=st.sampled_from([each for each in table() if "properties" in table()[each]]), raw=st.binary(max_size=80))
+@given(
+    name=st.sampled_from([each for each in table() if "properties" in table()[each]]),
+    raw=st.binary(max_size=80),
+)
 def test_arbitrary_bytes_decode_or_are_refused(name: str, raw: bytes) -> None:
     if name.endswith(("meta.v1.WatchEvent", "pkg.version.Info")):
         return

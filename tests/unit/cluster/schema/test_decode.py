@@ -162,9 +162,21 @@ INTO = "json: cannot unmarshal {} into Go struct field {} of type {}"
 @pytest.mark.parametrize(
     "gvk, data, message",
     [
-        (DEPLOYMENT, {"spec": {"replicas": "3"}}, INTO.format("string", "DeploymentSpec.spec.replicas", "int32")),
-        (DEPLOYMENT, {"spec": {"replicas": True}}, INTO.format("bool", "DeploymentSpec.spec.replicas", "int32")),
-        (DEPLOYMENT, {"spec": {"replicas": 1.5}}, INTO.format("number 1.5", "DeploymentSpec.spec.replicas", "int32")),
+        (
+            DEPLOYMENT,
+            {"spec": {"replicas": "3"}},
+            INTO.format("string", "DeploymentSpec.spec.replicas", "int32"),
+        ),
+        (
+            DEPLOYMENT,
+            {"spec": {"replicas": True}},
+            INTO.format("bool", "DeploymentSpec.spec.replicas", "int32"),
+        ),
+        (
+            DEPLOYMENT,
+            {"spec": {"replicas": 1.5}},
+            INTO.format("number 1.5", "DeploymentSpec.spec.replicas", "int32"),
+        ),
         (
             DEPLOYMENT,
             {"spec": {"replicas": Literal("1e3")}},
@@ -179,14 +191,26 @@ INTO = "json: cannot unmarshal {} into Go struct field {} of type {}"
         (CONFIG_MAP, {"data": ["a"]}, INTO.format("array", "ConfigMap.data", "map[string]string")),
         (CONFIG_MAP, {"metadata": "x"}, INTO.format("string", "ConfigMap.metadata", "v1.ObjectMeta")),
         (CONFIG_MAP, {"immutable": "yes"}, INTO.format("string", "ConfigMap.immutable", "bool")),
-        (POD, {"spec": {"containers": {}}}, INTO.format("object", "PodSpec.spec.containers", "[]v1.Container")),
-        (POD, {"spec": {"containers": ["x"]}}, INTO.format("string", "PodSpec.spec.containers", "v1.Container")),
+        (
+            POD,
+            {"spec": {"containers": {}}},
+            INTO.format("object", "PodSpec.spec.containers", "[]v1.Container"),
+        ),
+        (
+            POD,
+            {"spec": {"containers": ["x"]}},
+            INTO.format("string", "PodSpec.spec.containers", "v1.Container"),
+        ),
         (
             POD,
             container(ports=[{"protocol": {}}]),
             INTO.format("object", "ContainerPort.spec.containers.ports.protocol", "v1.Protocol"),
         ),
-        (POD, container(command="sh"), INTO.format("string", "Container.spec.containers.command", "[]string")),
+        (
+            POD,
+            container(command="sh"),
+            INTO.format("string", "Container.spec.containers.command", "[]string"),
+        ),
         (
             SERVICE,
             {"spec": {"ports": [{"targetPort": 1.5}]}},
@@ -237,7 +261,9 @@ INTO = "json: cannot unmarshal {} into Go struct field {} of type {}"
         ),
     ],
 )
-def test_what_does_not_fit_is_refused_in_the_words_of_go(gvk: GVK, data: dict[str, Any], message: str) -> None:
+def test_what_does_not_fit_is_refused_in_the_words_of_go(
+    gvk: GVK, data: dict[str, Any], message: str
+) -> None:
     with pytest.raises(DecodeError) as caught:
         decode(gvk, data)
     assert str(caught.value) == message
@@ -308,18 +334,25 @@ def test_unknown_kinds_are_a_key_error() -> None:
 
 JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
-    lambda children: st.lists(children, max_size=3)
-    | st.dictionaries(
-        st.sampled_from(["metadata", "spec", "status", "name", "template", "containers", "data", "items", "x"]),
-        children,
-        max_size=4,
+    lambda children: (
+        st.lists(children, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                ["metadata", "spec", "status", "name", "template", "containers", "data", "items", "x"]
+            ),
+            children,
+            max_size=4,
+        )
     ),
     max_leaves=15,
 )
 
 
 @settings(max_examples=200, deadline=None)
-@given(gvk=st.sampled_from(sorted(kinds())), data=st.dictionaries(st.sampled_from(["metadata", "spec", "data", "status"]), JSON_VALUES))
+@given(
+    gvk=st.sampled_from(sorted(kinds())),
+    data=st.dictionaries(st.sampled_from(["metadata", "spec", "data", "status"]), JSON_VALUES),
+)
 def test_any_json_decodes_or_is_refused_and_normal_form_is_stable(gvk: GVK, data: dict[str, Any]) -> None:
     try:
         obj = decode(gvk, data).obj

@@ -26,7 +26,9 @@ def test_every_recorded_resource_is_there_in_the_recorded_order() -> None:
     ]
 
 
-@pytest.mark.parametrize("fact", facts(), ids=lambda fact: f"{fact['group']}-{fact['version']}-{fact['resource']}")
+@pytest.mark.parametrize(
+    "fact", facts(), ids=lambda fact: f"{fact['group']}-{fact['version']}-{fact['resource']}"
+)
 def test_resource_matches_recorded_discovery(fact: dict[str, Any]) -> None:
     found = resources.find(fact["group"], fact["version"], fact["resource"])
     assert found is not None
@@ -71,7 +73,10 @@ def test_storage_version_hashes_are_those_a_real_server_shows() -> None:
     [
         (("", "v1", "bindings"), None),
         (("authorization.k8s.io", "v1", "subjectaccessreviews"), None),
-        (("autoscaling", "v1", "horizontalpodautoscalers"), GVK("autoscaling", "v2", "HorizontalPodAutoscaler")),
+        (
+            ("autoscaling", "v1", "horizontalpodautoscalers"),
+            GVK("autoscaling", "v2", "HorizontalPodAutoscaler"),
+        ),
         (("events.k8s.io", "v1", "events"), GVK("", "v1", "Event")),
         (("apps", "v1", "deployments"), GVK("apps", "v1", "Deployment")),
     ],

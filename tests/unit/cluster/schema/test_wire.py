@@ -79,8 +79,9 @@ def check(name: str, properties: dict[str, Any]) -> None:
             continue
         assert spelling(field) == spelling(each.name)
         expected = protobuf_type(properties[each.name])
-        if "Value" in kind and "[]" in expected:  # a list inside a map is a message of its own
-            expected = expected.replace("[]string", unpackaged(kind).removeprefix("map<string,").rstrip(">"))
+        wrapper = unpackaged(kind).removeprefix("map<string,").rstrip(">")
+        if wrapper in ("AttestationValue", "ExtraValue", "Verbs"):  # messages around a list
+            expected = expected.replace("[]string", wrapper)
         assert unpackaged(kind) == expected
 
 

@@ -22,13 +22,14 @@ from steersman.cluster.store import (
 
 
 class Disk:
-    """Opens the store's file; then statements wait while it is `held`, and those that start with
-    `failing` fail with its code."""
+    """Opens the store's file; then statements wait until `go` is set, and those that start as one of
+    `failing` does fail with its code, always or `once`."""
 
     def __init__(self):
         self.go = threading.Event()
         self.go.set()
         self.failing: dict[str, int] = {}
+        self.once = False
         self.statements: list[str] = []
 
     def connect(self, path):
@@ -38,8 +39,10 @@ class Disk:
             def execute(self, statement, *parameters):
                 disk.statements.append(statement)
                 assert disk.go.wait(10)
-                for start, code in disk.failing.items():
+                for start, code in list(disk.failing.items()):
                     if statement.startswith(start):
+                        if disk.once:
+                            disk.failing = {}
                         error = sqlite3.OperationalError("as told")
                         error.sqlite_errorcode = code
                         raise error
@@ -136,10 +139,10 @@ def test_a_refusal_because_of_a_pending_write_waits_for_its_fate(tmp_path, disk)
 def test_a_write_refused_only_by_one_that_failed_is_done(tmp_path, disk):
     async def test(store):
         disk.failing["INSERT"] = sqlite3.SQLITE_FULL
+        disk.once = True
         disk.go.clear()
         first, second = start(store.put("k", b"1", expected=0), store.put("k", b"2", expected=0))
         await turns()
-        first.add_done_callback(lambda _: disk.failing.clear())
         disk.go.set()
         with pytest.raises(DiskFull):
             await first

@@ -44,21 +44,15 @@ def test_untouched_parts_are_shared() -> None:
 @pytest.mark.parametrize(
     ("patch", "message"),
     [
-        (
-            [],
-            "error decoding patch: json: cannot unmarshal array into Go value of type map[string]interface {}",
-        ),
-        (
-            "x",
-            "error decoding patch: json: cannot unmarshal string into Go value of type map[string]interface {}",
-        ),
+        ([], "cannot unmarshal array into Go value of type map[string]interface {}"),
+        ("x", "cannot unmarshal string into Go value of type map[string]interface {}"),
         (None, "Invalid JSON Patch"),
     ],
 )
 def test_patch_must_be_an_object(patch: Any, message: str) -> None:
     with pytest.raises(BadPatch) as caught:
         merge.apply({}, patch)
-    assert str(caught.value) == message
+    assert str(caught.value) in (message, f"error decoding patch: json: {message}")
     assert caught.value.code == 400
 
 

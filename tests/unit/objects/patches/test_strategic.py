@@ -148,7 +148,7 @@ def test_merge(original: dict[str, Any], patch: dict[str, Any], result: dict[str
 
 
 def test_lists_of_scalars_are_merged_as_sets() -> None:
-    assert metadata({"finalizers": ["a", "b"]}, {"finalizers": ["c", "b"]}) == {"finalizers": ["a", "c", "b"]}
+    assert metadata({"finalizers": ["a", "b"]}, {"finalizers": ["c", "b"]}) == {"finalizers": ["c", "a", "b"]}
     assert metadata({"finalizers": ["a", "b", "c"]}, {"$deleteFromPrimitiveList/finalizers": ["b"]}) == {
         "finalizers": ["a", "c"]
     }

@@ -16,6 +16,8 @@ _SPACE: Final = re.compile(rb"[ \t\r\n]*")
 _PLAIN: Final = re.compile(rb'[^"\\\x00-\x1f]*')
 _DIGITS: Final = re.compile(rb"[0-9]*")
 _LITERALS: Final = {ord(word[:1]): word for word in (b"true", b"false", b"null")}
+#: Go's decoder gives up on anything deeper.
+_DEEPEST: Final = 10_000
 _KINDS: Final = {ord("["): "array", ord('"'): "string", ord("t"): "bool", ord("f"): "bool"}
 
 
@@ -68,6 +70,8 @@ class _Reader:
     def _value(self, open_brackets: list[int]) -> bool:
         """Reads a scalar or the start of a container; tells whether a value must follow."""
         first = self._next_visible()
+        if first in b"{[" and len(open_brackets) >= _DEEPEST:
+            raise self._wrong("exceeded max depth")
         if first == ord("{"):
             self._at += 1
             if self._next_visible() == ord("}"):

@@ -133,7 +133,10 @@ def _decoded(text: str, fits: Callable[[Any], bool]) -> tuple[Any, str]:
     wrong = json_syntax_error(text.encode())
     if wrong:
         return None, wrong
-    value = json.loads(text)
+    try:
+        value = json.loads(text)
+    except RecursionError:
+        value = ()
     if value is None or fits(value):
         return value, ""
     return None, "json: cannot unmarshal the value into the annotation's Go type"

@@ -8,6 +8,7 @@ from typing import Any, Final
 from steersman.cluster.schema.validation.internal_values import Shape, as_internal
 from steersman.cluster.schema.validation.pods.volume_sources import validate_csi_driver_name
 from steersman.cluster.schema.validation.rules import Object, Revalidation, Rules, invalids
+from steersman.cluster.schema.validation.storage_core import validate_volume_spec
 from steersman.objects.fields import (
     FieldError,
     Path,
@@ -174,6 +175,8 @@ def _attachment_source(source: Object, path: Path) -> list[FieldError]:
         return [forbidden(path, text)]
     if volume == "":
         return [required(path.child("persistentVolumeName"), "must specify non empty persistentVolumeName")]
+    if inline is not None:
+        return validate_volume_spec(inline, "", path.child("inlineVolumeSpec"), inline=True)
     return []
 
 

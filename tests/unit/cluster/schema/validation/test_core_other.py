@@ -191,7 +191,8 @@ PHASES = {
         NAMESPACE,
         "Terminating",
         [
-            "status.Phase: Invalid value: \"Terminating\": may only be 'Active' if `deletionTimestamp` is empty"
+            "status.Phase: Invalid value: \"Terminating\": may only be 'Active' if "
+            "`deletionTimestamp` is empty"
         ],
     ),
     "active too late": (

@@ -26,7 +26,8 @@ SLICES = {
         {"addressType": "MAC", **endpoint(hostname="A.b")},
         [
             'endpoints[0].hostname: Invalid value: "A.b": a lowercase RFC 1123 label must consist of '
-            "lower case alphanumeric characters or '-', and must start and end with an alphanumeric character "
+            "lower case alphanumeric characters or '-', and must start and end with an alphanumeric "
+            "character "
             "(e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')",
             'addressType: Unsupported value: "MAC": supported values: "FQDN", "IPv4", "IPv6"',
         ],

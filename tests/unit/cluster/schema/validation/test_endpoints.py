@@ -25,8 +25,10 @@ ENDPOINTS = {
         subset(addresses=[{"ip": "x", "hostname": "A", "nodeName": "n_1"}]),
         [
             f'subsets[0].addresses[0].ip: Invalid value: "x": {BAD_IP}',
-            'subsets[0].addresses[0].hostname: Invalid value: "A": a lowercase RFC 1123 label must consist of '
-            "lower case alphanumeric characters or '-', and must start and end with an alphanumeric character "
+            'subsets[0].addresses[0].hostname: Invalid value: "A": a lowercase RFC 1123 label '
+            "must consist of "
+            "lower case alphanumeric characters or '-', and must start and end with an alphanumeric "
+            "character "
             "(e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')",
             'subsets[0].addresses[0].nodeName: Invalid value: "n_1": a lowercase RFC 1123 subdomain must '
             "consist of lower case alphanumeric characters, '-' or '.', and must start and end with an "

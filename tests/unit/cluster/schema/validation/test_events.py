@@ -35,8 +35,10 @@ CORE = {
         [
             "reportingComponent: Required value",
             'reportingComponent: Invalid value: "": name part must be non-empty',
-            "reportingComponent: Invalid value: \"\": name part must consist of alphanumeric characters, '-', "
-            "'_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name', "
+            'reportingComponent: Invalid value: "": name part must consist of alphanumeric '
+            "characters, '-', "
+            "'_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  "
+            "or 'my.name', "
             " or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')",
             "reportingInstance: Required value",
             "action: Required value",
@@ -88,8 +90,10 @@ NEW = {
     "no controller": (
         {"reportingController": "a b"},
         [
-            "reportingController: Invalid value: \"a b\": name part must consist of alphanumeric characters, '-', "
-            "'_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name', "
+            'reportingController: Invalid value: "a b": name part must consist of alphanumeric '
+            "characters, '-', "
+            "'_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  "
+            "or 'my.name', "
             " or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')",
         ],
     ),

@@ -44,8 +44,10 @@ INGRESSES = {
         rule(path(), host="a.*.example"),
         [
             'spec.rules[0].host: Invalid value: "a.*.example": a wildcard DNS-1123 subdomain must start with '
-            "'*.', followed by a valid DNS subdomain, which must consist of lower case alphanumeric characters, "
-            "'-' or '.' and end with an alphanumeric character (e.g. '*.example.com', regex used for validation "
+            "'*.', followed by a valid DNS subdomain, which must consist of lower case "
+            "alphanumeric characters, "
+            "'-' or '.' and end with an alphanumeric character (e.g. '*.example.com', regex used "
+            "for validation "
             r"is '\*\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
         ],
     ),
@@ -245,7 +247,8 @@ RANGES = {
     "three": (
         ["10.1.0.0/16", "fd00::/108", "x"],
         [
-            'spec.cidrs: Invalid value: {"CIDRs":["10.1.0.0/16","fd00::/108","x"]}: may only hold up to 2 values'
+            'spec.cidrs: Invalid value: {"CIDRs":["10.1.0.0/16","fd00::/108","x"]}: may only hold '
+            "up to 2 values"
         ],
     ),
     "two of one family": (

@@ -46,7 +46,8 @@ CREATE = {
     "not a block": (
         {"spec": {"podCIDRs": ["x"]}},
         [
-            'spec.podCIDRs[0]: Invalid value: "x": must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)'
+            'spec.podCIDRs[0]: Invalid value: "x": must be a valid CIDR value, (e.g. 10.9.8.0/24 '
+            "or 2001:db8::/64)"
         ],
     ),
     "two blocks of one family": (
@@ -82,6 +83,13 @@ CREATE = {
         ],
     ),
 }
+
+
+@pytest.mark.parametrize("text", ["[" * 9000 + "]" * 9000, "{}", "[1]", '[{"key": 1}]'])
+def test_annotation_of_another_shape_is_refused(created: Any, text: str) -> None:
+    patch = {"metadata": {"annotations": {"scheduler.alpha.kubernetes.io/taints": text}}}
+    (error,) = created("", "Node", NODE, patch)
+    assert error.startswith("metadata.annotations: Invalid value: ")
 
 
 @pytest.mark.parametrize("patch, expected", CREATE.values(), ids=CREATE)

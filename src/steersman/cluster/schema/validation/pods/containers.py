@@ -133,7 +133,7 @@ def _validate_ephemeral(
     for number, container in enumerate(containers):
         here = path.index(number)
         errors += _validate_common(container, around, here)
-        errors += validate_image_spacing(containers[number : number + 1], path)
+        errors += _validate_spacing(container.get("image", ""), here)
         name = container.get("name", "")
         if name in names:
             errors.append(duplicate(here.child("name"), name))
@@ -194,11 +194,18 @@ def _validate_common(container: Object, around: Surroundings, path: Path) -> lis
 
 def validate_image_spacing(containers: list[Object], path: Path) -> list[FieldError]:
     """Templates may hold a blank image that something fills in later; pods may not."""
-    return [
-        invalid(path.index(number).child("image"), image, "must not have leading or trailing whitespace")
-        for number, container in enumerate(containers)
-        if (image := container.get("image", "")) != image.strip()
-    ]
+    errors: list[FieldError] = []
+    for number, container in enumerate(containers):
+        image = container.get("image", "")
+        if image != image.strip():
+            errors += _validate_spacing(image, path.index(number))
+    return errors
+
+
+def _validate_spacing(image: str, path: Path) -> list[FieldError]:
+    if image == image.strip():
+        return []
+    return [invalid(path.child("image"), image, "must not have leading or trailing whitespace")]
 
 
 def _validate_hooks(container: Object, around: Surroundings, path: Path) -> list[FieldError]:

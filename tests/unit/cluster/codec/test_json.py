@@ -1,0 +1,130 @@
+"""JSON parsing: Go's words for broken text, duplicates, and what Go takes that the fast parser does not."""
+
+from __future__ import annotations
+
+import json as standard
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from steersman.cluster.codec import Malformed, json
+from steersman.cluster.codec.json_syntax import explain
+from steersman.cluster.schema.decode import Literal, Repeated
+
+END = "unexpected end of JSON input"
+
+
+@pytest.mark.parametrize(
+    "text, fault",
+    [
+        (b"", END),
+        (b"  ", END),
+        (b"{", END),
+        (b'{"a"', END),
+        (b'{"a":', END),
+        (b'{"a":1', END),
+        (b"[1,", END),
+        (b'"abc', END),
+        (b"tru", END),
+        (b"-", END),
+        (b"1.", END),
+        (b"1e", END),
+        (b'"\\u12', END),
+        (b"{not json", "invalid character 'n' looking for beginning of object key string"),
+        (b'{"a":1,}', "invalid character '}' looking for beginning of object key string"),
+        (b'{"a" 1}', "invalid character '1' after object key"),
+        (b'{"a":1 "b"}', "invalid character '\"' after object key:value pair"),
+        (b"[1 2]", "invalid character '2' after array element"),
+        (b"[1,]", "invalid character ']' looking for beginning of value"),
+        (b"[}", "invalid character '}' looking for beginning of value"),
+        (b"<html>", "invalid character '<' looking for beginning of value"),
+        (b"{} x", "invalid character 'x' after top-level value"),
+        (b"trux", "invalid character 'x' in literal true (expecting 'e')"),
+        (b"nulL", "invalid character 'L' in literal null (expecting 'l')"),
+        (b'"a\nb"', "invalid character '\\n' in string literal"),
+        (b'"a\x00"', "invalid character '\\x00' in string literal"),
+        (b'"\\q"', "invalid character 'q' in string escape code"),
+        (b'"\\u12x4"', "invalid character 'x' in \\u hexadecimal character escape"),
+        (b"-a", "invalid character 'a' in numeric literal"),
+        (b"1.a", "invalid character 'a' after decimal point in numeric literal"),
+        (b"1ea", "invalid character 'a' in exponent of numeric literal"),
+        (b"01", "invalid character '1' after top-level value"),
+        (b"'", "invalid character '\\'' looking for beginning of value"),
+        (b"\xff", "invalid character 'ÿ' looking for beginning of value"),
+        (b"[" * 10_001, "exceeded max depth"),
+    ],
+)
+def test_broken_text_is_explained_as_go_does(text: bytes, fault: str) -> None:
+    assert explain(text) == fault
+    with pytest.raises(Malformed) as caught:
+        json.parse(text)
+    assert str(caught.value) == fault
+
+
+@settings(max_examples=300)
+@given(st.text(alphabet='{}[]:,"\\ntrue0123.e-+ \nu', max_size=20))
+def test_exactly_what_is_no_json_is_explained(text: str) -> None:
+    try:
+        standard.loads(text, parse_constant=lambda _: pytest.fail("constants are not in the alphabet"))
+        good = True
+    except ValueError:
+        good = False
+    assert (explain(text.encode()) == "") == good
+
+
+@pytest.mark.parametrize(
+    "text, value",
+    [
+        (b'"\xff"', "\ufffd"),
+        (b'"\\ud800"', "\ufffd"),
+        (b'"\\ud83d\\ude00"', "😀"),
+        (b"[" * 600 + b"]" * 600, None),
+    ],
+    ids=["broken UTF-8", "lone surrogate", "pair", "deep"],
+)
+def test_what_go_takes_is_taken(text: bytes, value: Any) -> None:
+    parsed = json.parse(text)
+    assert value is None or parsed == value
+
+
+def test_endless_numbers_do_not_hang() -> None:
+    assert isinstance(json.parse_exactly(b"1" * 100_000), Literal)
+
+
+def test_too_deep_for_python_is_refused() -> None:
+    with pytest.raises(Malformed, match="exceeded max depth"):
+        json.parse(b"[" * 9_000 + b"]" * 9_000)
+
+
+def test_duplicates_are_kept_on_request_only() -> None:
+    text = b'{"a": {"x": 1, "x": 2}, "b": 1}'
+    assert type(json.parse(text)["a"]) is dict
+    found = json.parse(text, duplicates=True)
+    assert type(found) is dict
+    assert isinstance(found["a"], Repeated)
+    assert found["a"].repeated == ("x",)
+    assert found == {"a": {"x": 2}, "b": 1}
+
+
+def test_escaped_quotes_are_no_duplicates() -> None:
+    assert type(json.parse(rb'{"a": "\"", "b\"": 1, "c": "\u0022"}', duplicates=True)) is dict
+
+
+@settings(max_examples=200)
+@given(
+    st.lists(
+        st.tuples(st.text(alphabet='a"\\', max_size=2), st.text(alphabet='"\\b', max_size=3)), max_size=4
+    ),
+    st.booleans(),
+)
+def test_duplicates_are_found_however_quotes_are_written(pairs: list[tuple[str, str]], escaped: bool) -> None:
+    def write(text: str) -> str:
+        quote = "\\u0022" if escaped else '\\"'
+        return '"' + text.replace("\\", "\\\\").replace('"', quote) + '"'
+
+    text = "{" + ",".join(f"{write(key)}:{write(value)}" for key, value in pairs) + "}"
+    found = json.parse(text.encode(), duplicates=True)
+    assert isinstance(found, Repeated) == (len(dict(pairs)) < len(pairs))
+    assert found == dict(pairs)

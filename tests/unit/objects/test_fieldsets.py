@@ -1,0 +1,131 @@
+"""The algebra of field sets, against plain sets of paths."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from steersman.objects.errors import FieldSetError
+from steersman.objects.fieldsets import (
+    Fields,
+    contains,
+    difference,
+    excluding,
+    fields_of,
+    including,
+    intersection,
+    item_element,
+    normalized,
+    paths,
+    recursive_difference,
+    show_path,
+    union,
+    value_element,
+)
+
+Path = tuple[str, ...]
+
+elements = st.sampled_from(["f:a", "f:b", 'k:{"name":"c"}', 'v:"d"'])
+path_sets = st.sets(st.lists(elements, min_size=1, max_size=4).map(tuple), max_size=8)
+
+
+def built(wanted: set[Path]) -> Fields:
+    """The set of these paths, made by the definition of the format."""
+    made: Fields = {}
+    for element in sorted({path[0] for path in wanted}):
+        below = built({path[1:] for path in wanted if path[0] == element and len(path) > 1})
+        member = (element,) in wanted
+        made[element] = {".": {}, **below} if member and below else below
+    return made
+
+
+@given(path_sets)
+def test_set_has_the_paths_it_was_made_of(wanted: set[Path]) -> None:
+    made = built(wanted)
+    assert set(paths(made)) == wanted
+    assert all(contains(made, path) for path in wanted)
+    assert normalized(made) == made
+
+
+@given(path_sets, path_sets)
+def test_algebra_agrees_with_sets_of_paths(left: set[Path], right: set[Path]) -> None:
+    a, b = built(left), built(right)
+    assert union(a, b) == built(left | right)
+    assert difference(a, b) == built(left - right)
+    assert intersection(a, b) == built(left & right)
+    below = {path for path in left if any(path[: len(prefix)] == prefix for prefix in right)}
+    assert recursive_difference(a, b) == built(left - below)
+    assert a == built(left)
+    assert b == built(right)
+
+
+def test_missing_path_is_not_contained() -> None:
+    made = built({("f:a", "f:b")})
+    assert not contains(made, ("f:a",))
+    assert not contains(made, ("f:a", "f:c"))
+    assert not contains(made, ())
+
+
+def test_filters() -> None:
+    fields = fields_of("metadata.labels", "spec.replicas", "status.phase", "status")
+    assert excluding(fields_of("status"))(fields) == fields_of("metadata.labels", "spec.replicas")
+    keep = including({"f:spec": {"f:containers": {"*": {"f:resources": {}}}}})
+    containers = {'k:{"name":"c"}': {".": {}, "f:image": {}, "f:resources": {"f:limits": {}}}}
+    assert keep({"f:spec": {"f:containers": containers, "f:x": {}}, "f:status": {}}) == {
+        "f:spec": {"f:containers": {'k:{"name":"c"}': {".": {}, "f:resources": {"f:limits": {}}}}}
+    }
+
+
+@pytest.mark.parametrize(
+    ("item", "keys", "element"),
+    [
+        ({"name": "c", "x": 1}, ("name",), 'k:{"name":"c"}'),
+        ({"port": 80, "protocol": "UDP"}, ("port", "protocol"), 'k:{"port":80,"protocol":"UDP"}'),
+        ({"port": 80}, ("port", "protocol"), 'k:{"port":80,"protocol":"TCP"}'),
+        ({"ip": "::1"}, ("ip", "port"), 'k:{"ip":"::1"}'),
+        ({"name": 'a"<é>'}, ("name",), 'k:{"name":"a\\"\\u003cé\\u003e"}'),
+        ({"on": True}, ("on",), 'k:{"on":true}'),
+    ],
+)
+def test_item_element(item: dict[str, Any], keys: tuple[str, ...], element: str) -> None:
+    assert item_element(item, keys, {"protocol": "TCP"}) == element
+    assert normalized({element: {}}) == {element: {}}
+
+
+def test_items_need_an_identity() -> None:
+    with pytest.raises(FieldSetError):
+        item_element({"x": 1}, ("name",), {})
+    with pytest.raises(FieldSetError):
+        item_element("x", ("name",), {})
+    for item in (None, {}, []):
+        with pytest.raises(FieldSetError):
+            value_element(item)
+    assert value_element("x&y") == 'v:"x\\u0026y"'
+    assert value_element(5) == "v:5"
+
+
+def test_client_spelling_is_normalized() -> None:
+    sent = {
+        'k:{ "b": 1, "a": "x" }': {".": {}},
+        "f:x": {".": {}, "f:y": {}},
+        "v: 1": {},
+        "i:01": {},
+        "z:new": {},
+    }
+    assert normalized(sent) == {'k:{"a":"x","b":1}': {}, "f:x": {".": {}, "f:y": {}}, "v:1": {}, "i:1": {}}
+
+
+@pytest.mark.parametrize(
+    "fields", [[], {"f:a": 1}, {"fa": {}}, {"k:x": {}}, {"v:{": {}}, {"i:x": {}}, {"k:1": {}}]
+)
+def test_what_is_no_field_set(fields: Any) -> None:
+    with pytest.raises(FieldSetError):
+        normalized(fields)
+
+
+def test_path_as_conflicts_show_it() -> None:
+    path = ("f:spec", "f:ports", 'k:{"port":80,"protocol":"TCP"}', "f:names", 'v:"x"', "i:0")
+    assert show_path(path) == '.spec.ports[port=80,protocol="TCP"].names[="x"][0]'
