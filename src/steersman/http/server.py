@@ -58,16 +58,12 @@ class Server:
         self.draining = False
         self._change = asyncio.Event()
         self._listeners: list[asyncio.Server] = []
+        self.port = 0
+        """The port of the first address listened on."""
 
     @property
     def sockets(self) -> Sequence[socket.socket]:
         return [sock for listener in self._listeners for sock in listener.sockets]
-
-    @property
-    def port(self) -> int:
-        """The port of the first address listened on."""
-        port: int = self.sockets[0].getsockname()[1]
-        return port
 
     async def start(self, host: str, port: int, ssl: tls.SSLContext | None = None) -> None:
         """Listen; port 0 takes a free one. May be called again for further addresses."""
@@ -92,6 +88,7 @@ class Server:
             ssl_shutdown_timeout=None if ssl is None else limits.linger_s,
         )
         self._listeners.append(listener)
+        self.port = self.port or listener.sockets[0].getsockname()[1]
 
     async def drain(self, timeout_s: float) -> None:
         """End gracefully; what is not done after `timeout_s` is left to `close`."""

@@ -11,7 +11,7 @@ in between, because every write to the cluster passes here. Called by `managed` 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, ClassVar, Final, NamedTuple, Protocol
 
 from steersman.objects.fieldsets import LEAF, Fields, item_element, value_element
 from steersman.objects.schemas import Schema
@@ -41,21 +41,6 @@ def compare(old: Mapping[str, Any], new: Mapping[str, Any], schema: Schema) -> C
 def field_set(value: Mapping[str, Any], schema: Schema) -> Fields:
     """All the fields an object mentions: what a manager that applies it owns."""
     return _object_walker(schema).mentioned(value)
-
-
-#: Nobody owns these: they are the server's, or say what object it is.
-_UNTRACKED: Final = ("apiVersion", "kind")
-_UNTRACKED_METADATA: Final = (
-    "name",
-    "namespace",
-    "creationTimestamp",
-    "selfLink",
-    "uid",
-    "clusterName",
-    "generation",
-    "managedFields",
-    "resourceVersion",
-)
 
 
 class Walker(Protocol):
@@ -128,13 +113,14 @@ class _Step(NamedTuple):
     walker: Walker
     #: Owned through its content alone, not as itself.
     declared: bool
-    tracked: bool = True
 
 
 class _Named:
     """What structs and maps have in common; subclasses say what a name leads to."""
 
     __slots__ = ()
+    #: Names that are passed over.
+    untracked: ClassVar[frozenset[str]] = frozenset()
 
     def step(self, name: str) -> _Step:
         raise NotImplementedError
@@ -144,9 +130,8 @@ class _Named:
             return LEAF
         node: Fields = {".": LEAF}
         for name in value:
-            element, walker, _, tracked = self.step(name)
-            if tracked:
-                node[element] = walker.whole(value[name])
+            element, walker, _ = self.step(name)
+            node[element] = walker.whole(value[name])
         return node
 
     def indivisible(self, old: Any, new: Any) -> bool:
@@ -154,22 +139,21 @@ class _Named:
 
     def changes(self, old: Any, new: Any, added: Fields, modified: Fields, removed: Fields) -> None:
         old, new = old or LEAF, new or LEAF
+        untracked = self.untracked
         for name, value in new.items():
+            if name in untracked:
+                continue
             before = old.get(name, _ABSENT)
-            if before is value:
-                continue
-            element, walker, _, tracked = self.step(name)
-            if not tracked:
-                continue
             if before is _ABSENT:
+                element, walker, _ = self.step(name)
                 added[element] = walker.whole(value)
-            elif before != value:
+            elif before is not value and before != value:
+                element, walker, _ = self.step(name)
                 _changed(element, walker, before, value, added, modified, removed)
         for name in old:
-            if name not in new:
-                element, walker, _, tracked = self.step(name)
-                if tracked:
-                    removed[element] = walker.whole(old[name])
+            if name not in new and name not in untracked:
+                element, walker, _ = self.step(name)
+                removed[element] = walker.whole(old[name])
 
     def is_atom(self, value: Any) -> bool:
         return False
@@ -177,9 +161,9 @@ class _Named:
     def mentioned(self, value: Any) -> Fields:
         fields: Fields = {}
         for name, item in (value or {}).items():
-            element, walker, declared, tracked = self.step(name)
-            if not tracked:
+            if name in self.untracked:
                 continue
+            element, walker, declared = self.step(name)
             atom = walker.is_atom(item)
             below = LEAF if atom else walker.mentioned(item)
             if atom or item is None or item == {} or not declared:
@@ -224,9 +208,9 @@ def _changed_parts(
 class _Struct(_Named):
     __slots__ = ("_schema", "_steps")
 
-    def __init__(self, schema: Schema, untracked: Iterable[str] = ()) -> None:
+    def __init__(self, schema: Schema) -> None:
         self._schema = schema
-        self._steps = {name: _Step("f:" + name, _ATOM, True, tracked=False) for name in untracked}
+        self._steps: dict[str, _Step] = {}
 
     def step(self, name: str) -> _Step:
         found = self._steps.get(name)
@@ -355,14 +339,34 @@ class _Deduced(_Named):
 _DEDUCED: Final = _Deduced()
 
 
+class _Metadata(_Struct):
+    """An object's own metadata; much of it is the server's, or says what object it is."""
+
+    __slots__ = ()
+    untracked = frozenset(
+        {
+            "name",
+            "namespace",
+            "creationTimestamp",
+            "selfLink",
+            "uid",
+            "clusterName",
+            "generation",
+            "managedFields",
+            "resourceVersion",
+        }
+    )
+
+
 class _Object(_Struct):
-    """A whole API object: its metadata is there even if it is not, and partly the server's."""
+    """A whole API object. Nobody owns its metadata as such, so it counts as there when it is not."""
 
     __slots__ = ("_metadata",)
+    untracked = frozenset({"apiVersion", "kind", "metadata"})
 
     def __init__(self, schema: Schema) -> None:
-        super().__init__(schema, (*_UNTRACKED, "metadata"))
-        self._metadata = _Struct(schema.property("metadata") or _ANY_METADATA, _UNTRACKED_METADATA)
+        super().__init__(schema)
+        self._metadata = _Metadata(schema.property("metadata") or _ANY_METADATA)
 
     def changes(self, old: Any, new: Any, added: Fields, modified: Fields, removed: Fields) -> None:
         super().changes(old, new, added, modified, removed)

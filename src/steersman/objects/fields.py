@@ -7,7 +7,6 @@ because clients and people match on it.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -97,18 +96,33 @@ def show(value: Any) -> str:
         return quote(value)
     if isinstance(value, bool) or value is None:
         return {True: "true", False: "false", None: "null"}[value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e21:
+        return str(int(value))
     if isinstance(value, (int, float)):
         return str(value)
-    return orjson.dumps(value).decode()
+    return orjson.dumps(value).decode().translate(_HTML)
 
 
 def quote(text: str) -> str:
-    """Go's %q for ordinary text."""
+    """Go's %q: what cannot be printed is escaped."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    escaped = escaped.replace("\n", "\\n").replace("\t", "\\t").replace("\r", "\\r")
+    if not escaped.isprintable():
+        escaped = "".join(char if char.isprintable() else _escaped(char) for char in escaped)
     return f'"{escaped}"'
+
+
+#: encoding/json escapes these for HTML.
+_HTML: Final = str.maketrans({char: f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"})
+_NAMED_ESCAPES: Final = dict(zip("\a\b\f\n\r\t\v", "abfnrtv", strict=True))
+
+
+def _escaped(char: str) -> str:
+    if char in _NAMED_ESCAPES:
+        return "\\" + _NAMED_ESCAPES[char]
+    code = ord(char)
+    if code < 0x80:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -240,7 +240,7 @@ def test_oldest_updates_are_merged() -> None:
     data = {"a": "1"}
     for number in range(1, MAX_UPDATE_MANAGERS + 3):
         data = {**data, f"k{number}": "1"}
-        live = config_map(data, track(live, config_map(data), f"m{number:02}", time=f"t{number + 1:02}"))
+        live = config_map(data, track(live, config_map(data), f"m{number:02}", time=f"u{number:02}"))
     entries = live["metadata"]["managedFields"]
     assert len(entries) == MAX_UPDATE_MANAGERS
     assert entries[0]["manager"] == "ancient-changes"

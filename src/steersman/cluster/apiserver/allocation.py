@@ -20,6 +20,7 @@ from steersman.cluster.apiserver.strategies import (
     sync_cluster_ips,
     wants_node_ports,
 )
+from steersman.cluster.schema.validation.services import validate_cluster_ips
 from steersman.objects.fields import Path, invalid
 from steersman.objects.status import internal_error
 from steersman.objects.status import invalid as invalid_object
@@ -156,7 +157,7 @@ class ServiceAllocator:
         if old is None:
             sync_cluster_ips(service, None)
         if infer_ip_family_policy(service, old):
-            errors = assign_ip_families(service, old, (self.family,))
+            errors = validate_cluster_ips(service, old) or assign_ip_families(service, old, (self.family,))
             if errors:
                 raise invalid_object("", "Service", service["metadata"].get("name", ""), errors)
 

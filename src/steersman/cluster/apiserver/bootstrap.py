@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import uuid
 from typing import Any
 
 from steersman.cluster.apiserver.atrest import encode
-from steersman.cluster.apiserver.call import Api, Object, timestamp
+from steersman.cluster.apiserver.call import Api, Object, new_uid, timestamp
 from steersman.cluster.apiserver.resource import Resource
 from steersman.cluster.schema.decode import decode
 from steersman.cluster.schema.defaults import apply_defaults
@@ -97,6 +96,6 @@ def _complete(api: Api, resource: Resource, given: dict[str, Any]) -> Object:
     apply_defaults(*resource.type.gvk, obj)
     resource.strategy.prepare_create(obj)
     metadata = obj["metadata"]
-    metadata["uid"] = str(uuid.uuid4())
+    metadata["uid"] = new_uid()
     metadata["creationTimestamp"] = timestamp(api.now())
     return obj

@@ -6,9 +6,12 @@ authentication and authorization. Each verb is a function of the two.
 
 from __future__ import annotations
 
+import os
+import random
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from steersman.cluster.admission import Attributes, Chain
@@ -23,14 +26,35 @@ if TYPE_CHECKING:
     from steersman.cluster.apiserver.render import Form
     from steersman.cluster.apiserver.watch import WatchHubs
 
-__all__ = ["Api", "Call", "Object", "StoreReader", "timestamp"]
+__all__ = ["Api", "Call", "Object", "StoreReader", "new_uid", "timestamp"]
 
 Object = dict[str, Any]
 
 
+_uid_source = random.Random(os.urandom(32))
+
+
+def new_uid() -> str:
+    """A random UUID (version 4). Unique, not secret: 1 µs instead of uuid4's 4."""
+    digits = f"{_uid_source.getrandbits(124):031x}"
+    variant = "89ab"[int(digits[12], 16) & 3]
+    return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[16:19]}-{digits[19:31]}"
+
+
 def timestamp(now: float) -> str:
     """RFC 3339 in whole seconds, as metadata has it."""
+    return _second(int(now))
+
+
+@lru_cache(maxsize=8)
+def _second(now: int) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now))
+
+
+@lru_cache(maxsize=1024)
+def _manager_of(user_agent: str) -> str:
+    name = "".join(c for c in user_agent.partition("/")[0] if c.isprintable())
+    return name.encode()[:128].decode(errors="ignore") or "unknown"
 
 
 @dataclass(slots=True)
@@ -60,9 +84,7 @@ class Call:
     @property
     def manager(self) -> str:
         """The field manager's name when the request gives none: the user agent's first word."""
-        agent = self.request.headers.get("user-agent") or ""
-        name = "".join(c for c in agent.partition("/")[0] if c.isprintable())
-        return name.encode()[:128].decode(errors="ignore") or "unknown"
+        return _manager_of(self.request.headers.get("user-agent") or "")
 
     def on(self, namespace: str, name: str) -> Call:
         """The same request about one named object: a collection's deletion, one by one."""

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import uuid
-
 from steersman.cluster.apiserver.allocation import Reservation
 from steersman.cluster.apiserver.atrest import encode, envelope
 from steersman.cluster.apiserver.bodies import dedupe_owners, match_namespace, read_object
-from steersman.cluster.apiserver.call import Api, Call, Object, timestamp
+from steersman.cluster.apiserver.call import Api, Call, Object, new_uid, timestamp
 from steersman.cluster.apiserver.options import WriteOptions
 from steersman.cluster.apiserver.ownership import track
 from steersman.cluster.apiserver.render import respond_object
@@ -49,7 +47,7 @@ async def store_new(api: Api, call: Call, obj: Object, options: WriteOptions) ->
     await api.admission.admit(attributes)
     dedupe_owners(call, metadata)
     metadata["creationTimestamp"] = timestamp(now)
-    metadata["uid"] = str(uuid.uuid4())
+    metadata["uid"] = new_uid()
     generated = bool(metadata.get("generateName")) and not metadata.get("name")
     if generated:
         metadata["name"] = attributes.name = generate_name(metadata["generateName"])

@@ -31,7 +31,15 @@ _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
 #: Served without being a resource: bodies and answers of every group.
 ALWAYS: Final = tuple(
     _META + name
-    for name in ("APIGroupList", "APIResourceList", "APIVersions", "DeleteOptions", "Patch", "Status", "WatchEvent")
+    for name in (
+        "APIGroupList",
+        "APIResourceList",
+        "APIVersions",
+        "DeleteOptions",
+        "Patch",
+        "Status",
+        "WatchEvent",
+    )
 )
 #: These two are scalars on the wire; the published form (oneOf) says only half of it.
 _SCALARS: Final = {

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
+from contextlib import suppress
 from random import Random
 
 import pytest
@@ -15,9 +14,8 @@ from steersman.cluster.schema.decode import decode_type
 from steersman.cluster.schema.resources import GVK, all_resources
 from steersman.cluster.schema.table import table, type_name
 
-sys.path.insert(0, str(Path(__file__).parent))
-import facts_encoder as facts  # noqa: E402
-from arbitrary import arbitrary  # noqa: E402
+from . import facts_encoder as facts
+from .arbitrary import arbitrary
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 KINDS = sorted(
@@ -117,12 +115,8 @@ def test_deep_nesting_is_refused() -> None:
     raw=st.binary(max_size=80),
 )
 def test_arbitrary_bytes_decode_or_are_refused(name: str, raw: bytes) -> None:
-    if name.endswith(("meta.v1.WatchEvent", "pkg.version.Info")):
-        return
-    try:
+    with suppress(Malformed):
         assert isinstance(protobuf.decode(name, raw), dict)
-    except Malformed:
-        pass
 
 
 @with_facts
@@ -133,7 +127,5 @@ def test_damaged_pods_decode_or_are_refused(chance: Random, data: st.DataObject)
     raw = bytearray(facts.encode("k8s.io.api.core.v1.Pod", pod))
     for _ in range(data.draw(st.integers(1, 3))):
         raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
-    try:
+    with suppress(Malformed):
         assert isinstance(protobuf.decode("io.k8s.api.core.v1.Pod", bytes(raw)), dict)
-    except Malformed:
-        pass

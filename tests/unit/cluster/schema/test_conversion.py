@@ -122,11 +122,18 @@ def test_a_v1_autoscaler_without_target_watches_cpu_at_80_percent() -> None:
     assert to_storage("autoscaling", "v1", HPA, v1) == autoscaler(metrics=[cpu(80)])
 
 
-@pytest.mark.parametrize("text", ["", "{", "3", '[{"type":"Pods","pods":{"targetAverageValue":"?"}}]', "[1]"])
+@pytest.mark.parametrize("text", ["", "{", "3", "[1]"])
 def test_a_broken_annotation_counts_as_absent_and_is_dropped(text: str) -> None:
     v1 = normal("autoscaling/v1", HPA, spec={"maxReplicas": 3, "scaleTargetRef": REFERENCE})
     for name in ("metrics", "behavior", "current-metrics", "conditions"):
         v1["metadata"].setdefault("annotations", {})[NOTE + name] = text
+    assert to_storage("autoscaling", "v1", HPA, v1) == autoscaler(metrics=[cpu(80)])
+
+
+def test_a_metric_with_a_broken_quantity_is_dropped() -> None:
+    v1 = normal("autoscaling/v1", HPA, spec={"maxReplicas": 3, "scaleTargetRef": REFERENCE})
+    text = '[{"type":"Pods","pods":{"metricName":"p","targetAverageValue":"?"}}]'
+    v1["metadata"]["annotations"] = {NOTE + "metrics": text}
     assert to_storage("autoscaling", "v1", HPA, v1) == autoscaler(metrics=[cpu(80)])
 
 

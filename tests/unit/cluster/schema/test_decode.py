@@ -242,7 +242,8 @@ INTO = "json: cannot unmarshal {} into Go struct field {} of type {}"
         (
             CONFIG_MAP,
             {"metadata": {"creationTimestamp": "2024-02-03 00:00:00Z"}},
-            'parsing time "2024-02-03 00:00:00Z" as "2006-01-02T15:04:05Z07:00": cannot parse " 00:00:00Z" as "T"',
+            'parsing time "2024-02-03 00:00:00Z" as "2006-01-02T15:04:05Z07:00": '
+            'cannot parse " 00:00:00Z" as "T"',
         ),
         (
             CONFIG_MAP,
@@ -257,7 +258,8 @@ INTO = "json: cannot unmarshal {} into Go struct field {} of type {}"
         (
             LEASE,
             {"spec": {"renewTime": "2024-01-01T00:00:00Z"}},
-            'parsing time "2024-01-01T00:00:00Z" as "2006-01-02T15:04:05.000000Z07:00": cannot parse "Z" as ".000000"',
+            'parsing time "2024-01-01T00:00:00Z" as "2006-01-02T15:04:05.000000Z07:00": '
+            'cannot parse "Z" as ".000000"',
         ),
     ],
 )

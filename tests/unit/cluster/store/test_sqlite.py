@@ -241,8 +241,7 @@ def test_history_that_cannot_be_removed_is_removed_later(tmp_path, disk):
 
 def test_forgotten_history_is_removed_from_the_file(tmp_path, disk):
     async def test(store):
-        for n in range(1000):
-            await store.put(f"/a/b/{n % 10}", b"x" * 1000)
+        await asyncio.gather(*(store.put(f"/a/b/{n % 10}", b"x" * 1000) for n in range(1000)))
         for n in range(5):
             await store.delete(f"/a/b/{n}")
         await store.compact(1005)

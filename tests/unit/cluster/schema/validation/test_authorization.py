@@ -45,7 +45,8 @@ CASES: dict[str, tuple[str, Any, list[str]]] = {
         "LocalSubjectAccessReview",
         {"metadata": {"namespace": "n"}, "spec": {"user": "u", "nonResourceAttributes": {"path": "/"}}},
         [
-            'spec.nonResourceAttributes: Invalid value: {"Path":"/","Verb":""}: disallowed on this kind of request'
+            'spec.nonResourceAttributes: Invalid value: {"Path":"/","Verb":""}: disallowed on this '
+            "kind of request"
         ],
     ),
     "selectors": (
