@@ -6,7 +6,6 @@ made in it; `start` returns when the API answers, `stop` when nothing is left ru
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import logging
 import os
@@ -17,6 +16,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
+from steersman.aio import Scope
 from steersman.cluster.admission import build_chain
 from steersman.cluster.apiserver.allocation import ServiceAllocator
 from steersman.cluster.apiserver.atrest import stamp
@@ -32,8 +32,9 @@ from steersman.cluster.auth.pki import Authority, write_private
 from steersman.cluster.auth.users import AUTHENTICATED_GROUP, MASTERS_GROUP, User
 from steersman.cluster.schema.openapi import OpenAPI
 from steersman.cluster.schema.resources import all_resources
-from steersman.cluster.store import Store, open_store
+from steersman.cluster.store import Store, StoreError, open_store
 from steersman.http import Server, server_tls
+from steersman.objects.status import StatusError
 
 __all__ = ["MEMORY", "ClusterConfig", "LocalCluster", "default_data_folder"]
 
@@ -76,7 +77,7 @@ class LocalCluster:
         self._store: Store | None = None
         self._server: Server | None = None
         self._hubs: WatchHubs | None = None
-        self._bookmarks: asyncio.Task[None] | None = None
+        self._scope = Scope(on_error=_report)
         self.url = ""
         self.token = ""
         self.kubeconfig = Path()
@@ -119,7 +120,7 @@ class LocalCluster:
         await self._server.start(config.bind, config.port, self._tls(folder, api))
         self.url = f"https://{_host_in_url(self._reachable)}:{self._server.port}"
         await install_essentials(api, self._reachable, self._server.port)
-        self._bookmarks = asyncio.create_task(api.hubs.bookmark_forever(), name="bookmarks")
+        self._scope.start(api.hubs.bookmark_forever(), name="bookmarks")
         self.kubeconfig = config.kubeconfig or folder / "kubeconfig"
         self.kubeconfig.parent.mkdir(parents=True, exist_ok=True)
         write_private(self.kubeconfig, self._kubeconfig_text().encode())
@@ -169,7 +170,7 @@ class LocalCluster:
         services.load(stored.read(record.value) for record in store.range(stored.prefix).records)
         self._hubs = WatchHubs(store)
         admission = build_chain(StoreReader(store, catalog), self.config.disabled_admission)
-        return Api(store, catalog, admission, services, self._hubs)
+        return Api(store, catalog, admission, services, self._hubs, self._scope)
 
     def _tls(self, folder: Path, api: Api) -> ssl.SSLContext:
         names = {
@@ -202,22 +203,24 @@ class LocalCluster:
 
     async def stop(self) -> None:
         """Watchers get an end, requests in flight their answer, the store its last commit."""
-        if self._bookmarks is not None:
-            self._bookmarks.cancel()
-            await asyncio.gather(self._bookmarks, return_exceptions=True)
-            self._bookmarks = None
         if self._hubs is not None:
             self._hubs.end_all()
         if self._server is not None:
             await self._server.drain(_DRAIN_S)
             await self._server.close()
             self._server = None
+        await self._scope.close()
         if self._store is not None:
             await self._store.close()
             self._store = None
         if self._temporary is not None:
             self._temporary.cleanup()
             self._temporary = None
+
+
+def _report(error: BaseException) -> None:
+    if not isinstance(error, (StatusError, StoreError)):
+        _log.error("a task of the cluster failed", exc_info=error)
 
 
 def _host_in_url(host: str) -> str:

@@ -21,7 +21,10 @@ def _key(name: str) -> bytes:
 
 
 class Headers:
-    """A view over `raw`, a list of (lower-case name, value); repeated fields are all kept."""
+    """A view over `raw`, a list of (lower-case name, value); repeated fields are all kept.
+
+    Requests of one connection may share it, so it is not to be changed.
+    """
 
     __slots__ = ("raw",)
 

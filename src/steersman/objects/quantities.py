@@ -79,20 +79,20 @@ class Quantity:
         sign, zeros, digits, decimals, suffix = matched.groups()
         decimals = decimals or ""
         bits, exponent, form = _interpret(suffix)
-        whole = digits or "0"
+        number = (digits or "0") + decimals
+        scale = exponent - len(decimals)
+        # Whether the server reads it into 64 bits at once; if so, it keeps some spellings as they are.
         if form == "BinarySI":
-            room = 14 - len(whole) - bits * 3 // 10 if not decimals else -1
-            kept = bits % 10 == 0 and digits[-1:] != "" and int(digits[-3:]) % 8 != 0 if room >= 0 else False
+            short = not decimals and len(number) + bits * 3 // 10 <= 14
+            kept = short and int(number) % 8 != 0
         else:
-            room = _INT64_DIGITS - len(whole) - len(decimals)
-            shifted = whole + decimals
-            kept = (exponent - len(decimals)) % 3 == 0 and shifted[-3:] != "000" and shifted[0] != "0"
-        exact = room >= 0 and exponent - len(decimals) >= _NANO
-        value = _integer(whole + decimals, exact or bool(zeros or digits or decimals)) << bits
-        if sign == "-":
-            value = -value
-        made = cls(value, exponent - len(decimals), form)
-        if not exact:
+            short = len(number) <= _INT64_DIGITS and scale >= _NANO
+            kept = short and scale % 3 == 0 and number[0] != "0" and number[-3:] != "000"
+        if not short and not (zeros or digits or decimals):
+            raise QuantityError(_NUMERIC_TEXT)
+        value = _integer(number) << bits
+        made = cls(-value if sign == "-" else value, scale, form)
+        if not short:
             return made._bounded()
         if kept:
             made._text = text
@@ -222,9 +222,7 @@ def _interpret(suffix: str) -> tuple[int, int, Format]:
     return 0, int(matched[1]), "DecimalExponent"
 
 
-def _integer(digits: str, readable: bool) -> int:
-    if not readable:
-        raise QuantityError(_NUMERIC_TEXT)
+def _integer(digits: str) -> int:
     try:
         return int(digits)
     except ValueError:  # more digits than Python converts

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import pytest
@@ -48,10 +48,8 @@ async def scripted(script: Script) -> AsyncIterator[str]:
         server.close()
         for writer in writers:
             writer.close()
-            try:
+            with suppress(OSError):
                 await writer.wait_closed()
-            except OSError:
-                pass
 
 
 async def read_head(reader: asyncio.StreamReader) -> bytes:
@@ -231,7 +229,9 @@ def closes_kept_connection(log: list[bytes]) -> Script:
     return script
 
 
-@pytest.mark.parametrize("method,repeated", [("GET", True), ("DELETE", True), ("POST", False), ("PATCH", False)])
+@pytest.mark.parametrize(
+    "method,repeated", [("GET", True), ("DELETE", True), ("POST", False), ("PATCH", False)]
+)
 def test_stale_connections_are_retried_only_where_safe(run: Any, method: str, repeated: bool) -> None:
     async def main() -> None:
         log: list[bytes] = []
@@ -353,7 +353,7 @@ def test_streams_do_not_starve_requests(run: Any, serve: Any) -> None:
 
 def test_slow_reader_slows_the_server_down(run: Any, serve: Any, eventually: Any) -> None:
     async def main() -> None:
-        async with serve(lambda request: Response(200, bytes(20_000_000))) as served:
+        async with serve(lambda request: Response(200, bytes(20_000_000), compressible=False)) as served:
             async with Client(served.url) as client, client.stream("GET", "/") as response:
                 body = response._body
                 await eventually(lambda: body.size > 256 << 10)

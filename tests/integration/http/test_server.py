@@ -154,7 +154,13 @@ def test_bad_request_after_a_good_one_is_answered_in_order_then_closed(run: Any,
 )
 @pytest.mark.parametrize("later", [False, True], ids=["at once", "later"])
 def test_errors_of_handlers_become_answers(
-    run: Any, serve: Any, caplog: pytest.LogCaptureFixture, error: Exception, status: int, message: bytes, later: bool
+    run: Any,
+    serve: Any,
+    caplog: pytest.LogCaptureFixture,
+    error: Exception,
+    status: int,
+    message: bytes,
+    later: bool,
 ) -> None:
     def fails(request: Request) -> Response:
         raise error
@@ -288,7 +294,10 @@ def test_continue_waits_for_the_answers_before_it(run: Any, serve: Any) -> None:
 
     async def main() -> None:
         async with serve(handler) as served, served.peer() as peer:
-            peer.send(get("/slow") + b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nExpect: 100-continue\r\n\r\n")
+            peer.send(
+                get("/slow")
+                + b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nExpect: 100-continue\r\n\r\n"
+            )
             gate.set()
             assert (await peer.response())[2] == b"/slow"
             assert (await peer.response(head_only=True))[0] == 100
@@ -362,7 +371,9 @@ def test_gzip_request_bodies_are_decompressed(run: Any, serve: Any) -> None:
     run(main())
 
 
-@pytest.mark.parametrize("pieces", [[b"x" * 20_000_000], [b"y" * 1000] * 20_000], ids=["one piece", "many pieces"])
+@pytest.mark.parametrize(
+    "pieces", [[b"x" * 20_000_000], [b"y" * 1000] * 20_000], ids=["one piece", "many pieces"]
+)
 def test_slow_reader_of_a_large_body_costs_little_memory(
     run: Any, serve: Any, eventually: Callable[..., Any], pieces: list[bytes]
 ) -> None:
@@ -397,7 +408,9 @@ def test_slow_handler_slows_the_upload_down(run: Any, serve: Any, eventually: Ca
             size = 20_000_000
             peer.send(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n" % size)
             peer.send(bytes(size))
-            await eventually(lambda: bool(served.server.connections) and next(iter(served.server.connections))._paused)
+            await eventually(
+                lambda: bool(served.server.connections) and next(iter(served.server.connections))._paused
+            )
             gate.set()
             assert (await peer.response())[2] == b"%d" % size
         assert sizes[0] < 1 << 20

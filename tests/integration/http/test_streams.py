@@ -169,7 +169,9 @@ def test_body_and_response_can_flow_at_the_same_time(run: Any, serve: Any) -> No
     run(main())
 
 
-UPGRADE = b"POST /exec HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\nContent-Length: 0\r\n\r\n"
+UPGRADE = (
+    b"POST /exec HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\nContent-Length: 0\r\n\r\n"
+)
 SWITCH = ((b"Connection", b"Upgrade"), (b"Upgrade", b"SPDY/3.1"))
 
 

@@ -142,7 +142,9 @@ def test_reader_that_takes_something_is_served_to_the_end(run: Any, serve: Any) 
     async def main() -> None:
         size = 20_000_000
         async with (
-            serve(lambda request: Response(200, bytes(size)), limits=limits(write_timeout_s=QUICK_S)) as served,
+            serve(
+                lambda request: Response(200, bytes(size)), limits=limits(write_timeout_s=QUICK_S)
+            ) as served,
             served.peer() as peer,
         ):
             peer.send(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")

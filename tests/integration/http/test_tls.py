@@ -41,7 +41,9 @@ def pki(authority: Any) -> Any:
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3], ids=["1.2", "1.3"])
 @pytest.mark.parametrize("who", ["known CA", "unknown CA", "nobody"])
-def test_handler_sees_any_certificate(run: Any, serve: Any, pki: Any, version: ssl.TLSVersion, who: str) -> None:
+def test_handler_sees_any_certificate(
+    run: Any, serve: Any, pki: Any, version: ssl.TLSVersion, who: str
+) -> None:
     async def main() -> None:
         cert = key = None
         if who != "nobody":
@@ -178,7 +180,9 @@ def test_large_bodies_flow_both_ways(run: Any, serve: Any, pki: Any) -> None:
         size = 10_000_000
         async with (
             serve(
-                lambda request: Response(200, request.content), tls=pki.context(), limits=Limits(body_bytes=size)
+                lambda request: Response(200, request.content),
+                tls=pki.context(),
+                limits=Limits(body_bytes=size),
             ) as served,
             Client(f"https://127.0.0.1:{served.port}", ssl=client_tls(ca=pki.ours.pem)) as client,
         ):

@@ -146,7 +146,9 @@ HANDSHAKE = (
         "close without code",
     ],
 )
-def test_server_answers_violations_with_a_close_code(run: Any, serve: Any, frames: bytes, code: int | None) -> None:
+def test_server_answers_violations_with_a_close_code(
+    run: Any, serve: Any, frames: bytes, code: int | None
+) -> None:
     async def main() -> None:
         async with serve(echo) as served, served.peer() as peer:
             peer.send(HANDSHAKE + frames)

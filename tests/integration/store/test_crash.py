@@ -113,7 +113,8 @@ class Witness:
 
 def check_history(store):
     """The events since the oldest revision kept lead from the state then to the state now."""
-    state = {record.key: record for record in store.range("", revision=store.compacted).records}
+    oldest = store.range("", revision=store.compacted).records if store.compacted else []
+    state = {record.key: record for record in oldest}
     events = []
     store.watch("", store.compacted, events.extend)
     assert [event.revision for event in events] == list(range(store.compacted + 1, store.revision + 1))

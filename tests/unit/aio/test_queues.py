@@ -32,10 +32,11 @@ def test_bounded_queue_makes_writers_wait_for_readers() -> None:
 
             scope.start(write())
             taken = []
+            for _ in range(10):
+                taken.append(await queue.get())
+                assert len(queue) <= 1
             with pytest.raises(QueueClosed):
-                while True:
-                    taken.append(await queue.get())
-                    assert len(queue) <= 1
+                await queue.get()
         return taken
 
     assert asyncio.run(main()) == list(range(10))

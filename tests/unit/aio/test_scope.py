@@ -38,13 +38,19 @@ def test_leaving_a_scope_cancels_and_awaits_its_children() -> None:
 
 def test_failing_child_interrupts_the_body_and_cancels_its_siblings() -> None:
     async def main() -> None:
-        started = asyncio.Event()
-        with pytest.raises(LookupError, match="boom"):
+        log: list[str] = []
+
+        async def owner() -> None:
             async with Scope() as scope:
-                sibling = scope.start(forever(started))
+                started = asyncio.Event()
+                scope.start(forever(started, log))
+                await started.wait()
                 scope.start(fail(LookupError("boom")))
                 await asyncio.Event().wait()
-        assert sibling.cancelled()
+
+        with pytest.raises(LookupError, match="boom"):
+            await owner()
+        assert log == ["ended"]
         current = asyncio.current_task()
         assert current is not None
         assert current.cancelling() == 0
@@ -61,13 +67,16 @@ def test_several_failures_come_as_a_group() -> None:
             raise KeyError("late")
 
     async def main() -> None:
-        started = asyncio.Event()
-        with pytest.raises(ExceptionGroup) as caught:
+        async def owner() -> None:
+            started = asyncio.Event()
             async with Scope() as scope:
                 scope.start(late_failure(started))
                 await started.wait()
                 scope.start(fail(LookupError("boom")))
                 await asyncio.Event().wait()
+
+        with pytest.raises(ExceptionGroup) as caught:
+            await owner()
         assert {type(error) for error in caught.value.exceptions} == {LookupError, KeyError}
 
     asyncio.run(main())
@@ -76,12 +85,16 @@ def test_several_failures_come_as_a_group() -> None:
 def test_error_of_the_body_wins_and_children_are_still_awaited() -> None:
     async def main() -> None:
         log: list[str] = []
-        started = asyncio.Event()
-        with pytest.raises(ValueError, match="body"):
+
+        async def owner() -> None:
+            started = asyncio.Event()
             async with Scope() as scope:
                 scope.start(forever(started, log))
                 await started.wait()
                 raise ValueError("body")
+
+        with pytest.raises(ValueError, match="body"):
+            await owner()
         assert log == ["ended"]
 
     asyncio.run(main())

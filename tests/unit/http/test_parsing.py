@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -60,7 +61,9 @@ def parse(pieces: Iterable[bytes], limits: Limits | None = None) -> Seen:
 
 
 def with_head(*fields: str, method: str = "POST", body: str = "", version: str = "HTTP/1.1") -> bytes:
-    return "".join([f"{method} /x {version}\r\n", *(f"{f}\r\n" for f in fields), "\r\n", body]).encode("latin-1")
+    return "".join([f"{method} /x {version}\r\n", *(f"{f}\r\n" for f in fields), "\r\n", body]).encode(
+        "latin-1"
+    )
 
 
 CHUNKED = "Transfer-Encoding: chunked"
@@ -172,7 +175,15 @@ def test_requests_beyond_this_server_get_their_own_status(data: bytes, status: i
         with_head("Host: a", CHUNKED, body="0\r\nX: " + "y" * 3000),
         with_head("Host: a", CHUNKED, body="1;x=" + "y" * 3000),
     ],
-    ids=["many headers", "long value", "long name", "long target", "empty lines", "trailer", "chunk extension"],
+    ids=[
+        "many headers",
+        "long value",
+        "long name",
+        "long target",
+        "empty lines",
+        "trailer",
+        "chunk extension",
+    ],
 )
 @pytest.mark.parametrize("step", [50, 900], ids=["small pieces", "large pieces"])
 def test_too_long_heads_are_refused_with_431(data: bytes, step: int) -> None:
@@ -202,7 +213,8 @@ def test_upgrade_holds_back_what_follows() -> None:
 
 
 def test_declined_upgrade_goes_on_as_http() -> None:
-    data = b"GET /1 HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\nGET /2 HTTP/1.1\r\nHost: a\r\n\r\n"
+    first = b"GET /1 HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n"
+    data = first + b"GET /2 HTTP/1.1\r\nHost: a\r\n\r\n"
     assert [request[1] for request in parse([data]).requests] == ["/1", "/2"]
 
 
@@ -328,7 +340,7 @@ def valid_requests(draw: st.DrawFn) -> bytes:
 
 def cut(data: bytes, places: list[int]) -> list[bytes]:
     bounds = sorted({min(place, len(data)) for place in places} | {0, len(data)})
-    return [data[a:b] for a, b in zip(bounds, bounds[1:], strict=False)]
+    return [data[a:b] for a, b in itertools.pairwise(bounds)]
 
 
 @settings(deadline=None, max_examples=150)

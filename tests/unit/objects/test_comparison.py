@@ -78,7 +78,8 @@ def test_absent_container_is_added_itself() -> None:
 
 
 def test_empty_or_null_container_is_there_already() -> None:
-    for empty in ({}, None):
+    empties: list[dict[str, str] | None] = [{}, None]
+    for empty in empties:
         assert compare({"data": empty}, {"data": {"a": "1"}}, CONFIG_MAP).added == {"f:data": {"f:a": {}}}
     assert compare({}, {"data": {}}, CONFIG_MAP).added == {"f:data": {}}
     assert compare({"data": None}, {"data": {}}, CONFIG_MAP).modified == {"f:data": {}}
@@ -137,7 +138,7 @@ def test_missing_key_has_its_default() -> None:
 def test_duplicates_are_one_field() -> None:
     one, two = {"name": "a", "image": "1"}, {"name": "a", "image": "2"}
     element = 'k:{"name":"a"}'
-    whole = {".": {}, "f:name": {}, "f:image": {}}
+    whole: dict[str, Any] = {".": {}, "f:name": {}, "f:image": {}}
     added, _, removed = compare(containers(one), containers(one, two), THING)
     assert (container_fields(added), container_fields(removed)) == ({element: {}}, {element: whole})
     added, _, removed = compare(containers(one, two), containers(two), THING)

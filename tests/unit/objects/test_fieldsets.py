@@ -73,7 +73,7 @@ def test_filters() -> None:
     fields = fields_of("metadata.labels", "spec.replicas", "status.phase", "status")
     assert excluding(fields_of("status"))(fields) == fields_of("metadata.labels", "spec.replicas")
     keep = including({"f:spec": {"f:containers": {"*": {"f:resources": {}}}}})
-    containers = {'k:{"name":"c"}': {".": {}, "f:image": {}, "f:resources": {"f:limits": {}}}}
+    containers: Fields = {'k:{"name":"c"}': {".": {}, "f:image": {}, "f:resources": {"f:limits": {}}}}
     assert keep({"f:spec": {"f:containers": containers, "f:x": {}}, "f:status": {}}) == {
         "f:spec": {"f:containers": {'k:{"name":"c"}': {".": {}, "f:resources": {"f:limits": {}}}}}
     }
@@ -100,7 +100,8 @@ def test_items_need_an_identity() -> None:
         item_element({"x": 1}, ("name",), {})
     with pytest.raises(FieldSetError):
         item_element("x", ("name",), {})
-    for item in (None, {}, []):
+    items: list[Any] = [None, {}, []]
+    for item in items:
         with pytest.raises(FieldSetError):
             value_element(item)
     assert value_element("x&y") == 'v:"x\\u0026y"'
@@ -108,7 +109,7 @@ def test_items_need_an_identity() -> None:
 
 
 def test_client_spelling_is_normalized() -> None:
-    sent = {
+    sent: Fields = {
         'k:{ "b": 1, "a": "x" }': {".": {}},
         "f:x": {".": {}, "f:y": {}},
         "v: 1": {},

@@ -114,8 +114,8 @@ DEPLOYMENT = object_schema(
     status=Schema("struct", properties=dict.fromkeys(("replicas", "readyReplicas"), TEXT)),
 )
 #: What decoding `{}` gives for these types: plain structs are there, nil lists are null.
-EMPTY_CONFIG_MAP = {"metadata": {}}
-EMPTY_DEPLOYMENT = {
+EMPTY_CONFIG_MAP: Object = {"metadata": {}}
+EMPTY_DEPLOYMENT: Object = {
     "metadata": {},
     "spec": {
         "selector": None,
@@ -262,7 +262,7 @@ def deployment(spec: Object, status: Object, managed: list[Object] | None = None
 
 
 def test_status_belongs_to_the_status_subresource() -> None:
-    spec = {**EMPTY_DEPLOYMENT["spec"], "replicas": 1}  # type: ignore[dict-item]
+    spec = {**EMPTY_DEPLOYMENT["spec"], "replicas": 1}
     first = track_update(
         EMPTY_DEPLOYMENT,
         deployment(spec, {"replicas": 3}),

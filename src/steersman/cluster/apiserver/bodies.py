@@ -70,8 +70,7 @@ def dedupe_owners(call: Call, metadata: Object) -> None:
         call.warnings.append(
             ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in "
             "1.20+, and may reject such requests as early as 1.24; please fix your requests; "
-            "duplicate UID(s) observed: "
-            + ", ".join(repeated)
+            "duplicate UID(s) observed: " + ", ".join(repeated)
         )
         metadata["ownerReferences"] = kept
 

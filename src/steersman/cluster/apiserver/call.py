@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from steersman.aio import Scope
 from steersman.cluster.admission import Attributes, Chain
 from steersman.cluster.apiserver.allocation import ServiceAllocator
 from steersman.cluster.apiserver.paths import ResourcePath
@@ -64,6 +65,8 @@ class Api:
     admission: Chain
     services: ServiceAllocator
     hubs: WatchHubs
+    #: Owns work that must be finished even when the client that asked for it is gone.
+    scope: Scope
     now: Callable[[], float] = time.time
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
+
 from steersman.cluster.apiserver.allocation import Reservation
 from steersman.cluster.apiserver.atrest import encode, envelope
 from steersman.cluster.apiserver.bodies import dedupe_owners, match_namespace, read_object
@@ -9,13 +13,14 @@ from steersman.cluster.apiserver.call import Api, Call, Object, new_uid, timesta
 from steersman.cluster.apiserver.options import WriteOptions
 from steersman.cluster.apiserver.ownership import track
 from steersman.cluster.apiserver.render import respond_object
+from steersman.cluster.apiserver.strategies import record_requester
 from steersman.cluster.schema.validation import validate_create
 from steersman.cluster.store import Conflict
 from steersman.http import Response
 from steersman.objects.names import generate_name
 from steersman.objects.status import StatusError, already_exists, bad_request, generate_name_conflict, invalid
 
-__all__ = ["create", "is_service", "store_new"]
+__all__ = ["create", "is_service", "settled", "store_new"]
 
 _GENERATE_NAME_TRIES = 8
 _SYSTEM_FIELDS = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
@@ -51,26 +56,42 @@ async def store_new(api: Api, call: Call, obj: Object, options: WriteOptions) ->
     generated = bool(metadata.get("generateName")) and not metadata.get("name")
     if generated:
         metadata["name"] = attributes.name = generate_name(metadata["generateName"])
-    reservation = api.services.reserve(obj, None) if is_service(call) else None
-    try:
+
+    async def check_and_put() -> bytes:
         _complete_and_check(call, obj)
         await api.admission.validate(attributes)
-        value = await _put(api, call, obj, options, generated=generated)
-    except BaseException:
-        _settle(reservation, keep=False)
-        raise
-    _settle(reservation, keep=not options.dry_run)
-    return value
+        return await _put(api, call, obj, options, generated=generated)
+
+    if is_service(call):
+        reservation = api.services.reserve(obj, None)
+        return await settled(api, reservation, check_and_put(), dry_run=options.dry_run)
+    return await check_and_put()
 
 
-def _settle(reservation: Reservation | None, *, keep: bool) -> None:
-    if reservation is not None:
-        (reservation.keep if keep else reservation.cancel)()
+async def settled(
+    api: Api, reservation: Reservation, write: Coroutine[Any, Any, bytes], *, dry_run: bool
+) -> bytes:
+    """A write whose success decides over a reservation. It goes on if its client leaves: only its own
+    outcome may say whether the addresses are taken."""
+
+    async def decide() -> bytes:
+        try:
+            value = await write
+        except BaseException:
+            reservation.cancel()
+            raise
+        (reservation.cancel if dry_run else reservation.keep)()
+        return value
+
+    return await asyncio.shield(api.scope.start(decide(), name="service write"))
 
 
 def _complete_and_check(call: Call, obj: Object) -> None:
     kind, strategy = call.resource.type, call.resource.strategy
     call.warnings.extend(strategy.prepare_create(obj))
+    if kind.kind == "CertificateSigningRequest":
+        user = call.user
+        record_requester(obj, user.name, user.uid, user.groups, user.extra)
     stored = call.resource.stored
     errors = validate_create(stored.group, stored.kind, kind.namespaced, call.resource.to_stored(obj))
     if errors:
@@ -96,6 +117,7 @@ async def _put(api: Api, call: Call, obj: Object, options: WriteOptions, *, gene
         if not generated:
             raise _exists(api, call, key, metadata["name"])
         metadata["name"] = generate_name(metadata["generateName"])
+        resource.strategy.prepare_create(obj)
     raise generate_name_conflict(resource.group, resource.plural, metadata["name"])
 
 

@@ -159,7 +159,7 @@ class APIServer:
             return handler(self._api, call)
         if not subresource and call.resource.plural == "bindings":
             return subresources.bind(self._api, call)
-        if call.resource.type.storage is None or (verb == "create" and subresource):
+        if verb == "create" and (subresource or call.resource.type.storage is None):
             raise method_not_allowed()
         return _OBJECT_HANDLERS[verb](self._api, call)
 

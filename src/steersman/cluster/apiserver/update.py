@@ -15,7 +15,7 @@ from steersman.cluster.apiserver.allocation import Reservation
 from steersman.cluster.apiserver.atrest import encode, stamp
 from steersman.cluster.apiserver.bodies import dedupe_owners, match_namespace, read_object
 from steersman.cluster.apiserver.call import Api, Call, Object
-from steersman.cluster.apiserver.create import is_service, store_new
+from steersman.cluster.apiserver.create import is_service, settled, store_new
 from steersman.cluster.apiserver.options import WriteOptions, parse_resource_version
 from steersman.cluster.apiserver.ownership import track
 from steersman.cluster.apiserver.render import respond_object
@@ -139,20 +139,18 @@ async def _write(
     attributes = call.attributes("UPDATE", call.path.name, new, old, dry_run=options.dry_run)
     await api.admission.admit(attributes)
     reservation = _reserve(api, call, new, old)
-    try:
+
+    async def check_and_store() -> bytes:
         _prepare(call, new, old, endpoint)
         errors = _check(call, new, old, endpoint)
         if errors:
             raise invalid(resource.group, resource.type.kind, call.path.name, errors)
         await api.admission.validate(attributes)
-        value = await _store(api, call, record, new, old, dry_run=options.dry_run)
-    except BaseException:
-        if reservation is not None:
-            reservation.cancel()
-        raise
-    if reservation is not None:
-        (reservation.cancel if options.dry_run else reservation.keep)()
-    return value
+        return await _store(api, call, record, new, old, dry_run=options.dry_run)
+
+    if reservation is None:
+        return await check_and_store()
+    return await settled(api, reservation, check_and_store(), dry_run=options.dry_run)
 
 
 def _reserve(api: Api, call: Call, new: Object, old: Object) -> Reservation | None:

@@ -6,6 +6,7 @@ it with the kind the request is about. Custom resources use `parse_body`, which 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple
 
@@ -30,11 +31,16 @@ __all__ = [
 
 FieldValidation = Literal["", "Ignore", "Warn", "Strict"]
 
+#: Go's registries of types, as messages name them: of the API's objects, and of what every group shares.
 _SCHEME: Final = "pkg/api/legacyscheme/scheme.go:30"
+_OPTIONS_SCHEME: Final = "pkg/apis/meta/internalversion/scheme/register.go:27"
+_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
+_META_GROUP: Final = "meta.k8s.io"
 #: How the struct that reads only apiVersion and kind shows itself in messages.
 _TYPE_META: Final = (
     'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 )
+_NO_KIND: Final = "couldn't get version/kind; json parse error: "
 _SUMMARY_LENGTH: Final = 30
 
 
@@ -55,47 +61,58 @@ class ParsedBody(NamedTuple):
     strict_errors: list[str]
 
 
+class _Fault(Exception):
+    """Why a body cannot be decoded, and the kind it claims to be, once that is known."""
+
+    def __init__(self, text: str, gvk: GVK | None = None) -> None:
+        super().__init__(text)
+        self.gvk = gvk
+
+
 def decode_body(
     content_type: str, body: bytes, expected: GVK, field_validation: FieldValidation = ""
 ) -> DecodedBody:
     """The body as an object of the built-in kind `expected`, of which it may leave out apiVersion and kind.
     `field_validation` empty means Warn. Raises UnsupportedMediaType or BodyRejected."""
     strict = field_validation != "Ignore"
-    body_format = input_format(content_type)
-    if body_format == "protobuf":
-        gvk, decoded = _decode_protobuf(body, expected)
-        found: list[str] = []
-    else:
-        parsed = parse_body(content_type, body, expected, duplicates=strict)
-        gvk, found = parsed.gvk, parsed.strict_errors
-        decoded = _decode_parsed(parsed, body, body_format, expected)
-    _check_kind(gvk, expected)
+    try:
+        gvk, decoded = _decode(input_format(content_type), body, expected, _registered, duplicates=strict)
+        _check_kind(gvk, expected)
+        if decoded.strict_errors and field_validation == "Strict":
+            raise _Fault(strict_error(decoded.strict_errors), gvk)
+    except _Fault as fault:
+        raise _rejection(fault, expected, body) from None
     obj = decoded.obj
     obj["apiVersion"] = gvk.api_version
     obj["kind"] = gvk.kind
-    strict_errors = [*found, *decoded.strict_errors] if strict else []
-    if strict_errors and field_validation == "Strict":
-        raise _unusable(gvk, expected, strict_error(strict_errors))
-    return DecodedBody(obj, gvk, strict_errors)
+    return DecodedBody(obj, gvk, decoded.strict_errors if strict else [])
+
+
+def decode_options(content_type: str, body: bytes, kind: str) -> dict[str, Any]:
+    """A body of options (DeleteOptions), which clients send under any group's version.
+    Raises UnsupportedMediaType or BodyRejected."""
+
+    def options_type(gvk: GVK) -> str:
+        if gvk.kind != kind or (type_name(gvk) is None and gvk.group != _META_GROUP):
+            raise _Fault(_unregistered(gvk, _OPTIONS_SCHEME), gvk)
+        return _META + kind
+
+    try:
+        _, decoded = _decode(input_format(content_type), body, GVK("", "v1", kind), options_type)
+    except _Fault as fault:
+        raise BodyRejected(str(fault)) from None
+    return decoded.obj
 
 
 def parse_body(content_type: str, body: bytes, expected: GVK, *, duplicates: bool = False) -> ParsedBody:
     """A JSON or YAML body and the kind it claims to be. Raises UnsupportedMediaType or BodyRejected."""
-    strict_errors: list[str] = []
     body_format = input_format(content_type)
-    if body_format == "protobuf":
-        raise BodyRejected("protobuf is understood for built-in kinds only")
     try:
-        if body_format == "yaml":
-            value, strict_errors = yaml.parse(body)
-        else:
-            value = json.parse(body, duplicates=duplicates)
-    except Malformed as error:
-        prefix = "" if body_format == "yaml" else "couldn't get version/kind; json parse error: "
-        raise _unrecognized(expected, f"{prefix}{error}", body) from None
-    if value is None:
-        value = {}
-    return ParsedBody(value, _claimed(value, expected, body), strict_errors)
+        if body_format == "protobuf":
+            raise _Fault("protobuf is understood for built-in kinds only")
+        return _parse(body_format, body, expected, duplicates=duplicates)
+    except _Fault as fault:
+        raise _rejection(fault, expected, body) from None
 
 
 def strict_error(strict_errors: list[str]) -> str:
@@ -103,38 +120,63 @@ def strict_error(strict_errors: list[str]) -> str:
     return "strict decoding error: " + ", ".join(strict_errors)
 
 
-def _claimed(value: Any, expected: GVK, body: bytes) -> GVK:
-    if not isinstance(value, dict):
-        text = f"json: cannot unmarshal {go_messages.json_type(value)} into Go value of type {_TYPE_META}"
-        raise _unrecognized(expected, f"couldn't get version/kind; json parse error: {text}", body)
-    for name in ("apiVersion", "kind"):
-        found = value.get(name)
-        if found is not None and not isinstance(found, str):
-            found_type = go_messages.json_type(found)
-            text = f"json: cannot unmarshal {found_type} into Go struct field .{name} of type string"
-            raise _unrecognized(expected, f"couldn't get version/kind; json parse error: {text}", body)
-    return _with_defaults(value.get("apiVersion") or "", value.get("kind") or "", expected, body)
-
-
-def _with_defaults(api_version: str, kind: str, expected: GVK, body: bytes) -> GVK:
-    """What a body says it is; what it does not say is as expected."""
-    if api_version.count("/") > 1:
-        raise _unrecognized(expected, f"unexpected GroupVersion string: {api_version}", body)
-    gvk = GVK.of(api_version, kind or expected.kind)
-    if not gvk.version and gvk.group in ("", expected.group):
-        gvk = gvk._replace(group=expected.group, version=expected.version)
-    return gvk
-
-
-def _decode_parsed(parsed: ParsedBody, body: bytes, body_format: Format, expected: GVK) -> Decoded:
-    name = _registered(parsed.gvk, expected)
+def _decode(
+    body_format: Format,
+    body: bytes,
+    expected: GVK,
+    find_type: Callable[[GVK], str],
+    *,
+    duplicates: bool = False,
+) -> tuple[GVK, Decoded]:
+    if body_format == "protobuf":
+        return _decode_protobuf(body, expected, find_type)
+    value, gvk, found = _parse(body_format, body, expected, duplicates=duplicates)
+    name = find_type(gvk)
     try:
-        return decode_type(name, parsed.value)
+        decoded = decode_type(name, value)
     except DecodeError as error:
         text = str(error)
         if body_format == "json" and "number" in text:
             text = _as_written(name, body) or text
-        raise _unusable(parsed.gvk, expected, text) from None
+        raise _Fault(text, gvk) from None
+    return gvk, decoded if not found else Decoded(decoded.obj, [*found, *decoded.strict_errors])
+
+
+def _parse(body_format: Format, body: bytes, expected: GVK, *, duplicates: bool) -> ParsedBody:
+    strict_errors: list[str] = []
+    try:
+        if body_format == "yaml":
+            value, strict_errors = yaml.parse(body)
+        else:
+            value = json.parse(body, duplicates=duplicates)
+    except Malformed as error:
+        raise _Fault(str(error) if body_format == "yaml" else f"{_NO_KIND}{error}") from None
+    if value is None:
+        value = {}
+    return ParsedBody(value, _claimed(value, expected), strict_errors)
+
+
+def _claimed(value: Any, expected: GVK) -> GVK:
+    if not isinstance(value, dict):
+        found_type = go_messages.json_type(value)
+        raise _Fault(f"{_NO_KIND}json: cannot unmarshal {found_type} into Go value of type {_TYPE_META}")
+    for name in ("apiVersion", "kind"):
+        found = value.get(name)
+        if found is not None and not isinstance(found, str):
+            found_type = go_messages.json_type(found)
+            into = f"Go struct field .{name} of type string"
+            raise _Fault(f"{_NO_KIND}json: cannot unmarshal {found_type} into {into}")
+    return _with_defaults(value.get("apiVersion") or "", value.get("kind") or "", expected)
+
+
+def _with_defaults(api_version: str, kind: str, expected: GVK) -> GVK:
+    """What a body says it is; what it does not say is as expected."""
+    if api_version.count("/") > 1:
+        raise _Fault(f"unexpected GroupVersion string: {api_version}")
+    gvk = GVK.of(api_version, kind or expected.kind)
+    if not gvk.version and gvk.group in ("", expected.group):
+        gvk = gvk._replace(group=expected.group, version=expected.version)
+    return gvk
 
 
 def _as_written(name: str, body: bytes) -> str:
@@ -146,25 +188,25 @@ def _as_written(name: str, body: bytes) -> str:
     return ""
 
 
-def _decode_protobuf(body: bytes, expected: GVK) -> tuple[GVK, Decoded]:
+def _decode_protobuf(body: bytes, expected: GVK, find_type: Callable[[GVK], str]) -> tuple[GVK, Decoded]:
+    gvk: GVK | None = None
     try:
         envelope = protobuf.open_envelope(body)
+        gvk = _with_defaults(envelope.api_version, envelope.kind, expected)
+        return gvk, Decoded(protobuf.decode(find_type(gvk), envelope.raw), [])
     except Malformed as error:
-        raise _unrecognized(expected, str(error), body) from None
-    gvk = _with_defaults(envelope.api_version, envelope.kind, expected, body)
-    name = _registered(gvk, expected)
-    try:
-        return gvk, Decoded(protobuf.decode(name, envelope.raw), [])
-    except Malformed as error:
-        raise _unusable(gvk, expected, str(error)) from None
+        raise _Fault(str(error), gvk) from None
 
 
-def _registered(gvk: GVK, expected: GVK) -> str:
+def _registered(gvk: GVK) -> str:
     name = type_name(gvk)
     if name is None:
-        text = f'no kind "{gvk.kind}" is registered for version "{gvk.api_version}" in scheme "{_SCHEME}"'
-        raise _unusable(gvk, expected, text)
+        raise _Fault(_unregistered(gvk, _SCHEME), gvk)
     return name
+
+
+def _unregistered(gvk: GVK, scheme: str) -> str:
+    return f'no kind "{gvk.kind}" is registered for version "{gvk.api_version}" in scheme "{scheme}"'
 
 
 def _check_kind(gvk: GVK, expected: GVK) -> None:
@@ -172,8 +214,7 @@ def _check_kind(gvk: GVK, expected: GVK) -> None:
         return
     target = _internal(expected)
     if _internal(gvk) != target:
-        text = f"converting ({gvk.version}.{gvk.kind}) to ({target}): unknown conversion"
-        raise _unusable(gvk, expected, text)
+        raise _Fault(f"converting ({gvk.version}.{gvk.kind}) to ({target}): unknown conversion", gvk)
     raise BodyRejected(
         f"the API version in the data ({gvk.api_version}) does not match "
         f"the expected API version ({expected.api_version})"
@@ -186,15 +227,12 @@ def _internal(gvk: GVK) -> str:
     return f"{'core' if package == 'events' else package}.{gvk.kind}"
 
 
-def _unusable(gvk: GVK, expected: GVK, text: str) -> BodyRejected:
+def _rejection(fault: _Fault, expected: GVK, body: bytes) -> BodyRejected:
+    if fault.gvk is not None:
+        claimed = f'{fault.gvk.kind} in version "{fault.gvk.version}"'
+        return BodyRejected(f"{claimed} cannot be handled as a {expected.kind}: {fault}")
     return BodyRejected(
-        f'{gvk.kind} in version "{gvk.version}" cannot be handled as a {expected.kind}: {text}'
-    )
-
-
-def _unrecognized(expected: GVK, text: str, body: bytes) -> BodyRejected:
-    return BodyRejected(
-        f"the object provided is unrecognized (must be of type {expected.kind}): {text} ({_summary(body)})"
+        f"the object provided is unrecognized (must be of type {expected.kind}): {fault} ({_summary(body)})"
     )
 
 
@@ -204,20 +242,3 @@ def _summary(body: bytes) -> str:
     start = body[:_SUMMARY_LENGTH]
     shown = start.decode("utf-8", "replace") if body.startswith(b"{") else start.hex()
     return shown if len(body) <= _SUMMARY_LENGTH else shown + " ..."
-
-
-def decode_options(content_type: str, body: bytes, kind: str) -> dict[str, Any]:
-    """A body of request options, which clients send under the version of whatever group they talk to."""
-    expected = GVK("", "v1", kind)
-    name = f"io.k8s.apimachinery.pkg.apis.meta.v1.{kind}"
-    try:
-        if input_format(content_type) == "protobuf":
-            return protobuf.decode(name, protobuf.open_envelope(body).raw)
-        parsed = parse_body(content_type, body, expected)
-        if parsed.gvk.kind != kind:
-            raise BodyRejected(f"decoded object cannot be converted to {kind}")
-        return decode_type(name, parsed.value).obj
-    except Malformed as error:
-        raise _unrecognized(expected, str(error), body) from None
-    except DecodeError as error:
-        raise _unusable(expected, expected, str(error)) from None

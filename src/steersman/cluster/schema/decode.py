@@ -13,7 +13,9 @@ messages, and the findings of this run.
 from __future__ import annotations
 
 import binascii
+import re
 from collections.abc import Callable, Collection
+from datetime import datetime
 from functools import cache
 from typing import Any, Final, NamedTuple
 
@@ -36,6 +38,8 @@ Decode = Callable[[Any, Place, "_Findings"], Any]
 _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
 _EXTENSIONS: Final = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
 _INTEGERS: Final = {"int32": (-(2**31), 2**31 - 1), "int64": (-(2**63), 2**63 - 1)}
+#: How nearly every time is written already.
+_is_canonical: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII).fullmatch
 _ZERO_TIME: Final = "0001-01-01T00:00:00Z"
 _SPECIAL_ZEROS: Final[dict[str, Callable[[], Any]]] = {"Quantity": lambda: "0", "IntOrString": int}
 #: As many strict errors as Kubernetes reports of one object.
@@ -153,6 +157,7 @@ class _Field(NamedTuple):
 def _struct(name: str) -> Decode:
     """The decoder of a struct; its fields are compiled when the first value comes, so types may recurse."""
     fields: dict[str, _Field] = {}
+    find = fields.get
     always: list[tuple[str, Callable[[], Any]]] = []
     ready = False
     own_name = name.rpartition(".")[2]
@@ -181,7 +186,7 @@ def _struct(name: str) -> Decode:
                 value = {}
         out: dict[str, Any] = {}
         for key, item in value.items():
-            field = fields.get(key)
+            field = find(key)
             if field is None:
                 findings.unknown(place, key)
                 continue
@@ -395,10 +400,13 @@ def _decode_time(value: Any, place: Place, findings: _Findings) -> str | None:
     if value.__class__ is not str:
         raise _refuse(value, place, "string")
     try:
-        text = canonical_time(value)
-    except TimeError:
+        if _is_canonical(value):
+            datetime.fromisoformat(value)  # does it name a moment?
+        else:
+            value = canonical_time(value)
+    except ValueError:
         raise DecodeError(go_messages.time_error(value)) from None
-    return None if text == _ZERO_TIME else text
+    return None if value == _ZERO_TIME else value
 
 
 def _decode_micro_time(value: Any, place: Place, findings: _Findings) -> str | None:

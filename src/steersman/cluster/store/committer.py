@@ -134,7 +134,7 @@ class Committer(Generic[B]):
             for _ in rows:
                 self._garbage.popleft()
         else:
-            log.warning("forgotten history stays on disk for now: %s", error)
+            log.info("forgotten history stays on disk for now: %s", error)
         return error
 
     def _attempt(self, action: Callable[..., None], *arguments: object) -> Unavailable | None:

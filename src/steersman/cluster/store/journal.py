@@ -23,7 +23,7 @@ import os
 import sqlite3
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
@@ -187,6 +187,9 @@ class Journal:
     def _transaction(self, *, begin: bool) -> Iterator[None]:
         """All statements or none; without `begin` there may only be one."""
         with self._errors():
+            # Left open by a rollback that failed too; what is added to it would not be durable.
+            if self._database.in_transaction:
+                self._database.execute("ROLLBACK")
             if not begin:
                 yield
                 return
@@ -195,8 +198,9 @@ class Journal:
                 yield
                 self._database.execute("COMMIT")
             except BaseException:
-                if self._database.in_transaction:
-                    self._database.execute("ROLLBACK")
+                with suppress(sqlite3.Error):  # the first error is the one to tell
+                    if self._database.in_transaction:
+                        self._database.execute("ROLLBACK")
                 raise
 
     @contextmanager

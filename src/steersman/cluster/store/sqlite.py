@@ -115,6 +115,8 @@ class SqliteStore(IndexedStore):
         self._queue: list[_Write] = []
         #: A batch is with the committer, or about to be handed to it.
         self._busy = False
+        #: The last batch failed.
+        self._refusing = False
         self._closing: asyncio.Task[None] | None = None
         self._idle: asyncio.Future[None] | None = None
         self._forgotten(self._index.trim())
@@ -214,13 +216,15 @@ class SqliteStore(IndexedStore):
 
     def _settle(self, batch: Sequence[_Write], error: Unavailable | None) -> None:
         """The committer's report on a batch."""
+        if (error is None) is self._refusing:
+            self._refusing = error is not None
+            log.warning("writes are %s", f"refused: {error}" if error else "accepted again")
         if error is None:
             self._publish([(write.event, write.record) for write in batch])
             for write in batch:
                 if self._pending.get(write.event.key) is write:
                     del self._pending[write.event.key]
         else:
-            log.warning("writes refused: %s", error)
             batch = [*batch, *self._queue]
             self._queue.clear()
             self._pending.clear()

@@ -91,9 +91,11 @@ class _Document:
 
     def parent(self, path: str, *, write: bool) -> tuple[Any, str] | None:
         """The container a path's last step is in, and that step; None when the way there is missing."""
-        if not path.startswith("/"):
+        # What stands before the first slash is not looked at, as in kube-apiserver.
+        parts = [part.replace("~1", "/").replace("~0", "~") for part in path.split("/")[1:]]
+        if not parts:
             return None
-        *steps, last = (part.replace("~1", "/").replace("~0", "~") for part in path[1:].split("/"))
+        *steps, last = parts
         if write:
             self.root = self.owned(self.root)
         container = self.root
@@ -228,10 +230,10 @@ def _test(document: _Document, operation: dict[str, Any]) -> None:
     if path == "":
         value = document.root
     else:
-        value = _get(*_place(document, operation, "test", write=False))
-    wanted = operation.get("value")
-    # A missing field passes as null, as it does in kube-apiserver.
-    if not _equal(None if value is _MISSING else value, wanted):
+        container, step = _place(document, operation, "test", write=False)
+        # A missing field passes as null, as it does in kube-apiserver; a missing item does not.
+        value = _get(container, step, None if isinstance(container, dict) else _MISSING)
+    if not _equal(value, operation.get("value")):
         raise PatchNotApplicable(f"testing path {path} failed: test failed")
 
 

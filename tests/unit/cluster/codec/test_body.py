@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from steersman.cluster.codec import BodyRejected, UnsupportedMediaType, decode_body
+from steersman.cluster.codec import BodyRejected, UnsupportedMediaType, decode_body, decode_options
 from steersman.cluster.schema import resources
 from steersman.cluster.schema.resources import GVK
 
@@ -217,3 +217,34 @@ def test_parameters_of_a_content_type_are_ignored() -> None:
 def test_unreadable_protobuf_is_called_unrecognized(body: bytes, fault: str) -> None:
     text = rejection("application/vnd.kubernetes.protobuf", body, CONFIG_MAP)
     assert text == f"the object provided is unrecognized (must be of type ConfigMap): {fault}"
+
+
+@pytest.mark.parametrize("api_version", ["v1", "apps/v1", "meta.k8s.io/v1", "policy/v1beta1", ""])
+def test_options_come_under_any_groups_version(api_version: str) -> None:
+    body = {"kind": "DeleteOptions", "apiVersion": api_version, "gracePeriodSeconds": 0, "nope": 1}
+    decoded = decode_options("application/json", json.dumps(body).encode(), "DeleteOptions")
+    assert decoded["gracePeriodSeconds"] == 0
+    assert "nope" not in decoded
+
+
+@pytest.mark.parametrize(
+    "body, message",
+    [
+        (b"{", "couldn't get version/kind; json parse error: unexpected end of JSON input"),
+        (
+            b'{"gracePeriodSeconds": "x"}',
+            "json: cannot unmarshal string into Go struct field DeleteOptions.gracePeriodSeconds "
+            "of type int64",
+        ),
+        (
+            b'{"kind": "Pod", "apiVersion": "v1"}',
+            'no kind "Pod" is registered for version "v1" in scheme '
+            '"pkg/apis/meta/internalversion/scheme/register.go:27"',
+        ),
+    ],
+    ids=["cut off", "wrong type", "other kind"],
+)
+def test_options_are_refused_in_the_decoders_own_words(body: bytes, message: str) -> None:
+    with pytest.raises(BodyRejected) as caught:
+        decode_options("application/json", body, "DeleteOptions")
+    assert str(caught.value) == message

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,7 @@ SCALARS = {
 }
 
 
+@cache
 def facts() -> dict[str, dict[str, list[Any]]]:
     return json.loads(FACTS.read_text()) if FACTS.exists() else {}
 

@@ -103,7 +103,7 @@ def test_the_write_ahead_log_stays_short(tmp_path):
 def test_the_file_stays_bounded_under_churn(tmp_path):
     journal, _ = opened(tmp_path)
     previous = None
-    for revision in range(1, 601):
+    for revision in range(1, 301):
         row = (revision, "k", 1, b"x" * 1000)
         journal.append([row])
         if previous:

@@ -200,6 +200,34 @@ def test_a_batch_larger_than_a_statement_is_all_or_nothing(tmp_path, disk):
     run(lambda store: check(store, {}), tmp_path, disk)
 
 
+def test_a_transaction_that_could_not_be_rolled_back_swallows_no_later_write(tmp_path, disk):
+    async def test(store):
+        disk.failing = {"COMMIT": sqlite3.SQLITE_IOERR_WRITE, "ROLLBACK": sqlite3.SQLITE_IOERR_WRITE}
+        await asyncio.gather(*(store.put(f"/a/b/{n}", b"") for n in range(100)), return_exceptions=True)
+        with pytest.raises(Unavailable):
+            await store.put("k", b"1")
+        disk.failing = {}
+        assert (await store.put("k", b"2")).revision == 1
+
+    run(test, tmp_path, disk)
+    run(lambda store: check(store, {"k": b"2"}), tmp_path, disk)
+
+
+def test_refusing_and_accepting_again_are_each_logged_once(tmp_path, disk, caplog):
+    async def test(store):
+        disk.failing["INSERT"] = sqlite3.SQLITE_FULL
+        for _ in range(3):
+            await asyncio.gather(store.put("k", b""), return_exceptions=True)
+        disk.failing = {}
+        for _ in range(3):
+            await store.put("k", b"")
+
+    run(test, tmp_path, disk)
+    refused, accepted = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert refused.startswith("writes are refused: no space left on the disk of")
+    assert accepted == "writes are accepted again"
+
+
 @pytest.mark.parametrize("where", ["INSERT", "PRAGMA wal_checkpoint"])
 @pytest.mark.parametrize("code", [sqlite3.SQLITE_IOERR_FSYNC, sqlite3.SQLITE_IOERR_DIR_FSYNC])
 def test_a_failed_fsync_is_fatal(tmp_path, disk, where, code):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -45,7 +47,7 @@ def test_pieces_do_not_matter(messages: list[tuple[Opcode, bytes]], places: list
     data = b"".join(encode(opcode, payload, masked=True) for opcode, payload in messages)
     bounds = sorted({min(place, len(data)) for place in places} | {0, len(data)})
     subject = frames(wants_mask=True)
-    seen = [m for a, b in zip(bounds, bounds[1:], strict=False) for m in subject.feed(data[a:b])]
+    seen = [m for a, b in itertools.pairwise(bounds) for m in subject.feed(data[a:b])]
     assert seen == [Message(opcode, payload) for opcode, payload in messages]
 
 
@@ -100,8 +102,19 @@ def test_unmasked_frame_of_a_client_is_refused() -> None:
 
 @pytest.mark.parametrize(
     "code,valid",
-    [(999, False), (1000, True), (1004, False), (1005, False), (1006, False), (1011, True), (1015, False)]
-    + [(2999, False), (3000, True), (4999, True), (5000, False)],
+    [
+        (999, False),
+        (1000, True),
+        (1004, False),
+        (1005, False),
+        (1006, False),
+        (1011, True),
+        (1015, False),
+        (2999, False),
+        (3000, True),
+        (4999, True),
+        (5000, False),
+    ],
 )
 def test_close_codes_on_the_wire(code: int, valid: bool) -> None:
     assert check_close_code(code) is valid

@@ -6,6 +6,8 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from steersman.objects.patches import json
 from steersman.objects.patches.errors import BadPatch, PatchNotApplicable, PatchTooLarge
@@ -37,6 +39,8 @@ def op(kind: str, path: str, **more: Any) -> dict[str, Any]:
         ([op("test", "/list", value=[1, 2, 3]), op("add", "/ok", value=True)], ["ok"], True),
         ([op("test", "/missing", value=None), op("add", "/ok", value=True)], ["ok"], True),
         ([op("add", "/n")], ["n"], None),
+        ([op("add", "ignored/n", value=1)], ["n"], 1),
+        ([op("replace", "/a/null", value=1)], ["a", "null"], 1),
         ([op("replace", "", value={"z": 1})], [], {"z": 1}),
         ([], ["a", "b"], 1),
     ],
@@ -77,6 +81,7 @@ def test_untouched_parts_are_shared() -> None:
         op("test", "/a/b", value=True),
         op("test", "/a/b", value=1.0),
         op("test", "/missing", value=1),
+        op("test", "/list/9", value=None),
         op("test", "/missing/deep", value=1),
         op("test", "", value={}),
         op("remove", "/missing"),
@@ -131,3 +136,52 @@ def test_limits() -> None:
     doubling = [op("copy", f"/x/{number}", **{"from": "/x"}) for number in range(30)]
     with pytest.raises(PatchNotApplicable, match="Unable to complete the copy"):
         json.apply({"x": {"y": "z" * 100}}, doubling)
+
+
+def plainly_applied(document: Any, operations: list[dict[str, Any]]) -> Any:
+    """The same operations on a copy of everything, step by step."""
+    for operation in operations:
+        document = deepcopy(document)
+        *steps, last = operation["path"][1:].split("/")
+        container = document
+        for step in steps:
+            container = container[int(step) if isinstance(container, list) else step]
+        key = int(last) if isinstance(container, list) else last
+        if operation["op"] == "remove":
+            del container[key]
+        elif operation["op"] == "add" and isinstance(container, list):
+            container.insert(key, deepcopy(operation["value"]))
+        elif operation["op"] == "replace" and isinstance(container, dict) and key not in container:
+            raise KeyError(key)
+        else:
+            container[key] = deepcopy(operation["value"])
+    return document
+
+
+places = st.sampled_from(["/a", "/b", "/a/x", "/a/y", "/l/0", "/l/1", "/l/0/x", "/b/x"])
+values = st.sampled_from([1, "s", {"x": 1}, {"x": {"y": 2}}, [1, {"x": 1}]])
+random_operations = st.builds(
+    lambda kind, path, value: op(kind, path, value=value),
+    st.sampled_from(["add", "remove", "replace"]),
+    places,
+    values,
+)
+
+
+@given(st.lists(random_operations, max_size=6))
+def test_sharing_gives_the_same_as_copying_everything(operations: list[dict[str, Any]]) -> None:
+    original = {"a": {"x": 1}, "l": [{"x": 1}, 2]}
+    before, patch_before = deepcopy(original), deepcopy(operations)
+    try:
+        wanted = plainly_applied(original, operations)
+    except (KeyError, IndexError, TypeError, ValueError):
+        wanted = None
+    try:
+        result = json.apply(original, operations)
+    except PatchNotApplicable:
+        result = None
+    assert original == before
+    assert operations == patch_before
+    # The plain way also inserts beyond the end of a list, which a patch may not.
+    assert result is None or result == wanted
+    assert wanted is None or result is not None or any(item["path"].startswith("/l/") for item in operations)

@@ -6,7 +6,7 @@ form, where empty fields are absent, so every read goes through `at`, which says
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -136,7 +136,7 @@ def container_cells(pod_spec: Any) -> tuple[str, str]:
     )
 
 
-def joined_with_more(items: Sequence[str] | Iterable[str], shown: int = 3) -> str:
+def joined_with_more(items: Iterable[str], shown: int = 3) -> str:
     """The first few items, and how many were left off."""
     every = list(items)
     text = ",".join(every[:shown])

@@ -9,9 +9,12 @@ from __future__ import annotations
 from typing import Final
 
 from steersman.cluster.apiserver.strategies.certificates import CERTIFICATES, record_requester
-from steersman.cluster.apiserver.strategies.cluster import CLUSTER
 from steersman.cluster.apiserver.strategies.core import CORE
+from steersman.cluster.apiserver.strategies.devices import DEVICES
+from steersman.cluster.apiserver.strategies.extensions import EXTENSIONS
+from steersman.cluster.apiserver.strategies.networking import NETWORKING
 from steersman.cluster.apiserver.strategies.pods import PODS, grace_period_s
+from steersman.cluster.apiserver.strategies.policy import POLICY
 from steersman.cluster.apiserver.strategies.scale import SCALABLE, apply_scale, scale_of
 from steersman.cluster.apiserver.strategies.services import (
     SERVICES,
@@ -49,7 +52,18 @@ __all__ = [
 
 _STRATEGIES: Final = {
     (strategy.group, strategy.plural): strategy
-    for strategy in (PODS, SERVICES, *CORE, *STORAGE, *WORKLOADS, *CERTIFICATES, *CLUSTER)
+    for strategy in (
+        PODS,
+        SERVICES,
+        *CORE,
+        *STORAGE,
+        *WORKLOADS,
+        *NETWORKING,
+        *POLICY,
+        *CERTIFICATES,
+        *DEVICES,
+        *EXTENSIONS,
+    )
 }
 
 

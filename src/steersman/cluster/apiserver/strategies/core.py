@@ -51,14 +51,20 @@ def _update_namespace(new: Object, old: Object) -> None:
 # --- Nodes
 
 
-def _drop_node_config(node: Object) -> None:
-    node["spec"].pop("configSource", None)
+#: Of features that are gone or off: kept only where they already are.
+_NODE_FIELDS: Final = ("configSource", "podPreemptionPolicy")
+
+
+def _prepare_node(node: Object) -> None:
+    for key in _NODE_FIELDS:
+        node["spec"].pop(key, None)
     node["status"].pop("config", None)
 
 
 def _update_node(new: Object, old: Object) -> None:
-    if old["spec"].get("configSource") is None:
-        new["spec"].pop("configSource", None)
+    for key in _NODE_FIELDS:
+        if old["spec"].get(key) is None:
+            new["spec"].pop(key, None)
 
 
 def _update_node_status(new: Object, old: Object) -> None:
@@ -195,7 +201,7 @@ CORE: Final = (
         "",
         "nodes",
         # Kubelets register with a status, so a new node keeps it.
-        on_create=_drop_node_config,
+        on_create=_prepare_node,
         on_update=_update_node,
         create_warnings=_node_warnings,
         update_warnings=lambda new, old: _node_warnings(new),

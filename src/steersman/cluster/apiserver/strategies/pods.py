@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from steersman.cluster.apiserver.strategies.app_armor import profiles_from_annotations
+from steersman.cluster.apiserver.strategies.disabled_fields import drop_from_pod
 from steersman.cluster.apiserver.strategies.pod_resources import compute_qos, default_pod_level_resources
 from steersman.cluster.apiserver.strategies.pod_warnings import pod_warnings
 from steersman.cluster.apiserver.strategies.strategy import (
@@ -44,6 +45,7 @@ def grace_period_s(pod: Object, requested: int | None) -> int:
 
 def _prepare_create(pod: Object) -> list[str]:
     spec, status = pod["spec"], pod["status"]
+    drop_from_pod(pod)
     if spec.get("schedulingGates"):
         status["conditions"] = [
             {
@@ -90,6 +92,7 @@ def _prepare_update(new: Object, old: Object) -> None:
     # A client that does not know the field leaves it out, which must not remove it.
     if new["spec"].get("resources") is None:
         keep(new["spec"], old["spec"], "resources")
+    drop_from_pod(new, old)
 
 
 def _prepare_status(new: Object, old: Object) -> None:

@@ -147,6 +147,14 @@ def _drop_type_dependent_fields(new: Object, old: Object) -> None:
             drop(key)
     if spec.get("type") != "LoadBalancer":
         new["status"] = new["status"] | {"loadBalancer": {}}
+    _drop_internal_traffic_policy(new)
+
+
+def _drop_internal_traffic_policy(service: Object) -> None:
+    """A name elsewhere has no traffic inside; a wrong value stays for validation to refuse."""
+    spec = service["spec"]
+    if not needs_cluster_ip(service) and spec.get("internalTrafficPolicy") in ("Cluster", "Local"):
+        del spec["internalTrafficPolicy"]
 
 
 # --- Address families
@@ -319,6 +327,7 @@ SERVICES: Final = Strategy(
     "",
     "services",
     zero_status={"loadBalancer": {}},
+    on_create=_drop_internal_traffic_policy,
     on_update=_drop_type_dependent_fields,
     create_warnings=_warnings,
     update_warnings=lambda new, old: _warnings(new),

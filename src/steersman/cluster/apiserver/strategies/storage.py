@@ -6,7 +6,14 @@ from datetime import UTC, datetime
 from typing import Final
 
 from steersman.cluster.apiserver.strategies import node_labels
-from steersman.cluster.apiserver.strategies.strategy import Object, Strategy, keep, spec_of, status_endpoint
+from steersman.cluster.apiserver.strategies.strategy import (
+    Object,
+    Prepare,
+    Strategy,
+    keep,
+    spec_of,
+    status_endpoint,
+)
 from steersman.cluster.apiserver.strategies.volume_warnings import claim_warnings, plugin_warnings
 from steersman.objects.fields import Path
 from steersman.objects.times import format_time
@@ -106,6 +113,16 @@ def _claim_warnings(claim: Object) -> list[str]:
 # --- storage.k8s.io
 
 
+def _drop_health(key: str) -> Prepare:
+    """Volume health reporting is off, so its field is kept only where it already is."""
+
+    def prepare(new: Object, old: Object) -> None:
+        if not old["status"].get(key):
+            new["status"].pop(key, None)
+
+    return prepare
+
+
 def _driver_warnings(driver: Object, old: Object | None = None) -> list[str]:
     spec = driver["spec"]
     requests = spec.get("tokenRequests")
@@ -150,7 +167,7 @@ STORAGE: Final = (
         create_warnings=_claim_warnings,
         update_warnings=lambda new, old: _claim_warnings(new),
         reset_fields=("status",),
-        subresources={"status": status_endpoint()},
+        subresources={"status": status_endpoint(also=_drop_health("healthStatus"))},
     ),
     Strategy(
         _GROUP,
@@ -173,7 +190,7 @@ STORAGE: Final = (
         "csinodes",
         zero_status={},
         reset_fields=("status",),
-        subresources={"status": status_endpoint("metadata")},
+        subresources={"status": status_endpoint("metadata", also=_drop_health("storageHealth"))},
         allow_unconditional_update=False,
     ),
     Strategy(

@@ -14,7 +14,18 @@ from typing import Any, Final, Literal
 
 from steersman.objects.fields import quote
 
-__all__ = ["Fields", "Object", "Propagation", "Strategy", "Subresource", "spec_of", "status_endpoint"]
+__all__ = [
+    "Fields",
+    "Object",
+    "Prepare",
+    "Propagation",
+    "Strategy",
+    "Subresource",
+    "keep",
+    "next_generation",
+    "spec_of",
+    "status_endpoint",
+]
 
 Object = dict[str, Any]
 Prepare = Callable[[Object, Object], None]

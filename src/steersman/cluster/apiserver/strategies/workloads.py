@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from steersman.cluster.apiserver.strategies.disabled_fields import drop_from_template
 from steersman.cluster.apiserver.strategies.pod_warnings import template_warnings
 from steersman.cluster.apiserver.strategies.strategy import (
     Object,
@@ -122,6 +123,22 @@ def _daemon_set_update_warnings(new: Object, old: Object) -> list[str]:
 # --- Preparing
 
 
+def _drop_disabled(new: Object, old: Object | None = None) -> None:
+    before = old["spec"].get("template") if old is not None else None
+    drop_from_template(new["spec"].get("template"), before)
+
+
+def _drop_disabled_from_job(spec: Object, before: Object | None) -> None:
+    if before is None or before.get("scheduling") is None:
+        spec.pop("scheduling", None)
+    drop_from_template(spec["template"], before["template"] if before is not None else None)
+
+
+def _prepare_cron_job(new: Object, old: Object | None = None) -> None:
+    before = old["spec"]["jobTemplate"]["spec"] if old is not None else None
+    _drop_disabled_from_job(new["spec"]["jobTemplate"]["spec"], before)
+
+
 def _annotate_template_generation(daemon_set: Object, generation: int) -> None:
     daemon_set["metadata"].setdefault("annotations", {})[_TEMPLATE_GENERATION] = str(generation)
 
@@ -132,10 +149,12 @@ def _template_generation(daemon_set: Object) -> int:
 
 
 def _prepare_daemon_set(daemon_set: Object) -> None:
+    _drop_disabled(daemon_set)
     _annotate_template_generation(daemon_set, max(_template_generation(daemon_set), 1))
 
 
 def _update_daemon_set(new: Object, old: Object) -> None:
+    _drop_disabled(new, old)
     changed = new["spec"]["template"] != old["spec"]["template"]
     _annotate_template_generation(new, _template_generation(old) + changed)
 
@@ -143,6 +162,7 @@ def _update_daemon_set(new: Object, old: Object) -> None:
 def _prepare_job(job: Object) -> None:
     """Unless the user brings a selector, a job selects its pods by labels no other job has."""
     metadata, spec = job["metadata"], job["spec"]
+    _drop_disabled_from_job(spec, None)
     template_metadata = spec["template"]["metadata"]
     if not spec.get("manualSelector"):
         labels = template_metadata.setdefault("labels", {})
@@ -165,8 +185,9 @@ def _deployment_generation(deployment: Object) -> object:
     return deployment["spec"], deployment["metadata"].get("annotations") or {}
 
 
-def _keep_job_labels(new: Object, old: Object) -> None:
+def _update_job(new: Object, old: Object) -> None:
     """A job put without labels gets those of its template back, as defaulting on reading does."""
+    _drop_disabled_from_job(new["spec"], old["spec"])
     if not new["metadata"].get("labels"):
         keep(new["metadata"], new["spec"]["template"]["metadata"], "labels")
 
@@ -181,6 +202,8 @@ WORKLOADS: Final = (
         "deployments",
         zero_status={},
         generation=_deployment_generation,
+        on_create=_drop_disabled,
+        on_update=_drop_disabled,
         create_warnings=_named_template_warnings,
         update_warnings=_if_changed(_spec_template_warnings),
         reset_fields=("status",),
@@ -191,6 +214,8 @@ WORKLOADS: Final = (
         "replicasets",
         zero_status={"replicas": 0},
         generation=spec_of,
+        on_create=_drop_disabled,
+        on_update=_drop_disabled,
         create_warnings=_named_template_warnings,
         update_warnings=_if_changed(_spec_template_warnings),
         reset_fields=("status",),
@@ -201,6 +226,8 @@ WORKLOADS: Final = (
         "statefulsets",
         zero_status={"replicas": 0, "availableReplicas": 0},
         generation=spec_of,
+        on_create=_drop_disabled,
+        on_update=_drop_disabled,
         create_warnings=lambda obj: _spec_template_warnings(obj) + _claim_template_warnings(obj),
         update_warnings=lambda new, old: (
             _if_changed(_spec_template_warnings)(new, old) + _claim_template_warnings(new, "Spec")
@@ -232,7 +259,7 @@ WORKLOADS: Final = (
         zero_status={},
         generation=spec_of,
         on_create=_prepare_job,
-        on_update=_keep_job_labels,
+        on_update=_update_job,
         create_warnings=lambda job: _name_warnings(job) + _job_warnings(job),
         update_warnings=_if_changed(_job_warnings),
         reset_fields=("status",),
@@ -246,6 +273,8 @@ WORKLOADS: Final = (
         "cronjobs",
         zero_status={},
         generation=spec_of,
+        on_create=_prepare_cron_job,
+        on_update=_prepare_cron_job,
         create_warnings=lambda cron_job: _name_warnings(cron_job) + _cron_job_warnings(cron_job),
         update_warnings=_cron_job_update_warnings,
         reset_fields=("status",),
@@ -256,6 +285,8 @@ WORKLOADS: Final = (
         "replicationcontrollers",
         zero_status={"replicas": 0},
         generation=spec_of,
+        on_create=_drop_disabled,
+        on_update=_drop_disabled,
         create_warnings=_named_template_warnings,
         update_warnings=_replication_controller_update_warnings,
         reset_fields=("status",),
@@ -267,6 +298,8 @@ WORKLOADS: Final = (
         "",
         "podtemplates",
         generation=lambda obj: obj["template"],
+        on_create=lambda obj: drop_from_template(obj["template"]),
+        on_update=lambda new, old: drop_from_template(new["template"], old["template"]),
         create_warnings=lambda obj: template_warnings(obj["template"], Path("template")),
         update_warnings=_if_changed(lambda obj: template_warnings(obj["template"], Path("template"))),
     ),

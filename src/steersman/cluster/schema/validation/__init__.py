@@ -11,12 +11,24 @@ from functools import cache
 from importlib import import_module
 from typing import Final
 
-from steersman.cluster.schema.validation.rules import Object, Revalidation, Rules
-from steersman.objects.fields import FieldError, Path, invalid
+from steersman.cluster.schema.validation.rules import (
+    Object,
+    Revalidation,
+    Rules,
+    UpdateCheck,
+    foreign_finalizers,
+)
+from steersman.objects.fields import FieldError
 from steersman.objects.metadata import validate_object_meta, validate_object_meta_update
 from steersman.objects.names import name_is_path_segment
 
-__all__ = ["rules_for", "validate_create", "validate_status_update", "validate_update"]
+__all__ = [
+    "rules_for",
+    "validate_create",
+    "validate_status_update",
+    "validate_subresource_update",
+    "validate_update",
+]
 
 #: Module of this package by API group.
 _MODULES: Final = {
@@ -50,16 +62,14 @@ _CORE_MODULES: Final = {
     "Node": "nodes",
     "PersistentVolume": "storage_core",
     "PersistentVolumeClaim": "storage_core",
-    "Pod": "pods",
-    "PodTemplate": "pods",
-    "ReplicationController": "pods",
+    "Pod": "pods.kinds",
+    "PodTemplate": "pods.kinds",
+    "ReplicationController": "pods.kinds",
     "ResourceQuota": "quotas",
     "Service": "services",
 }
 
 _DEFAULT: Final = Rules()
-_FINALIZERS: Final = Path("metadata").child("finalizers")
-_STANDARD_FINALIZERS: Final = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
 
 
 @cache
@@ -101,9 +111,23 @@ def validate_status_update(
 ) -> list[FieldError]:
     """What is wrong with replacing the status of `old` by that of `new`."""
     rules = rules_for(group, kind)
+    return _partial_update(rules, rules.status, namespaced, new, old)
+
+
+def validate_subresource_update(
+    group: str, kind: str, subresource: str, namespaced: bool, new: Object, old: Object
+) -> list[FieldError]:
+    """What is wrong with replacing `old` by `new` through a subresource other than status."""
+    rules = rules_for(group, kind)
+    return _partial_update(rules, rules.subresources.get(subresource), namespaced, new, old)
+
+
+def _partial_update(
+    rules: Rules, check: UpdateCheck | None, namespaced: bool, new: Object, old: Object
+) -> list[FieldError]:
     errors = _metadata_update(rules, namespaced, new, old)
-    if rules.status is not None:
-        errors += rules.status(new, old)
+    if check is not None:
+        errors += check(new, old)
     if rules.late is not None:
         errors += rules.late(new, old)
     return errors
@@ -112,7 +136,8 @@ def validate_status_update(
 def _as_created(rules: Rules, namespaced: bool, obj: Object) -> list[FieldError]:
     metadata = obj["metadata"]
     errors = validate_object_meta(metadata, namespaced=namespaced, name_check=rules.name)
-    errors += _foreign_finalizers(rules, metadata)
+    if rules.standard_finalizers:
+        errors += foreign_finalizers(metadata)
     if rules.create is not None:
         errors += rules.create(obj)
     return errors
@@ -126,19 +151,5 @@ def _metadata_update(rules: Rules, namespaced: bool, new: Object, old: Object) -
     metadata = new["metadata"]
     errors = validate_object_meta(metadata, namespaced=namespaced, name_check=name_is_path_segment)
     changes = validate_object_meta_update(metadata, old["metadata"])
-    return [*errors, *changes, *changes, *_foreign_finalizers(rules, metadata)]
-
-
-def _foreign_finalizers(rules: Rules, metadata: Object) -> list[FieldError]:
-    finalizers: list[str] = metadata.get("finalizers") or []
-    if not finalizers or not rules.standard_finalizers:
-        return []
-    return [
-        invalid(
-            _FINALIZERS.index(number),
-            name,
-            "name is neither a standard finalizer name nor is it fully qualified",
-        )
-        for number, name in enumerate(finalizers)
-        if "/" not in name and name not in _STANDARD_FINALIZERS
-    ]
+    errors += [*changes, *changes]
+    return errors + foreign_finalizers(metadata) if rules.standard_finalizers else errors

@@ -18,21 +18,27 @@ from steersman.cluster.schema.validation.rules import Revalidation, Rules
 __all__ = ["RULES"]
 
 _GROUP: Final = "admissionregistration.k8s.io"
-_WEBHOOKS: Final = Rules(create=validate_webhooks, update=validate_webhooks_update)
+_WEBHOOKS: Final = Rules(create=validate_webhooks, update=validate_webhooks_update, standard_finalizers=False)
 
 RULES: Final = {
     (_GROUP, "MutatingWebhookConfiguration"): _WEBHOOKS,
     (_GROUP, "ValidatingWebhookConfiguration"): _WEBHOOKS,
     (_GROUP, "ValidatingAdmissionPolicy"): Rules(
-        create=validate_validating_policy, update=validate_validating_policy, status=validate_policy_status
+        create=validate_validating_policy,
+        update=validate_validating_policy,
+        status=validate_policy_status,
+        standard_finalizers=False,
     ),
     (_GROUP, "ValidatingAdmissionPolicyBinding"): Rules(
-        create=validate_validating_binding, late=declared_of_binding, revalidation=Revalidation.AFTER
+        create=validate_validating_binding,
+        late=declared_of_binding,
+        revalidation=Revalidation.AFTER,
+        standard_finalizers=False,
     ),
     (_GROUP, "MutatingAdmissionPolicy"): Rules(
-        create=validate_mutating_policy, update=validate_mutating_policy
+        create=validate_mutating_policy, update=validate_mutating_policy, standard_finalizers=False
     ),
     (_GROUP, "MutatingAdmissionPolicyBinding"): Rules(
-        create=validate_mutating_binding, revalidation=Revalidation.AFTER
+        create=validate_mutating_binding, revalidation=Revalidation.AFTER, standard_finalizers=False
     ),
 }

@@ -79,5 +79,6 @@ RULES: Final = {
         create=_api_service,
         status=_api_service_status,
         revalidation=Revalidation.AFTER,
+        standard_finalizers=False,
     ),
 }

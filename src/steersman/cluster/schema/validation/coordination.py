@@ -44,4 +44,6 @@ def _lease_update(obj: Object, old: Object) -> list[FieldError]:
     return _lease(obj)
 
 
-RULES: Final = {("coordination.k8s.io", "Lease"): Rules(create=_lease, update=_lease_update)}
+RULES: Final = {
+    ("coordination.k8s.io", "Lease"): Rules(create=_lease, update=_lease_update, standard_finalizers=False),
+}

@@ -5,6 +5,10 @@ from __future__ import annotations
 import math
 from typing import Final
 
+from steersman.cluster.schema.validation.flowcontrol_mandatory import (
+    validate_mandatory_level,
+    validate_mandatory_schema,
+)
 from steersman.cluster.schema.validation.internal_values import Shape, as_internal
 from steersman.cluster.schema.validation.rules import Object, Revalidation, Rules, invalids
 from steersman.objects.fields import (
@@ -24,7 +28,6 @@ _GROUP: Final = "flowcontrol.apiserver.k8s.io"
 _SPEC: Final = Path("spec")
 _STATUS: Final = Path("status")
 _EXEMPT: Final = "exempt"
-_CATCH_ALL: Final = "catch-all"
 _HIGHEST_PRECEDENCE: Final = 10000
 _MOST_QUEUES: Final = 10_000_000
 _MOST_HASH_BITS: Final = 60
@@ -45,51 +48,6 @@ _SUBJECT_KINDS: Final = tuple(sorted(_SUBJECT_FIELDS))
 _WITHOUT_ROUND_TRIP: Final = "flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares"
 _NAMESPACE_INTRO: Final = "each member of this list must be '*' or a DNS-1123 label; "
 
-
-def _everyone(verbs: Object) -> Object:
-    """A rule for all requests of all users, logged in or not."""
-    groups = [
-        {"kind": "Group", "group": {"name": f"system:{name}"}}
-        for name in ("unauthenticated", "authenticated")
-    ]
-    return {"subjects": groups, **verbs}
-
-
-_ALL_RESOURCES: Final = {
-    "verbs": ["*"],
-    "apiGroups": ["*"],
-    "resources": ["*"],
-    "clusterScope": True,
-    "namespaces": ["*"],
-}
-_ALL_URLS: Final = {"verbs": ["*"], "nonResourceURLs": ["*"]}
-_ALL_REQUESTS: Final = {"resourceRules": [_ALL_RESOURCES], "nonResourceRules": [_ALL_URLS]}
-
-#: The schemas and levels that keep a cluster reachable; they are what they are.
-_MANDATORY_SCHEMAS: Final[dict[str, Object]] = {
-    _EXEMPT: {
-        "priorityLevelConfiguration": {"name": _EXEMPT},
-        "matchingPrecedence": 1,
-        "rules": [{"subjects": [{"kind": "Group", "group": {"name": "system:masters"}}], **_ALL_REQUESTS}],
-    },
-    _CATCH_ALL: {
-        "priorityLevelConfiguration": {"name": _CATCH_ALL},
-        "matchingPrecedence": _HIGHEST_PRECEDENCE,
-        "distinguisherMethod": {"type": "ByUser"},
-        "rules": [_everyone(_ALL_REQUESTS)],
-    },
-}
-_MANDATORY_LEVELS: Final[dict[str, Object]] = {
-    _EXEMPT: {"type": "Exempt", "exempt": {"nominalConcurrencyShares": 0, "lendablePercent": 0}},
-    _CATCH_ALL: {
-        "type": "Limited",
-        "limited": {
-            "nominalConcurrencyShares": 5,
-            "limitResponse": {"type": "Reject"},
-            "lendablePercent": 0,
-        },
-    },
-}
 
 _METHOD_SHAPE: Final[Shape] = (("type", "Type", ""),)
 
@@ -112,9 +70,7 @@ def _flow_schema(obj: Object) -> list[FieldError]:
         errors.append(required(at, "must reference a priority level"))
     for number, rule in enumerate(spec.get("rules") or ()):
         errors += _rule(rule, _SPEC.child("rules").index(number))
-    if name in _MANDATORY_SCHEMAS and spec != _MANDATORY_SCHEMAS[name]:
-        errors.append(invalid(_SPEC, spec, f"spec of '{name}' must equal the fixed value"))
-    return errors + _conditions(obj)
+    return errors + validate_mandatory_schema(name, spec, _SPEC) + _conditions(obj)
 
 
 def _precedence(name: str, precedence: int) -> list[FieldError]:
@@ -264,23 +220,7 @@ def _priority_level(obj: Object) -> list[FieldError]:
             errors += _limited(spec["limited"], _SPEC.child("limited"))
     elif kind:
         errors.append(not_supported(_SPEC.child("type"), kind, ("Exempt", "Limited")))
-    return errors + _mandatory_level(name, spec) + _conditions(obj)
-
-
-def _mandatory_level(name: str, spec: Object) -> list[FieldError]:
-    wanted = _MANDATORY_LEVELS.get(name)
-    if wanted is None:
-        return []
-    if name == _EXEMPT:
-        # Its share may be tuned; that it is exempt may not.
-        if {**spec, "exempt": wanted["exempt"]} == wanted:
-            return []
-        text = f"spec of '{name}' except the 'spec.exempt' field must equal the fixed value"
-    elif spec == wanted:
-        return []
-    else:
-        text = f"spec of '{name}' must equal the fixed value"
-    return [invalid(_SPEC, spec, text)]
+    return errors + validate_mandatory_level(name, spec, _SPEC) + _conditions(obj)
 
 
 def _exempt(exempt: Object, path: Path) -> list[FieldError]:

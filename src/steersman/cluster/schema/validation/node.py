@@ -67,5 +67,6 @@ RULES: Final = {
         update=_runtime_class_update,
         late=_declared,
         revalidation=Revalidation.BEFORE,
+        standard_finalizers=False,
     ),
 }

@@ -8,7 +8,7 @@ from steersman.cluster.schema.validation.internal_values import Shape, as_intern
 from steersman.cluster.schema.validation.rules import Object, Rules, invalids
 from steersman.objects.fields import FieldError, Path, invalid, not_supported
 from steersman.objects.metadata import validate_conditions, validate_label_selector, validate_nonnegative
-from steersman.objects.names import is_percent
+from steersman.objects.names import is_percent, name_is_path_segment
 
 __all__ = ["RULES"]
 
@@ -62,5 +62,12 @@ def _budget_status(obj: Object, old: Object) -> list[FieldError]:
 
 
 RULES: Final = {
-    ("policy", "PodDisruptionBudget"): Rules(create=_budget, update=_budget_update, status=_budget_status),
+    # Kubernetes itself never looks at the name of a budget beyond what a path allows.
+    ("policy", "PodDisruptionBudget"): Rules(
+        name=name_is_path_segment,
+        create=_budget,
+        update=_budget_update,
+        status=_budget_status,
+        standard_finalizers=False,
+    ),
 }

@@ -8,9 +8,9 @@ defaulting and returns what is wrong, in Kubernetes' order; it never changes the
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
 
 from steersman.objects.fields import FieldError, Path, invalid
 from steersman.objects.names import NameCheck, name_is_dns_subdomain
@@ -24,10 +24,14 @@ __all__ = [
     "Rules",
     "UpdateCheck",
     "ValuelessError",
+    "foreign_finalizers",
     "invalids",
 ]
 
 Object = dict[str, Any]
+
+_FINALIZERS: Final = Path("metadata").child("finalizers")
+_STANDARD_FINALIZERS: Final = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
 
 #: The new object alone.
 Check = Callable[[Object], list[FieldError]]
@@ -58,6 +62,7 @@ class Rules:
     `late` are the checks Kubernetes declares on the fields' types ("declarative validation", beta and
     standard ones); their errors follow all others on create, update and status update, and the
     handwritten twins they replace must not be reported by the other checks.
+    `subresources` are updates through other subresources than status, by their names.
     `standard_finalizers`: a finalizer without a domain must be one of Kubernetes' own.
     """
 
@@ -68,6 +73,7 @@ class Rules:
     late: LateCheck | None = None
     revalidation: Revalidation = Revalidation.NEVER
     standard_finalizers: bool = True
+    subresources: Mapping[str, UpdateCheck] = field(default_factory=dict)
 
 
 class ValuelessError(FieldError):
@@ -86,3 +92,14 @@ class ValuelessError(FieldError):
 def invalids(path: Path, value: Any, texts: Iterable[str]) -> list[FieldError]:
     """One error for each thing that a rule of `steersman.objects.names` says about a value."""
     return [invalid(path, value, text) for text in texts]
+
+
+def foreign_finalizers(metadata: Object) -> list[FieldError]:
+    """Finalizers that have no domain and are not Kubernetes' own."""
+    finalizers: list[str] = metadata.get("finalizers") or []
+    text = "name is neither a standard finalizer name nor is it fully qualified"
+    return [
+        invalid(_FINALIZERS.index(number), name, text)
+        for number, name in enumerate(finalizers)
+        if "/" not in name and name not in _STANDARD_FINALIZERS
+    ]

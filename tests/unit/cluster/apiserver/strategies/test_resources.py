@@ -179,3 +179,8 @@ def test_events_are_selected_by_their_new_names_over_the_stored_form(
     read = strategy_for("events.k8s.io", "events").field_reader("regarding.kind")
     assert read is not None
     assert read(make("v1", "Event", involvedObject={"kind": "Pod"})) == "Pod"
+
+
+@pytest.mark.parametrize("resource", RESOURCES, ids=IDS)
+def test_every_built_in_resource_has_a_strategy_of_its_own(resource: ResourceType) -> None:
+    assert strategy_for(resource.group, resource.plural) is strategy_for(resource.group, resource.plural)

@@ -128,7 +128,11 @@ def test_a_node_port_used_elsewhere_is_not_given_again(make: Make) -> None:
 @pytest.mark.parametrize(
     ("before", "after", "gone"),
     [
-        ("ClusterIP", "ExternalName", {"clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"}),
+        (
+            "ClusterIP",
+            "ExternalName",
+            {"clusterIP", "clusterIPs", "internalTrafficPolicy", "ipFamilies", "ipFamilyPolicy"},
+        ),
         ("NodePort", "ClusterIP", {"externalTrafficPolicy"}),
         ("LoadBalancer", "ClusterIP", {"externalTrafficPolicy", "allocateLoadBalancerNodePorts"}),
     ],

@@ -182,10 +182,35 @@ def test_the_catch_all_level_is_what_it_is(created: Any) -> None:
     }
     base = {"metadata": {"name": "catch-all"}, "spec": spec}
     assert created(GROUP, "PriorityLevelConfiguration", base, {}) == []
-    [error] = created(
-        GROUP, "PriorityLevelConfiguration", base, {"spec": {"limited": {"lendablePercent": 1}}}
+    patch = {"spec": {"limited": {"lendablePercent": 1}}}
+    assert created(GROUP, "PriorityLevelConfiguration", base, patch) == [
+        'spec: Invalid value: {"Type":"Limited","Limited":{"NominalConcurrencyShares":5,"LimitResponse":'
+        '{"Type":"Reject","Queuing":null},"LendablePercent":1,"BorrowingLimitPercent":null},"Exempt":null}: '
+        "spec of 'catch-all' must equal the fixed value"
+    ]
+
+
+def test_the_exempt_level_may_tune_its_share_only(created: Any) -> None:
+    base = {"metadata": {"name": "exempt"}, "spec": {"type": "Exempt", "exempt": {"lendablePercent": 50}}}
+    assert created(GROUP, "PriorityLevelConfiguration", base, {}) == []
+    errors = created(GROUP, "PriorityLevelConfiguration", base, {"spec": {"type": "Limited"}})
+    assert any(e.endswith("except the 'spec.exempt' field must equal the fixed value") for e in errors)
+
+
+def test_the_exempt_schema_is_what_it_is(created: Any) -> None:
+    masters = {"kind": "Group", "group": {"name": "system:masters"}}
+    resources = {**EVERYTHING, "clusterScope": True}
+    urls = {"verbs": ["*"], "nonResourceURLs": ["*"]}
+    rules = [{"subjects": [masters], "resourceRules": [resources], "nonResourceRules": [urls]}]
+    spec = {"matchingPrecedence": 1, "priorityLevelConfiguration": {"name": "exempt"}, "rules": rules}
+    base = {"metadata": {"name": "exempt"}, "spec": spec}
+    assert created(GROUP, "FlowSchema", base, {}) == []
+    [error] = created(GROUP, "FlowSchema", base, {"spec": {"matchingPrecedence": 2}})
+    assert error.startswith(
+        'spec: Invalid value: {"PriorityLevelConfiguration":{"Name":"exempt"},"MatchingPrecedence":2,'
+        '"DistinguisherMethod":null,"Rules":[{"Subjects":[{"Kind":"Group","User":null,'
     )
-    assert error.endswith("spec of 'catch-all' must equal the fixed value")
+    assert error.endswith("spec of 'exempt' must equal the fixed value")
 
 
 def test_conditions_are_listed_once(reported: Any) -> None:

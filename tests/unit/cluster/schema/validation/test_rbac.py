@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
+
+BOOTSTRAP = Path(__file__).resolve().parents[6] / "shared" / "facts" / "rbac-bootstrap.json"
 
 GROUP = "rbac.authorization.k8s.io"
 RULE = {"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}
@@ -140,3 +144,17 @@ def test_a_binding_keeps_its_role(updated: Any) -> None:
 def test_a_rule_that_loses_its_verbs_is_refused(updated: Any) -> None:
     patch = {"rules": [{"apiGroups": [""], "resources": ["pods"]}]}
     assert updated(GROUP, "Role", ROLE, patch) == ["rules[0].verbs: Required value"]
+
+
+@pytest.mark.skipif(not BOOTSTRAP.is_file(), reason="the facts are not here")
+def test_the_roles_of_a_fresh_cluster_are_valid(created: Any) -> None:
+    facts = json.loads(BOOTSTRAP.read_text())
+    roles = [*facts["clusterroles"], *facts["roles"]]
+    assert len(roles) > 50
+    for role in roles:
+        metadata = {key: role[key] for key in ("name", "namespace", "labels") if key in role}
+        obj: dict[str, Any] = {"metadata": metadata, "rules": role.get("rules", [])}
+        if "aggregate" in role:
+            obj["aggregationRule"] = {"clusterRoleSelectors": role["aggregate"]}
+        kind = "Role" if "namespace" in role else "ClusterRole"
+        assert created(GROUP, kind, obj, {}) == [], role["name"]

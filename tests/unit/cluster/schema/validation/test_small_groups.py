@@ -56,6 +56,7 @@ def test_a_valid_object_is_created_and_updated(created: Any, updated: Any, what:
 
 
 CREATED: dict[str, tuple[str, Any, list[str]]] = {
+    "budget of any name": ("budget", {"metadata": {"name": "Any_Name"}}, []),
     "both bounds": (
         "budget",
         {"spec": {"maxUnavailable": "20%", "selector": None}},

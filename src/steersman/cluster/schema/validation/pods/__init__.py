@@ -1,63 +1,14 @@
 """Validation of pods and of everything that holds one: the deepest rules of the core group.
 
-Start reading at `spec`, which calls the others in the order Kubernetes reports errors. Controllers of
-other groups use `validate_pod_template`. Rules apply as on a cluster with the default feature gates;
-leniency towards objects that older versions let in is left out, since none are in the store.
+Start reading at `spec`, which calls the others in the order Kubernetes reports errors; `kinds` says
+which check applies when. Controllers of other groups use `template`, other kinds the parts they share
+with pods. Rules apply as on a cluster with the default feature gates; leniency towards objects that
+older versions let in is left out, since none are in the store. Little is imported here, so that a
+shared part can be used without loading the rest.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from steersman.cluster.schema.validation.pods.binding import validate_binding
 
-from steersman.cluster.schema.validation.pods.pod import validate_new_pod, validate_pod_update
-from steersman.cluster.schema.validation.pods.status import validate_pod_status
-from steersman.cluster.schema.validation.pods.subresources import (
-    pod_qos,
-    validate_binding,
-    validate_ephemeral_containers,
-    validate_resize,
-)
-from steersman.cluster.schema.validation.pods.template import (
-    validate_controller_late,
-    validate_controller_spec,
-    validate_controller_status,
-    validate_pod_template,
-    validate_template_object,
-)
-from steersman.cluster.schema.validation.rules import Object, Rules
-from steersman.objects.fields import FieldError
-
-__all__ = [
-    "RULES",
-    "pod_qos",
-    "validate_binding",
-    "validate_ephemeral_containers",
-    "validate_pod_template",
-    "validate_resize",
-]
-
-
-def _any_name(name: str, prefix: bool) -> list[str]:
-    """The name of a ReplicationController is among its declared rules."""
-    return []
-
-
-def _template_update(new: Object, old: Object) -> list[FieldError]:
-    return validate_template_object(new)
-
-
-def _controller_update(new: Object, old: Object) -> list[FieldError]:
-    return validate_controller_spec(new)
-
-
-RULES: Final[dict[tuple[str, str], Rules]] = {
-    ("", "Pod"): Rules(create=validate_new_pod, update=validate_pod_update, status=validate_pod_status),
-    ("", "PodTemplate"): Rules(create=validate_template_object, update=_template_update),
-    ("", "ReplicationController"): Rules(
-        name=_any_name,
-        create=validate_controller_spec,
-        update=_controller_update,
-        status=validate_controller_status,
-        late=validate_controller_late,
-    ),
-}
+__all__ = ["validate_binding"]

@@ -6,6 +6,7 @@ import json
 import re
 from typing import Final
 
+from steersman.cluster.schema.validation.go_json import json_syntax_error
 from steersman.cluster.schema.validation.pods.affinity import validate_tolerations
 from steersman.cluster.schema.validation.pods.operating_system import all_containers
 from steersman.cluster.schema.validation.pods.paths import validate_descending_path
@@ -56,11 +57,9 @@ def validate_pod_annotations(annotations: dict[str, str], spec: Object, path: Pa
 
 
 def _validate_tolerations(text: str, path: Path) -> list[FieldError]:
-    try:
-        tolerations = json.loads(text)
-    except ValueError as error:
-        return [invalid(path, _TOLERATIONS, str(error))]
-    return validate_tolerations(tolerations or [], path.child(_TOLERATIONS))
+    if problem := json_syntax_error(text.encode()):
+        return [invalid(path, _TOLERATIONS, problem)]
+    return validate_tolerations(json.loads(text) or [], path.child(_TOLERATIONS))
 
 
 def _validate_seccomp(profile: str, path: Path) -> list[FieldError]:

@@ -17,7 +17,7 @@ from steersman.cluster.schema.validation.pods.annotations import (
 from steersman.cluster.schema.validation.pods.containers import validate_image_spacing
 from steersman.cluster.schema.validation.pods.internal import internal_diff, internal_form, semantically_equal
 from steersman.cluster.schema.validation.pods.spec import validate_pod_spec
-from steersman.cluster.schema.validation.rules import Object
+from steersman.cluster.schema.validation.rules import Object, foreign_finalizers
 from steersman.objects.fields import FieldError, Path, forbidden, invalid, required
 from steersman.objects.metadata import validate_nonnegative, validate_object_meta
 from steersman.objects.names import name_is_dns_subdomain, range_message
@@ -57,7 +57,9 @@ def validate_whole_pod(pod: Object) -> list[FieldError]:
 
 
 def _validate_metadata(pod: Object) -> list[FieldError]:
-    return validate_object_meta(pod["metadata"], namespaced=True, name_check=name_is_dns_subdomain)
+    metadata = pod["metadata"]
+    errors = validate_object_meta(metadata, namespaced=True, name_check=name_is_dns_subdomain)
+    return errors + foreign_finalizers(metadata)
 
 
 def _validate_content(pod: Object) -> list[FieldError]:

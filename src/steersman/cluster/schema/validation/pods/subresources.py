@@ -1,7 +1,6 @@
-"""Requests about a pod through its subresources: ephemeral containers, resize, binding, eviction.
+"""Updates of a pod through its subresources: ephemeral containers and resize.
 
-The API server calls these directly. The new pod must differ from the old only where the subresource
-writes; metadata has been compared by the caller as for every update.
+The new pod must differ from the old only where the subresource writes.
 """
 
 from __future__ import annotations
@@ -11,31 +10,15 @@ from typing import Any, Final
 from steersman.cluster.schema.validation.pods.annotations import MIRROR, validate_annotation_update
 from steersman.cluster.schema.validation.pods.internal import internal_diff, semantically_equal
 from steersman.cluster.schema.validation.pods.pod import validate_whole_pod
-from steersman.cluster.schema.validation.rules import Object, invalids
-from steersman.objects.fields import FieldError, Path, forbidden, invalid, not_supported, quote, required
-from steersman.objects.names import is_dns1123_subdomain
+from steersman.cluster.schema.validation.rules import Object
+from steersman.objects.fields import FieldError, Path, forbidden, invalid, quote
 from steersman.objects.quantities import Quantity
 
-__all__ = ["pod_qos", "validate_binding", "validate_ephemeral_containers", "validate_resize"]
+__all__ = ["pod_qos", "validate_ephemeral_containers", "validate_resize"]
 
 _SPEC: Final = Path("spec")
-_TARGET: Final = Path("target")
 _ANNOTATIONS: Final = Path("metadata").child("annotations")
 _COMPUTE: Final = ("cpu", "memory")
-
-
-def validate_binding(binding: Object) -> list[FieldError]:
-    """The body of a POST to `pods/binding`."""
-    target: Object = binding.get("target") or {}
-    kind, name = target.get("kind", ""), target.get("name", "")
-    errors: list[FieldError] = []
-    if kind not in ("", "Node"):
-        errors.append(not_supported(_TARGET.child("kind"), kind, ("Node", "<empty>")))
-    if not name:
-        errors.append(required(_TARGET.child("name")))
-    elif kind in ("", "Node"):
-        errors += invalids(_TARGET.child("name"), name, is_dns1123_subdomain(name))
-    return errors
 
 
 def validate_ephemeral_containers(new: Object, old: Object) -> list[FieldError]:

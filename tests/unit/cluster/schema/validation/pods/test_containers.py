@@ -10,7 +10,8 @@ import pytest
 Errors = Callable[[dict[str, Any]], list[str]]
 
 LABEL = (
-    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and "
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must "
+    "start and "
     "end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is "
     "'[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
 )
@@ -100,7 +101,8 @@ CONTAINER = {
         },
         [
             'env[0].valueFrom.fieldRef.fieldPath: Unsupported value: "metadata.labels": supported values: '
-            '"metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName", '
+            '"metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", '
+            '"spec.serviceAccountName", '
             '"status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs"'
         ],
     ),
@@ -153,7 +155,8 @@ CONTAINER = {
     "unknown compute resource": (
         {"resources": {"limits": {"hats": "1"}}},
         [
-            'resources.limits[hats]: Invalid value: "hats": must be a standard resource type or fully qualified',
+            'resources.limits[hats]: Invalid value: "hats": must be a standard resource type or fully '
+            "qualified",
             'resources.limits[hats]: Invalid value: "hats": must be a standard resource for containers',
         ],
     ),

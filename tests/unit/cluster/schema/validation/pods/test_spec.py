@@ -10,7 +10,8 @@ import pytest
 Errors = Callable[[dict[str, Any]], list[str]]
 
 LABEL = (
-    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and "
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must "
+    "start and "
     "end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is "
     "'[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
 )
@@ -38,7 +39,8 @@ SPEC = {
         [
             'dnsConfig.nameservers[1]: Invalid value: "x": must be a valid IP address, '
             "(e.g. 10.9.8.7 or 2001:db8::ffff)",
-            'dnsConfig.searches[1]: Invalid value: "-": a lowercase RFC 1123 subdomain must consist of lower case '
+            'dnsConfig.searches[1]: Invalid value: "-": a lowercase RFC 1123 subdomain must consist of '
+            "lower case "
             "alphanumeric characters, '_', '-' or '.', and must start and end with an alphanumeric character "
             "(e.g. 'example.com', regex used for validation is "
             "'_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?(\\._?[a-z0-9]([-_a-z0-9]*[a-z0-9])?)*')",
@@ -61,7 +63,8 @@ SPEC = {
     "host process namespace": (
         {"hostPID": True, "shareProcessNamespace": True},
         [
-            "shareProcessNamespace: Invalid value: true: ShareProcessNamespace and HostPID cannot both be enabled"
+            "shareProcessNamespace: Invalid value: true: ShareProcessNamespace and HostPID cannot both be "
+            "enabled"
         ],
     ),
     "own users on the host": (
@@ -107,7 +110,8 @@ SPEC = {
     "sysctl name": (
         {"securityContext": {"sysctls": [{"name": "A"}]}},
         [
-            'securityContext.sysctls[0].name: Invalid value: "A": must have at most 253 characters and match regex '
+            'securityContext.sysctls[0].name: Invalid value: "A": must have at most 253 characters and '
+            "match regex "
             r"^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$"
         ],
     ),
@@ -125,7 +129,8 @@ SPEC = {
             ]
         },
         [
-            "tolerations[0].effect: Invalid value: \"Eject\": effect must be 'NoExecute' when `tolerationSeconds` is set",
+            "tolerations[0].effect: Invalid value: \"Eject\": effect must be 'NoExecute' when "
+            "`tolerationSeconds` is set",
             "tolerations[0].operator: Invalid value: \"b\": value must be empty when `operator` is 'Exists'",
             'tolerations[0].effect: Unsupported value: "Eject": supported values: '
             '"NoSchedule", "PreferNoSchedule", "NoExecute"',
@@ -163,8 +168,10 @@ SPEC = {
             "affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].topologyKey: "
             'Invalid value: "": name part must be non-empty',
             "affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].topologyKey: "
-            "Invalid value: \"\": name part must consist of alphanumeric characters, '-', '_' or '.', and must start "
-            "and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for "
+            "Invalid value: \"\": name part must consist of alphanumeric characters, '-', '_' or '.', and "
+            "must start "
+            "and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex "
+            "used for "
             "validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')",
         ],
     ),
@@ -203,7 +210,8 @@ def test_a_spec_is_judged(spec_errors: Errors, fields: dict[str, Any], expected:
 def test_on_the_host_network_ports_are_the_host_s(spec_errors: Errors, container: dict[str, Any]) -> None:
     container["ports"] = [{"containerPort": 80, "hostPort": 81, "protocol": "TCP"}]
     assert spec_errors({"hostNetwork": True, "containers": [container]}) == [
-        "containers[0].ports[0].hostPort: Invalid value: 81: must match `containerPort` when `hostNetwork` is true"
+        "containers[0].ports[0].hostPort: Invalid value: 81: must match `containerPort` when "
+        "`hostNetwork` is true"
     ]
 
 
@@ -215,8 +223,10 @@ def test_containers_fit_in_the_resources_of_the_pod(spec_errors: Errors, contain
     ) == [
         'resources.requests[cpu]: Invalid value: "1": '
         "must be greater than or equal to aggregate container requests of 1200m",
-        'resources.containers[0][cpu].limits: Invalid value: "3": must be less than or equal to pod limits of 2',
-        'resources.containers[1][cpu].limits: Invalid value: "3": must be less than or equal to pod limits of 2',
+        'resources.containers[0][cpu].limits: Invalid value: "3": must be less than or equal to pod '
+        "limits of 2",
+        'resources.containers[1][cpu].limits: Invalid value: "3": must be less than or equal to pod '
+        "limits of 2",
     ]
 
 

@@ -66,6 +66,7 @@ SOURCES = {
         {"azureDisk": {"diskName": "d", "diskURI": "x", "kind": "Managed"}},
         [
             '.azureDisk.diskURI: Unsupported value: "x": supported values: '
+            ""
             '"/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/microsoft.compute/disks/{disk-id}"'
         ],
     ),
@@ -108,7 +109,8 @@ SOURCES = {
     "projected certificate": (
         {"projected": {"sources": [{"podCertificate": {"signerName": "x", "keyType": "RSA1"}}]}},
         [
-            '.projected.sources[0].podCertificate.signerName: Invalid value: "x": must be a fully qualified domain '
+            '.projected.sources[0].podCertificate.signerName: Invalid value: "x": must be a fully qualified '
+            "domain "
             "and path of the form 'example.com/signer-name'",
             '.projected.sources[0].podCertificate.keyType: Unsupported value: "RSA1": supported values: '
             '"RSA3072", "RSA4096", "ECDSAP256", "ECDSAP384", "ECDSAP521", "ED25519"',
@@ -120,7 +122,8 @@ SOURCES = {
         {"ephemeral": {"volumeClaimTemplate": {"metadata": {"name": "n"}, "spec": {"resources": {}}}}},
         [
             ".ephemeral.volumeClaimTemplate.metadata.name: Forbidden: cannot be set",
-            ".ephemeral.volumeClaimTemplate.spec.accessModes: Required value: at least 1 access mode is required",
+            ".ephemeral.volumeClaimTemplate.spec.accessModes: Required value: at least 1 access mode is "
+            "required",
             ".ephemeral.volumeClaimTemplate.spec.resources[storage]: Required value",
         ],
     ),

@@ -1,0 +1,150 @@
+"""Lists: selection, paging, revisions, forms."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+import pytest
+
+from tests.support.api import ApiClient, Object, config_map, with_api
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+
+
+def names(listing: Object) -> list[str]:
+    return [item["metadata"]["name"] for item in listing["items"]]
+
+
+async def make(client: ApiClient, *created: str) -> None:
+    for name in created:
+        await client.ok("POST", MAPS, config_map(name, {"name": name}))
+
+
+@with_api
+async def test_pages_cover_everything_once_at_one_revision(client: ApiClient) -> None:
+    await make(client, *"edcba")
+    seen: list[str] = []
+    page = await client.ok("GET", f"{MAPS}?limit=2")
+    first = page["metadata"]["resourceVersion"]
+    await make(client, "aa")
+    assert page["metadata"]["remainingItemCount"] == 3
+    while True:
+        seen += names(page)
+        assert page["metadata"]["resourceVersion"] == first
+        token = page["metadata"].get("continue")
+        if not token:
+            break
+        page = await client.ok("GET", f"{MAPS}?limit=2&continue={token}")
+    assert seen == list("abcde")
+
+
+@with_api
+async def test_a_selective_page_is_full_and_says_no_count(client: ApiClient) -> None:
+    await make(client, *"abcdef")
+    page = await client.ok("GET", f"{MAPS}?limit=2&labelSelector={quote('name notin (a,c)')}")
+    assert names(page) == ["b", "d"]
+    assert "remainingItemCount" not in page["metadata"]
+    token = page["metadata"]["continue"]
+    rest = await client.ok(
+        "GET", f"{MAPS}?limit=2&labelSelector={quote('name notin (a,c)')}&continue={token}"
+    )
+    assert names(rest) == ["e", "f"]
+
+
+@with_api
+async def test_an_expired_token_brings_one_that_goes_on_with_what_is_there(client: ApiClient) -> None:
+    await make(client, *"abcd")
+    page = await client.ok("GET", f"{MAPS}?limit=2")
+    await make(client, "bb")
+    await client.cluster.store.compact(client.cluster.store.revision)
+    code, status = await client.ask("GET", f"{MAPS}?limit=9&continue={page['metadata']['continue']}")
+    assert (code, status["reason"]) == (410, "Expired")
+    rest = await client.ok("GET", f"{MAPS}?limit=9&continue={status['metadata']['continue']}")
+    assert names(rest) == ["bb", "c", "d"]
+
+
+@with_api
+async def test_an_exact_revision_shows_the_past(client: ApiClient) -> None:
+    await make(client, "a")
+    past = (await client.ok("GET", MAPS))["metadata"]["resourceVersion"]
+    await make(client, "b")
+    await client.ok("DELETE", f"{MAPS}/a")
+    shown = await client.ok("GET", f"{MAPS}?resourceVersion={past}&resourceVersionMatch=Exact")
+    assert (names(shown), shown["metadata"]["resourceVersion"]) == (["a"], past)
+
+
+@with_api
+async def test_a_revision_from_the_future_is_a_timeout_that_says_so(client: ApiClient) -> None:
+    code, status = await client.ask("GET", f"{MAPS}?resourceVersion=999999")
+    assert (code, status["reason"]) == (504, "Timeout")
+    assert status["details"]["causes"][0]["reason"] == "ResourceVersionTooLarge"
+
+
+@with_api
+async def test_all_namespaces_are_listed_together(client: ApiClient) -> None:
+    await client.ok("POST", "/api/v1/namespaces", {"metadata": {"name": "other"}})
+    await make(client, "a")
+    await client.ok("POST", "/api/v1/namespaces/other/configmaps", config_map("b"))
+    listing = await client.ok("GET", "/api/v1/configmaps")
+    assert names(listing) == ["a", "b"]
+
+
+@with_api
+async def test_items_leave_kind_and_version_to_the_list(client: ApiClient) -> None:
+    await make(client, "a")
+    listing = await client.ok("GET", MAPS)
+    assert (listing["kind"], listing["apiVersion"]) == ("ConfigMapList", "v1")
+    assert not {"kind", "apiVersion"} & listing["items"][0].keys()
+
+
+@with_api
+async def test_yaml_is_written_when_asked_for(client: ApiClient) -> None:
+    await make(client, "a")
+    answer = await client.raw("GET", f"{MAPS}/a", headers={"accept": "application/yaml"})
+    assert answer.headers.get("content-type") == "application/yaml"
+    assert b"name: a\n" in answer.content
+
+
+@with_api
+async def test_pretty_json_is_indented(client: ApiClient) -> None:
+    answer = await client.raw("GET", "/api/v1/namespaces/default?pretty=true")
+    assert answer.content.startswith(b'{\n  "kind": "Namespace"')
+
+
+@with_api
+async def test_events_are_served_in_both_groups(client: ApiClient) -> None:
+    event = {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": "e", "namespace": "default"},
+        "involvedObject": {"kind": "Pod", "name": "p", "namespace": "default"},
+        "reason": "Started",
+        "message": "it did",
+        "type": "Normal",
+    }
+    await client.ok("POST", "/api/v1/namespaces/default/events", event)
+    listing = await client.ok("GET", "/apis/events.k8s.io/v1/namespaces/default/events")
+    assert (listing["items"][0]["note"], listing["items"][0]["regarding"]["name"]) == ("it did", "p")
+    for selector in ("involvedObject.name=p", "reason=Started"):
+        found = await client.ok("GET", f"/api/v1/namespaces/default/events?fieldSelector={quote(selector)}")
+        assert names(found) == ["e"]
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("limit=x", 'strconv.ParseInt: parsing "x": invalid syntax'),
+        ("resourceVersion=-1", "invalid resource version"),
+        ("fieldSelector=spec.x%3D1", "is not a known field selector"),
+        ("labelSelector=%21%21", "unable to parse requirement"),
+        ("continue=!!!", "illegal base64 data at input byte 0"),
+        ("continue=e30", "does not recognize this encoded version"),
+    ],
+)
+def test_bad_options_are_refused(query: str, message: str) -> None:
+    async def body(client: ApiClient) -> None:
+        code, status = await client.ask("GET", f"{MAPS}?{query}")
+        assert (code, status["reason"]) == (400, "BadRequest")
+        assert message in status["message"]
+
+    with_api(body)()

@@ -1,0 +1,182 @@
+"""Scale, binding, eviction, and the addresses of services."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+
+import pytest
+
+from tests.support.api import ApiClient, Object, with_api
+
+from .test_writes import DEPLOYMENTS, PODS, deployment, pod
+
+SERVICES = "/api/v1/namespaces/default/services"
+BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
+
+
+def service(name: str, **spec: object) -> Object:
+    return {"metadata": {"name": name}, "spec": {"ports": [{"port": 80}], **spec}}
+
+
+@with_api
+async def test_scale_is_read_and_written(client: ApiClient) -> None:
+    await client.ok("POST", DEPLOYMENTS, deployment("d"))
+    path = f"{DEPLOYMENTS}/d/scale"
+    scale = await client.ok("GET", path)
+    assert (scale["kind"], scale["spec"]["replicas"]) == ("Scale", 1)
+    scale["spec"]["replicas"] = 4
+    assert (await client.ok("PUT", path, scale))["spec"]["replicas"] == 4
+    parent = await client.ok("GET", f"{DEPLOYMENTS}/d")
+    assert (parent["spec"]["replicas"], parent["metadata"]["generation"]) == (4, 2)
+    owners = {entry.get("subresource", "") for entry in parent["metadata"]["managedFields"]}
+    assert owners == {"", "scale"}
+    code, status = await client.ask("PUT", path, scale)
+    assert (code, status["reason"]) == (409, "Conflict")
+    code, status = await client.patch(path, {"spec": {"replicas": -1}})
+    assert code == 422
+    assert status["details"]["kind"] == "Scale"
+
+
+@with_api
+async def test_a_pod_is_bound_once(client: ApiClient) -> None:
+    await client.ok("POST", PODS, pod("p"))
+    binding = {"metadata": {"name": "p"}, "target": {"kind": "Node", "name": "n1"}}
+    await client.ok("POST", f"{PODS}/p/binding", binding)
+    bound = await client.ok("GET", f"{PODS}/p")
+    assert bound["spec"]["nodeName"] == "n1"
+    assert [(c["type"], c["status"]) for c in bound["status"]["conditions"]] == [("PodScheduled", "True")]
+    code, status = await client.ask("POST", f"{PODS}/p/binding", binding)
+    assert (code, status["message"]) == (
+        409,
+        'Operation cannot be fulfilled on pods/binding "p": pod p is already assigned to node "n1"',
+    )
+
+
+@with_api
+async def test_gated_pods_are_not_bound(client: ApiClient) -> None:
+    await client.ok("POST", PODS, pod("p", schedulingGates=[{"name": "example.com/wait"}]))
+    binding = {"metadata": {"name": "p"}, "target": {"kind": "Node", "name": "n1"}}
+    code, status = await client.ask("POST", f"{PODS}/p/binding", binding)
+    assert code == 409
+    assert "schedulingGates" in status["message"]
+
+
+async def _with_budget(client: ApiClient, **status: int) -> str:
+    running = pod("p", nodeName="n")
+    running["metadata"]["labels"] = {"app": "x"}
+    await client.ok("POST", PODS, running)
+    ready = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+    await client.patch(f"{PODS}/p/status", {"status": ready})
+    budget = {
+        "metadata": {"name": "b"},
+        "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "x"}}},
+    }
+    await client.ok("POST", BUDGETS, budget)
+    code, answer = await client.patch(
+        f"{BUDGETS}/b/status",
+        {"status": {"observedGeneration": 1, "expectedPods": 1, **status}},
+    )
+    assert code == 200, answer
+    return f"{PODS}/p/eviction"
+
+
+EVICTION = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "p"}}
+
+
+@with_api
+async def test_an_eviction_against_the_budget_is_refused(client: ApiClient) -> None:
+    path = await _with_budget(client, disruptionsAllowed=0, currentHealthy=1, desiredHealthy=1)
+    code, status = await client.ask("POST", path, EVICTION)
+    assert (code, status["reason"]) == (429, "TooManyRequests")
+    assert status["details"]["causes"] == [
+        {
+            "reason": "DisruptionBudget",
+            "message": "The disruption budget b needs 1 healthy pods and has 1 currently",
+        }
+    ]
+    assert "deletionTimestamp" not in (await client.ok("GET", f"{PODS}/p"))["metadata"]
+
+
+@with_api
+async def test_an_eviction_within_the_budget_uses_it_up(client: ApiClient) -> None:
+    path = await _with_budget(client, disruptionsAllowed=1, currentHealthy=2, desiredHealthy=1)
+    await client.ok("POST", path, EVICTION)
+    budget = await client.ok("GET", f"{BUDGETS}/b")
+    assert budget["status"]["disruptionsAllowed"] == 0
+    assert list(budget["status"]["disruptedPods"]) == ["p"]
+    dying = await client.ok("GET", f"{PODS}/p")
+    assert dying["metadata"]["deletionGracePeriodSeconds"] == 30
+    assert "DisruptionTarget" in {c["type"] for c in dying["status"]["conditions"]}
+
+
+@with_api
+async def test_cluster_addresses_are_unique_and_reused_after_deletion(client: ApiClient) -> None:
+    created = await asyncio.gather(*(client.ok("POST", SERVICES, service(f"s{n}")) for n in range(30)))
+    addresses = [each["spec"]["clusterIP"] for each in created]
+    assert len(set(addresses)) == 30
+    assert all(ipaddress.ip_address(each) in ipaddress.ip_network("10.96.0.0/16") for each in addresses)
+    taken = service("taken", clusterIP=addresses[0])
+    code, status = await client.ask("POST", SERVICES, taken)
+    assert code == 422
+    assert f"failed to allocate IP {addresses[0]}: provided IP is already allocated" in status["message"]
+    await client.ok("DELETE", f"{SERVICES}/s0")
+    assert (await client.ok("POST", SERVICES, taken))["spec"]["clusterIP"] == addresses[0]
+
+
+@with_api
+async def test_node_ports_come_and_go_with_the_type(client: ApiClient) -> None:
+    await client.ok("POST", SERVICES, service("s", type="NodePort"))
+    first = (await client.ok("GET", f"{SERVICES}/s"))["spec"]
+    port = first["ports"][0]["nodePort"]
+    assert 30000 <= port <= 32767
+    other = service("t", type="NodePort", ports=[{"port": 80, "nodePort": port}])
+    code, status = await client.ask("POST", SERVICES, other)
+    assert (code, status["details"]["causes"][0]["message"]) == (
+        422,
+        f"Invalid value: {port}: provided port is already allocated",
+    )
+    _, changed = await client.patch(f"{SERVICES}/s", {"spec": {"type": "ClusterIP"}})
+    assert "nodePort" not in changed["spec"]["ports"][0]
+    assert changed["spec"]["clusterIP"] == first["clusterIP"]
+    assert (await client.ok("POST", SERVICES, other))["spec"]["ports"][0]["nodePort"] == port
+
+
+@pytest.mark.parametrize(
+    ("spec", "field", "message"),
+    [
+        (
+            {"clusterIP": "192.168.1.1"},
+            "spec.clusterIPs",
+            'Invalid value: ["192.168.1.1"]: failed to allocate IP 192.168.1.1: the provided IP (192.168.1.1) '
+            "is not in the valid range. The range of valid IPs is 10.96.0.0/16",
+        ),
+        (
+            {"type": "NodePort", "ports": [{"port": 80, "nodePort": 80}]},
+            "spec.ports[0].nodePort",
+            "Invalid value: 80: provided port is not in the valid range. The range of valid ports is 30000-32767",
+        ),
+        (
+            {"ipFamilyPolicy": "RequireDualStack"},
+            "spec.ipFamilyPolicy",
+            'Invalid value: "RequireDualStack": this cluster is not configured for dual-stack services',
+        ),
+    ],
+)
+def test_impossible_services_are_refused(spec: Object, field: str, message: str) -> None:
+    async def body(client: ApiClient) -> None:
+        code, status = await client.ask("POST", SERVICES, service("s", **spec))
+        assert code == 422
+        cause = status["details"]["causes"][0]
+        assert (cause["field"], cause["message"]) == (field, message)
+
+    with_api(body)()
+
+
+@with_api
+async def test_a_refused_or_dry_service_leaves_its_address_free(client: ApiClient) -> None:
+    asked = service("s", clusterIP="10.96.7.7")
+    await client.ok("POST", f"{SERVICES}?dryRun=All", asked)
+    bad = service("s", clusterIP="10.96.7.7", ports=[])
+    assert (await client.ask("POST", SERVICES, bad))[0] == 422
+    assert (await client.ok("POST", SERVICES, asked))["spec"]["clusterIP"] == "10.96.7.7"

@@ -1,0 +1,256 @@
+"""Create, update, patch and delete: what is kept, what is refused, what races do."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from tests.support.api import ApiClient, Object, config_map, with_api
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+PODS = "/api/v1/namespaces/default/pods"
+DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
+
+
+def pod(name: str, **spec: object) -> Object:
+    containers = [{"name": "c", "image": "nginx:1.27"}]
+    return {"metadata": {"name": name}, "spec": {"containers": containers, **spec}}
+
+
+def deployment(name: str) -> Object:
+    template = {
+        "metadata": {"labels": {"app": name}},
+        "spec": {"containers": [{"name": "c", "image": "nginx:1.27"}]},
+    }
+    return {
+        "metadata": {"name": name},
+        "spec": {"selector": {"matchLabels": {"app": name}}, "template": template},
+    }
+
+
+@with_api
+async def test_generated_names_have_the_prefix_and_differ(client: ApiClient) -> None:
+    body = {"metadata": {"generateName": "gen-"}}
+    created = [await client.ok("POST", MAPS, body) for _ in range(5)]
+    names = {each["metadata"]["name"] for each in created}
+    assert len(names) == 5
+    assert all(name.startswith("gen-") and len(name) == 9 for name in names)
+
+
+@with_api
+async def test_creating_what_is_being_deleted_says_so(client: ApiClient) -> None:
+    body = config_map("a")
+    body["metadata"]["finalizers"] = ["example.com/hold"]
+    await client.ok("POST", MAPS, body)
+    await client.ok("DELETE", f"{MAPS}/a")
+    code, status = await client.ask("POST", MAPS, config_map("a"))
+    assert (code, status["message"]) == (409, 'object is being deleted: configmaps "a" already exists')
+
+
+@with_api
+async def test_an_update_that_changes_nothing_keeps_the_revision(client: ApiClient) -> None:
+    await client.ok("POST", MAPS, config_map("a", k="v"))
+    before = await client.ok("GET", f"{MAPS}/a")
+    after = await client.ok("PUT", f"{MAPS}/a", before)
+    assert after["metadata"]["resourceVersion"] == before["metadata"]["resourceVersion"]
+    _, patched = await client.patch(f"{MAPS}/a", {"data": {"k": "v"}})
+    assert patched["metadata"]["resourceVersion"] == before["metadata"]["resourceVersion"]
+
+
+@with_api
+async def test_identity_cannot_be_changed_by_an_update(client: ApiClient) -> None:
+    created = await client.ok("POST", MAPS, config_map("a"))
+    body = config_map("a", k="v")
+    body["metadata"]["creationTimestamp"] = "2001-01-01T00:00:00Z"
+    updated = await client.ok("PUT", f"{MAPS}/a", body)
+    assert updated["metadata"]["creationTimestamp"] == created["metadata"]["creationTimestamp"]
+    assert updated["metadata"]["uid"] == created["metadata"]["uid"]
+    body["metadata"]["uid"] = "11111111-1111-4111-8111-111111111111"
+    code, status = await client.ask("PUT", f"{MAPS}/a", body)
+    assert (code, status["reason"]) == (409, "Conflict")
+    assert "Precondition failed: UID in precondition" in status["message"]
+
+
+@with_api
+async def test_racing_patches_all_land(client: ApiClient) -> None:
+    await client.ok("POST", MAPS, config_map("a"))
+    patches = [client.patch(f"{MAPS}/a", {"data": {f"k{number}": "v"}}) for number in range(5)]
+    answers = await asyncio.gather(*patches)
+    assert [code for code, _ in answers] == [200] * 5
+    final = await client.ok("GET", f"{MAPS}/a")
+    assert final["data"].keys() == {f"k{number}" for number in range(5)}
+
+
+@with_api
+async def test_racing_conditional_updates_let_one_win(client: ApiClient) -> None:
+    await client.ok("POST", MAPS, config_map("a"))
+    base = await client.ok("GET", f"{MAPS}/a")
+    puts = [client.ask("PUT", f"{MAPS}/a", {**base, "data": {"winner": str(n)}}) for n in range(8)]
+    codes = sorted([code for code, _ in await asyncio.gather(*puts)])
+    assert codes == [200] + [409] * 7
+
+
+@with_api
+async def test_racing_creates_let_one_win(client: ApiClient) -> None:
+    posts = [client.ask("POST", MAPS, config_map("a", n=str(n))) for n in range(8)]
+    codes = sorted([code for code, _ in await asyncio.gather(*posts)])
+    assert codes == [201] + [409] * 7
+
+
+@with_api
+async def test_generation_grows_with_the_spec_only(client: ApiClient) -> None:
+    await client.ok("POST", DEPLOYMENTS, deployment("d"))
+    path = f"{DEPLOYMENTS}/d"
+    _, labelled = await client.patch(path, {"metadata": {"labels": {"a": "b"}}})
+    _, status = await client.patch(f"{path}/status", {"status": {"replicas": 3}, "spec": {"replicas": 9}})
+    assert (labelled["metadata"]["generation"], status["metadata"]["generation"]) == (1, 1)
+    assert (status["spec"]["replicas"], status["status"]["replicas"]) == (1, 3)
+    _, scaled = await client.patch(path, {"spec": {"replicas": 2}, "status": {"replicas": 7}})
+    assert (scaled["metadata"]["generation"], scaled["status"]["replicas"]) == (2, 3)
+
+
+@with_api
+async def test_a_put_creates_where_the_resource_allows_it(client: ApiClient) -> None:
+    lease = {"metadata": {"name": "l", "namespace": "default"}, "spec": {"holderIdentity": "me"}}
+    path = "/apis/coordination.k8s.io/v1/namespaces/default/leases/l"
+    code, created = await client.ask("PUT", path, lease)
+    assert code == 201
+    code, status = await client.ask("PUT", path, lease)
+    assert code == 422
+    assert "metadata.resourceVersion: Invalid value: 0: must be specified for an update" in status["message"]
+    code, _ = await client.ask("PUT", path, {**created, "spec": {"holderIdentity": "you"}})
+    assert code == 200
+
+
+@pytest.mark.parametrize("kind", ["json", "merge", "strategic-merge"])
+def test_a_broken_patch_is_a_bad_request(kind: str) -> None:
+    async def body(client: ApiClient) -> None:
+        await client.ok("POST", DEPLOYMENTS, deployment("d"))
+        code, status = await client.patch(f"{DEPLOYMENTS}/d", b"{nope", kind)
+        assert (code, status["reason"]) == (400, "BadRequest")
+        assert status["message"].startswith("error decoding patch: invalid character")
+
+    with_api(body)()
+
+
+@with_api
+async def test_unknown_fields_in_a_patch_warn_or_fail_as_asked(client: ApiClient) -> None:
+    await client.ok("POST", DEPLOYMENTS, deployment("d"))
+    merge = {"content-type": "application/merge-patch+json"}
+    change = {"spec": {"replicaz": 1}}
+    warned = await client.raw("PATCH", f"{DEPLOYMENTS}/d?fieldValidation=Warn", change, merge)
+    assert warned.headers.get_all("warning") == ['299 - "unknown field \\"spec.replicaz\\""']
+    code, status = await client.ask("PATCH", f"{DEPLOYMENTS}/d?fieldValidation=Strict", change, merge)
+    assert code == 422
+    assert 'strict decoding error: unknown field "spec.replicaz"' in status["message"]
+
+
+@with_api
+async def test_dry_run_changes_nothing(client: ApiClient) -> None:
+    await client.ok("POST", MAPS, config_map("a", k="v"))
+    before = await client.ok("GET", f"{MAPS}/a")
+    changed = await client.ok("PUT", f"{MAPS}/a?dryRun=All", config_map("a", k="w"))
+    assert changed["data"] == {"k": "w"}
+    await client.ok("DELETE", f"{MAPS}/a?dryRun=All")
+    await client.ok("DELETE", f"{MAPS}?dryRun=All")
+    assert await client.ok("GET", f"{MAPS}/a") == before
+
+
+@with_api
+async def test_pods_end_gracefully_and_only_faster(client: ApiClient) -> None:
+    await client.ok("POST", PODS, pod("p", nodeName="n", terminationGracePeriodSeconds=40))
+    path = f"{PODS}/p"
+    first = (await client.ok("DELETE", path))["metadata"]
+    assert (first["deletionGracePeriodSeconds"], first["generation"]) == (40, 2)
+    longer = (await client.ok("DELETE", path, {"gracePeriodSeconds": 100}))["metadata"]
+    assert longer["deletionGracePeriodSeconds"] == 40
+    shorter = (await client.ok("DELETE", path, {"gracePeriodSeconds": 5}))["metadata"]
+    assert shorter["deletionGracePeriodSeconds"] == 5
+    assert shorter["deletionTimestamp"] < first["deletionTimestamp"]
+    await client.ok("DELETE", path, {"gracePeriodSeconds": 0})
+    assert (await client.ask("GET", path))[0] == 404
+
+
+@with_api
+async def test_the_last_finalizer_takes_the_object_with_it(client: ApiClient) -> None:
+    body = config_map("a")
+    body["metadata"]["finalizers"] = ["example.com/x", "example.com/y"]
+    await client.ok("POST", MAPS, body)
+    await client.ok("DELETE", f"{MAPS}/a", {"propagationPolicy": "Orphan"})
+    held = (await client.ok("GET", f"{MAPS}/a"))["metadata"]
+    assert held["finalizers"] == ["example.com/x", "example.com/y", "orphan"]
+    await client.patch(f"{MAPS}/a", {"metadata": {"finalizers": ["example.com/x"]}})
+    assert (await client.ask("GET", f"{MAPS}/a"))[0] == 200
+    code, _ = await client.patch(f"{MAPS}/a", {"metadata": {"finalizers": None}})
+    assert code == 200
+    assert (await client.ask("GET", f"{MAPS}/a"))[0] == 404
+
+
+@with_api
+async def test_a_stale_precondition_stops_a_deletion(client: ApiClient) -> None:
+    created = await client.ok("POST", MAPS, config_map("a"))
+    stale = {"preconditions": {"resourceVersion": created["metadata"]["resourceVersion"]}}
+    await client.patch(f"{MAPS}/a", {"data": {"k": "v"}})
+    code, status = await client.ask("DELETE", f"{MAPS}/a", stale)
+    assert (code, status["reason"]) == (409, "Conflict")
+    assert "does not match the ResourceVersion in record" in status["message"]
+
+
+@with_api
+async def test_a_collection_is_deleted_by_selector(client: ApiClient) -> None:
+    for name, color in (("a", "red"), ("b", "blue"), ("c", "red")):
+        await client.ok("POST", MAPS, config_map(name, {"color": color}))
+    gone = await client.ok("DELETE", f"{MAPS}?labelSelector=color%3Dred")
+    assert [item["metadata"]["name"] for item in gone["items"]] == ["a", "c"]
+    left = await client.ok("GET", MAPS)
+    assert [item["metadata"]["name"] for item in left["items"]] == ["b"]
+
+
+@with_api
+async def test_namespaces_the_cluster_needs_stay(client: ApiClient) -> None:
+    code, status = await client.ask("DELETE", "/api/v1/namespaces/kube-system")
+    assert code == 403
+    assert status["message"] == 'namespaces "kube-system" is forbidden: this namespace may not be deleted'
+
+
+@with_api
+async def test_a_namespace_goes_when_it_is_finalized(client: ApiClient) -> None:
+    await client.ok("POST", "/api/v1/namespaces", {"metadata": {"name": "gone"}})
+    path = "/api/v1/namespaces/gone"
+    terminating = await client.ok("DELETE", path)
+    assert terminating["status"]["phase"] == "Terminating"
+    terminating["spec"]["finalizers"] = []
+    await client.ok("PUT", f"{path}/finalize", terminating)
+    assert (await client.ask("GET", path))[0] == 404
+
+
+@with_api
+async def test_too_large_a_body_is_refused_as_a_status(client: ApiClient) -> None:
+    code, status = await client.ask("POST", MAPS, config_map("a", k="x" * (4 << 20)))
+    assert (code, status["kind"], status["reason"]) == (413, "Status", "RequestEntityTooLarge")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "code"),
+    [
+        ("PUT", MAPS, 405),
+        ("POST", f"{MAPS}/a", 405),
+        ("PATCH", MAPS, 405),
+        ("GET", f"{MAPS}/a/nope", 404),
+        ("POST", "/api/v1/configmaps", 405),
+        ("GET", "/api/v1/configmaps/a", 404),
+        ("GET", "/api/v1/namespaces/default/nodes", 404),
+        ("GET", "/api/v2/configmaps", 404),
+        ("GET", "/apis/nope/v1/things", 404),
+        ("DELETE", "/version", 405),
+    ],
+)
+def test_requests_that_make_no_sense(method: str, path: str, code: int) -> None:
+    async def body(client: ApiClient) -> None:
+        answer = await client.raw(
+            method, path, config_map("a") if method in ("PUT", "POST", "PATCH") else None
+        )
+        assert answer.status == code
+
+    with_api(body)()

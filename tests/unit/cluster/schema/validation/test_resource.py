@@ -1,0 +1,289 @@
+"""resource.k8s.io: claims, templates, classes, slices and taint rules."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+GROUP = "resource.k8s.io"
+META = {"name": "a", "resourceVersion": "1"}
+NAMESPACED = {**META, "namespace": "n"}
+EXACTLY = {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 1}
+REQUEST = {"name": "r", "exactly": EXACTLY}
+CLAIM = {"metadata": NAMESPACED, "spec": {"devices": {"requests": [REQUEST]}}, "status": {}}
+TEMPLATE = {"metadata": NAMESPACED, "spec": {"spec": {"devices": {"requests": [REQUEST]}}}}
+CLASS = {"metadata": META, "spec": {"selectors": [{"cel": {"expression": "true"}}]}}
+DEVICE: dict[str, Any] = {
+    "name": "d",
+    "attributes": {"model": {"string": "x"}},
+    "capacity": {"memory": {"value": "1Gi"}},
+}
+SLICE = {
+    "metadata": META,
+    "spec": {
+        "driver": "gpu.example.com",
+        "pool": {"name": "p", "resourceSliceCount": 1},
+        "nodeName": "n",
+        "devices": [DEVICE],
+    },
+}
+TAINT_RULE = {"metadata": META, "spec": {"taint": {"key": "k", "effect": "NoSchedule"}}, "status": {}}
+BASES = {
+    "ResourceClaim": CLAIM,
+    "ResourceClaimTemplate": TEMPLATE,
+    "DeviceClass": CLASS,
+    "ResourceSlice": SLICE,
+    "DeviceTaintRule": TAINT_RULE,
+}
+LABEL = (
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must "
+    "start and "
+    "end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is "
+    "'[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
+)
+UNKNOWN = (
+    "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
+)
+ONE_NODE = "exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` is required"
+
+
+@pytest.mark.parametrize("kind", BASES)
+def test_a_valid_object_is_created_and_updated(created: Any, updated: Any, kind: str) -> None:
+    assert created(GROUP, kind, BASES[kind], {}) == []
+    assert updated(GROUP, kind, BASES[kind], {"metadata": {"labels": {"a": "b"}}}) == []
+
+
+def requests(*items: Any, **devices: Any) -> dict[str, Any]:
+    return {"spec": {"devices": {"requests": list(items), **devices}}}
+
+
+def exactly(**fields: Any) -> dict[str, Any]:
+    return requests({"name": "r", "exactly": {**EXACTLY, **fields}})
+
+
+def device(**fields: Any) -> dict[str, Any]:
+    return {"spec": {"devices": [{**DEVICE, **fields}]}}
+
+
+AT = "spec.devices.requests[0]"
+CREATED: dict[str, tuple[str, Any, list[str]]] = {
+    "request of nothing": (
+        "ResourceClaim",
+        requests({"name": "R"}),
+        [
+            f'{AT}.name: Invalid value: "R": {LABEL}',
+            f"{AT}: Required value: exactly one of `exactly` or `firstAvailable` is required",
+        ],
+    ),
+    "no class": (
+        "ResourceClaim",
+        exactly(deviceClassName=""),
+        [f"{AT}.exactly.deviceClassName: Required value"],
+    ),
+    "count of all": (
+        "ResourceClaim",
+        exactly(allocationMode="All"),
+        [f"{AT}.exactly.count: Invalid value: 1: must not be specified when allocationMode is 'All'"],
+    ),
+    "count of none": (
+        "ResourceClaim",
+        exactly(count=0),
+        [f"{AT}.exactly.count: Invalid value: 0: must be greater than zero"],
+    ),
+    "mode": (
+        "ResourceClaim",
+        exactly(allocationMode="Some"),
+        [f'{AT}.exactly.allocationMode: Unsupported value: "Some": supported values: "All", "ExactCount"'],
+    ),
+    "selector": (
+        "ResourceClaim",
+        exactly(selectors=[{}]),
+        [f"{AT}.exactly.selectors[0].cel: Required value"],
+    ),
+    "toleration": (
+        "ResourceClaim",
+        exactly(tolerations=[{"operator": "Exists", "value": "v", "effect": "Maybe"}, {}]),
+        [
+            f'{AT}.exactly.tolerations[0].value: Invalid value: "v": must be empty for operator `Exists`',
+            f'{AT}.exactly.tolerations[0].effect: Unsupported value: "Maybe": '
+            'supported values: "NoExecute", "NoSchedule", "None"',
+            f"{AT}.exactly.tolerations[1].operator: Required value",
+        ],
+    ),
+    "alternatives": (
+        "ResourceClaim",
+        requests({"name": "r", "firstAvailable": [{"name": "a", "allocationMode": "All"}]}),
+        [f"{AT}.firstAvailable[0].deviceClassName: Required value"],
+    ),
+    "requests twice": (
+        "ResourceClaim",
+        requests(REQUEST, REQUEST),
+        [
+            'spec.devices.requests[1]: Duplicate value: {"name":"r","exactly":{"deviceClassName":"gpu",'
+            '"allocationMode":"ExactCount","count":1}}'
+        ],
+    ),
+    "too many": (
+        "ResourceClaim",
+        requests(*[REQUEST] * 33),
+        ["spec.devices.requests: Too many: 33: must have at most 32 items"],
+    ),
+    "constraint": (
+        "ResourceClaim",
+        requests(REQUEST, constraints=[{"requests": ["other"], "matchAttribute": "model"}]),
+        [
+            f'spec.devices.constraints[0].requests[0]: Invalid value: "other": {UNKNOWN}',
+            'spec.devices.constraints[0].matchAttribute: Invalid value: "model": '
+            "a fully qualified name must be a domain and a name separated by a slash",
+        ],
+    ),
+    "configuration": (
+        "ResourceClaim",
+        requests(REQUEST, config=[{}, {"opaque": {"parameters": [1]}}]),
+        [
+            "spec.devices.config[0].opaque: Required value",
+            'spec.devices.config[1].opaque.parameters: Invalid value: "<value omitted>": must be a '
+            "valid JSON object",
+            "spec.devices.config[1].opaque.driver: Required value",
+        ],
+    ),
+    "template": (
+        "ResourceClaimTemplate",
+        {"spec": {"spec": {"devices": {"requests": [{"name": "r"}]}}}},
+        [
+            "spec.spec.devices.requests[0]: Required value: "
+            "exactly one of `exactly` or `firstAvailable` is required"
+        ],
+    ),
+    "class": (
+        "DeviceClass",
+        {"spec": {"config": [{}], "extendedResourceName": "gpu"}},
+        [
+            "spec.config[0].opaque: Required value",
+            'spec.extendedResourceName: Invalid value: "gpu": '
+            "a name must be a domain-prefixed path, such as 'example.com/my-prop'",
+        ],
+    ),
+    "slice for nobody": (
+        "ResourceSlice",
+        {"spec": {"nodeName": None, "driver": None, "pool": {"resourceSliceCount": 0, "generation": -1}}},
+        [
+            "spec.driver: Required value",
+            "spec.pool.resourceSliceCount: Invalid value: 0: must be greater than zero",
+            "spec.pool.generation: Invalid value: -1: must be greater than or equal to zero",
+            f"spec: Required value: {ONE_NODE}",
+        ],
+    ),
+    "slice for two": (
+        "ResourceSlice",
+        {"spec": {"allNodes": True}},
+        [f'spec: Invalid value: "{{`nodeName`, `allNodes`}}": {ONE_NODE}, but multiple fields are set'],
+    ),
+    "devices twice": (
+        "ResourceSlice",
+        {"spec": {"devices": [DEVICE, DEVICE]}},
+        ['spec.devices[1]: Duplicate value: "d"'],
+    ),
+    "attributes": (
+        "ResourceSlice",
+        device(attributes={"a": {"version": "1"}, "b": {}, "c": {"int": 1, "bool": True}}),
+        [
+            'spec.devices[0].attributes[a].version: Invalid value: "1": '
+            "must be a string compatible with semver.org spec 2.0.0",
+            'spec.devices[0].attributes[b]: Invalid value: "": must specify one of: '
+            "`int`, `bool`, `string`, `version`, `ints`, `bools`, `strings`, `versions`",
+            'spec.devices[0].attributes[c]: Invalid value: "{int, bool}": must specify exactly one of: '
+            "`int`, `bool`, `string`, `version`, `ints`, `bools`, `strings`, `versions`",
+        ],
+    ),
+    "policy of one use": (
+        "ResourceSlice",
+        device(capacity={"memory": {"value": "1", "requestPolicy": {}}}),
+        ["spec.devices[0].capacity[memory].requestPolicy: Forbidden: allowMultipleAllocations must be true"],
+    ),
+    "taint": (
+        "ResourceSlice",
+        device(taints=[{"key": "k"}]),
+        ["spec.devices[0].taints[0].effect: Required value"],
+    ),
+    "node of a device": (
+        "ResourceSlice",
+        device(nodeName="n"),
+        [
+            "spec.devices[0]: Invalid value: null: `nodeName`, `nodeSelector` and `allNodes` can "
+            "only be set if "
+            "`perDeviceNodeSelection` is set to true in the ResourceSlice spec"
+        ],
+    ),
+    "binding conditions": (
+        "ResourceSlice",
+        device(bindingConditions=["a"]),
+        [
+            "spec.devices[0].bindingFailureConditions: Invalid value: null: "
+            "bindingFailureConditions are required to use bindingConditions"
+        ],
+    ),
+    "counters": (
+        "ResourceSlice",
+        {"spec": {"devices": None, "sharedCounters": [{"name": "c"}]}},
+        ["spec.sharedCounters[0].counters: Required value"],
+    ),
+    "taint rule": (
+        "DeviceTaintRule",
+        {"spec": {"deviceSelector": {"pool": ""}, "taint": {"effect": "Odd"}}},
+        [
+            "spec.deviceSelector.pool: Required value",
+            'spec.taint.effect: Unsupported value: "Odd": supported values: "NoExecute", '
+            '"NoSchedule", "None"',
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize(("kind", "patch", "expected"), CREATED.values(), ids=CREATED)
+def test_a_wrong_object_is_refused(created: Any, kind: str, patch: Any, expected: list[str]) -> None:
+    assert created(GROUP, kind, BASES[kind], patch) == expected
+
+
+def test_a_claim_keeps_its_spec(updated: Any) -> None:
+    assert updated(GROUP, "ResourceClaim", CLAIM, exactly(count=2)) == [
+        "spec: Invalid value: null: field is immutable"
+    ]
+
+
+def test_a_slice_stays_with_its_pool(updated: Any) -> None:
+    assert updated(GROUP, "ResourceSlice", SLICE, {"spec": {"pool": {"name": "q"}}}) == [
+        'spec.pool.name: Invalid value: "q": field is immutable'
+    ]
+
+
+RESULT = {"request": "r", "driver": "gpu.example.com", "pool": "p", "device": "d"}
+ALLOCATION = {"devices": {"results": [RESULT]}}
+CONSUMER = {"resource": "pods", "name": "p", "uid": "1"}
+
+
+def test_a_claim_is_reserved_once_it_is_allocated(reported: Any) -> None:
+    assert (
+        reported(
+            GROUP, "ResourceClaim", CLAIM, {"status": {"allocation": ALLOCATION, "reservedFor": [CONSUMER]}}
+        )
+        == []
+    )
+    assert reported(GROUP, "ResourceClaim", CLAIM, {"status": {"reservedFor": [{"name": "p"}]}}) == [
+        "status.reservedFor[0].resource: Required value",
+        "status.reservedFor[0].uid: Required value",
+        "status.reservedFor: Forbidden: may not be specified when `allocated` is not set",
+    ]
+
+
+def test_an_allocation_answers_requests_and_stays(reported: Any) -> None:
+    wrong = {"devices": {"results": [{**RESULT, "request": "x", "pool": ""}]}}
+    assert reported(GROUP, "ResourceClaim", CLAIM, {"status": {"allocation": wrong}}) == [
+        f'status.allocation.devices.results[0].request: Invalid value: "x": {UNKNOWN}',
+        "status.allocation.devices.results[0].pool: Required value",
+    ]
+    allocated = {**CLAIM, "status": {"allocation": ALLOCATION}}
+    assert reported(GROUP, "ResourceClaim", allocated, {"status": {"allocation": wrong}}) == [
+        "status.allocation: Invalid value: null: field cannot be modified once set"
+    ]
