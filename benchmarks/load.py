@@ -1,55 +1,71 @@
-"""wrk as the load generator: another process, written in C, so that the server is what is measured."""
+"""wrk as the load generator: another process, written in C, so that the server is what is measured.
+
+A load is a number of requests of one kind. wrk itself only knows durations, so its script says on standard
+output when it has sent enough, and wrk is then interrupted, upon which it reports and exits.
+
+wrk calls `request` once at its start without sending the result: the first name of each script is never
+used, so names go from 2 to `count`.
+"""
 
 from __future__ import annotations
 
 import re
+import shutil
+import signal
 import subprocess
 import tempfile
 from dataclasses import dataclass
 
+from benchmarks.options import Unusable
 from benchmarks.process import ServerProcess
 
-__all__ = ["LoadResult", "run_wrk"]
+__all__ = ["FIRST", "LoadResult", "run_wrk"]
 
-_CREATE = """
+#: The number in the first name that exists.
+FIRST = 2
+
+#: No load takes longer than this.
+_LIMIT_S = 120
+
+_SCRIPT = """
 local padding = string.rep("x", 860)
+local path = "/api/v1/namespaces/default/configmaps"
+local json = {["Content-Type"] = "application/json"}
+local merge = {["Content-Type"] = "application/merge-patch+json"}
 local counter = 0
-local thread_number = 0
-function setup(thread) thread:set("id", thread_number); thread_number = thread_number + 1 end
-wrk.method = "POST"
-wrk.path = "/api/v1/namespaces/default/configmaps"
-wrk.headers["Content-Type"] = "application/json"
+
+local function name(number) return string.format("bench-%%d", number) end
+local function one(number) return path .. "/" .. name(number) end
+local function body(number, value)
+  return '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"' .. name(number)
+    .. '"},"data":{"k":"' .. value .. padding .. '"}}'
+end
+-- Round and round over the names that exist, 2 to %(existing)d.
+local function existing(number) return number %% (%(existing)d - 1) + 2 end
+
 function request()
   counter = counter + 1
-  local name = string.format("PREFIX-%d-%d", id, counter)
-  local body = '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"' .. name
-    .. '"},"data":{"k":"' .. padding .. '"}}'
-  return wrk.format(nil, nil, nil, body)
+  if counter == %(count)d then io.write("ENOUGH\\n"); io.flush() end
+  local number = counter
+  %(request)s
 end
-"""
 
-_GET = """
-local counter = 0
-function request()
-  counter = counter + 1
-  local name = string.format("PREFIX-0-%d", counter % 500 + 1)
-  return wrk.format("GET", "/api/v1/namespaces/default/configmaps/" .. name)
-end
-"""
-
-_LIST = """
-function request() return wrk.format("GET", "/api/v1/namespaces/default/configmaps") end
-"""
-
-_REPORT = """
 function done(summary, latency, requests)
   local e = summary.errors
   local failed = e.status + e.connect + e.read + e.timeout
-  print(string.format("RESULT %d %d %d %d", summary.requests, summary.duration, failed, summary.bytes))
+  print(string.format("RESULT %%d %%d %%d %%d", summary.requests, summary.duration, failed,
+    latency:percentile(99)))
 end
 """
 
-SCRIPTS = {"create": _CREATE, "get": _GET, "list": _LIST}
+_REQUESTS = {
+    "create": 'return wrk.format("POST", path, json, body(number, "a"))',
+    "get": 'return wrk.format("GET", one(existing(number)))',
+    "list": 'return wrk.format("GET", path)',
+    "update": 'return wrk.format("PUT", one(existing(number)), json, body(existing(number), "b" .. number))',
+    "patch": 'return wrk.format("PATCH", one(existing(number)), merge, \'{"data":{"n":"\' .. number .. \'"}}\')',
+    "delete": 'return wrk.format("DELETE", one(number))',
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +73,8 @@ class LoadResult:
     requests: int
     seconds: float
     failed: int
+    p99_ms: float
     server_cpu_s: float
-    bytes: int
 
     @property
     def rate(self) -> float:
@@ -71,20 +87,41 @@ class LoadResult:
 
 
 def run_wrk(
-    server: ServerProcess, kind: str, *, seconds: float, connections: int = 32, prefix: str = "bench"
+    server: ServerProcess, kind: str, *, count: int, existing: int = FIRST, connections: int = 32
 ) -> LoadResult:
-    with tempfile.NamedTemporaryFile("w", suffix=".lua") as script:
-        script.write(SCRIPTS[kind].replace("PREFIX", prefix) + _REPORT)
-        script.flush()
+    """Send about `count` requests: those in flight at the end, one per connection, may be more.
+
+    `existing` is the highest number among the names that exist.
+    """
+    if not shutil.which("wrk"):
+        raise Unusable("wrk is not installed: scripts/install-servers wrk")
+    script = _SCRIPT % {"count": count, "existing": existing, "request": _REQUESTS[kind]}
+    with tempfile.NamedTemporaryFile("w", suffix=".lua") as file:
+        file.write(script)
+        file.flush()
         before = server.cpu()
-        output = subprocess.run(
-            ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--timeout", "20s", "-s", script.name,
-             "-H", f"Authorization: Bearer {server.token}", server.url],
-            capture_output=True, text=True, check=True,
-        ).stdout  # fmt: skip
+        output = _until_enough(
+            ["wrk", "-t1", f"-c{connections}", f"-d{_LIMIT_S}s", "--timeout", "20s", "-s", file.name,
+             "-H", f"Authorization: Bearer {server.token}", server.url]
+        )  # fmt: skip
         used = server.cpu() - before
     match = re.search(r"RESULT (\d+) (\d+) (\d+) (\d+)", output)
     if not match:
-        raise SystemExit(f"wrk said: {output}")
-    requests, microseconds, failed, size = map(int, match.groups())
-    return LoadResult(requests, microseconds / 1e6, failed, used, size)
+        raise Unusable(f"wrk said: {output}")
+    requests, microseconds, failed, p99_us = map(int, match.groups())
+    return LoadResult(requests, microseconds / 1e6, failed, p99_us / 1000, used)
+
+
+def _until_enough(command: list[str]) -> str:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as wrk:
+        assert wrk.stdout
+        try:
+            lines = []
+            for line in wrk.stdout:
+                if line == "ENOUGH\n":
+                    wrk.send_signal(signal.SIGINT)
+                lines.append(line)
+        except BaseException:
+            wrk.kill()
+            raise
+    return "".join(lines)

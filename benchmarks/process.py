@@ -5,20 +5,22 @@ from __future__ import annotations
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 from types import TracebackType
 
+from benchmarks.options import Unusable
+
 __all__ = ["ServerProcess", "cpu_seconds", "memory_mb"]
 
 _TICKS = os.sysconf("SC_CLK_TCK")
+_STOP_S = 15.0
 
 
 def cpu_seconds(pid: int) -> float:
-    """User and system time a process has used so far."""
+    """User and system time that all threads of a process have used so far."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / _TICKS
 
@@ -40,6 +42,7 @@ class ServerProcess:
         self.ready_s = 0.0
         self.url = ""
         self.token = ""
+        self.kubeconfig = ""
 
     def __enter__(self) -> ServerProcess:
         started = time.perf_counter()
@@ -47,26 +50,33 @@ class ServerProcess:
         assert self._process.stdout
         line = self._process.stdout.readline()
         self.ready_s = time.perf_counter() - started
-        if not line:
-            raise SystemExit("the server did not start")
-        ready = json.loads(line)
-        self.url = ready["server"]
-        kubeconfig = Path(ready["kubeconfig"]).read_text()
-        match = re.search(r"token: (\S+)", kubeconfig)
-        assert match
-        self.token = match[1]
-        self.kubeconfig = ready["kubeconfig"]
+        try:
+            if not line:
+                raise Unusable("steer up did not start")
+            ready = json.loads(line)
+            self.url, self.kubeconfig = ready["server"], ready["kubeconfig"]
+            match = re.search(r"token: (\S+)", Path(self.kubeconfig).read_text())
+            assert match
+            self.token = match[1]
+        except BaseException:
+            self._stop()
+            raise
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._process.send_signal(signal.SIGTERM)
+        self._stop()
+
+    def _stop(self) -> None:
+        self._process.terminate()
         try:
-            self._process.wait(15)
+            self._process.wait(_STOP_S)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+        assert self._process.stdout
+        self._process.stdout.close()
 
     @property
     def pid(self) -> int:

@@ -368,3 +368,71 @@ def test_damaged_requests_end_the_same_however_cut(
     whole = parse([bytes(data)])
     pieces = parse(cut(bytes(data), places))
     assert (pieces.requests, pieces.refused) == (whole.requests, whole.refused)
+
+
+LINES = st.sampled_from(
+    [
+        b"GET /a",
+        b"GET /b?c=%20",
+        b"DELETE /a",
+        b"HEAD /",
+        b"GET /x#y",
+        b"GET  /a",
+        b"POST /a",
+        b"GET http://h/a",
+        b"OPTIONS *",
+        b"GET /\xff",
+        b"get /a",
+        b"GET /a HTTP/1.1\r\nHost: b\r\n\r\nGET /smuggled",
+    ]
+)
+VERSIONS = st.sampled_from([b"HTTP/1.1", b"HTTP/1.1", b"HTTP/1.1", b"HTTP/1.0", b"HTTP/1.2"])
+FIELDS = st.sampled_from(
+    [
+        b"Host: a\r\n",
+        b"Host: a\r\nX: y \r\n",
+        b"Host: a\r\nX: y \r\nX: z\r\n",
+        b"Host: a\r\nContent-Length: 2\r\n",
+        b"Host: a\r\nTransfer-Encoding: chunked\r\n",
+        b"Host: a\r\nConnection: close\r\n",
+        b"Host: a\r\nConnection: Upgrade\r\nUpgrade: x\r\n",
+        b"X: y\r\n",
+        b"",
+    ]
+)
+
+
+@settings(deadline=None, max_examples=300)
+@given(
+    st.lists(st.tuples(LINES, VERSIONS, FIELDS, st.sampled_from([b"", b"", b"ok", b"0\r\n\r\n"])), max_size=8)
+)
+def test_requests_that_repeat_fields_are_parsed_like_any_other(
+    parts: list[tuple[bytes, bytes, bytes, bytes]],
+) -> None:
+    requests = [b"%b %b\r\n%b\r\n%b" % part for part in parts]
+    one_by_one = parse(requests)
+    data = b"".join(requests)
+    byte_by_byte = parse([data[i : i + 1] for i in range(len(data))])
+    assert (one_by_one.requests, one_by_one.refused) == (byte_by_byte.requests, byte_by_byte.refused)
+
+
+def test_repeated_fields_are_shared_not_parsed_again() -> None:
+    subject = parser()
+    for path in (b"/1", b"/2"):
+        subject.feed(b"GET %b HTTP/1.1\r\nHost: a\r\nX: y\r\n\r\n" % path)
+    first, second = subject.ready
+    assert (first.path, second.path) == ("/1", "/2")
+    assert second.headers.get("x") == "y"
+
+
+def test_repeated_fields_respect_streaming_and_limits() -> None:
+    head = b"GET %b HTTP/1.1\r\nHost: a\r\n\r\n"
+    subject = parser(Limits(header_bytes=100), lambda request: request.path == "/stream")
+    for path in (b"/1", b"/stream", b"/" + b"x" * 200):
+        subject.feed(head % path)
+    first, streamed = subject.ready
+    assert first.body is None
+    assert streamed.body is not None
+    assert streamed.body.complete
+    assert subject.refused is not None
+    assert subject.refused[1].status == 431

@@ -20,7 +20,11 @@ from steersman.cluster.apiserver.options import WriteOptions, parse_resource_ver
 from steersman.cluster.apiserver.ownership import track
 from steersman.cluster.apiserver.render import respond_object
 from steersman.cluster.apiserver.strategies import carry_over_allocations
-from steersman.cluster.schema.validation import validate_status_update, validate_update
+from steersman.cluster.schema.validation import (
+    validate_status_update,
+    validate_subresource_update,
+    validate_update,
+)
 from steersman.cluster.store import Conflict, NotFound, Record
 from steersman.http import Response
 from steersman.objects.fields import FieldError, Path
@@ -78,8 +82,14 @@ def endpoint_of(call: Call) -> Endpoint:
     if not subresource:
         return Endpoint()
     strategy = call.resource.strategy
-    check = validate_status_update if subresource == "status" else validate_update
-    return Endpoint(lambda new, old: strategy.prepare_subresource(subresource, new, old), check)
+
+    def prepare(new: Object, old: Object) -> None:
+        strategy.prepare_subresource(subresource, new, old)
+
+    def check(group: str, kind: str, namespaced: bool, new: Object, old: Object) -> list[FieldError]:
+        return validate_subresource_update(group, kind, subresource, namespaced, new, old)
+
+    return Endpoint(prepare, validate_status_update if subresource == "status" else check)
 
 
 async def replace(

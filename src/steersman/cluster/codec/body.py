@@ -76,7 +76,7 @@ def decode_body(
     `field_validation` empty means Warn. Raises UnsupportedMediaType or BodyRejected."""
     strict = field_validation != "Ignore"
     try:
-        gvk, decoded = _decode(input_format(content_type), body, expected, _registered, duplicates=strict)
+        gvk, decoded = _decode(input_format(content_type), body, expected, _registered)
         _check_kind(gvk, expected)
         if decoded.strict_errors and field_validation == "Strict":
             raise _Fault(strict_error(decoded.strict_errors), gvk)
@@ -121,16 +121,11 @@ def strict_error(strict_errors: list[str]) -> str:
 
 
 def _decode(
-    body_format: Format,
-    body: bytes,
-    expected: GVK,
-    find_type: Callable[[GVK], str],
-    *,
-    duplicates: bool = False,
+    body_format: Format, body: bytes, expected: GVK, find_type: Callable[[GVK], str]
 ) -> tuple[GVK, Decoded]:
     if body_format == "protobuf":
         return _decode_protobuf(body, expected, find_type)
-    value, gvk, found = _parse(body_format, body, expected, duplicates=duplicates)
+    value, gvk, found = _parse(body_format, body, expected, duplicates=True)
     name = find_type(gvk)
     try:
         decoded = decode_type(name, value)

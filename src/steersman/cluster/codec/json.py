@@ -14,13 +14,14 @@ import orjson
 
 from steersman.cluster.codec.errors import Malformed
 from steersman.cluster.codec.json_syntax import explain
-from steersman.cluster.schema.decode import Literal, Repeated
+from steersman.cluster.schema.findings import Literal, Repeated
 
 __all__ = ["parse", "parse_exactly"]
 
 _ESCAPED_QUOTE: Final = b"\\u0022"
-#: Longer integers are kept as text: no type takes them, and Python refuses to read the longest.
-_LONGEST_INTEGER: Final = 40
+#: Integers no 64 bits hold are numbers like any other; the longest Python would not even read.
+_INTEGERS: Final = (-(2**63), 2**64 - 1)
+_LONGEST_INTEGER: Final = 20
 _TOO_DEEP: Final = "exceeded max depth"
 
 
@@ -33,7 +34,7 @@ def parse(body: bytes, *, duplicates: bool = False) -> Any:
         fault = explain(body)
         if fault:
             raise Malformed(fault) from None
-        return parse_exactly(body)
+        return parse_exactly(body, numbers=float)
     if duplicates and not _has_every_quote(body, value):
         return parse_exactly(body, numbers=float)
     return value
@@ -47,7 +48,7 @@ def parse_exactly(body: bytes, *, numbers: Callable[[str], float] = Literal) -> 
             body.decode("utf-8", "replace"),
             object_pairs_hook=_object,
             parse_float=numbers,
-            parse_int=lambda text: int(text) if len(text) < _LONGEST_INTEGER else Literal(text),
+            parse_int=lambda text: _integer(text, numbers),
         )
         return _without_surrogates(value) if b"\\u" in body else value
     except RecursionError:
@@ -62,6 +63,13 @@ def _has_every_quote(body: bytes, value: Any) -> bool:
     return body.count(b'"') == orjson.dumps(value).count(b'"')
 
 
+def _integer(text: str, numbers: Callable[[str], float]) -> int | float:
+    least, most = _INTEGERS
+    if len(text) <= _LONGEST_INTEGER and least <= (number := int(text)) <= most:
+        return number
+    return numbers(text)
+
+
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
     if len(value) == len(pairs):
@@ -71,10 +79,21 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     for key, item in pairs:
         if key in repeated:
             names[key] = None
-            del repeated[key]  # the object has it where it was repeated
+            item = _over(repeated.pop(key), item)  # the object has it where it was repeated
         repeated[key] = item
     repeated.repeated = tuple(names)
     return repeated
+
+
+def _over(old: Any, new: Any) -> Any:
+    """A key's second value over its first: Go decodes both into the same struct or map."""
+    if not (isinstance(old, dict) and isinstance(new, dict)):
+        return new
+    both = Repeated(old)
+    for key, item in new.items():
+        both[key] = _over(both[key], item) if key in both else item
+    both.repeated = tuple(name for each in (old, new) if isinstance(each, Repeated) for name in each.repeated)
+    return both
 
 
 def _without_surrogates(value: Any) -> Any:

@@ -5,45 +5,29 @@ fields are gone, fields Go always writes are there, quantities, times and bytes 
 spelling. Unknown and repeated fields are reported by path, in document order; a value of the wrong type
 raises DecodeError with Go's words. The codecs call it; defaulting and validation come after.
 
-Each type is compiled, when first met, into a closure over its fields. A closure takes the value, its
-*place* (a linked path: parent, name or index, name of the struct that owns the field), rendered only for
-messages, and the findings of this run.
+Each type is compiled, when first met, into a closure over its fields, which takes the value, its place
+and the findings of this run.
 """
 
 from __future__ import annotations
 
-import binascii
-import re
 from collections.abc import Callable, Collection
-from datetime import datetime
 from functools import cache
 from typing import Any, Final, NamedTuple
 
-from steersman.cluster.schema import go_messages
+from steersman.cluster.schema import scalars
 from steersman.cluster.schema.errors import DecodeError
+from steersman.cluster.schema.findings import Findings, Place, Repeated
 from steersman.cluster.schema.resources import GVK
+from steersman.cluster.schema.scalars import Decode
 from steersman.cluster.schema.table import definition, type_name
 from steersman.cluster.schema.wire import WireField, message
-from steersman.objects.errors import QuantityError, TimeError
-from steersman.objects.fields import quote
-from steersman.objects.quantities import canonical
-from steersman.objects.times import canonical_micro_time, canonical_time
 
-__all__ = ["Decoded", "Literal", "Repeated", "decode", "decode_type", "go_type"]
-
-#: (parent, name or index, Go name of the owning struct: None for an index, "" for a map's key)
-Place = tuple[Any, str | int, str | None] | None
-Decode = Callable[[Any, Place, "_Findings"], Any]
+__all__ = ["Decoded", "decode", "decode_type", "go_type"]
 
 _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
 _EXTENSIONS: Final = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
-_INTEGERS: Final = {"int32": (-(2**31), 2**31 - 1), "int64": (-(2**63), 2**63 - 1)}
-#: How nearly every time is written already.
-_is_canonical: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII).fullmatch
-_ZERO_TIME: Final = "0001-01-01T00:00:00Z"
 _SPECIAL_ZEROS: Final[dict[str, Callable[[], Any]]] = {"Quantity": lambda: "0", "IntOrString": int}
-#: As many strict errors as Kubernetes reports of one object.
-_MOST_FINDINGS: Final = 100
 
 
 class Decoded(NamedTuple):
@@ -51,24 +35,6 @@ class Decoded(NamedTuple):
 
     obj: dict[str, Any]
     strict_errors: list[str]
-
-
-class Repeated(dict[str, Any]):
-    """A JSON object in which some keys occurred more than once (the last one counts)."""
-
-    #: In the order of their repetition, which is also where the object has them.
-    repeated: tuple[str, ...] = ()
-
-
-class Literal(float):
-    """A JSON number that remembers how it was written."""
-
-    text: str
-
-    def __new__(cls, text: str) -> Literal:
-        number = super().__new__(cls, text)
-        number.text = text
-        return number
 
 
 def decode(gvk: GVK, data: dict[str, Any]) -> Decoded:
@@ -81,7 +47,7 @@ def decode(gvk: GVK, data: dict[str, Any]) -> Decoded:
 
 def decode_type(name: str, data: dict[str, Any]) -> Decoded:
     """`data` as a value of the named type."""
-    findings = _Findings()
+    findings = Findings()
     try:
         obj = _struct(name)(data, None, findings)
     except RecursionError:
@@ -89,56 +55,6 @@ def decode_type(name: str, data: dict[str, Any]) -> Decoded:
     if findings.error:
         raise DecodeError(findings.error)
     return Decoded(obj, findings.strict_errors())
-
-
-class _Findings:
-    """What one run of decoding found wrong: the first type error, and unknown or repeated fields."""
-
-    __slots__ = ("_notes", "error")
-
-    def __init__(self) -> None:
-        self.error = ""
-        self._notes: list[tuple[str, Place, str]] = []
-
-    def unknown(self, place: Place, key: str) -> None:
-        self._notes.append(("unknown", place, key))
-
-    def duplicate(self, place: Place, key: str) -> None:
-        self._notes.append(("duplicate", place, key))
-
-    def mismatch(self, value: Any, place: Place, expected: str) -> None:
-        """Go notes the first of these and goes on; what it decodes instead never matters."""
-        self.error = self.error or _mismatch(value, place, expected)
-
-    def strict_errors(self) -> list[str]:
-        texts = (f"{what} field {quote(_path(place, key))}" for what, place, key in self._notes)
-        return list(dict.fromkeys(texts))[:_MOST_FINDINGS]
-
-
-def _path(place: Place, key: str) -> str:
-    steps: list[str] = []
-    while place is not None:
-        parent, step, _ = place
-        steps.append(f"[{step}]" if isinstance(step, int) else step if parent is None else f".{step}")
-        place = parent
-    return "".join(reversed(steps)) + "." + key if steps else key
-
-
-def _mismatch(value: Any, place: Place, expected: str) -> str:
-    """Go names the innermost struct, and the fields on the way without indexes and keys of maps."""
-    fields: list[str] = []
-    struct = ""
-    while place is not None:
-        parent, step, owner = place
-        if owner:
-            struct = struct or owner
-            fields.append(str(step))
-        place = parent
-    described = go_messages.json_type(value)
-    if described == "number" and expected in _INTEGERS:
-        described += " " + (value.text if isinstance(value, Literal) else repr(value))
-    into = f"struct field {struct}.{'.'.join(reversed(fields))}" if fields else "value"
-    return f"json: cannot unmarshal {described} into Go {into} of type {expected}"
 
 
 class _Never:
@@ -173,7 +89,7 @@ def _struct(name: str) -> Decode:
             if known.always:
                 always.append((key, _zero(schema) if not known.pointer else _nothing))
 
-    def decode_struct(value: Any, place: Place, findings: _Findings) -> dict[str, Any]:
+    def decode_struct(value: Any, place: Place, findings: Findings) -> dict[str, Any]:
         if not ready:
             load()
         repeated: Collection[str] = ()
@@ -234,7 +150,7 @@ def _zero(schema: dict[str, Any]) -> Callable[[], Any]:
         return {"string": str, "integer": int, "boolean": bool, "number": float}.get(schema["type"], _nothing)
     if reference not in _SPECIAL:
         decode_struct = _struct(reference)
-        return lambda: decode_struct(None, None, _Findings())
+        return lambda: decode_struct(None, None, Findings())
     return _SPECIAL_ZEROS.get(reference.rpartition(".")[2], _nothing)
 
 
@@ -280,75 +196,21 @@ def _decoder(schema: dict[str, Any], named: str = "") -> Decode:
         case "object" if "additionalProperties" in schema:
             return _map(schema["additionalProperties"], expected)
         case "object":
-            return _as_it_is
+            return scalars.as_it_is
         case "string":
-            return _decode_bytes if schema.get("format") == "byte" else _scalar(str, expected)
+            return scalars.decode_bytes if schema.get("format") == "byte" else scalars.plain(str, expected)
         case "boolean":
-            return _scalar(bool, expected)
+            return scalars.plain(bool, expected)
         case "integer":
-            return _integer(expected, schema.get("format", "int64"))
-    return _decode_number
-
-
-def _as_it_is(value: Any, place: Place, findings: _Findings) -> Any:
-    return value
-
-
-def _scalar(plain: type, expected: str) -> Decode:
-    empty = plain()
-
-    def decode_scalar(value: Any, place: Place, findings: _Findings) -> Any:
-        if value.__class__ is plain:
-            return value
-        if value is not None:
-            findings.mismatch(value, place, expected)
-        return empty
-
-    return decode_scalar
-
-
-def _integer(expected: str, width: str) -> Decode:
-    least, most = _INTEGERS[width]
-
-    def decode_integer(value: Any, place: Place, findings: _Findings) -> int:
-        if value.__class__ is int and least <= value <= most:
-            return int(value)
-        if value is not None:
-            findings.mismatch(value, place, expected)
-        return 0
-
-    return decode_integer
-
-
-def _decode_number(value: Any, place: Place, findings: _Findings) -> Any:
-    if value.__class__ is float or value.__class__ is int:
-        return value
-    if isinstance(value, Literal):
-        return float(value)
-    if value is not None:
-        findings.mismatch(value, place, "float64")
-    return 0
-
-
-def _decode_bytes(value: Any, place: Place, findings: _Findings) -> str:
-    if value.__class__ is not str:
-        if value is not None:
-            findings.mismatch(value, place, "[]uint8")
-        return ""
-    text = value.replace("\n", "").replace("\r", "") if "\n" in value or "\r" in value else value
-    try:
-        raw = binascii.a2b_base64(text, strict_mode=True)
-        return binascii.b2a_base64(raw, newline=False).decode()
-    except (binascii.Error, ValueError):
-        findings.error = findings.error or go_messages.base64_error(value)
-        return ""
+            return scalars.integer(expected, schema.get("format", "int64"))
+    return scalars.decode_number
 
 
 def _list(items: dict[str, Any], expected: str) -> Decode:
     decode_item = _decoder(items, _element(expected))
     plain = str if items.get("type") == "string" and items.get("format") != "byte" else _Never
 
-    def decode_list(value: Any, place: Place, findings: _Findings) -> list[Any]:
+    def decode_list(value: Any, place: Place, findings: Findings) -> list[Any]:
         if value.__class__ is not list:
             if value is not None:
                 findings.mismatch(value, place, expected)
@@ -367,7 +229,7 @@ def _map(values: dict[str, Any], expected: str) -> Decode:
     decode_value = _decoder(values, _element(expected))
     plain = str if values.get("type") == "string" and values.get("format") != "byte" else _Never
 
-    def decode_map(value: Any, place: Place, findings: _Findings) -> dict[str, Any]:
+    def decode_map(value: Any, place: Place, findings: Findings) -> dict[str, Any]:
         if value.__class__ is not dict:
             if isinstance(value, Repeated):
                 for key in value.repeated:
@@ -387,77 +249,16 @@ def _map(values: dict[str, Any], expected: str) -> Decode:
     return decode_map
 
 
-# The types below decode themselves in Go: what they refuse ends decoding at once.
-
-
-def _refuse(value: Any, place: Place, expected: str) -> DecodeError:
-    return DecodeError(_mismatch(value, place, expected))
-
-
-def _decode_time(value: Any, place: Place, findings: _Findings) -> str | None:
-    if value is None:
-        return None
-    if value.__class__ is not str:
-        raise _refuse(value, place, "string")
-    try:
-        if _is_canonical(value):
-            datetime.fromisoformat(value)  # does it name a moment?
-        else:
-            value = canonical_time(value)
-    except ValueError:
-        raise DecodeError(go_messages.time_error(value)) from None
-    return None if value == _ZERO_TIME else value
-
-
-def _decode_micro_time(value: Any, place: Place, findings: _Findings) -> str | None:
-    if value is None:
-        return None
-    if value.__class__ is not str:
-        raise _refuse(value, place, "string")
-    try:
-        text = canonical_micro_time(value)
-    except TimeError:
-        raise DecodeError(go_messages.time_error(value, micro=True)) from None
-    decimals = value[20:26]
-    if len(decimals) < 6 or not decimals.isdigit() or value[26:27].isdigit():
-        raise DecodeError(go_messages.time_error(value, micro=True))
-    return None if text.startswith(_ZERO_TIME[:-1]) and text[20:26] == "000000" else text
-
-
-def _decode_quantity(value: Any, place: Place, findings: _Findings) -> str:
-    if value is None:
-        return "0"
-    if isinstance(value, Literal):
-        value = value.text
-    elif value.__class__ is not str:
-        value = str(value)
-    try:
-        return canonical(value.strip())
-    except QuantityError as error:
-        raise DecodeError(str(error)) from None
-
-
-def _decode_int_or_string(value: Any, place: Place, findings: _Findings) -> int | str:
-    if value.__class__ is str:
-        return str(value)
-    least, most = _INTEGERS["int32"]
-    if value.__class__ is int and least <= value <= most:
-        return int(value)
-    if value is None:
-        return 0
-    raise _refuse(value, place, "int32")
-
-
 def _decode_nested(name: str, value: Any) -> dict[str, Any]:
     """A schema inside a self-decoding type: Go starts afresh, so nothing is reported by path."""
-    findings = _Findings()
+    findings = Findings()
     obj: dict[str, Any] = _struct(name)(value, None, findings)
     if findings.error:
         raise DecodeError(findings.error)
     return obj
 
 
-def _decode_schema_or_array(value: Any, place: Place, findings: _Findings) -> Any:
+def _decode_schema_or_array(value: Any, place: Place, findings: Findings) -> Any:
     if isinstance(value, dict):
         return _decode_nested(_EXTENSIONS + "JSONSchemaProps", value)
     if isinstance(value, list) and value:
@@ -465,7 +266,7 @@ def _decode_schema_or_array(value: Any, place: Place, findings: _Findings) -> An
     return None
 
 
-def _decode_schema_or_bool(value: Any, place: Place, findings: _Findings) -> Any:
+def _decode_schema_or_bool(value: Any, place: Place, findings: Findings) -> Any:
     if isinstance(value, dict):
         return _decode_nested(_EXTENSIONS + "JSONSchemaProps", value)
     if not isinstance(value, bool):
@@ -473,11 +274,11 @@ def _decode_schema_or_bool(value: Any, place: Place, findings: _Findings) -> Any
     return value
 
 
-def _decode_schema_or_strings(value: Any, place: Place, findings: _Findings) -> Any:
+def _decode_schema_or_strings(value: Any, place: Place, findings: Findings) -> Any:
     if isinstance(value, dict):
         return _decode_nested(_EXTENSIONS + "JSONSchemaProps", value)
     if isinstance(value, list) and value:
-        inner = _Findings()
+        inner = Findings()
         strings = _list({"type": "string"}, "[]string")(value, None, inner)
         if inner.error:
             raise DecodeError(inner.error)
@@ -486,13 +287,13 @@ def _decode_schema_or_strings(value: Any, place: Place, findings: _Findings) -> 
 
 
 _SPECIAL: Final[dict[str, Decode]] = {
-    _META + "Time": _decode_time,
-    _META + "MicroTime": _decode_micro_time,
-    _META + "FieldsV1": _as_it_is,
-    "io.k8s.apimachinery.pkg.runtime.RawExtension": _as_it_is,
-    "io.k8s.apimachinery.pkg.api.resource.Quantity": _decode_quantity,
-    "io.k8s.apimachinery.pkg.util.intstr.IntOrString": _decode_int_or_string,
-    _EXTENSIONS + "JSON": _as_it_is,
+    _META + "Time": scalars.decode_time,
+    _META + "MicroTime": scalars.decode_micro_time,
+    _META + "FieldsV1": scalars.as_it_is,
+    "io.k8s.apimachinery.pkg.runtime.RawExtension": scalars.as_it_is,
+    "io.k8s.apimachinery.pkg.api.resource.Quantity": scalars.decode_quantity,
+    "io.k8s.apimachinery.pkg.util.intstr.IntOrString": scalars.decode_int_or_string,
+    _EXTENSIONS + "JSON": scalars.as_it_is,
     _EXTENSIONS + "JSONSchemaPropsOrArray": _decode_schema_or_array,
     _EXTENSIONS + "JSONSchemaPropsOrBool": _decode_schema_or_bool,
     _EXTENSIONS + "JSONSchemaPropsOrStringArray": _decode_schema_or_strings,

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json as standard
 from typing import Any
 
+import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from steersman.cluster.codec import Malformed, json
 from steersman.cluster.codec.json_syntax import explain
-from steersman.cluster.schema.decode import Literal, Repeated
+from steersman.cluster.schema.findings import Literal, Repeated
 
 END = "unexpected end of JSON input"
 
@@ -106,6 +107,18 @@ def test_duplicates_are_kept_on_request_only() -> None:
     assert isinstance(found["a"], Repeated)
     assert found["a"].repeated == ("x",)
     assert found == {"a": {"x": 2}, "b": 1}
+
+
+def test_repeated_objects_are_laid_over_each_other() -> None:
+    text = b'{"a": {"x": 1, "y": {"p": 1}}, "a": {"y": {"q": 2}, "z": 3}, "b": [1], "b": [2]}'
+    assert json.parse(text, duplicates=True) == {"a": {"x": 1, "y": {"p": 1, "q": 2}, "z": 3}, "b": [2]}
+
+
+@pytest.mark.parametrize(
+    "number", ["1" * 20, "1" * 500, "1e400", "18446744073709551615", "-9223372036854775808"]
+)
+def test_all_that_is_parsed_can_be_written(number: str) -> None:
+    orjson.dumps(json.parse(f'{{"a": {number}, "a": {number}, "b": "\\ud800"}}'.encode(), duplicates=True))
 
 
 def test_escaped_quotes_are_no_duplicates() -> None:

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steersman.cluster.schema.decode import Literal, Repeated, decode
+from steersman.cluster.schema.decode import decode
 from steersman.cluster.schema.errors import DecodeError
+from steersman.cluster.schema.findings import Literal, Repeated
 from steersman.cluster.schema.resources import GVK
 from steersman.cluster.schema.table import kinds
 

@@ -11,7 +11,7 @@ from steersman.cluster.schema.resources import GVK
 from steersman.cluster.schema.validation.pods import validate_binding
 from steersman.http import Response
 from steersman.objects.fields import join
-from steersman.objects.status import bad_request, conflict, internal_error
+from steersman.objects.status import StatusError, bad_request, conflict
 
 __all__ = ["bind"]
 
@@ -28,7 +28,7 @@ async def bind(api: Api, call: Call) -> Response:
     if metadata.get("name") != name:
         raise bad_request("name in URL does not match name in Binding object")
     if errors := validate_binding(binding):
-        raise internal_error(join(errors))
+        raise StatusError(500, "", join(errors))
     attributes = call.attributes("CREATE", name, binding, None, dry_run=options.dry_run)
     await api.admission.admit(attributes)
     await api.admission.validate(attributes)

@@ -35,7 +35,7 @@ from steersman.objects.fields import (
 from steersman.objects.metadata import validate_conditions, validate_immutable
 from steersman.objects.names import is_dns1123_subdomain
 
-__all__ = ["RULES", "validate_approval"]
+__all__ = ["RULES"]
 
 _GROUP: Final = "certificates.k8s.io"
 _SPEC: Final = Path("spec")
@@ -210,12 +210,12 @@ def _request_status(obj: Object, old: Object) -> list[FieldError]:
     return errors
 
 
-def validate_approval(obj: Object, old: Object) -> list[FieldError]:
+def _approval(obj: Object, old: Object) -> list[FieldError]:
     """What is wrong with an update through the approval subresource, metadata aside."""
     errors = _request(obj, old) + _removed_conditions(obj, old)
     if _certificates_differ(obj, old):
         errors.append(forbidden(_STATUS.child("certificate"), "updates may not set certificate content"))
-    return errors + _declared_decisions(obj, old)
+    return errors
 
 
 def _certificates_differ(obj: Object, old: Object) -> bool:
@@ -415,6 +415,7 @@ RULES: Final = {
         update=_request_update,
         status=_request_status,
         late=_declared_decisions,
+        subresources={"approval": _approval},
     ),
     (_GROUP, "ClusterTrustBundle"): Rules(name=_any_name, create=_bundle, update=_bundle_update),
     (_GROUP, "PodCertificateRequest"): Rules(

@@ -164,6 +164,7 @@ RULES: Final = {
         name=name_is_dns_label,
         create=_create_namespace,
         status=_namespace_status,
+        subresources={"finalize": validate_namespace_finalize},
         revalidation=Revalidation.BEFORE,
     ),
 }

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 
-from steersman.cluster.schema.validation.certificates import validate_approval
+from steersman.cluster.schema.validation import validate_subresource_update
 
 GROUP = "certificates.k8s.io"
 NAME = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "me")])
@@ -54,6 +54,12 @@ def request(**status: Any) -> dict[str, Any]:
 
 def condition(kind: str, status: str = "True") -> dict[str, str]:
     return {"type": kind, "status": status, "reason": "R", "lastTransitionTime": TIME}
+
+
+def decided(new: dict[str, Any], old: dict[str, Any]) -> list[str]:
+    """What is wrong with an update through /approval."""
+    kind = "CertificateSigningRequest"
+    return [str(error) for error in validate_subresource_update(GROUP, kind, "approval", False, new, old)]
 
 
 REQUESTS: dict[str, tuple[Any, list[str]]] = {
@@ -108,16 +114,16 @@ def test_a_decision_is_taken_through_approval_only(updated: Any, reported: Any) 
     refusal = ['status.conditions: Forbidden: updates may not add a condition of type "Approved"']
     assert updated(GROUP, "CertificateSigningRequest", request(), patch) == refusal
     assert reported(GROUP, "CertificateSigningRequest", request(), patch) == refusal
-    assert validate_approval(request(conditions=[condition("Approved")]), request()) == []
+    assert decided(request(conditions=[condition("Approved")]), request()) == []
 
 
 def test_a_decision_is_neither_taken_back_nor_doubled() -> None:
     approved = request(conditions=[condition("Approved")])
-    assert [str(error) for error in validate_approval(request(), approved)] == [
+    assert decided(request(), approved) == [
         'status.conditions: Forbidden: updates may not remove a condition of type "Approved"'
     ]
     both = request(conditions=[condition("Approved"), condition("Denied")])
-    assert [str(error) for error in validate_approval(both, approved)] == [
+    assert decided(both, approved) == [
         r'status.conditions: Invalid value: "{conditions[{\"type\": \"Approved\"}], '
         r'conditions[{\"type\": \"Denied\"}]}": must specify at most one of: '
         '`conditions[{"type": "Approved"}]`, `conditions[{"type": "Denied"}]`'

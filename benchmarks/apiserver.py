@@ -1,0 +1,80 @@
+"""Requests, one kind after the other, on a server that keeps its data: CPU, memory, time to ready."""
+
+from __future__ import annotations
+
+import tempfile
+from statistics import median
+
+from benchmarks.load import FIRST, LoadResult, run_wrk
+from benchmarks.options import Options
+from benchmarks.process import ServerProcess
+from benchmarks.reference import BAR, PEER, PEER_RATES
+from benchmarks.table import Table
+
+__all__ = ["run"]
+
+#: Answers to lists are tens of megabytes; with more connections they would only pile up.
+_LIST_CONNECTIONS = 2
+
+
+def run(options: Options) -> list[Table]:
+    objects, requests, lists, starts = (2_000, 2_000, 20, 2) if options.quick else (20_000, 20_000, 60, 5)
+    with tempfile.TemporaryDirectory(prefix="steersman-bench-") as folder:
+        first = [_time_to_ready(f"{folder}/{number}") for number in range(starts)]
+        data = f"{folder}/load"
+        with ServerProcess(data) as server:
+            load, memory = _load(server, objects, requests, lists)
+        again = [_time_to_ready(data) for _ in range(starts)]
+    memory.title = f"Memory and start, {objects:,} objects"
+    memory.add("ready, empty folder", median(first), "s", peer=PEER.ready_s, bar=BAR.ready_s)
+    memory.add(f"ready, {objects:,} objects", median(again), "s")
+    return [load, memory]
+
+
+def _time_to_ready(data: str) -> float:
+    with ServerProcess(data) as server:
+        return server.ready_s
+
+
+def _load(server: ServerProcess, objects: int, requests: int, lists: int) -> tuple[Table, Table]:
+    table = Table("Requests: 1 KB ConfigMaps, TLS, 32 connections, every write on disk")
+    memory = Table("Memory")
+    memory.add("after start", server.memory(), "MB")
+
+    created = run_wrk(server, "create", count=objects)
+    highest = created.requests + FIRST - 1
+    _add(table, "create", created, PEER.create_cpu_ms, BAR.create_cpu_ms, PEER_RATES.creates)
+    got = run_wrk(server, "get", count=requests, existing=highest)
+    _add(table, "get", got, PEER.get_cpu_ms, BAR.get_cpu_ms, PEER_RATES.gets)
+    memory.add("after creates and gets", server.memory(), "MB", peer=PEER.memory_mb, bar=BAR.memory_mb)
+
+    listed = run_wrk(server, "list", count=lists, connections=_LIST_CONNECTIONS)
+    per_object_us = listed.server_cpu_s / listed.requests / created.requests * 1e6
+    table.add("listed object: CPU", per_object_us, "µs",
+              peer=PEER.listed_object_cpu_us, bar=BAR.listed_object_cpu_us)  # fmt: skip
+    table.add(f"list of {created.requests:,}: rate", listed.rate, "/s", peer=PEER_RATES.lists,
+              more_is_better=True)  # fmt: skip
+    table.check(listed.failed == 0, f"{listed.failed} lists failed")
+    memory.add("after lists", server.memory(), "MB")
+
+    for kind in ("update", "patch"):
+        _add(table, kind, run_wrk(server, kind, count=requests // 2, existing=highest))
+    memory.add("after updates and patches", server.memory(), "MB")
+    _add(table, "delete", run_wrk(server, "delete", count=requests // 2))
+    if objects < 17_600:
+        table.notes.append("few objects: the rate of lists cannot be compared")
+    return table, memory
+
+
+def _add(
+    table: Table,
+    kind: str,
+    result: LoadResult,
+    peer_ms: float | None = None,
+    bar_ms: float | None = None,
+    peer_rate: float | None = None,
+) -> None:
+    table.add(f"{kind}: CPU", result.cpu_ms, "ms", peer=peer_ms, bar=bar_ms)
+    table.add(f"{kind}: rate", result.rate, "/s", peer=peer_rate, more_is_better=True)
+    table.add(f"{kind}: 99 % answered in", result.p99_ms, "ms")
+    table.check(result.failed == 0, f"{result.failed} of {result.requests} requests ({kind}) failed")
