@@ -9,7 +9,8 @@ __all__ = ["config_map", "deployment", "node", "pod"]
 
 def config_map(name: str, labels: dict[str, str] | None = None, **data: str) -> dict[str, Any]:
     metadata: dict[str, Any] = {"name": name} | ({"labels": labels} if labels else {})
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+    content = {"data": data} if data else {}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, **content}
 
 
 def _containers(image: str) -> list[dict[str, Any]]:

@@ -236,6 +236,7 @@ class RequestParser:
         else:
             self.refused = (request, error)
         self.finished = True
+        self.at_rest = False
         self.expecting = None
         return error
 
@@ -259,10 +260,12 @@ class RequestParser:
 
     # called by httptools
 
+    def on_message_begin(self) -> None:
+        self.at_rest = False
+
     def on_url(self, url: bytes) -> None:
         if not self._replaying:
             self._url += url
-            self.at_rest = False
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if self._request is not None:

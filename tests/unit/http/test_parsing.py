@@ -404,7 +404,12 @@ FIELDS = st.sampled_from(
 
 @settings(deadline=None, max_examples=300)
 @given(
-    st.lists(st.tuples(LINES, VERSIONS, FIELDS, st.sampled_from([b"", b"", b"ok", b"0\r\n\r\n"])), max_size=8)
+    st.lists(
+        st.tuples(
+            LINES, VERSIONS, FIELDS, st.sampled_from([b"", b"", b"ok", b"0\r\n\r\n", b"G", b"PO", b"\r\n"])
+        ),
+        max_size=8,
+    )
 )
 def test_requests_that_repeat_fields_are_parsed_like_any_other(
     parts: list[tuple[bytes, bytes, bytes, bytes]],
@@ -436,3 +441,15 @@ def test_repeated_fields_respect_streaming_and_limits() -> None:
     assert streamed.body.complete
     assert subject.refused is not None
     assert subject.refused[1].status == 431
+
+
+@pytest.mark.parametrize(
+    "scrap", [b"G", b"PO", b"GET /", b"GET /c HTTP/1.1\r\nX: "], ids=lambda s: s.decode()
+)
+def test_repeated_fields_are_not_looked_for_in_the_middle_of_a_request(scrap: bytes) -> None:
+    plain = b"GET /a HTTP/1.1\r\nHost: a\r\n\r\n"
+    pieces = [plain, plain + scrap, plain]
+    whole = parse([b"".join(pieces)])
+    seen = parse(pieces)
+    assert (seen.requests, seen.refused) == (whole.requests, whole.refused)
+    assert len(seen.requests) == 2

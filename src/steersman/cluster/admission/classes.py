@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from steersman.cluster.admission.chain import Attributes, Object, Reader
 
 __all__ = ["DefaultIngressClass", "DefaultStorageClass", "StorageObjectInUseProtection"]
 
 
-def _newest_default(classes: list[Object], annotation: str) -> str | None:
-    """The name of the class marked as default; of several the newest, then the first by name."""
-    defaults = [c for c in classes if c["metadata"].get("annotations", {}).get(annotation) == "true"]
+def _newest_default(classes: Iterable[Object], *marks: str) -> str | None:
+    """The name of the class annotated as default; of several the newest, then the first by name."""
+    defaults = [
+        c for c in classes if any(c["metadata"].get("annotations", {}).get(mark) == "true" for mark in marks)
+    ]
     defaults.sort(key=lambda c: str(c["metadata"]["name"]))
     defaults.sort(key=lambda c: str(c["metadata"]["creationTimestamp"]), reverse=True)
     return defaults[0]["metadata"]["name"] if defaults else None
@@ -32,8 +36,11 @@ class DefaultStorageClass:
         spec = attributes.object["spec"]
         if "storageClassName" in spec or "volume.beta.kubernetes.io/storage-class" in annotations:
             return
-        classes = list(self._reader.list("storage.k8s.io", "storageclasses"))
-        name = _newest_default(classes, "storageclass.kubernetes.io/is-default-class")
+        name = _newest_default(
+            self._reader.list("storage.k8s.io", "storageclasses"),
+            "storageclass.kubernetes.io/is-default-class",
+            "storageclass.beta.kubernetes.io/is-default-class",
+        )
         if name:
             spec["storageClassName"] = name
 
@@ -63,7 +70,7 @@ class DefaultIngressClass:
         spec = attributes.object["spec"]
         if "ingressClassName" in spec or "kubernetes.io/ingress.class" in annotations:
             return
-        classes = list(self._reader.list("networking.k8s.io", "ingressclasses"))
+        classes = self._reader.list("networking.k8s.io", "ingressclasses")
         name = _newest_default(classes, "ingressclass.kubernetes.io/is-default-class")
         if name:
             spec["ingressClassName"] = name

@@ -13,27 +13,49 @@ _TOLERATION_S = 300
 _NODE_TROUBLES = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 
 
-class _NewPods:
-    """Concerned with the creation of pods only."""
-
-    def handles(self, operation: str, group: str, plural: str, subresource: str) -> bool:
-        return operation == "CREATE" and not group and plural == "pods" and not subresource
-
-    def validate(self, attributes: Attributes) -> None:
-        return None
+_WRITES = ("CREATE", "UPDATE")
 
 
-class Priority(_NewPods):
-    """spec.priority and preemptionPolicy from the named PriorityClass, or the default one."""
+class Priority:
+    """spec.priority and preemptionPolicy from the named PriorityClass, or the default one, of which there
+    is one only."""
 
     name = "Priority"
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
 
+    def handles(self, operation: str, group: str, plural: str, subresource: str) -> bool:
+        return (
+            operation in _WRITES
+            and not subresource
+            and (group, plural) in (("", "pods"), ("scheduling.k8s.io", "priorityclasses"))
+        )
+
     def admit(self, attributes: Attributes) -> None:
         assert attributes.object is not None
+        if attributes.plural != "pods":
+            return
         spec = attributes.object["spec"]
+        if attributes.operation == "UPDATE":
+            assert attributes.old is not None
+            _keep(spec, attributes.old["spec"])
+        else:
+            self._fill(attributes, spec)
+
+    def validate(self, attributes: Attributes) -> None:
+        assert attributes.object is not None
+        if attributes.plural != "priorityclasses" or not attributes.object.get("globalDefault"):
+            return
+        default = self._default()
+        if default is None:
+            return
+        name = default["metadata"]["name"]
+        if attributes.operation == "CREATE" or name != attributes.name:
+            why = f"PriorityClass {name} is already marked as default. Only one default can exist"
+            raise forbidden("scheduling.k8s.io", "priorityclasses", attributes.name, why)
+
+    def _fill(self, attributes: Attributes, spec: dict[str, Any]) -> None:
         class_name = spec.get("priorityClassName", "")
         chosen = self._class(attributes, class_name)
         value = chosen["value"] if chosen else 0
@@ -63,16 +85,29 @@ class Priority(_NewPods):
             if found is None:
                 raise forbidden("", "pods", attributes.name, f"no PriorityClass with name {name} was found")
             return found
-        defaults = [
-            c for c in self._reader.list("scheduling.k8s.io", "priorityclasses") if c.get("globalDefault")
-        ]
-        return min(defaults, key=lambda c: int(c["value"]), default=None)
+        return self._default()
+
+    def _default(self) -> dict[str, Any] | None:
+        """Races may have made several: the lowest counts."""
+        classes = self._reader.list("scheduling.k8s.io", "priorityclasses")
+        defaults = [each for each in classes if each.get("globalDefault")]
+        return min(defaults, key=lambda each: int(each["value"]), default=None)
 
 
-class DefaultTolerationSeconds(_NewPods):
+def _keep(spec: dict[str, Any], old: dict[str, Any]) -> None:
+    """What was filled in at creation stays when a client sends its manifest again."""
+    for name in ("priority", "preemptionPolicy"):
+        if spec.get(name) is None and old.get(name) is not None:
+            spec[name] = old[name]
+
+
+class DefaultTolerationSeconds:
     """Pods stay 300 s on a node that is not ready or unreachable, unless they say otherwise."""
 
     name = "DefaultTolerationSeconds"
+
+    def handles(self, operation: str, group: str, plural: str, subresource: str) -> bool:
+        return operation in _WRITES and not group and plural == "pods" and not subresource
 
     def admit(self, attributes: Attributes) -> None:
         assert attributes.object is not None
@@ -85,6 +120,9 @@ class DefaultTolerationSeconds(_NewPods):
         ]
         if missing:
             spec["tolerations"] = [*tolerations, *missing]
+
+    def validate(self, attributes: Attributes) -> None:
+        return None
 
 
 def _tolerates(toleration: dict[str, Any], key: str) -> bool:

@@ -17,6 +17,7 @@ from steersman.cluster.apiserver.strategies import (
     infer_ip_family_policy,
     needs_cluster_ip,
     needs_health_check_node_port,
+    needs_node_port,
     sync_cluster_ips,
     wants_node_ports,
 )
@@ -145,7 +146,8 @@ class ServiceAllocator:
         try:
             if needs_cluster_ip(service):
                 self._reserve_address(service, before, reservation)
-            self._reserve_ports(service, before, reservation)
+            self._reserve_ports(service, before, reservation, share=old is None)
+            self._reserve_health_check_port(service, before, reservation)
         except BaseException:
             reservation.cancel()
             raise
@@ -194,57 +196,65 @@ class ServiceAllocator:
         reservation.took(pool, number)
 
     def _reserve_ports(
+        self, service: Object, before: set[tuple[_Pool, int]], reservation: Reservation, *, share: bool
+    ) -> None:
+        """`share`: the same port under two protocols gets one node port, as only new services do."""
+        if not needs_node_port(service):
+            return
+        ports: list[Object] = service["spec"].get("ports") or []
+        mine = {number for owner, number in before if owner is self._ports}
+        for index, port in enumerate(ports):
+            asked = port.get("nodePort") or (_shared_port(ports, port) if share else None)
+            if asked:
+                if asked not in mine and (problem := self._take_port(asked, reservation)):
+                    path = Path("spec").child("ports").index(index).child("nodePort")
+                    raise self._refused(service, path, asked, problem)
+            elif not wants_node_ports(service):
+                continue
+            elif (asked := self._next_port(reservation)) is None:
+                raise internal_error("failed to allocate a nodePort: range is full")
+            port["nodePort"] = asked
+            mine.add(asked)
+
+    def _reserve_health_check_port(
         self, service: Object, before: set[tuple[_Pool, int]], reservation: Reservation
     ) -> None:
+        if not needs_health_check_node_port(service):
+            return
         spec = service["spec"]
-        if not wants_node_ports(service):
-            return
-        pool = self._ports
-        mine = {number for owner, number in before if owner is pool}
-        for index, port in enumerate(spec.get("ports") or []):
-            asked = port.get("nodePort")
-            if not asked:
-                chosen = self._shared_port(spec["ports"], index) or pool.next()
-                if chosen is None:
-                    raise internal_error("failed to allocate a nodePort: range is full")
-                port["nodePort"] = chosen
-                reservation.took(pool, chosen)
-                mine.add(chosen)
-                continue
-            path = Path("spec").child("ports").index(index).child("nodePort")
-            self._take_port(service, path, asked, mine, reservation)
-        if needs_health_check_node_port(service):
-            asked = spec.get("healthCheckNodePort")
-            if asked:
-                self._take_port(service, Path("spec").child("healthCheckNodePort"), asked, mine, reservation)
-            elif (chosen := pool.next()) is not None:
-                reservation.took(pool, chosen)
-                spec["healthCheckNodePort"] = chosen
+        asked = spec.get("healthCheckNodePort")
+        if not asked:
+            chosen = self._next_port(reservation)
+            if chosen is None:
+                raise internal_error("failed to allocate a HealthCheck NodePort 0: range is full")
+            spec["healthCheckNodePort"] = chosen
+        elif (self._ports, asked) not in before and (problem := self._take_port(asked, reservation)):
+            raise internal_error(f"failed to allocate requested HealthCheck NodePort {asked}: {problem}")
 
-    @staticmethod
-    def _shared_port(ports: list[Object], index: int) -> int | None:
-        """The node port of the same port under another protocol: DNS over TCP and UDP, say."""
-        port = ports[index]
-        for other in ports[:index]:
-            if other["port"] == port["port"] and other.get("protocol") != port.get("protocol"):
-                return other.get("nodePort")
-        return None
+    def _next_port(self, reservation: Reservation) -> int | None:
+        chosen = self._ports.next()
+        if chosen is not None:
+            reservation.took(self._ports, chosen)
+        return chosen
 
-    def _take_port(
-        self, service: Object, path: Path, number: int, mine: set[int], reservation: Reservation
-    ) -> None:
+    def _take_port(self, number: int, reservation: Reservation) -> str:
+        """Empty when the port was free, else what is wrong with it."""
         pool = self._ports
-        if number in mine:
-            return
         if number not in pool.numbers:
             span = f"{pool.numbers.start}-{pool.numbers.stop - 1}"
-            why = f"provided port is not in the valid range. The range of valid ports is {span}"
-            raise self._refused(service, path, number, why)
+            return f"provided port is not in the valid range. The range of valid ports is {span}"
         if not pool.take(number):
-            raise self._refused(service, path, number, "provided port is already allocated")
+            return "provided port is already allocated"
         reservation.took(pool, number)
-        mine.add(number)
+        return ""
 
     @staticmethod
     def _refused(service: Object, path: Path, value: Any, why: str) -> Exception:
         return invalid_object("", "Service", service["metadata"].get("name", ""), [invalid(path, value, why)])
+
+
+def _shared_port(ports: list[Object], port: Object) -> int | None:
+    """The node port that the same port has under another protocol: DNS over TCP and UDP, say."""
+    return next(
+        (each["nodePort"] for each in ports if each["port"] == port["port"] and each.get("nodePort")), None
+    )

@@ -49,7 +49,9 @@ async def install_essentials(api: Api, host: str, port: int) -> None:
         "ipFamilyPolicy": "SingleStack",
         "ports": [{"name": "https", "port": 443, "protocol": "TCP", "targetPort": port}],
     }
-    await _ensure(api, "", "services", {"metadata": metadata, "spec": spec}, follow="spec")
+    service = {"metadata": metadata, "spec": spec}
+    await _ensure(api, "", "services", service, follow="spec")
+    api.services.load([service])
     ports = [{"name": "https", "port": port, "protocol": "TCP"}]
     subsets = [{"addresses": [{"ip": host}], "ports": ports}]
     unmirrored = {"endpointslice.kubernetes.io/skip-mirror": "true"}

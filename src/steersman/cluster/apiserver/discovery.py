@@ -60,7 +60,7 @@ class Discovery:
                 "versions": ["v1"],
                 "serverAddressByClientCIDRs": addresses,
             }
-            return self._answer(request, (prefix, host), versions)
+            return self._answer(request, (prefix, "host", host), versions)
         groups = [self._group(name) for name in self._groups() if name]
         return self._answer(
             request, (prefix,), {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}

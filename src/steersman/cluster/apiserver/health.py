@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from steersman.http import Request, Response
+from steersman.objects.fields import show
 
 __all__ = ["Check", "Health"]
 
@@ -30,7 +31,7 @@ class Health:
                 return None
             problem = checks[single]()
             return (
-                Response(500, f"internal server error: {problem}".encode(), _TEXT)
+                Response(500, f"internal server error: {problem}\n".encode(), _TEXT)
                 if problem
                 else Response(200, b"ok", _TEXT)
             )
@@ -49,6 +50,9 @@ class Health:
                 lines.append(f"[-]{name} failed: reason withheld")
             else:
                 lines.append(f"[+]{name} ok")
+        if unknown := sorted(excluded - checks.keys()):
+            names = ",".join(show(name) for name in unknown)
+            lines.append(f"warn: some health checks cannot be excluded: no matches for {names}")
         if failed:
             text = "\n".join([*lines, f"{endpoint} check failed", ""])
             return Response(500, text.encode(), _TEXT)

@@ -6,6 +6,7 @@ DeleteOptions, ListOptions.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -21,6 +22,8 @@ Query = Mapping[str, Sequence[str]]
 
 _FIELD_VALIDATION = ("", "Ignore", "Strict", "Warn")
 _MANAGER_LIMIT = 128
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_LONGEST_INTEGER = 100
 
 
 def parse_query(text: str) -> dict[str, list[str]]:
@@ -43,10 +46,13 @@ def _integer(query: Query, name: str) -> int | None:
     text = _one(query, name)
     if not text:
         return None
-    try:
-        return int(text)
-    except ValueError:
-        raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax') from None
+    if not _INTEGER.fullmatch(text):
+        raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax')
+    # More digits than any 64-bit number has: their value does not matter.
+    number = int(text) if len(text) <= _LONGEST_INTEGER else 1 << 63
+    if not -(1 << 63) <= number < 1 << 63:
+        raise bad_request(f'strconv.ParseInt: parsing "{text}": value out of range')
+    return number
 
 
 def _check_dry_run(dry_run: Sequence[str]) -> list[FieldError]:
@@ -61,7 +67,9 @@ def _check_manager(manager: str) -> list[FieldError]:
     )
     for position, character in enumerate(manager):
         if not character.isprintable():
-            detail = f"invalid character U+{ord(character):04X} (at position {position})"
+            # Go counts bytes.
+            offset = len(manager[:position].encode())
+            detail = f"invalid character U+{ord(character):04X} (at position {offset})"
             errors.append(invalid(Path("fieldManager"), manager, detail))
     return errors
 

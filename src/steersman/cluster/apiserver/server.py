@@ -33,7 +33,7 @@ from steersman.cluster.apiserver.update import update
 from steersman.cluster.apiserver.watch import watch
 from steersman.cluster.auth.authentication import Authentication, InvalidCredentials
 from steersman.cluster.auth.authorization import Action, Authorizer, refusal
-from steersman.cluster.auth.users import User
+from steersman.cluster.auth.users import ANONYMOUS, User
 from steersman.cluster.codec.errors import BodyRejected, NotAcceptable, UnsupportedMediaType
 from steersman.cluster.codec.negotiate import RESOURCE, YAML, negotiate, wants_pretty
 from steersman.cluster.schema.openapi import OpenAPI
@@ -184,7 +184,7 @@ class APIServer:
             user = self._authentication.by_header(authorization)
         except InvalidCredentials:
             raise unauthorized() from None
-        if state["bad_certificate"] and not authorization:
+        if state["bad_certificate"] and user is ANONYMOUS:
             raise unauthorized()
         state["authorization"], state["user"] = authorization, user
         return user
@@ -213,6 +213,8 @@ class APIServer:
             if resource is None:
                 raise no_such_resource()
             raise method_not_allowed()
+        if path.watch and method not in ("GET", "HEAD"):
+            raise method_not_allowed()
         if path.watch or (verb == "list" and query.get("watch", ["false"])[0].lower() not in ("false", "0")):
             return "watch"
         return verb
@@ -233,7 +235,7 @@ class APIServer:
             if part is None:
                 raise no_such_resource()
             verbs = part.verbs
-        elif verb == "create" and resource.namespaced and not path.namespace:
+        elif verb in ("create", "deletecollection") and resource.namespaced and not path.namespace:
             raise method_not_allowed()
         if verb not in verbs:
             raise method_not_allowed()
@@ -299,7 +301,7 @@ class APIServer:
         return failure(_status_of(error))
 
     def _answer_failed(self, call: Call, error: Exception) -> Response:
-        return failure(_status_of(error), call.form if call.form.pretty else JSON, call.warnings)
+        return failure(_status_of(error), call.form, call.warnings)
 
 
 def _status_of(error: Exception) -> StatusError:
@@ -330,7 +332,7 @@ def _form_for(accept: str) -> Form:
     converted = representation.convert
     yaml = representation.media_type == YAML
     if converted is None:
-        return Form(yaml=True) if yaml else JSON
+        return Form(yaml=yaml, pretty=representation.pretty) if yaml or representation.pretty else JSON
     shape = "table" if converted.kind == "Table" else "metadata"
     return Form(shape, converted.version, yaml, representation.pretty)
 

@@ -57,13 +57,13 @@ class CertificateAuthenticator:
         self._authority = authority
 
     def authenticate(self, der: bytes) -> User | None:
-        certificate = x509.load_der_x509_certificate(der)
-        now = datetime.now(UTC)
-        if not certificate.not_valid_before_utc <= now <= certificate.not_valid_after_utc:
-            return None
         try:
+            certificate = x509.load_der_x509_certificate(der)
             certificate.verify_directly_issued_by(self._authority)
         except (ValueError, TypeError, InvalidSignature):
+            return None
+        now = datetime.now(UTC)
+        if not certificate.not_valid_before_utc <= now <= certificate.not_valid_after_utc:
             return None
         if not _may_authenticate_clients(certificate):
             return None
@@ -99,12 +99,10 @@ class Authentication:
 
     def by_header(self, authorization: str | None) -> User:
         """The user of an Authorization header; anonymous without one."""
-        if not authorization:
+        scheme, _, rest = (authorization or "").strip().partition(" ")
+        token = rest.partition(" ")[0]
+        if scheme.lower() != "bearer" or not token:
             return ANONYMOUS
-        scheme, _, token = authorization.partition(" ")
-        if scheme.lower() != "bearer" or not token.strip():
-            return ANONYMOUS
-        token = token.strip()
         for authenticator in self._tokens:
             if (user := authenticator.authenticate(token)) is not None:
                 return user

@@ -95,7 +95,8 @@ class Authority:
     def open(cls, folder: Path) -> Authority:
         """The authority of a folder, made there when there is none. Raises ValueError on damaged files."""
         certificate_file, key_file = folder / "ca.crt", folder / "ca.key"
-        if not certificate_file.exists() and not key_file.exists():
+        # The certificate is written last: a key alone is what a start that was interrupted left behind.
+        if not certificate_file.exists():
             authority = cls.make()
             write_private(key_file, _key_pem(authority._key))
             write_private(certificate_file, authority.pem)

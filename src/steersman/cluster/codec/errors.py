@@ -31,4 +31,9 @@ class UnsupportedMediaType(CodecError):
 
 
 class NotAcceptable(CodecError):
-    """An Accept header that names nothing the server can write."""
+    """An Accept header that names nothing the server can write. `routed` when it names no format Kubernetes
+    knows: then no handler is asked, and the router's answer lists what the endpoint offers."""
+
+    def __init__(self, message: str, *, routed: bool) -> None:
+        super().__init__(message)
+        self.routed = routed

@@ -93,7 +93,8 @@ def negotiate(accept: str, transforms: Transforms = PLAIN) -> Representation:
     """The best representation for an Accept header. Raises NotAcceptable."""
     if not accept:
         return Representation()
-    for clause in parse_accept(accept):
+    clauses = parse_accept(accept)
+    for clause in clauses:
         for media_type in _OUTPUT:
             kind, _, subtype = media_type.partition("/")
             if clause.type not in (kind, "*") or clause.subtype not in (subtype, "*"):
@@ -101,7 +102,8 @@ def negotiate(accept: str, transforms: Transforms = PLAIN) -> Representation:
             found = _represent(media_type, clause.parameters, transforms)
             if found is not None:
                 return found
-    raise NotAcceptable(f"only the following media types are accepted: {_MEDIA_TYPES}")
+    known = any(f"{clause.type}/{clause.subtype}" in (*_INPUT, "*/*") for clause in clauses)
+    raise NotAcceptable(f"only the following media types are accepted: {_MEDIA_TYPES}", routed=not known)
 
 
 def _represent(media_type: str, parameters: dict[str, str], transforms: Transforms) -> Representation | None:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Final, NamedTuple
 
 __all__ = [
@@ -134,7 +134,7 @@ class _Registry(NamedTuple):
 
 @cache
 def _registry() -> _Registry:
-    resources = tuple(_parse((files(__package__) / "resources.txt").read_text("utf-8")))
+    resources = tuple(_parse(Path(__file__).with_name("resources.txt").read_text("utf-8")))
     return _Registry(
         resources,
         {(each.group, each.version, each.plural): each for each in resources},

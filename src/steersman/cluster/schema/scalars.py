@@ -10,6 +10,7 @@ import binascii
 import re
 from collections.abc import Callable
 from datetime import datetime
+from decimal import Decimal
 from typing import Any, Final
 
 from steersman.cluster.schema import go_messages
@@ -36,6 +37,7 @@ Decode = Callable[[Any, Place, Findings], Any]
 
 #: How nearly every time is written already.
 _is_canonical: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII).fullmatch
+_EXPONENT_FROM: Final = 1e21
 _ZERO_TIME: Final = "0001-01-01T00:00:00Z"
 
 
@@ -69,11 +71,12 @@ def integer(expected: str, width: str) -> Decode:
     return decode_integer
 
 
-def decode_number(value: Any, place: Place, findings: Findings) -> Any:
-    if value.__class__ is float or value.__class__ is int:
-        return value
-    if isinstance(value, Literal):
-        return float(value)
+def decode_number(value: Any, place: Place, findings: Findings) -> int | float:
+    if isinstance(value, float):
+        # Go writes a whole number without decimals, up to where it begins to use exponents.
+        return int(value) if value.is_integer() and abs(value) < _EXPONENT_FROM else float(value)
+    if value.__class__ is int:
+        return int(value)
     if value is not None:
         findings.mismatch(value, place, "float64")
     return 0
@@ -135,6 +138,8 @@ def decode_quantity(value: Any, place: Place, findings: Findings) -> str:
         return "0"
     if isinstance(value, Literal):
         value = value.text
+    elif isinstance(value, float):
+        value = f"{Decimal(repr(value)):f}"
     elif value.__class__ is not str:
         value = str(value)
     try:

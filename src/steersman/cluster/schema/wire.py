@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Final
 
 __all__ = ["Message", "WireField", "message"]
@@ -67,7 +67,7 @@ def message(name: str) -> Message:
 def _lines() -> dict[str, str]:
     lines: dict[str, str] = {}
     package = ""
-    for line in (files(__package__) / "wire.txt").read_text("utf-8").splitlines():
+    for line in Path(__file__).with_name("wire.txt").read_text("utf-8").splitlines():
         if line.startswith("["):
             package = line.strip("[]") + "."
         elif line and not line.startswith("#"):

@@ -239,6 +239,7 @@ async def test_too_large_a_body_is_refused_as_a_status(client: ApiClient) -> Non
         ("PATCH", MAPS, 405),
         ("GET", f"{MAPS}/a/nope", 404),
         ("POST", "/api/v1/configmaps", 405),
+        ("DELETE", "/api/v1/configmaps", 405),
         ("GET", "/api/v1/configmaps/a", 404),
         ("GET", "/api/v1/namespaces/default/nodes", 404),
         ("GET", "/api/v2/configmaps", 404),

@@ -60,18 +60,20 @@ def test_the_best_acceptable_representation_is_chosen(
 
 
 @pytest.mark.parametrize(
-    "accept",
+    "accept, routed",
     [
-        "text/html",
-        "application/vnd.kubernetes.protobuf",
-        "application/json;as=Table;v=v1;g=meta.k8s.io",
-        "nonsense",
-        ",",
+        ("text/html", True),
+        ("nonsense", True),
+        (",", True),
+        ("application/vnd.kubernetes.protobuf", False),
+        ("application/json;as=Table;v=v1;g=meta.k8s.io", False),
+        ("text/html, application/json;stream=x", False),
     ],
 )
-def test_what_cannot_be_written_is_not_acceptable(accept: str) -> None:
-    with pytest.raises(NotAcceptable, match="only the following media types are accepted: application/json"):
+def test_what_cannot_be_written_is_not_acceptable(accept: str, routed: bool) -> None:
+    with pytest.raises(NotAcceptable, match="only the following media types are accepted") as caught:
         negotiate(accept, PLAIN)
+    assert caught.value.routed is routed
 
 
 def test_discovery_names_its_form_in_the_content_type() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -94,7 +95,16 @@ def test_normal_form(gvk: GVK, data: dict[str, Any], normal: dict[str, Any]) -> 
 
 @pytest.mark.parametrize(
     "given_text, stored",
-    [("0.5", "500m"), ("1024Mi", "1Gi"), (2, "2"), (0.25, "250m"), (None, "0"), (" 1 ", "1")],
+    [
+        ("0.5", "500m"),
+        ("1024Mi", "1Gi"),
+        (2, "2"),
+        (0.25, "250m"),
+        (None, "0"),
+        (" 1 ", "1"),
+        (1e-7, "100n"),
+        (1e18, "1e18"),
+    ],
 )
 def test_quantities_are_canonical(given_text: Any, stored: str) -> None:
     decoded = decode(POD, container(resources={"limits": {"cpu": given_text}}))
@@ -121,6 +131,14 @@ def test_micro_times_have_six_decimals() -> None:
 
 def test_bytes_are_canonical_base64() -> None:
     assert decode(SECRET, {"data": {"a": "YQ\n==", "b": "YR=="}}).obj["data"] == {"a": "YQ==", "b": "YQ=="}
+
+
+@pytest.mark.parametrize("given_number, shown", [(3.0, "3"), (0.5, "0.5"), (3, "3"), (1e22, "1e+22")])
+def test_whole_numbers_are_shown_without_decimals(given_number: float, shown: str) -> None:
+    version = {"schema": {"openAPIV3Schema": {"maximum": given_number}}}
+    obj = decode(CRD, {"spec": {"versions": [version]}}).obj
+    maximum = obj["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["maximum"]
+    assert orjson.dumps(maximum).decode() == shown
 
 
 def test_a_condition_shows_its_zero_time_as_null() -> None:

@@ -33,7 +33,6 @@ __all__ = [
 #: Module of this package by API group.
 _MODULES: Final = {
     "admissionregistration.k8s.io": "admission",
-    "apiextensions.k8s.io": "apiextensions",
     "apiregistration.k8s.io": "apiregistration",
     "apps": "apps",
     "authentication.k8s.io": "authorization",
@@ -144,12 +143,9 @@ def _as_created(rules: Rules, namespaced: bool, obj: Object) -> list[FieldError]
 
 
 def _metadata_update(rules: Rules, namespaced: bool, new: Object, old: Object) -> list[FieldError]:
-    """Metadata as every update checks it: once for all kinds, then again by the kind.
-
-    The second look finds what the first found; both are reported, since Kubernetes lists both causes.
-    """
+    """Metadata as every update checks it."""
     metadata = new["metadata"]
     errors = validate_object_meta(metadata, namespaced=namespaced, name_check=name_is_path_segment)
     changes = validate_object_meta_update(metadata, old["metadata"])
-    errors += [*changes, *changes]
+    errors += changes
     return errors + foreign_finalizers(metadata) if rules.standard_finalizers else errors

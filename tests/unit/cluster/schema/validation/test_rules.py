@@ -27,11 +27,11 @@ def test_a_kind_without_rules_has_those_of_metadata() -> None:
     assert [error.field for error in errors] == ["metadata.name"]
 
 
-def test_metadata_that_may_not_change_is_listed_by_both_looks_at_it() -> None:
+def test_metadata_that_may_not_change_is_compared() -> None:
     new = deepcopy(OBJECT)
     new["metadata"]["uid"] = "v"
     errors = [str(error) for error in validate_update("example.com", "Thing", True, new, OBJECT)]
-    assert errors == ['metadata.uid: Invalid value: "v": field is immutable'] * 2
+    assert errors == ['metadata.uid: Invalid value: "v": field is immutable']
 
 
 def test_a_subresource_has_its_own_rules() -> None:

@@ -1,0 +1,75 @@
+"""The numbered examples do what they say."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def run(example: str, path: str) -> list[str]:
+    """The lines an example prints."""
+    done = subprocess.run(
+        [sys.executable, str(EXAMPLES / example / "run.py")],
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    return [line.rstrip() for line in done.stdout.splitlines()]
+
+
+def in_order(lines: list[str], *expected: str) -> bool:
+    """Each expected text begins a line, one after the other."""
+    rest = iter(lines)
+    return all(any(line.startswith(text) for line in rest) for text in expected)
+
+
+@pytest.mark.skipif(not shutil.which("kubectl"), reason="there is no kubectl on the PATH")
+def test_first_look_with_kubectl(tmp_path: Path) -> None:
+    lines = run("01-first-look", os.environ["PATH"])
+    assert in_order(
+        lines,
+        "A Kubernetes API is up at https://127.0.0.1:",
+        "$ kubectl apply -f ",
+        "namespace/shop created",
+        "configmap/settings created",
+        "deployment.apps/web created",
+        "service/web created",
+        "$ kubectl -n shop get deployments,services,configmaps -o wide",
+        "deployment.apps/web   0/2",
+        "service/web   ClusterIP",
+        "configmap/settings   1",
+        "$ kubectl -n shop scale deployment/web --replicas=5",
+        "deployment.apps/web scaled",
+        "web    0/5",
+        "$ kubectl explain deployment.spec.strategy.type",
+        "GROUP:      apps",
+        "FIELD: type <string>",
+        "Stopped; nothing was kept.",
+    ), "\n".join(lines)
+
+
+def test_first_look_without_kubectl(tmp_path: Path) -> None:
+    lines = run("01-first-look", str(tmp_path))
+    assert in_order(
+        lines,
+        "A Kubernetes API is up at https://127.0.0.1:",
+        "(no kubectl on the PATH: talking to the API directly)",
+        "POST /api/v1/namespaces → 201",
+        "POST /api/v1/namespaces/shop/configmaps → 201",
+        "POST /apis/apps/v1/namespaces/shop/deployments → 201",
+        "POST /api/v1/namespaces/shop/services → 201",
+        "deployment web: 2 replicas, uid ",
+        "Stopped; nothing was kept.",
+    ), "\n".join(lines)
