@@ -73,7 +73,9 @@ def _run(name: str, options: Options) -> list[Table]:
 
 
 def _machine() -> str:
-    return f"Python {platform.python_version()}, {os.cpu_count()} CPUs, {platform.system()} {platform.release()}"
+    return (
+        f"Python {platform.python_version()}, {os.cpu_count()} CPUs, {platform.system()} {platform.release()}"
+    )
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 
 import typer
@@ -29,6 +30,8 @@ def steer() -> None:
 
 
 def main() -> None:
+    """Run the command. The garbage collector waits until the code is loaded: nothing in it is garbage."""
+    gc.disable()
     try:
         app(prog_name="steer")
     except CommandFailed as failure:

@@ -155,6 +155,7 @@ def _run(cluster: LocalCluster, output: Output, started: float) -> None:
     # the code and its tables are here to stay, so nothing is gained by visiting them again and again.
     gc.collect()
     gc.freeze()
+    gc.enable()
     gc.set_threshold(50_000, 20, 20)
     try:
         uvloop.run(_serve(cluster, output, started))

@@ -14,7 +14,9 @@ import ssl
 import tempfile
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from steersman.aio import Scope
 from steersman.cluster.admission import build_chain
@@ -30,11 +32,13 @@ from steersman.cluster.auth.authentication import Authentication, CertificateAut
 from steersman.cluster.auth.authorization import AuthorizerChain, HealthForAll, Masters
 from steersman.cluster.auth.pki import Authority, write_private
 from steersman.cluster.auth.users import AUTHENTICATED_GROUP, MASTERS_GROUP, User
-from steersman.cluster.schema.openapi import OpenAPI
 from steersman.cluster.schema.resources import all_resources
 from steersman.cluster.store import Store, StoreError, open_store
 from steersman.http import Server, server_tls
 from steersman.objects.status import StatusError
+
+if TYPE_CHECKING:
+    from steersman.cluster.schema.openapi import OpenAPI
 
 __all__ = ["MEMORY", "ClusterConfig", "LocalCluster", "default_data_folder"]
 
@@ -113,7 +117,7 @@ class LocalCluster:
             api,
             Authentication(CertificateAuthenticator(self.authority.certificate), [self._admin()]),
             AuthorizerChain([Masters(), HealthForAll()]),
-            OpenAPI(f"v{KUBERNETES_VERSION}"),
+            _openapi,
             Health({"ping": lambda: ""}, {"bootstrap": lambda: "" if ready else "not finished"}),
         )
         self._server = Server(server.handle, on_error=server.answer_error)
@@ -216,6 +220,14 @@ class LocalCluster:
         if self._temporary is not None:
             self._temporary.cleanup()
             self._temporary = None
+
+
+@cache
+def _openapi() -> OpenAPI:
+    """The OpenAPI documents, loaded when first asked for."""
+    from steersman.cluster.schema.openapi import OpenAPI
+
+    return OpenAPI(f"v{KUBERNETES_VERSION}")
 
 
 def _report(error: BaseException) -> None:

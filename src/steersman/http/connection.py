@@ -17,17 +17,17 @@ at once: parse, handle and write happen in one go inside `received`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any, Protocol, cast
 
 from steersman.aio import Scope
 from steersman.http.body import HIGH_WATER_BYTES
 from steersman.http.coding import accepts_gzip, deflater
-from steersman.http.errors import ConnectionClosed, RequestRefused
+from steersman.http.errors import ConnectionClosed, RequestRefused, WebSocketClosed
 from steersman.http.headers import RawHeaders
 from steersman.http.limits import Limits
 from steersman.http.parsing import RequestParser
-from steersman.http.receiving import Receiver
+from steersman.http.receiving import Receiver, probe_when_silent
 from steersman.http.request import Connection, Request
 from steersman.http.response import Response, batches, encode_head, status_line
 from steersman.http.stream import Stream
@@ -140,11 +140,17 @@ class ServerConnection(Receiver):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
+        probe_when_silent(transport)
         peer = transport.get_extra_info("peername")
         client = (str(peer[0]), int(peer[1])) if isinstance(peer, tuple) else ("", 0)
         info = Connection(client, transport.get_extra_info("ssl_object"))
         self._parser = RequestParser(self._limits, info, self, self, self._server.streams_body)
         server = self._server
+        if server.scope.closed:
+            # Its TLS handshake ended after the server did.
+            self._phase = CLOSING
+            self._transport.abort()
+            return
         full = len(server.connections) + len(server.upgraded) >= self._limits.connections
         server.connections.add(self)
         self._sweeper.members.add(self)
@@ -154,10 +160,9 @@ class ServerConnection(Receiver):
             self._refuse(None, RequestRefused(503, "Service Unavailable: too many connections"))
 
     def received(self, data: memoryview) -> None:
-        if self._phase >= LINGER:
-            return
-        self._parser.feed(data)
-        self._advance()
+        if self._phase < LINGER:
+            self._parser.feed(data)
+            self._advance()
 
     def connection_lost(self, error: Exception | None) -> None:
         self._phase = CLOSING
@@ -168,12 +173,12 @@ class ServerConnection(Receiver):
         for request in (self._current, self._parser.receiving):
             if request is not None and request.body is not None:
                 request.body.fail(lost)
-        if self._stream is not None:
-            self._stream.lost()
         if self._task is not None:
             self._task.cancel()
         self._wake_writers()
         self._server.changed()
+        if self._stream is not None:
+            self._stream.lost()
 
     def pause_writing(self) -> None:
         self._can_write = False
@@ -238,19 +243,15 @@ class ServerConnection(Receiver):
 
     def open_stream(self, request: Request, status: int, headers: RawHeaders) -> Stream:
         self._start(request)
-        if request.http11:
-            framing = b"Transfer-Encoding: chunked\r\n"
-        else:
-            framing = b""
+        if not request.http11:
             self._keep = False
-        self._transport.write(
-            encode_head(
-                status_line(status), headers, framing + self._sweeper.date + self._persistence(request)
-            )
-        )
+        framing = b"Transfer-Encoding: chunked\r\n" if request.http11 else b""
+        head = self._head(request, status, headers, framing)
         self._stream = Stream(self, self._transport, chunked=request.http11, muted=request.method == "HEAD")
         if self._phase == CLOSING:
             self._stream.lost()
+        else:
+            self._transport.write(head)
         if self._server.draining:
             self._server.changed()
         return self._stream
@@ -261,7 +262,7 @@ class ServerConnection(Receiver):
         self._start(request)
         if self._phase == CLOSING:
             raise ConnectionClosed("the client has disconnected")
-        self._transport.write(encode_head(status_line(101), headers, self._sweeper.date))
+        self._transport.write(self._head(request, 101, headers, b""))
         server = self._server
         server.connections.discard(self)
         self._sweeper.members.discard(self)
@@ -415,7 +416,9 @@ class ServerConnection(Receiver):
             self._finish()
 
     def _failed(self, request: Request, error: Exception) -> None:
-        if self._phase == CLOSING and isinstance(error, ConnectionClosed):
+        if self._phase == CLOSING and isinstance(error, ConnectionClosed | WebSocketClosed):
+            # The peer went away in the middle; that is no one's error.
+            self._transport.abort()
             return
         response = self._server.answer_for(request, error)
         if self._started:
@@ -453,10 +456,20 @@ class ServerConnection(Receiver):
             and (request.body is None or request.body.complete)
         )
 
-    def _persistence(self, request: Request) -> bytes:
-        if not self._keep:
-            return _CLOSE
-        return b"" if request.http11 else _KEEP_ALIVE_10
+    def _head(self, request: Request, status: int, headers: RawHeaders, framing: bytes) -> bytes:
+        """The head of the response just started; one that cannot be written was not started."""
+        framing += self._sweeper.date
+        if status == 101:
+            pass
+        elif not self._keep:
+            framing += _CLOSE
+        elif not request.http11:
+            framing += _KEEP_ALIVE_10
+        try:
+            return encode_head(status_line(status), headers, framing)
+        except ValueError:
+            self._started = False
+            raise
 
     def _respond(self, request: Request, response: Response) -> None:
         if self._phase == CLOSING:
@@ -465,33 +478,34 @@ class ServerConnection(Receiver):
         self._start(request)
         status = response.status
         body = response.body
+        headers = response.headers
         size = len(body) if isinstance(body, bytes) else sum(map(len, body))
-        if size >= self._limits.gzip_min_bytes and _compressible(request, response):
-            self._task = self._server.scope.start(self._send_compressed(request, response))
-            return
-        if status == 204 or status == 304:
-            framing = self._sweeper.date
-            body = b""
+        compress = size >= self._limits.gzip_min_bytes and _compressible(request, response)
+        if compress:
+            headers = (*headers, (b"Content-Encoding", b"gzip"), (b"Vary", b"Accept-Encoding"))
+            framing = b"Transfer-Encoding: chunked\r\n"
+        elif status == 204 or status == 304:
+            framing = b""
+            size = 0
         else:
-            framing = b"Content-Length: %d\r\n%b" % (size, self._sweeper.date)
-        if not (self._keep and request.http11):
-            framing += self._persistence(request)
+            framing = b"Content-Length: %d\r\n" % size
         try:
-            head = encode_head(status_line(status), response.headers, framing)
+            head = self._head(request, status, headers, framing)
         except ValueError as error:
-            self._started = False
             self._respond(request, self._server.answer_for(request, error))
             return
-        if not size or request.method == "HEAD" or body == b"":
+        if compress:
+            self._task = self._server.scope.start(self._send_compressed(head, body))
+        elif not size or request.method == "HEAD":
             self._transport.write(head)
+            self._finish()
         elif size <= _JOIN_BYTES:
             self._transport.write(head + body if isinstance(body, bytes) else b"".join((head, *body)))
+            self._finish()
         else:
             self._transport.write(head)
             self._pump = batches(body)
             self._run_pump()
-            return
-        self._finish()
 
     def _run_pump(self) -> None:
         """Write a large body as far as the peer takes it."""
@@ -505,14 +519,12 @@ class ServerConnection(Receiver):
                 return
             write(part)
 
-    async def _send_compressed(self, request: Request, response: Response) -> None:
+    async def _send_compressed(self, head: bytes, body: bytes | Sequence[bytes]) -> None:
         """A large body through gzip, part by part in a thread: 20 MB would hold the loop for 0.2 s."""
         loop = asyncio.get_running_loop()
-        headers = (*response.headers, (b"Content-Encoding", b"gzip"), (b"Vary", b"Accept-Encoding"))
-        framing = b"Transfer-Encoding: chunked\r\n" + self._sweeper.date + self._persistence(request)
-        self._transport.write(encode_head(status_line(response.status), headers, framing))
+        self._transport.write(head)
         compressor = deflater()
-        for part in batches(response.body):
+        for part in batches(body):
             data = await loop.run_in_executor(None, compressor.compress, part)
             if data:
                 self._transport.writelines((b"%x\r\n" % len(data), data, b"\r\n"))

@@ -10,7 +10,7 @@ from http import HTTPStatus
 
 from steersman.http.headers import RawHeaders
 
-__all__ = ["Response", "batches", "encode_head", "plain_text", "status_line"]
+__all__ = ["Response", "batches", "encode_fields", "encode_head", "plain_text", "status_line"]
 
 BATCH_BYTES = 256 << 10
 _STATUS_LINES = {
@@ -57,12 +57,16 @@ def status_line(status: int) -> bytes:
     return line
 
 
-def encode_head(start_line: bytes, headers: RawHeaders, framing: bytes) -> bytes:
-    """The whole head. `framing` is complete lines of this package's own making."""
+def encode_fields(headers: RawHeaders) -> bytes:
     fields = b"".join([b"%b: %b\r\n" % field for field in headers])
     if fields.count(b"\n") != len(headers) or fields.count(b"\r") != len(headers):
         raise ValueError("a header field contains a line break")
-    return b"%b%b%b\r\n" % (start_line, fields, framing)
+    return fields
+
+
+def encode_head(start: bytes, headers: RawHeaders, framing: bytes) -> bytes:
+    """The whole head. `start` and `framing` are complete lines of this package's own making."""
+    return b"%b%b%b\r\n" % (start, encode_fields(headers), framing)
 
 
 def batches(body: bytes | Sequence[bytes]) -> Iterator[bytes | memoryview]:

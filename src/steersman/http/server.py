@@ -77,16 +77,20 @@ class Server:
                 limits.linger_s,
             )
             self.sweeper = Sweeper(min(1.0, max(shortest / 4, 0.01)))
-        loop = asyncio.get_running_loop()
-        listener = await loop.create_server(
-            lambda: ServerConnection(self),
-            host,
-            port,
-            ssl=ssl,
-            backlog=1024,
-            ssl_handshake_timeout=None if ssl is None else limits.handshake_timeout_s,
-            ssl_shutdown_timeout=None if ssl is None else limits.linger_s,
-        )
+        try:
+            listener = await asyncio.get_running_loop().create_server(
+                lambda: ServerConnection(self),
+                host,
+                port,
+                ssl=ssl,
+                backlog=1024,
+                ssl_handshake_timeout=None if ssl is None else limits.handshake_timeout_s,
+                ssl_shutdown_timeout=None if ssl is None else limits.linger_s,
+            )
+        except BaseException:
+            if not self._listeners:
+                self.sweeper.stop()
+            raise
         self._listeners.append(listener)
         self.port = self.port or listener.sockets[0].getsockname()[1]
 

@@ -66,8 +66,10 @@ class Stream:
             return
         if self._chunked and not self._muted:
             self._transport.write(b"0\r\n\r\n")
-        self.lost()
-        self._host.stream_ended()
+        try:
+            self.lost()
+        finally:
+            self._host.stream_ended()
 
     def abort(self) -> None:
         """Drop the connection, so that the peer knows that the response is not complete."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import logging
 import os
 import ssl
 import sys
@@ -17,6 +18,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 __all__ = ["ClientContext", "PemSource", "client_tls", "server_tls"]
+
+_log = logging.getLogger(__name__)
 
 PemSource = bytes | str | os.PathLike[str]
 """PEM text as bytes, or the file it is in."""
@@ -49,7 +52,8 @@ def server_tls(certfile: PemSource, keyfile: PemSource, client_cas: bytes | None
     if client_cas is not None:
         context.load_verify_locations(cadata=client_cas.decode("ascii"))
         context.verify_mode = ssl.CERT_OPTIONAL
-        _accept_unverified(context)
+        if not _accept_unverified(context):
+            _log.warning("this Python's ssl is out of reach: unknown client CAs will fail the handshake")
     return context
 
 

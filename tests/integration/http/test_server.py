@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import gzip
 import logging
+import socket
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 
-from steersman.http import Limits, Request, RequestRefused, Response
+from steersman.http import Client, Limits, Request, RequestRefused, Response, Server
 
 GET = b"GET %b HTTP/1.1\r\nHost: a\r\n%b\r\n"
 
@@ -195,13 +196,19 @@ def test_on_error_words_the_answer(run: Any, serve: Any) -> None:
     run(main())
 
 
-def test_header_injection_by_a_handler_is_its_error(run: Any, serve: Any) -> None:
-    def handler(request: Request) -> Response:
-        return Response(200, b"x", ((b"X", b"a\r\nSet-Cookie: evil"),))
+@pytest.mark.parametrize("kind", ["response", "compressed", "stream"])
+def test_header_injection_by_a_handler_is_its_error(run: Any, serve: Any, kind: str) -> None:
+    evil = ((b"X", b"a\r\nSet-Cookie: evil"),)
+
+    def handler(request: Request) -> Response | None:
+        if kind == "stream":
+            request.stream(200, evil)
+            return None
+        return Response(200, b"x" * (200_000 if kind == "compressed" else 1), evil)
 
     async def main() -> None:
         async with serve(handler) as served, served.peer() as peer:
-            peer.send(get())
+            peer.send(get("/", "Accept-Encoding: gzip"))
             status, headers, _ = await peer.response()
             assert status == 500
             assert "set-cookie" not in headers
@@ -445,5 +452,41 @@ def test_connection_facts_are_the_same_object_for_all_requests(run: Any, serve: 
         async with serve(handler) as served, served.peer() as peer:
             peer.send(get() + get())
             assert [(await peer.response())[2] for _ in range(2)] == [b"1", b"2"]
+
+    run(main())
+
+
+def test_taken_port_is_an_error_that_leaves_nothing_behind(run: Any, serve: Any) -> None:
+    async def main() -> None:
+        async with serve(echo) as served:
+            other = Server(echo)
+            with pytest.raises(OSError, match="in use"):
+                await other.start("127.0.0.1", served.port)
+            await other.close()
+
+    run(main())
+
+
+def test_one_server_listens_on_several_addresses(run: Any, serve: Any) -> None:
+    async def main() -> None:
+        async with serve(echo) as served:
+            await served.server.start("127.0.0.1", 0)
+            ports = [sock.getsockname()[1] for sock in served.server.sockets]
+            assert len(set(ports)) == 2
+            assert served.port == ports[0]
+            for port in ports:
+                async with Client(f"http://127.0.0.1:{port}") as client:
+                    assert (await client.request("GET", "/x")).content == b"/x"
+
+    run(main())
+
+
+def test_vanished_peers_are_probed_for(run: Any, serve: Any, eventually: Callable[..., Any]) -> None:
+    async def main() -> None:
+        async with serve(echo) as served, served.peer():
+            await eventually(lambda: bool(served.server.connections))
+            (connection,) = served.server.connections
+            sock = connection._transport.get_extra_info("socket")
+            assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
 
     run(main())

@@ -320,3 +320,19 @@ def test_drain_gives_up_after_its_time_and_close_cuts_off(run: Any, serve: Any) 
             assert await peer.rest() == b""
 
     run(main())
+
+
+def test_failing_close_callback_does_not_stop_the_connection(run: Any, serve: Any) -> None:
+    def handler(request: Request) -> None:
+        stream = request.stream(200, ())
+        stream.on_close(lambda: 1 // 0)
+        with pytest.raises(ZeroDivisionError):
+            stream.end()
+
+    async def main() -> None:
+        async with serve(handler) as served, served.peer() as peer:
+            for _ in range(2):
+                peer.send(GET)
+                assert (await peer.response())[0] == 200
+
+    run(main())

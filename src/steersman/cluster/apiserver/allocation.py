@@ -21,7 +21,6 @@ from steersman.cluster.apiserver.strategies import (
     sync_cluster_ips,
     wants_node_ports,
 )
-from steersman.cluster.schema.validation.services import validate_cluster_ips
 from steersman.objects.fields import Path, invalid
 from steersman.objects.status import internal_error
 from steersman.objects.status import invalid as invalid_object
@@ -156,6 +155,9 @@ class ServiceAllocator:
         return reservation
 
     def _settle_families(self, service: Object, old: Object | None) -> None:
+        # Loaded with the first service, like all validation: a start should not wait for it.
+        from steersman.cluster.schema.validation.services import validate_cluster_ips
+
         if old is None:
             sync_cluster_ips(service, None)
         if infer_ip_family_policy(service, old):

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
 from steersman.cluster.codec.negotiate import parse_accept
-from steersman.cluster.schema.openapi import Document, OpenAPI
 from steersman.http import Request, Response
+
+if TYPE_CHECKING:
+    from steersman.cluster.schema.openapi import Document, OpenAPI
 
 __all__ = ["serve_openapi"]
 
@@ -15,9 +20,12 @@ _PROTOBUF_V2 = (
 _JSON = b"application/json"
 
 
-def serve_openapi(openapi: OpenAPI, request: Request) -> Response | None:
+def serve_openapi(load: Callable[[], OpenAPI], request: Request) -> Response | None:
     """The answer to an OpenAPI path, None when there is no such document."""
     path = request.path.rstrip("/")
+    if not path.startswith("/openapi/"):
+        return None
+    openapi = load()
     if path == "/openapi/v3":
         return _answer(request, openapi.index(), b"text/plain; charset=utf-8")
     if path == "/openapi/v2":

@@ -1,6 +1,7 @@
 """From at-rest bytes to what a client asked to see: objects, Tables, metadata only; JSON or YAML.
 
-JSON objects and lists are framed around the stored bytes; everything else decodes them.
+JSON objects and lists are framed around the stored bytes; everything else decodes them, with code that is
+loaded when first used, since a start should not wait for it.
 """
 
 from __future__ import annotations
@@ -9,10 +10,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import orjson
-import yaml
 
 from steersman.cluster.apiserver.call import Api, Call, Object
-from steersman.cluster.apiserver.columns import columns_for, rows
 from steersman.cluster.apiserver.resource import Resource
 from steersman.http import Response
 from steersman.objects.fields import Path, invalid
@@ -66,8 +65,9 @@ def respond_json(body: bytes | Sequence[bytes], code: int = 200, *, warnings: Se
 
 def _respond_value(value: Any, form: Form, code: int, warnings: Sequence[str]) -> Response:
     if form.yaml:
-        text = yaml.dump(value, Dumper=yaml.CSafeDumper, default_flow_style=False, allow_unicode=True)
-        return Response(code, text.encode(), [*_YAML_HEADERS, *_warning_headers(warnings)])
+        from steersman.cluster.codec import yaml
+
+        return Response(code, yaml.dump(value), [*_YAML_HEADERS, *_warning_headers(warnings)])
     return respond_json(_dumps(value, form), code, warnings=warnings)
 
 
@@ -164,6 +164,8 @@ def _partial(obj: Object, form: Form) -> Object:
 
 def table(api: Api, call: Call, objects: Iterable[Object], metadata: Object) -> Object:
     """Objects as `kubectl get` shows them."""
+    from steersman.cluster.apiserver.columns import columns_for, rows
+
     kind = call.resource.type
     include = (call.query.get("includeObject") or ["Metadata"])[0] or "Metadata"
     if include not in ("None", "Metadata", "Object"):

@@ -12,6 +12,7 @@ import platform
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import orjson
 
@@ -36,7 +37,6 @@ from steersman.cluster.auth.authorization import Action, Authorizer, refusal
 from steersman.cluster.auth.users import ANONYMOUS, User
 from steersman.cluster.codec.errors import BodyRejected, NotAcceptable, UnsupportedMediaType
 from steersman.cluster.codec.negotiate import RESOURCE, YAML, negotiate, wants_pretty
-from steersman.cluster.schema.openapi import OpenAPI
 from steersman.cluster.store import StoreError, Unavailable
 from steersman.http import Request, RequestRefused, Response
 from steersman.objects.status import (
@@ -52,6 +52,9 @@ from steersman.objects.status import (
     unavailable,
     unsupported_media_type,
 )
+
+if TYPE_CHECKING:
+    from steersman.cluster.schema.openapi import OpenAPI
 
 __all__ = ["KUBERNETES_VERSION", "APIServer"]
 
@@ -96,7 +99,7 @@ class APIServer:
         api: Api,
         authentication: Authentication,
         authorizer: Authorizer,
-        openapi: OpenAPI,
+        openapi: Callable[[], OpenAPI],
         health: Health,
     ) -> None:
         self._api = api

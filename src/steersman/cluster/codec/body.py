@@ -2,6 +2,7 @@
 
 The steps are Kubernetes': parse, read apiVersion and kind, decode into that type, and only then compare
 it with the kind the request is about. Custom resources use `parse_body`, which stops after the second.
+YAML and protobuf are loaded with the first body that needs them, since a start should not wait for them.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple
 
-from steersman.cluster.codec import json, protobuf, yaml
+from steersman.cluster.codec import json
 from steersman.cluster.codec.errors import BodyRejected, Malformed
 from steersman.cluster.codec.negotiate import Format, input_format
 from steersman.cluster.schema import go_messages
@@ -141,6 +142,8 @@ def _parse(body_format: Format, body: bytes, expected: GVK, *, duplicates: bool)
     strict_errors: list[str] = []
     try:
         if body_format == "yaml":
+            from steersman.cluster.codec import yaml
+
             value, strict_errors = yaml.parse(body)
         else:
             value = json.parse(body, duplicates=duplicates)
@@ -186,6 +189,8 @@ def _as_written(name: str, body: bytes) -> str:
 def _decode_protobuf(body: bytes, expected: GVK, find_type: Callable[[GVK], str]) -> tuple[GVK, Decoded]:
     gvk: GVK | None = None
     try:
+        from steersman.cluster.codec import protobuf
+
         envelope = protobuf.open_envelope(body)
         gvk = _with_defaults(envelope.api_version, envelope.kind, expected)
         return gvk, Decoded(protobuf.decode(find_type(gvk), envelope.raw), [])

@@ -61,6 +61,8 @@ class Findings:
         self.error = self.error or mismatch(value, place, expected)
 
     def strict_errors(self) -> list[str]:
+        if not self._notes:
+            return []
         texts = (f"{what} field {quote(_path(place, key))}" for what, place, key in self._notes)
         return list(dict.fromkeys(texts))[:_MOST_FINDINGS]
 

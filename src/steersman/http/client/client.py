@@ -19,7 +19,7 @@ from steersman.http.client.pool import Pool
 from steersman.http.client.response import ClientResponse, StreamingResponse
 from steersman.http.errors import Disconnected, ProtocolError, TimedOut, UpgradeRefused
 from steersman.http.headers import Headers, RawHeaders
-from steersman.http.response import encode_head
+from steersman.http.response import encode_fields, encode_head
 from steersman.http.upgraded import Upgraded
 from steersman.http.websocket.handshake import check_answer, client_headers, new_key
 from steersman.http.websocket.socket import WebSocket
@@ -71,6 +71,7 @@ class Client:
         self._headers = [(b"Host", host.encode("idna" if not host.isascii() else "ascii")), *headers]
         if not any(name.lower() == b"accept-encoding" for name, _ in headers):
             self._headers.append((b"Accept-Encoding", b"gzip"))
+        self._common = encode_fields(self._headers)
         self._names = {name.lower() for name, _ in self._headers}
         self._pool = Pool(
             url.hostname,
@@ -98,14 +99,13 @@ class Client:
         pool = self._pool
         for fresh in (False, True):
             connection = None if fresh else pool.take_idle()
-            kept = connection is not None
             if connection is None:
                 connection = await _within(deadline, limit_s, pool.take(fresh=fresh))
             try:
                 answer = await _answer(connection, method, data, Mode.WHOLE, deadline, limit_s)
                 return cast(ClientResponse, answer)
             except Disconnected:
-                if not _may_repeat(method, kept, connection):
+                if not _may_repeat(method, connection):
                     raise
             finally:
                 pool.give_back(connection)
@@ -182,17 +182,20 @@ class Client:
         target = self._prefix + target
         if not target.isascii() or not target.isprintable() or " " in target or not method.isalpha():
             raise ValueError(f"{method!r} {target!r} is no request line; percent-encode the target")
-        start_line = f"{method} {target} HTTP/1.1\r\n".encode("ascii")
-        common: RawHeaders = self._headers
-        if headers:
-            given = {name.lower() for name, _ in headers}
-            if not given.isdisjoint(self._names):
-                common = [field for field in common if field[0].lower() not in given]
-            common = (*common, *headers)
+        common = self._common
+        for name, _ in headers:
+            if name.lower() in self._names:
+                common = self._common_without({name.lower() for name, _ in headers})
+                break
+        start = f"{method} {target} HTTP/1.1\r\n".encode("ascii") + common
         framing = b""
         if content or method in _ALWAYS_WITH_LENGTH:
             framing = b"Content-Length: %d\r\n" % len(content)
-        return encode_head(start_line, common, framing) + content
+        return encode_head(start, headers, framing) + content
+
+    def _common_without(self, names: set[bytes]) -> bytes:
+        """The lines that go with every request, less those the request has of its own."""
+        return encode_fields([field for field in self._headers if field[0].lower() not in names])
 
     async def _open(
         self, method: str, data: bytes, mode: Mode, limit_s: float, read_s: float | None = None
@@ -201,11 +204,10 @@ class Client:
         deadline = asyncio.get_running_loop().time() + limit_s
         for fresh in (False, True):
             connection = await _within(deadline, limit_s, self._pool.take_out(fresh=fresh))
-            kept = connection.idle_since > 0
             try:
                 return connection, await _answer(connection, method, data, mode, deadline, limit_s, read_s)
             except Disconnected:
-                if not _may_repeat(method, kept, connection):
+                if not _may_repeat(method, connection):
                     raise
         raise AssertionError("a fresh connection is not repeated")
 
@@ -239,7 +241,8 @@ class _StreamContext:
             self._client._pool.put_in(connection)
 
 
-def _may_repeat(method: str, kept: bool, connection: ClientConnection) -> bool:
+def _may_repeat(method: str, connection: ClientConnection) -> bool:
+    kept = connection.idle_since > 0
     return kept and method in _IDEMPOTENT and not connection.answered
 
 

@@ -24,7 +24,7 @@ from steersman.http.body import HIGH_WATER_BYTES, Body
 from steersman.http.client.response import ClientResponse, StreamingResponse, decode
 from steersman.http.errors import ClientError, Disconnected, ProtocolError, TimedOut
 from steersman.http.headers import Headers
-from steersman.http.receiving import Receiver
+from steersman.http.receiving import Receiver, probe_when_silent
 from steersman.http.upgraded import Upgraded
 
 __all__ = ["ClientConnection", "Mode"]
@@ -154,6 +154,7 @@ class ClientConnection(Receiver):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
+        probe_when_silent(transport)
 
     def received(self, data: memoryview) -> None:
         if self._waiter is None and self._body is None:
@@ -220,6 +221,8 @@ class ClientConnection(Receiver):
         headers = Headers(self._headers)
         self._headers = []
         self._skipping = status < 200 and status != 101
+        if status == 101 and not self._parser.should_upgrade():
+            raise ProtocolError("the server switched protocols without naming one")
         if self._skipping or self._waiter is None:
             return
         self.reusable = self.reusable and self._parser.should_keep_alive()
