@@ -51,7 +51,7 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
         description="Measure, and print tables.",
-        epilog=f"benchmarks:\n{names}\n\nThe exit code says whether all answers were right, not how fast they came.",
+        epilog=f"benchmarks:\n{names}\n\nThe exit code says whether all answers were right, not how fast.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="which (all)")

@@ -11,7 +11,10 @@ from collections.abc import Iterable, Iterator
 
 from benchmarks.writing import Writer
 
-__all__ = ["Churn"]
+__all__ = ["Churn", "Seen", "differences"]
+
+#: What watchers must see of a write: event, name, revision. A delete's is not in its answer, hence 0.
+Seen = tuple[str, str, int]
 
 #: Writes at the same time.
 _WORKERS = 8
@@ -25,12 +28,11 @@ class Churn:
         self.objects = objects
         #: Names that no write is under way for.
         self._free = list(objects)
-        #: What the watchers must see; the revision of a delete is not in its answer, hence 0.
-        self._acknowledged: list[tuple[str, str, int]] = []
+        self.acknowledged: list[Seen] = []
 
     @property
     def writes(self) -> int:
-        return len(self._acknowledged)
+        return len(self.acknowledged)
 
     async def run(self, seconds: float, writes_per_s: float) -> None:
         numbers = iter(range(int(seconds * writes_per_s)))
@@ -65,7 +67,7 @@ class Churn:
         name = self._take()
         await self._writer.delete(name)
         del self.objects[name]
-        self._acknowledged.append(("DELETED", name, 0))
+        self.acknowledged.append(("DELETED", name, 0))
 
     def _take(self) -> str:
         """A random name, for this write alone."""
@@ -77,22 +79,23 @@ class Churn:
     def _present(self, event: str, name: str, revision: int) -> None:
         self.objects[name] = revision
         self._free.append(name)
-        self._acknowledged.append((event, name, revision))
+        self.acknowledged.append((event, name, revision))
 
-    def differences(self, lines: Iterable[bytes]) -> list[str]:
-        """What is wrong with a watcher's events: lost, doubled, invented, or out of order."""
-        seen: Counter[tuple[str, str, int]] = Counter()
-        wrong = []
-        last = 0
-        for line in lines:
-            event = json.loads(line)
-            metadata = event["object"]["metadata"]
-            revision = int(metadata["resourceVersion"])
-            if revision <= last:
-                wrong.append(f"{metadata['name']}: revision {revision} after {last}")
-            last = revision
-            seen[event["type"], metadata["name"], 0 if event["type"] == "DELETED" else revision] += 1
-        expected = Counter(self._acknowledged)
-        wrong += [f"lost: {event}" for event in expected - seen]
-        wrong += [f"not expected: {event}" for event in seen - expected]
-        return wrong
+
+def differences(acknowledged: Iterable[Seen], lines: Iterable[bytes]) -> list[str]:
+    """What is wrong with a watcher's events: lost, doubled, invented, or out of order."""
+    seen: Counter[Seen] = Counter()
+    wrong = []
+    last = 0
+    for line in lines:
+        event = json.loads(line)
+        metadata = event["object"]["metadata"]
+        revision = int(metadata["resourceVersion"])
+        if revision <= last:
+            wrong.append(f"{metadata['name']}: revision {revision} after {last}")
+        last = revision
+        seen[event["type"], metadata["name"], 0 if event["type"] == "DELETED" else revision] += 1
+    expected = Counter(acknowledged)
+    wrong += [f"lost: {event}" for event in expected - seen]
+    wrong += [f"not expected: {event}" for event in seen - expected]
+    return wrong

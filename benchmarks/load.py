@@ -45,7 +45,7 @@ local function existing(number) return number %% (%(existing)d - 1) + 2 end
 function request()
   counter = counter + 1
   if counter == %(count)d then io.write("ENOUGH\\n"); io.flush() end
-  local number = counter
+  local number, there = counter, existing(counter)
   %(request)s
 end
 
@@ -59,10 +59,10 @@ end
 
 _REQUESTS = {
     "create": 'return wrk.format("POST", path, nil, body(number, "a"))',
-    "get": 'return wrk.format("GET", one(existing(number)))',
+    "get": 'return wrk.format("GET", one(there))',
     "list": 'return wrk.format("GET", path)',
-    "update": 'return wrk.format("PUT", one(existing(number)), nil, body(existing(number), "b" .. number))',
-    "patch": 'return wrk.format("PATCH", one(existing(number)), nil, \'{"data":{"n":"\' .. number .. \'"}}\')',
+    "update": 'return wrk.format("PUT", one(there), nil, body(there, "b" .. number))',
+    "patch": """return wrk.format("PATCH", one(there), nil, '{"data":{"n":"' .. number .. '"}}')""",
     "delete": 'return wrk.format("DELETE", one(number))',
 }
 

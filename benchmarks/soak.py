@@ -15,7 +15,7 @@ from statistics import fmean, linear_regression
 
 import uvloop
 
-from benchmarks.churn import Churn
+from benchmarks.churn import Churn, differences
 from benchmarks.load import run_wrk
 from benchmarks.options import Options
 from benchmarks.process import ServerProcess
@@ -95,7 +95,7 @@ async def _soak(server: ServerProcess, size: Size, table: Table) -> None:
         finally:
             watchers.close()
     table.check(not watchers.disagreeing(), f"{watchers.disagreeing()} watchers saw something else")
-    table.failures += churn.differences(watchers.events())[:10]
+    table.failures += differences(churn.acknowledged, watchers.events())[:10]
     _judge_memory(sampling, size, table)
 
 

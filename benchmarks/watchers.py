@@ -87,7 +87,9 @@ class Watchers:
 
     async def open(self, server: ServerProcess, target: str, count: int) -> None:
         url = urlsplit(server.url)
-        tls = trusting_tls()
+        assert url.hostname
+        assert url.port
+        host, port, tls = url.hostname, url.port, trusting_tls()
         request = (
             f"GET {target} HTTP/1.1\r\nHost: {url.netloc}\r\nAuthorization: Bearer {server.token}\r\n\r\n"
         ).encode()
@@ -97,7 +99,7 @@ class Watchers:
         async def one() -> Watcher:
             async with opening:
                 _, watcher = await loop.create_connection(
-                    lambda: Watcher(request, self._piece_came.set), url.hostname, url.port, ssl=tls
+                    lambda: Watcher(request, self._piece_came.set), host, port, ssl=tls
                 )
                 await watcher.opened
                 return watcher

@@ -149,7 +149,9 @@ def test_replace_by_force_makes_a_new_object(kubectl: Kubectl) -> None:
     kubectl.create(deployment("web"))
     uid = kubectl.get("deployment web")["metadata"]["uid"]
     changed = deployment("web")
-    changed["spec"]["selector"]["matchLabels"] = changed["spec"]["template"]["metadata"]["labels"] = {"b": "c"}
+    changed["spec"]["selector"]["matchLabels"] = changed["spec"]["template"]["metadata"]["labels"] = {
+        "b": "c"
+    }
     out = kubectl("replace", "--force", "-f", "-", stdin=changed).out
     assert out.endswith("deployment.apps/web replaced\n")
     replaced = kubectl.get("deployment web")
@@ -183,7 +185,7 @@ def test_warnings_of_the_server_are_shown(kubectl: Kubectl) -> None:
     done = kubectl("create", "-f", "-", stdin=manifest)
     assert done.out == "pod/p created\n"
     assert done.err == (
-        "Warning: spec.containers[0].env[1]: hides previous definition of \"A\", which may be dropped when "
+        'Warning: spec.containers[0].env[1]: hides previous definition of "A", which may be dropped when '
         "using apply\n"
     )
 
@@ -205,7 +207,9 @@ def test_warnings_of_the_server_are_shown(kubectl: Kubectl) -> None:
             id="negative replicas",
         ),
         pytest.param(
-            pod("p", containers=[]), 'The Pod "p" is invalid: spec.containers: Required value', id="no containers"
+            pod("p", containers=[]),
+            'The Pod "p" is invalid: spec.containers: Required value',
+            id="no containers",
         ),
         pytest.param(
             pod("p", containers=[{"name": "A", "image": "b"}], restartPolicy="Maybe"),

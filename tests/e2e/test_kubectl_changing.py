@@ -122,7 +122,7 @@ def test_scale(kubectl: Kubectl, what: str) -> None:
 def test_scale_minds_its_precondition(kubectl: Kubectl) -> None:
     kubectl.create(deployment("web", replicas=2))
     said = kubectl.fails("scale", "deployment/web", "--replicas=5", "--current-replicas=3")
-    assert said == 'error: Expected replicas to be 3, was 2'
+    assert said == "error: Expected replicas to be 3, was 2"
     said = kubectl.fails("scale", "deployment/web", "--replicas=5", "--resource-version=1")
     assert said.startswith("error: Expected resource version to be 1, was ")
 
@@ -134,7 +134,10 @@ def containers(kubectl: Kubectl, what: str) -> list[dict[str, Any]]:
 
 def test_set_image_env_and_resources(kubectl: Kubectl) -> None:
     kubectl.create(deployment("web"))
-    assert kubectl("set", "image", "deployment/web", "main=nginx:1.28").out == "deployment.apps/web image updated\n"
+    assert (
+        kubectl("set", "image", "deployment/web", "main=nginx:1.28").out
+        == "deployment.apps/web image updated\n"
+    )
     kubectl("set", "env", "deployment/web", "A=1", "B=2")
     kubectl("set", "env", "deployment/web", "A-")
     kubectl("set", "resources", "deployment/web", "--limits=cpu=1500m,memory=1Gi", "--requests=cpu=0.5")
@@ -205,7 +208,9 @@ def test_nodes_are_cordoned_and_tainted(cluster_kubectl: Kubectl) -> None:
     assert kubectl("uncordon", "worker").out == "node/worker uncordoned\n"
     assert "unschedulable" not in kubectl.get("node worker")["spec"]
     assert kubectl("taint", "node", "worker", "gpu=yes:NoSchedule").out == "node/worker tainted\n"
-    assert {"key": "gpu", "value": "yes", "effect": "NoSchedule"} in kubectl.get("node worker")["spec"]["taints"]
+    assert {"key": "gpu", "value": "yes", "effect": "NoSchedule"} in kubectl.get("node worker")["spec"][
+        "taints"
+    ]
     assert kubectl("taint", "node", "worker", "gpu-").out == "node/worker untainted\n"
     kubectl("label", "node", "worker", "node-role.kubernetes.io/worker=")
     assert kubectl("get", "node", "worker").rows[0][2] == "worker"
@@ -258,7 +263,10 @@ def test_status_changes_only_through_its_subresource(kubectl: Kubectl) -> None:
             'Error from server (BadRequest): Unable to find "/v1, Resource=configmaps" that match label '
             "selector \"a=b=c\", field selector \"\": found '=', expected: ',' or 'end of string'",
         ),
-        ("get --raw /api/v1/none", "Error from server (NotFound): the server could not find the requested resource"),
+        (
+            "get --raw /api/v1/none",
+            "Error from server (NotFound): the server could not find the requested resource",
+        ),
         ("get --raw /none", "Error from server (NotFound): the server could not find the requested resource"),
         (
             "delete --raw /api/v1/pods",

@@ -173,7 +173,12 @@ NAMESPACED = [
         "role.rbac.authorization.k8s.io/reader",
         {
             "rules": [
-                {"apiGroups": [""], "resourceNames": ["web"], "resources": ["pods"], "verbs": ["get", "list"]},
+                {
+                    "apiGroups": [""],
+                    "resourceNames": ["web"],
+                    "resources": ["pods"],
+                    "verbs": ["get", "list"],
+                },
                 {
                     "apiGroups": ["apps"],
                     "resourceNames": ["web"],
@@ -251,7 +256,13 @@ CLUSTER_WIDE = [
     (
         "clusterrolebinding e2e-admins --clusterrole=cluster-admin --group=admins",
         "clusterrolebinding.rbac.authorization.k8s.io/e2e-admins",
-        {"roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"}},
+        {
+            "roleRef": {
+                "apiGroup": "rbac.authorization.k8s.io",
+                "kind": "ClusterRole",
+                "name": "cluster-admin",
+            }
+        },
     ),
 ]
 
@@ -270,7 +281,9 @@ def test_create(kubectl: Kubectl, command: str, made: str, expected: Any) -> Non
 
 
 @pytest.mark.parametrize(
-    ("command", "made", "expected"), CLUSTER_WIDE, ids=[" ".join(case[0].split()[:2]) for case in CLUSTER_WIDE]
+    ("command", "made", "expected"),
+    CLUSTER_WIDE,
+    ids=[" ".join(case[0].split()[:2]) for case in CLUSTER_WIDE],
 )
 def test_create_without_namespace(cluster_kubectl: Kubectl, command: str, made: str, expected: Any) -> None:
     check_create(cluster_kubectl, command, made, expected)
@@ -322,7 +335,9 @@ def test_create_with_generated_name(kubectl: Kubectl) -> None:
 
 
 def test_run_makes_a_pod(kubectl: Kubectl) -> None:
-    out = kubectl("run", "tmp", "--image=busybox", "--env=A=1", "--labels=x=y", "--restart=Never", "--", "sleep", "1")
+    out = kubectl(
+        "run", "tmp", "--image=busybox", "--env=A=1", "--labels=x=y", "--restart=Never", "--", "sleep", "1"
+    )
     assert out.out == "pod/tmp created\n"
     made = kubectl.get("pod tmp")
     assert made["metadata"]["labels"] == {"x": "y"}
@@ -340,7 +355,9 @@ def test_run_and_expose(kubectl: Kubectl) -> None:
 
 def test_expose_deployment(kubectl: Kubectl) -> None:
     kubectl.create(deployment("web"))
-    out = kubectl("expose", "deployment/web", "--port=80", "--target-port=http", "--name=front", "--type=NodePort")
+    out = kubectl(
+        "expose", "deployment/web", "--port=80", "--target-port=http", "--name=front", "--type=NodePort"
+    )
     assert out.out == "service/front exposed\n"
     spec = kubectl.get("svc front")["spec"]
     assert spec["selector"] == {"app": "web"}
@@ -352,7 +369,9 @@ def test_expose_deployment(kubectl: Kubectl) -> None:
 def test_expose_pod(kubectl: Kubectl) -> None:
     kubectl.create(pod("single", {"app": "single"}))
     kubectl("expose", "pod", "single", "--port=8080", "--protocol=UDP")
-    assert kubectl.get("svc single")["spec"]["ports"] == [{"port": 8080, "protocol": "UDP", "targetPort": 8080}]
+    assert kubectl.get("svc single")["spec"]["ports"] == [
+        {"port": 8080, "protocol": "UDP", "targetPort": 8080}
+    ]
 
 
 def test_autoscale_is_the_same_in_both_versions(kubectl: Kubectl) -> None:
@@ -386,6 +405,9 @@ def test_service_addresses_are_given_once(kubectl: Kubectl) -> None:
     first, second = (kubectl.get(f"svc {name}")["spec"]["clusterIP"] for name in ("one", "two"))
     assert first != second
     said = kubectl.fails("create", "service", "clusterip", "three", "--tcp=80", f"--clusterip={first}")
-    assert f'spec.clusterIPs: Invalid value: ["{first}"]: failed to allocate IP {first}: provided IP is already allocated' in said
+    assert (
+        f'spec.clusterIPs: Invalid value: ["{first}"]: failed to allocate IP {first}: provided IP is already allocated'
+        in said
+    )
     kubectl("delete", "svc", "one")
     kubectl("create", "service", "clusterip", "three", "--tcp=80", f"--clusterip={first}")

@@ -30,7 +30,9 @@ def test_delete_is_final(kubectl: Kubectl) -> None:
     ],
 )
 def test_delete_several(kubectl: Kubectl, options: str, left: list[str]) -> None:
-    kubectl.create(config_map("one", {"a": "1"}), config_map("two", {"a": "1"}), config_map("three", {"a": "2"}))
+    kubectl.create(
+        config_map("one", {"a": "1"}), config_map("two", {"a": "1"}), config_map("three", {"a": "2"})
+    )
     kubectl("delete", "cm", *shlex.split(options))
     assert kubectl("get", "cm", "-o", "name").lines == left
 
@@ -64,11 +66,14 @@ def test_finalizers_hold_an_object_until_they_are_gone(kubectl: Kubectl) -> None
     held = kubectl.get("cm held")["metadata"]
     assert held["deletionTimestamp"]
     said = kubectl.fails("patch", "cm", "held", "-p", '{"metadata":{"finalizers":["example.com/new"]}}')
-    assert "metadata.finalizers: Forbidden: no new finalizers can be added if the object is being deleted" in said
+    assert (
+        "metadata.finalizers: Forbidden: no new finalizers can be added if the object is being deleted"
+        in said
+    )
     waiting = kubectl.start("wait", "--for=delete", "cm/held", "--timeout=20s")
     try:
         kubectl("patch", "cm", "held", "--type=json", "-p", '[{"op":"remove","path":"/metadata/finalizers"}]')
-        out, err = waiting.communicate(timeout=20)
+        _, err = waiting.communicate(timeout=20)
     finally:
         waiting.kill()
     assert waiting.returncode == 0, err

@@ -11,7 +11,7 @@ from tests.support.steer import Steer
 pytestmark = pytest.mark.slow
 
 #: The built-in resources that can be listed, as `kubectl api-resources -o name` shows them.
-RESOURCES = """
+LISTABLE = """
 configmaps endpoints events limitranges namespaces nodes persistentvolumeclaims persistentvolumes pods
 podtemplates replicationcontrollers resourcequotas secrets serviceaccounts services
 controllerrevisions.apps daemonsets.apps deployments.apps replicasets.apps statefulsets.apps
@@ -28,14 +28,14 @@ csidrivers.storage.k8s.io csinodes.storage.k8s.io csistoragecapacities.storage.k
 storageclasses.storage.k8s.io volumeattachments.storage.k8s.io
 mutatingwebhookconfigurations.admissionregistration.k8s.io
 validatingwebhookconfigurations.admissionregistration.k8s.io
-""".split()
+"""
 
 CLUSTER_SCOPED = {"namespaces", "nodes", "persistentvolumes", "clusterroles.rbac.authorization.k8s.io"}
 
 
 def test_api_resources_lists_every_builtin(cluster_kubectl: Kubectl) -> None:
     listed = cluster_kubectl("api-resources", "-o", "name", "--verbs=list,watch").lines
-    assert set(RESOURCES) <= set(listed)
+    assert set(LISTABLE.split()) <= set(listed)
     assert "bindings" not in listed, "can only be created"
     assert "pods/status" not in listed
 
@@ -65,13 +65,17 @@ def test_api_resources_wide_shows_short_names_verbs_and_categories(cluster_kubec
 def test_api_versions(cluster_kubectl: Kubectl) -> None:
     versions = cluster_kubectl("api-versions").lines
     assert versions == sorted(versions)
-    assert {"v1", "apps/v1", "autoscaling/v1", "autoscaling/v2", "batch/v1", "events.k8s.io/v1"} <= set(versions)
+    assert {"v1", "apps/v1", "autoscaling/v1", "autoscaling/v2", "batch/v1", "events.k8s.io/v1"} <= set(
+        versions
+    )
 
 
 @pytest.mark.parametrize(
     ("what", "options", "expected"),
     [
-        pytest.param("pod", (), ["KIND:       Pod", "VERSION:    v1", "FIELDS:", "spec\t<PodSpec>"], id="kind"),
+        pytest.param(
+            "pod", (), ["KIND:       Pod", "VERSION:    v1", "FIELDS:", "spec\t<PodSpec>"], id="kind"
+        ),
         pytest.param(
             "deployment.spec.strategy.rollingUpdate.maxSurge",
             (),
@@ -91,14 +95,17 @@ def test_api_versions(cluster_kubectl: Kubectl) -> None:
             id="recursive",
         ),
         pytest.param(
-            "hpa", ("--api-version=autoscaling/v1",), ["VERSION:    v1", "GROUP:      autoscaling"], id="version"
+            "hpa",
+            ("--api-version=autoscaling/v1",),
+            ["VERSION:    v1", "GROUP:      autoscaling"],
+            id="version",
         ),
-        pytest.param("ing.spec.rules.http.paths", (), ["KIND:       Ingress", "pathType\t<string>"], id="list"),
+        pytest.param(
+            "ing.spec.rules.http.paths", (), ["KIND:       Ingress", "pathType\t<string>"], id="list"
+        ),
     ],
 )
-def test_explain(
-    cluster_kubectl: Kubectl, what: str, options: tuple[str, ...], expected: list[str]
-) -> None:
+def test_explain(cluster_kubectl: Kubectl, what: str, options: tuple[str, ...], expected: list[str]) -> None:
     out = cluster_kubectl("explain", what, *options).out
     for text in expected:
         assert text in out

@@ -15,7 +15,6 @@ __all__ = ["main"]
 app = typer.Typer(
     name="steer",
     help="Kubernetes operators in Python: run a cluster, an operator, a demo.",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -24,16 +23,27 @@ app = typer.Typer(
 app.command("up")(up)
 
 
-@app.callback()
-def steer() -> None:
+@app.callback(invoke_without_command=True)
+def steer(context: typer.Context) -> None:
     """Kubernetes operators in Python: run a cluster, an operator, a demo."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
 
 
 def main() -> None:
     """Run the command. The garbage collector waits until the code is loaded: nothing in it is garbage."""
     gc.disable()
     try:
-        app(prog_name="steer")
+        code = app(prog_name="steer", standalone_mode=False)
     except CommandFailed as failure:
-        sys.stderr.write(f"steer: {failure}\n")
-        raise SystemExit(failure.code) from None
+        message, code = str(failure), failure.code
+    except typer.Abort:
+        message, code = "interrupted", 130
+    except typer.TyperException as error:
+        # What is wrong with the command line, without the usage block around it.
+        message = error.format_message().replace("Value error, ", "").replace("\n", " ")
+        code = error.exit_code
+    else:
+        raise SystemExit(code)
+    sys.stderr.write(f"steer: {message}\n")
+    raise SystemExit(code)

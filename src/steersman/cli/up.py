@@ -148,6 +148,7 @@ def _check_controllers(controllers: str) -> None:
 def _run(cluster: LocalCluster, output: Output, started: float) -> None:
     import uvloop
 
+    from steersman.cluster.auth.pki import PkiError
     from steersman.cluster.schema.errors import SchemaError
     from steersman.cluster.store import StoreError
 
@@ -159,7 +160,7 @@ def _run(cluster: LocalCluster, output: Output, started: float) -> None:
     gc.set_threshold(50_000, 20, 20)
     try:
         uvloop.run(_serve(cluster, output, started))
-    except (StoreError, SchemaError) as error:
+    except (StoreError, SchemaError, PkiError) as error:
         raise CommandFailed(str(error)) from None
     except (OSError, ValueError) as error:
         raise CommandFailed(_explain(error, cluster)) from None

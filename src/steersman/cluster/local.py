@@ -80,7 +80,6 @@ class LocalCluster:
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
         self._store: Store | None = None
         self._server: Server | None = None
-        self._hubs: WatchHubs | None = None
         self._scope = Scope(on_error=_report)
         self.url = ""
         self.token = ""
@@ -172,9 +171,8 @@ class LocalCluster:
         stored = catalog.find("", "v1", "services")
         assert stored is not None
         services.load(stored.read(record.value) for record in store.range(stored.prefix).records)
-        self._hubs = WatchHubs(store)
         admission = build_chain(StoreReader(store, catalog), self.config.disabled_admission)
-        return Api(store, catalog, admission, services, self._hubs, self._scope)
+        return Api(store, catalog, admission, services, WatchHubs(store), self._scope)
 
     def _tls(self, folder: Path, api: Api) -> ssl.SSLContext:
         names = {
@@ -207,8 +205,6 @@ class LocalCluster:
 
     async def stop(self) -> None:
         """Watchers get an end, requests in flight their answer, the store its last commit."""
-        if self._hubs is not None:
-            self._hubs.end_all()
         if self._server is not None:
             await self._server.drain(_DRAIN_S)
             await self._server.close()

@@ -17,8 +17,8 @@ at once: parse, handle and write happen in one go inside `received`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from typing import Any, Protocol, cast
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from typing import Protocol, cast
 
 from steersman.aio import Scope
 from steersman.http.body import HIGH_WATER_BYTES
@@ -81,6 +81,7 @@ class ServerConnection(Receiver):
 
     __slots__ = (
         "_advancing",
+        "_answer",
         "_can_write",
         "_current",
         "_handler",
@@ -119,6 +120,7 @@ class ServerConnection(Receiver):
         self._keep = True
         # What its response still depends on: a running handler, a stream, a large body.
         self._task: asyncio.Task[None] | None = None
+        self._answer: Awaitable[Response | None] | None = None
         self._stream: Stream | None = None
         self._pump: Iterator[bytes | memoryview] | None = None
         self._advancing = False
@@ -173,8 +175,7 @@ class ServerConnection(Receiver):
         for request in (self._current, self._parser.receiving):
             if request is not None and request.body is not None:
                 request.body.fail(lost)
-        if self._task is not None:
-            self._task.cancel()
+        self._cancel_handler()
         self._wake_writers()
         self._server.changed()
         if self._stream is not None:
@@ -230,14 +231,21 @@ class ServerConnection(Receiver):
     def end_stream(self) -> None:
         """Bring an open stream to its proper end."""
         if self._stream is not None:
-            task = self._task
             self._keep = False
             self._stream.end()
-            if task is not None:
-                task.cancel()
+            self._cancel_handler()
 
     def abort(self) -> None:
+        self._cancel_handler()
         self._transport.abort()
+
+    def _cancel_handler(self) -> None:
+        task, answer = self._task, self._answer
+        if task is not None:
+            task.cancel()
+            if isinstance(answer, Coroutine):
+                # A task that is cancelled before its first step never gets to await the answer.
+                task.add_done_callback(lambda _: answer.close())
 
     # called through Request, Body and Stream
 
@@ -378,12 +386,13 @@ class ServerConnection(Receiver):
         except Exception as error:  # noqa: BLE001 - whatever a handler raises becomes an answer
             self._failed(request, error)
             return
-        if type(answer) is Response:
+        if isinstance(answer, Response):
             self._respond(request, answer)
         elif answer is None:
             self._check_answered(request)
         else:
-            self._task = self._server.scope.start(self._run(request, cast(Awaitable[Any], answer)))
+            self._answer = answer
+            self._task = self._server.scope.start(self._run(request, answer))
 
     async def _run(self, request: Request, answer: Awaitable[Response | None]) -> None:
         """The rest of an exchange whose handler did not answer at once."""
@@ -434,8 +443,10 @@ class ServerConnection(Receiver):
         self._started = False
         if self._phase == CLOSING:
             return
-        if self._keep:
-            self._parser.resume()
+        # A drain may have begun after the header promised to keep the connection.
+        if self._keep and not self._server.draining:
+            if request is not None and request.upgradable:
+                self._parser.resume()
             if not self._advancing:
                 self._parser.advance()
                 self._advance()
@@ -474,6 +485,11 @@ class ServerConnection(Receiver):
     def _respond(self, request: Request, response: Response) -> None:
         if self._phase == CLOSING:
             self._current = None
+            return
+        if self._current is not request or self._started:
+            # There is no place left for this answer; the connection cannot be trusted any more.
+            self._server.answer_for(request, RuntimeError(f"{request!r} was answered twice"))
+            self._transport.abort()
             return
         self._start(request)
         status = response.status

@@ -49,7 +49,10 @@ def test_bad_values(options: list[str], expected: str) -> None:
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        (["--log-level", "loud"], ["'--log-level'", "'loud' is not one of 'debug', 'info', 'warning', 'error'"]),
+        (
+            ["--log-level", "loud"],
+            ["'--log-level'", "'loud' is not one of 'debug', 'info', 'warning', 'error'"],
+        ),
         (["--output", "xml"], ["'--output'", "'xml' is not one of 'text', 'json'"]),
         (["--port", "many"], ["'--port'", "valid integer"]),
         (["--no-such-option"], ["No such option", "--no-such-option"]),
@@ -144,6 +147,8 @@ def test_a_key_of_another_authority(tmp_path: Path) -> None:
 
 def test_a_kubeconfig_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    code, said = refused("--data", ":memory:", "--port", "0", "--kubeconfig", str(tmp_path / "file" / "config"))
+    code, said = refused(
+        "--data", ":memory:", "--port", "0", "--kubeconfig", str(tmp_path / "file" / "config")
+    )
     assert code == 1
     assert str(tmp_path / "file") in one_line(said)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import gzip
 import logging
 import socket
@@ -250,6 +251,31 @@ def test_disconnect_cancels_the_handler(run: Any, serve: Any) -> None:
             await cancelled.wait()
 
     run(main())
+
+
+def test_handler_of_a_lost_connection_need_not_even_start(run: Any, serve: Any) -> None:
+    started: list[Request] = []
+
+    async def late(request: Request) -> Response:
+        started.append(request)
+        return Response()
+
+    def handler(request: Request) -> Awaitable[Response]:
+        (connection,) = server.connections
+        connection._transport.abort()
+        return late(request)
+
+    async def main() -> None:
+        nonlocal server
+        async with serve(handler) as served, served.peer() as peer:
+            server = served.server
+            peer.send(get())
+            assert await peer.rest() == b""
+        gc.collect()
+
+    server: Any = None
+    run(main())
+    assert not started
 
 
 def test_refused_body_is_answered_without_being_read(run: Any, serve: Any) -> None:

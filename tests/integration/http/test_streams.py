@@ -134,18 +134,27 @@ def test_abort_breaks_the_connection(run: Any, serve: Any) -> None:
     run(main())
 
 
-def test_request_is_answered_once_only(run: Any, serve: Any) -> None:
-    def handler(request: Request) -> Response:
-        request.stream(200, ()).end()
+@pytest.mark.parametrize("later", [False, True], ids=["at once", "later"])
+@pytest.mark.parametrize("ended", [False, True], ids=["open stream", "ended stream"])
+def test_second_answer_breaks_the_connection(
+    run: Any, serve: Any, caplog: pytest.LogCaptureFixture, later: bool, ended: bool
+) -> None:
+    def twice(request: Request) -> Response:
+        stream = request.stream(200, ())
+        if ended:
+            stream.end()
         return Response(200, b"second answer")
 
+    async def twice_later(request: Request) -> Response:
+        return twice(request)
+
     async def main() -> None:
-        async with serve(handler) as served, served.peer() as peer:
+        async with serve(twice_later if later else twice) as served, served.peer() as peer:
             peer.send(GET)
-            await peer.response(head_only=True)
             assert b"second" not in await peer.rest()
 
     run(main())
+    assert "answered twice" in caplog.text
 
 
 def test_body_and_response_can_flow_at_the_same_time(run: Any, serve: Any) -> None:
@@ -204,6 +213,29 @@ def test_upgrade_hands_the_connection_over(run: Any, serve: Any, later: bool) ->
                 assert await peer.reader.readexactly(2_000_000) == bytes(2_000_000)
             await done.wait()
             assert not served.server.upgraded
+
+    run(main())
+
+
+def test_upgrade_waits_for_the_answers_before_it(run: Any, serve: Any) -> None:
+    gate = asyncio.Event()
+
+    async def handler(request: Request) -> Response | None:
+        if request.path == "/":
+            await gate.wait()
+            return Response(200, b"first")
+        upgraded = request.upgrade(SWITCH)
+        upgraded.write(await upgraded.read())
+        upgraded.close()
+        return None
+
+    async def main() -> None:
+        async with serve(handler) as served, served.peer() as peer:
+            peer.send(GET + UPGRADE + GET)
+            gate.set()
+            assert (await peer.response())[2] == b"first"
+            assert (await peer.response(head_only=True))[0] == 101
+            assert await peer.rest() == GET
 
     run(main())
 

@@ -23,7 +23,6 @@ Query = Mapping[str, Sequence[str]]
 _FIELD_VALIDATION = ("", "Ignore", "Strict", "Warn")
 _MANAGER_LIMIT = 128
 _INTEGER = re.compile(r"[+-]?[0-9]+")
-_LONGEST_INTEGER = 100
 
 
 def parse_query(text: str) -> dict[str, list[str]]:
@@ -48,11 +47,15 @@ def _integer(query: Query, name: str) -> int | None:
         return None
     if not _INTEGER.fullmatch(text):
         raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax')
-    # More digits than any 64-bit number has: their value does not matter.
-    number = int(text) if len(text) <= _LONGEST_INTEGER else 1 << 63
+    number = -_magnitude(text[1:]) if text[0] == "-" else _magnitude(text.removeprefix("+"))
     if not -(1 << 63) <= number < 1 << 63:
         raise bad_request(f'strconv.ParseInt: parsing "{text}": value out of range')
     return number
+
+
+def _magnitude(digits: str) -> int:
+    """What the digits mean. Cut off where every number is out of range: int() refuses thousands of them."""
+    return int(digits.lstrip("0")[:30] or "0")
 
 
 def _check_dry_run(dry_run: Sequence[str]) -> list[FieldError]:
@@ -210,9 +213,10 @@ def parse_resource_version(text: str) -> int | None:
     """None when unset."""
     if not text:
         return None
-    if text.isascii() and text.isdigit() and int(text) < 1 << 64:
-        return int(text)
-    problem = "value out of range" if text.isascii() and text.isdigit() else "invalid syntax"
+    is_number = text.isascii() and text.isdigit()
+    if is_number and (number := _magnitude(text)) < 1 << 64:
+        return number
+    problem = "value out of range" if is_number else "invalid syntax"
     detail = f'strconv.ParseUint: parsing "{text}": {problem}'
     raise bad_request(f"invalid resource version: {invalid(Path('resourceVersion'), text, detail)}")
 

@@ -211,12 +211,6 @@ class WatchHubs:
                         if watcher.bookmarks:
                             watcher.send(line)
 
-    def end_all(self) -> None:
-        """The server stops: every watcher gets a proper end of its stream."""
-        for stream in tuple(self._streams):
-            if not stream.closed:
-                stream.end()
-
 
 async def watch(api: Api, call: Call, options: ListOptions) -> None:
     """Serve a watch until it ends. Errors before the first byte are raised, later ones are events."""

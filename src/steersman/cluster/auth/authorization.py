@@ -47,6 +47,8 @@ class HealthForAll:
 
     def allows(self, user: User, action: Action) -> bool:
         path = action.path
+        if action.verb != "get":
+            return False
         return path in self._PATHS or path.startswith(("/healthz/", "/livez/", "/readyz/"))
 
 

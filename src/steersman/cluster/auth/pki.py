@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import ipaddress
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import TypeVar
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-__all__ = ["Authority", "KeyPair", "write_private"]
+__all__ = ["Authority", "KeyPair", "PkiError", "write_private"]
+
+T = TypeVar("T")
 
 _AUTHORITY_LIFE = timedelta(days=3650)
 _LEAF_LIFE = timedelta(days=365)
@@ -34,6 +37,10 @@ def write_private(path: Path, data: bytes) -> None:
     with os.fdopen(descriptor, "wb") as file:
         file.write(data)
     temporary.replace(path)
+
+
+class PkiError(Exception):
+    """A certificate or key on disk that cannot be used; the message names the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +100,7 @@ class Authority:
 
     @classmethod
     def open(cls, folder: Path) -> Authority:
-        """The authority of a folder, made there when there is none. Raises ValueError on damaged files."""
+        """The authority of a folder, made there when there is none. Raises PkiError, OSError."""
         certificate_file, key_file = folder / "ca.crt", folder / "ca.key"
         # The certificate is written last: a key alone is what a start that was interrupted left behind.
         if not certificate_file.exists():
@@ -101,10 +108,10 @@ class Authority:
             write_private(key_file, _key_pem(authority._key))
             write_private(certificate_file, authority.pem)
             return authority
-        certificate = x509.load_pem_x509_certificate(certificate_file.read_bytes())
-        key = serialization.load_pem_private_key(key_file.read_bytes(), None)
+        certificate = _load(certificate_file, x509.load_pem_x509_certificate)
+        key = _load(key_file, lambda pem: serialization.load_pem_private_key(pem, None))
         if not isinstance(key, ec.EllipticCurvePrivateKey) or key.public_key() != certificate.public_key():
-            raise ValueError(f"{key_file} does not belong to {certificate_file}")
+            raise PkiError(f"{key_file} does not belong to {certificate_file}")
         return cls(certificate, key)
 
     def issue(
@@ -162,6 +169,13 @@ class Authority:
         if certificate.not_valid_after_utc - datetime.now(UTC) < _RENEW_BEFORE:
             return False
         return set(_alternative_names(names)) <= set(held)
+
+
+def _load(file: Path, parse: Callable[[bytes], T]) -> T:
+    try:
+        return parse(file.read_bytes())
+    except (ValueError, TypeError):
+        raise PkiError(f"{file} is damaged: it holds no readable PEM") from None
 
 
 def _usage(*, signs_certificates: bool) -> x509.KeyUsage:
