@@ -38,7 +38,7 @@ async def converse(pieces: list[bytes]) -> bytes:
     """Send the pieces, half-close, and read until the server closes; then see that it still serves."""
     server = Server(
         handler,
-        limits=Limits(header_timeout_s=0.04, body_timeout_s=0.04, idle_timeout_s=0.04, linger_s=0.04),
+        limits=Limits(linger_s=0.05),
         streams_body=lambda request: request.path == "/s",
     )
     await server.start("127.0.0.1", 0)
@@ -48,6 +48,7 @@ async def converse(pieces: list[bytes]) -> bytes:
             for piece in pieces:
                 writer.write(piece)
                 await asyncio.sleep(0)
+            writer.write_eof()
             try:
                 answer = await reader.read()
             except ConnectionResetError:

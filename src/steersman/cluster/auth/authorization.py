@@ -1,17 +1,29 @@
 """May this user do that? The question, and the chain of those who answer.
 
-An authorizer allows, or has no opinion; when nobody allows, the answer is no. Role-based rules are one
-more authorizer in the chain.
+An authorizer allows, or has no opinion; when nobody allows, the answer is no. Those that can say why
+(`ExplainingAuthorizer`) do so for reviews and refusals; `allows` is the cheap question of every request.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from steersman.cluster.auth.users import MASTERS_GROUP, User
+from steersman.objects.fields import quote
+from steersman.objects.status import StatusError, forbidden
 
-__all__ = ["Action", "Authorizer", "AuthorizerChain", "HealthForAll", "Masters"]
+__all__ = [
+    "Action",
+    "Authorizer",
+    "AuthorizerChain",
+    "Decision",
+    "ExplainingAuthorizer",
+    "HealthForAll",
+    "Masters",
+    "denied",
+    "refusal",
+]
 
 
 class Action(NamedTuple):
@@ -26,11 +38,28 @@ class Action(NamedTuple):
     name: str = ""
     #: Set for requests that are not about resources (/version, /metrics, discovery).
     path: str = ""
+    #: What a field selector demands to be equal: a narrower question than the whole collection.
+    fields: tuple[tuple[str, str], ...] = ()
+
+
+class Decision(NamedTuple):
+    allowed: bool
+    #: Why, in Kubernetes' words; empty when there is nothing to say.
+    reason: str = ""
+
+
+NO_OPINION = Decision(False)
 
 
 class Authorizer(Protocol):
     def allows(self, user: User, action: Action) -> bool:
         """True to allow; False is no opinion."""
+
+
+@runtime_checkable
+class ExplainingAuthorizer(Authorizer, Protocol):
+    def decide(self, user: User, action: Action) -> Decision:
+        """The same answer as `allows`, with its reason."""
 
 
 class Masters:
@@ -57,15 +86,46 @@ class AuthorizerChain:
         self._authorizers = tuple(authorizers)
 
     def allows(self, user: User, action: Action) -> bool:
-        return any(authorizer.allows(user, action) for authorizer in self._authorizers)
+        # A loop, not any(): a generator would cost more than the answer.
+        for authorizer in self._authorizers:  # noqa: SIM110
+            if authorizer.allows(user, action):
+                return True
+        return False
+
+    def decide(self, user: User, action: Action) -> Decision:
+        reasons = []
+        for authorizer in self._authorizers:
+            if not isinstance(authorizer, ExplainingAuthorizer):
+                decision = Decision(authorizer.allows(user, action))
+            else:
+                decision = authorizer.decide(user, action)
+            if decision.allowed:
+                return decision
+            if decision.reason:
+                reasons.append(decision.reason)
+        return Decision(False, "\n".join(reasons))
+
+
+#: What a client sends is not echoed as something a browser could take for HTML.
+_HARMLESS = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 
 def refusal(user: User, action: Action) -> str:
     """Why not, in the words people search for."""
+    name = quote(user.name)
     if action.path:
-        return f'User "{user.name}" cannot {action.verb} path "{action.path}"'
-    resource = f"{action.resource}/{action.subresource}" if action.subresource else action.resource
-    where = f'in the namespace "{action.namespace}"' if action.namespace else "at the cluster scope"
-    return (
-        f'User "{user.name}" cannot {action.verb} resource "{resource}" in API group "{action.group}" {where}'
-    )
+        text = f"User {name} cannot {action.verb} path {quote(action.path)}"
+    else:
+        resource = f"{action.resource}/{action.subresource}" if action.subresource else action.resource
+        where = f"in the namespace {quote(action.namespace)}" if action.namespace else "at the cluster scope"
+        text = (
+            f"User {name} cannot {action.verb} resource {quote(resource)} in API group "
+            f"{quote(action.group)} {where}"
+        )
+    return text.translate(_HARMLESS)
+
+
+def denied(user: User, action: Action, reason: str = "") -> StatusError:
+    """The 403 that answers an action nobody allows."""
+    why = refusal(user, action)
+    return forbidden(action.group, action.resource, action.name, f"{why}: {reason}" if reason else why)

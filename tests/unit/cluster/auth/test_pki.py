@@ -11,7 +11,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 
 from steersman.cluster.auth import pki
-from steersman.cluster.auth.pki import Authority, write_private
+from steersman.cluster.auth.pki import Authority, PkiError, write_private
 
 NAMES = ["localhost", "127.0.0.1", "::1"]
 
@@ -53,7 +53,7 @@ def test_a_key_of_another_authority_is_refused(tmp_path: Path) -> None:
     other.mkdir()
     Authority.open(other)
     (other / "ca.key").replace(tmp_path / "ca.key")
-    with pytest.raises(ValueError, match=r"ca\.key does not belong to .*ca\.crt"):
+    with pytest.raises(PkiError, match=r"ca\.key does not belong to .*ca\.crt"):
         Authority.open(tmp_path)
 
 
@@ -61,7 +61,7 @@ def test_a_key_of_another_authority_is_refused(tmp_path: Path) -> None:
 def test_damaged_files_are_refused(tmp_path: Path, name: str) -> None:
     Authority.open(tmp_path)
     (tmp_path / name).write_bytes(b"-----BEGIN NOTHING-----\n")
-    with pytest.raises(ValueError):
+    with pytest.raises(PkiError):
         Authority.open(tmp_path)
 
 

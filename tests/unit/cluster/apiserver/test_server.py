@@ -1,0 +1,453 @@
+"""The server seen from outside: who is let in, what refusals look like, what failures become."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import logging
+from typing import Any
+
+import orjson
+import pytest
+import yaml
+
+from steersman.cluster.store import DiskFull
+from steersman.http import Client, ClientResponse, client_tls
+from tests.support.api import ApiClient, Object, api, config_map, with_api
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
+
+
+def status(code: int, reason: str, message: str, details: Object | None = None) -> Object:
+    shown: Object = {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": message,
+        "reason": reason,
+    }
+    if details is not None:
+        shown["details"] = details
+    return {**shown, "code": code}
+
+
+async def anonymously(client: ApiClient, path: str, method: str = "GET", **given: Any) -> ClientResponse:
+    """A request by somebody without, or with other, credentials."""
+    cluster = client.cluster
+    headers = [(name.encode(), value.encode()) for name, value in given.pop("headers", {}).items()]
+    tls = client_tls(ca=cluster.authority.pem, **given)
+    async with Client(cluster.url, ssl=tls) as other:
+        return await other.request(method, path, headers=headers)
+
+
+# Who
+
+
+@with_api
+async def test_what_anonymous_may_see(client: ApiClient) -> None:
+    codes = {}
+    for path in (
+        "/healthz",
+        "/livez",
+        "/readyz",
+        "/version",
+        "/api",
+        "/apis",
+        "/metrics",
+        "/openapi/v3",
+        "/",
+    ):
+        codes[path] = (await anonymously(client, path)).status
+    assert codes == {
+        "/healthz": 200, "/livez": 200, "/readyz": 200, "/version": 200,
+        "/api": 403, "/apis": 403, "/metrics": 403, "/openapi/v3": 403, "/": 403,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        (
+            "GET",
+            MAPS,
+            status(
+                403,
+                "Forbidden",
+                'configmaps is forbidden: User "system:anonymous" cannot list resource "configmaps" in API '
+                'group "" in the namespace "default"',
+                {"kind": "configmaps"},
+            ),
+        ),
+        (
+            "PUT",
+            "/apis/apps/v1/namespaces/x/deployments/d/scale",
+            status(
+                403,
+                "Forbidden",
+                'deployments.apps "d" is forbidden: User "system:anonymous" cannot update resource '
+                '"deployments/scale" in API group "apps" in the namespace "x"',
+                {"name": "d", "group": "apps", "kind": "deployments"},
+            ),
+        ),
+        (
+            "GET",
+            "/api/v1/nodes?watch=true",
+            status(
+                403,
+                "Forbidden",
+                'nodes is forbidden: User "system:anonymous" cannot watch resource "nodes" in API group "" '
+                "at the cluster scope",
+                {"kind": "nodes"},
+            ),
+        ),
+        (
+            "GET",
+            "/metrics",
+            status(403, "Forbidden", 'forbidden: User "system:anonymous" cannot get path "/metrics"', {}),
+        ),
+    ],
+    ids=["list", "subresource", "watch", "path"],
+)
+def test_refusals_of_anonymous(method: str, path: str, body: Object) -> None:
+    @with_api
+    async def check(client: ApiClient) -> None:
+        answer = await anonymously(client, path, method)
+        assert (answer.status, orjson.loads(answer.content)) == (403, body)
+
+    check()
+
+
+@with_api
+async def test_resources_that_do_not_exist_are_hidden_from_anonymous(client: ApiClient) -> None:
+    answer = await anonymously(client, "/apis/nope/v1/things")
+    assert answer.status == 403
+    assert "cannot list resource" in orjson.loads(answer.content)["message"]
+
+
+@with_api
+async def test_bad_credentials_are_unauthorized(client: ApiClient) -> None:
+    stranger = type(client.cluster.authority).make("stranger").issue("kubernetes-admin")
+    other = {"cert": stranger.certificate, "key": stranger.key}
+    server = client.cluster.authority.issue("apiserver", server=True, organizations=["system:masters"])
+    no_client = {"cert": server.certificate, "key": server.key}
+    for given in (
+        {"headers": {"authorization": "Bearer wrong"}},
+        {"headers": {"authorization": f"Bearer {client.cluster.token}x"}},
+        other,
+        {**other, "headers": {"authorization": "Basic YTpi"}},
+        no_client,
+    ):
+        for path in (MAPS, "/healthz"):
+            answer = await anonymously(client, path, **given)
+            assert (answer.status, orjson.loads(answer.content)) == (
+                401,
+                status(401, "Unauthorized", "Unauthorized"),
+            )
+
+
+@with_api
+async def test_certificates_of_the_cluster_are_let_in(client: ApiClient) -> None:
+    admin = client.cluster.authority.issue("me", organizations=["system:masters"])
+    answer = await anonymously(client, MAPS, cert=admin.certificate, key=admin.key)
+    assert answer.status == 200
+    nobody = client.cluster.authority.issue("ann", organizations=["dev"])
+    answer = await anonymously(client, MAPS, cert=nobody.certificate, key=nobody.key)
+    assert 'User "ann" cannot list' in orjson.loads(answer.content)["message"]
+
+
+@with_api
+async def test_a_token_helps_where_a_certificate_does_not(client: ApiClient) -> None:
+    stranger = type(client.cluster.authority).make("stranger").issue("x")
+    headers = {"authorization": f"bearer {client.cluster.token}"}
+    answer = await anonymously(client, MAPS, cert=stranger.certificate, key=stranger.key, headers=headers)
+    assert answer.status == 200
+
+
+@with_api
+async def test_each_request_of_a_connection_is_its_own_users(client: ApiClient) -> None:
+    tls = client_tls(ca=client.cluster.authority.pem)
+    good = [(b"authorization", f"Bearer {client.cluster.token}".encode())]
+    async with Client(client.cluster.url, ssl=tls, pool_size=1) as one:
+        codes = [
+            (await one.request("GET", MAPS, headers=headers)).status
+            for headers in (good, [], [(b"authorization", b"Bearer wrong")], good, [])
+        ]
+    assert codes == [200, 403, 401, 200, 403]
+
+
+# What
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "code", "message"),
+    [
+        ("GET", "/api/v1/nopes", 404, "the server could not find the requested resource"),
+        ("POST", "/apis/apps/v2/deployments", 404, "the server could not find the requested resource"),
+        ("GET", "/api/v1/namespaces/x/nodes", 404, "the server could not find the requested resource"),
+        ("GET", "/api/v1/pods/p", 404, "the server could not find the requested resource"),
+        ("GET", f"{MAPS}/a/status", 404, "the server could not find the requested resource"),
+        ("GET", f"{MAPS}/a", 404, 'configmaps "a" not found'),
+        ("GET", "/apis/apps/v1/namespaces/x/deployments/d", 404, 'deployments.apps "d" not found'),
+        ("POST", f"{MAPS}/a", 405, "the server does not allow this method on the requested resource"),
+        ("PUT", MAPS, 405, "the server does not allow this method on the requested resource"),
+        (
+            "POST",
+            "/api/v1/configmaps",
+            405,
+            "the server does not allow this method on the requested resource",
+        ),
+        ("POST", "/version", 405, "the server does not allow this method on the requested resource"),
+        (
+            "DELETE",
+            "/api/v1/watch/namespaces/default/configmaps",
+            405,
+            "the server does not allow this method on the requested resource",
+        ),
+    ],
+)
+def test_what_is_not_there_or_not_possible(method: str, path: str, code: int, message: str) -> None:
+    @with_api
+    async def check(client: ApiClient) -> None:
+        shown_code, body = await client.ask(method, path)
+        assert (shown_code, body["message"], body["code"]) == (code, message, code)
+
+    check()
+
+
+@pytest.mark.parametrize("path", ["/nope", "/apis/nope/v1", "/api/v2", "/healthz/nope", "/openapi/v4"])
+def test_paths_nobody_serves(path: str) -> None:
+    @with_api
+    async def check(client: ApiClient) -> None:
+        answer = await client.raw("GET", path)
+        assert (answer.status, answer.content) == (404, b"404 page not found\n")
+        assert answer.headers.get("content-type") == "text/plain; charset=utf-8"
+
+    check()
+
+
+@with_api
+async def test_the_servers_own_paths(client: ApiClient) -> None:
+    version = await client.ok("GET", "/version")
+    assert (version["major"], version["minor"]) == ("1", "37")
+    paths = (await client.ok("GET", "/"))["paths"]
+    for path in paths:
+        assert (await client.raw("GET", path)).status == 200, path
+
+
+@with_api
+async def test_head_is_get_without_a_body(client: ApiClient) -> None:
+    for path in (MAPS, "/api/v1/namespaces/default", "/healthz", "/apis", f"{MAPS}/nope"):
+        got, asked = await client.raw("GET", path), await client.raw("HEAD", path)
+        assert (asked.status, asked.content) == (got.status, b"")
+        assert asked.headers.get("content-length") == got.headers.get("content-length")
+        assert asked.headers.get("content-type") == got.headers.get("content-type")
+
+
+# In which form
+
+
+@pytest.mark.parametrize(
+    ("agent", "query", "accept", "pretty"),
+    [
+        ("test/1", "", "", False),
+        ("curl/8.5.0", "", "", True),
+        ("Wget/1.21", "", "", True),
+        ("Mozilla/5.0 (X11)", "", "", True),
+        ("kubectl/v1.37.0", "", "application/json", False),
+        ("test/1", "?pretty=true", "", True),
+        ("test/1", "?pretty=1", TABLE, True),
+        ("curl/8.5.0", "?pretty=false", "", False),
+        ("test/1", "", "application/json;pretty=1", True),
+    ],
+)
+def test_people_get_indented_answers(agent: str, query: str, accept: str, pretty: bool) -> None:
+    @with_api
+    async def check(client: ApiClient) -> None:
+        headers = {"user-agent": agent, **({"accept": accept} if accept else {})}
+        for path in (MAPS, "/api/v1/namespaces/default", f"{MAPS}/nope"):
+            content = (await client.raw("GET", path + query, headers=headers)).content
+            assert content.startswith(b'{\n  "kind"') is pretty, path
+            assert content.endswith(b"}\n") is pretty
+            assert orjson.loads(content)["kind"]
+
+    check()
+
+
+@with_api
+async def test_yaml_for_those_who_ask(client: ApiClient) -> None:
+    headers = {"accept": "application/yaml"}
+    for path, kind in (
+        (MAPS, "ConfigMapList"),
+        ("/api/v1/namespaces/default", "Namespace"),
+        (f"{MAPS}/a", "Status"),
+    ):
+        answer = await client.raw("GET", path, headers=headers)
+        assert answer.headers.get("content-type") == "application/yaml"
+        assert yaml.safe_load(answer.content)["kind"] == kind
+
+
+@with_api
+async def test_forms_nobody_speaks(client: ApiClient) -> None:
+    code, body = await client.ask("GET", MAPS, headers={"accept": "text/html"})
+    assert (code, body["reason"]) == (406, "NotAcceptable")
+    code, body = await client.ask("POST", MAPS, b"x", {"content-type": "text/html"})
+    assert (code, body) == (
+        415,
+        status(
+            415,
+            "UnsupportedMediaType",
+            "the body of the request was in an unknown format - accepted media types include: "
+            "application/json, application/yaml, application/vnd.kubernetes.protobuf",
+        ),
+    )
+    await client.ok("POST", MAPS, config_map("a"))
+    code, body = await client.ask("PATCH", f"{MAPS}/a", {})
+    assert (code, body["reason"]) == (415, "UnsupportedMediaType")
+    code, body = await client.ask("POST", MAPS, b"{")
+    assert (code, body["reason"]) == (400, "BadRequest")
+
+
+@with_api
+async def test_warnings_are_headers(client: ApiClient) -> None:
+    odd = config_map("a")
+    odd["colour"] = "red"
+    odd['qu"ote'] = 1
+    answer = await client.raw("POST", MAPS, odd)
+    assert answer.status == 201
+    assert answer.headers.get_all("warning") == [
+        '299 - "unknown field \\"colour\\""',
+        '299 - "unknown field \\"qu\\\\\\"ote\\""',
+    ]
+    strict = await client.raw("POST", f"{MAPS}?fieldValidation=Strict", {**odd, "metadata": {"name": "b"}})
+    assert (strict.status, strict.headers.get_all("warning")) == (400, [])
+
+
+@with_api
+async def test_large_answers_are_compressed_when_asked(client: ApiClient) -> None:
+    for name in ("a", "b"):
+        await client.ok("POST", MAPS, config_map(name, k="v" * 100_000))
+    plain = await client.raw("GET", MAPS)
+    assert plain.headers.get("content-encoding") is None
+    zipped = await client.raw("GET", MAPS, headers={"accept-encoding": "gzip"})
+    assert zipped.headers.get("content-encoding") == "gzip"
+    assert len(zipped.content) < len(plain.content) / 10
+    assert orjson.loads(gzip.decompress(zipped.content))["items"] == orjson.loads(plain.content)["items"]
+    small = await client.raw("GET", "/api/v1/nodes", headers={"accept-encoding": "gzip"})
+    assert small.headers.get("content-encoding") is None
+
+
+# What goes wrong
+
+
+@with_api
+async def test_a_full_disk_stops_writes_and_not_reads(client: ApiClient) -> None:
+    await client.ok("POST", MAPS, config_map("a"))
+    store: Any = client.cluster.store
+    put = store.put
+
+    async def refuse(*_: Any, **__: Any) -> None:
+        raise DiskFull("no space is left")
+
+    store.put = refuse
+    requests: list[tuple[str, str, Object]] = [
+        ("POST", MAPS, config_map("b")),
+        ("PUT", f"{MAPS}/a", config_map("a", k="v")),
+    ]
+    for method, path, body in requests:
+        answer = await client.raw(method, path, body)
+        assert answer.status == 503
+        assert answer.headers.get("retry-after") == "1"
+        assert orjson.loads(answer.content) == status(
+            503, "ServiceUnavailable", "the store does not take writes: no space is left"
+        )
+    assert len((await client.ok("GET", MAPS))["items"]) == 1
+    async with client.watch(f"{MAPS}?watch=1") as events:
+        assert await events.take(1) == [("ADDED", "a")]
+        store.put = put
+        await client.ok("POST", MAPS, config_map("b"))
+        assert await events.take(1) == [("ADDED", "b")]
+
+
+@with_api
+async def test_a_failed_write_of_a_service_gives_its_address_back(client: ApiClient) -> None:
+    services = "/api/v1/namespaces/default/services"
+    body = {"metadata": {"name": "s"}, "spec": {"clusterIP": "10.96.0.77", "ports": [{"port": 80}]}}
+    store: Any = client.cluster.store
+    put = store.put
+
+    async def refuse(*_: Any, **__: Any) -> None:
+        raise DiskFull("no space is left")
+
+    store.put = refuse
+    assert (await client.ask("POST", services, body))[0] == 503
+    store.put = put
+    await client.ok("POST", services, body)
+
+
+@with_api
+async def test_the_clusters_own_address_is_taken_from_the_start(client: ApiClient) -> None:
+    services = "/api/v1/namespaces/default/services"
+    own = (await client.ok("GET", f"{services}/kubernetes"))["spec"]["clusterIP"]
+    body = {"metadata": {"name": "s"}, "spec": {"clusterIP": own, "ports": [{"port": 80}]}}
+    code, answer = await client.ask("POST", services, body)
+    assert code == 422
+    assert "provided IP is already allocated" in answer["message"]
+
+
+@pytest.mark.parametrize("where", ["get", "put"])
+def test_a_bug_is_an_internal_error_that_tells_nothing(where: str, caplog: pytest.LogCaptureFixture) -> None:
+    @with_api
+    async def check(client: ApiClient) -> None:
+        store: Any = client.cluster.store
+
+        def fail(*_: Any, **__: Any) -> None:
+            raise RuntimeError("password hunter2")
+
+        setattr(store, where, fail)
+        if where == "get":
+            answer = await client.raw("GET", f"{MAPS}/a")
+        else:
+            answer = await client.raw("POST", MAPS, config_map("a"))
+        why = "the server failed to handle the request; its log says why"
+        assert answer.status == 500
+        assert orjson.loads(answer.content) == status(
+            500, "InternalError", f"Internal error occurred: {why}", {"causes": [{"message": why}]}
+        )
+        delattr(store, where)
+        assert (await client.raw("GET", MAPS)).status == 200
+
+    check()
+    records = [record for record in caplog.records if record.name.startswith("steersman.cluster.apiserver")]
+    assert [record.levelname for record in records] == ["ERROR"]
+    assert records[0].exc_info is not None
+
+
+def test_secrets_never_appear_in_logs(caplog: pytest.LogCaptureFixture) -> None:
+    token, content = "token-for-this-test", "c2VjcmV0LWNvbnRlbnQ="
+
+    async def run() -> None:
+        async with api(admin_token=token) as client:
+            secrets = "/api/v1/namespaces/default/secrets"
+            secret = {"metadata": {"name": "a"}, "data": {"k": content}}
+            await client.ok("POST", secrets, secret)
+            await client.ask("POST", secrets, secret)
+            await client.ask("POST", secrets, {**secret, "data": content})
+            await client.ask("GET", MAPS, headers={"authorization": f"Bearer {token}-wrong"})
+            store: Any = client.cluster.store
+
+            async def fail(*_: Any, **__: Any) -> None:
+                raise RuntimeError("broken")
+
+            store.put = fail
+            code, _ = await client.ask("PUT", f"{secrets}/a", {**secret, "stringData": {"l": "plain-secret"}})
+            assert code == 500
+
+    with caplog.at_level(logging.DEBUG):
+        asyncio.run(run())
+    formatter = logging.Formatter("%(message)s")
+    text = "\n".join(formatter.format(record) for record in caplog.records)
+    assert "broken" in text, "the log is being looked at"
+    for secret in (token, content, "plain-secret", "cGxhaW4tc2VjcmV0"):
+        assert secret not in text
