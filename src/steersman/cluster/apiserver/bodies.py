@@ -2,32 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import orjson
 
 from steersman.cluster.apiserver.call import Call, Object
+from steersman.cluster.apiserver.kinds import Decoded, read_built_in
 from steersman.cluster.apiserver.options import WriteOptions
-from steersman.cluster.codec import decode_body, decode_options
-from steersman.cluster.schema.decode import decode
-from steersman.cluster.schema.defaults import apply_defaults
+from steersman.cluster.codec import decode_options
 from steersman.cluster.schema.errors import DecodeError
 from steersman.cluster.schema.resources import GVK
 from steersman.objects.fields import Path
 from steersman.objects.fields import invalid as invalid_field
 from steersman.objects.status import StatusError, bad_request, invalid
 
-__all__ = ["decode_patched", "dedupe_owners", "match_namespace", "read_delete_options", "read_object"]
+__all__ = [
+    "accept_patched",
+    "dedupe_owners",
+    "match_namespace",
+    "read_delete_options",
+    "read_object",
+    "read_part",
+]
 
 
-def read_object(call: Call, options: WriteOptions, kind: GVK | None = None) -> Object:
-    """The body as an object of the resource's kind (or another, for subresources), with defaults."""
-    expected = kind or call.resource.type.gvk
+def read_object(call: Call, options: WriteOptions) -> Object:
+    """The body as an object of the resource's kind, with defaults."""
     content_type = call.request.headers.get("content-type") or ""
-    body = decode_body(content_type, call.request.content, expected, options.field_validation)
-    call.warnings.extend(body.warnings)
-    obj = body.obj
-    apply_defaults(expected.group, expected.version, expected.kind, obj)
-    obj["kind"], obj["apiVersion"] = expected.kind, expected.api_version
-    obj.setdefault("metadata", {})
+    obj, warnings = call.resource.kind.read(content_type, call.request.content, options.field_validation)
+    call.warnings.extend(warnings)
+    return obj
+
+
+def read_part(call: Call, options: WriteOptions, kind: GVK) -> Object:
+    """The body as an object of a built-in kind that a subresource takes."""
+    content_type = call.request.headers.get("content-type") or ""
+    obj, warnings = read_built_in(kind, content_type, call.request.content, options.field_validation)
+    call.warnings.extend(warnings)
     return obj
 
 
@@ -75,18 +86,18 @@ def dedupe_owners(call: Call, metadata: Object) -> None:
         metadata["ownerReferences"] = kept
 
 
-def decode_patched(call: Call, patched: Object, kind: GVK, options: WriteOptions) -> Object:
+def accept_patched(
+    call: Call, patched: Object, options: WriteOptions, accept: Callable[[Object], Decoded]
+) -> Object:
     """A patched object read like a body; what does not decode is the patch's fault."""
     try:
-        obj, problems = decode(kind, patched)
+        obj, findings = accept(patched)
     except DecodeError as error:
         raise _bad_patch(patched, str(error)) from None
-    if problems and options.field_validation == "Strict":
-        raise _bad_patch(patched, "strict decoding error: " + ", ".join(problems))
-    if problems and options.field_validation == "Warn":
-        call.warnings.extend(problems)
-    apply_defaults(kind.group, kind.version, kind.kind, obj)
-    obj["kind"], obj["apiVersion"] = kind.kind, kind.api_version
+    if findings and options.field_validation == "Strict":
+        raise _bad_patch(patched, "strict decoding error: " + ", ".join(findings))
+    if findings and options.field_validation == "Warn":
+        call.warnings.extend(findings)
     return obj
 
 

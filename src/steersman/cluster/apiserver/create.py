@@ -14,7 +14,6 @@ from steersman.cluster.apiserver.options import WriteOptions
 from steersman.cluster.apiserver.ownership import track
 from steersman.cluster.apiserver.render import respond_object
 from steersman.cluster.apiserver.strategies import record_requester
-from steersman.cluster.schema.validation import validate_create
 from steersman.cluster.store import Conflict
 from steersman.http import Response
 from steersman.objects.names import generate_name
@@ -92,8 +91,7 @@ def _complete_and_check(call: Call, obj: Object) -> None:
     if kind.kind == "CertificateSigningRequest":
         user = call.user
         record_requester(obj, user.name, user.uid, user.groups, user.extra)
-    stored = call.resource.stored
-    errors = validate_create(stored.group, stored.kind, kind.namespaced, call.resource.to_stored(obj))
+    errors = call.resource.kind.check_new(call.resource.to_stored(obj))
     if errors:
         raise invalid(kind.group, kind.kind, obj["metadata"].get("name", ""), errors)
     call.warnings.extend(strategy.warnings_on_create(obj))

@@ -17,9 +17,9 @@ def track(call: Call, live: Object | None, obj: Object, options: WriteOptions, n
     """Record this request's manager as the owner of what it changed, in place. `live` is None on create."""
     resource = call.resource
     entries = track_update(
-        resource.empty if live is None else live,
+        resource.kind.empty if live is None else live,
         obj,
-        resource.schema,
+        resource.kind.schema,
         manager=options.field_manager or call.manager,
         api_version=resource.type.api_version,
         subresource=call.path.subresource,

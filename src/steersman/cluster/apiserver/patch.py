@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from steersman.cluster.apiserver.bodies import decode_patched
+from steersman.cluster.apiserver.bodies import accept_patched
 from steersman.cluster.apiserver.call import Api, Call, Object
 from steersman.cluster.apiserver.options import WriteOptions
 from steersman.cluster.apiserver.render import respond_object
@@ -49,11 +49,11 @@ async def patch(api: Api, call: Call) -> Response:
     kind = patch_type(call)
     options = WriteOptions.parse(call.query, "PatchOptions")
     change = read_patch(call)
-    schema = call.resource.schema
+    schema = call.resource.kind.schema
 
     def transform(old: Object) -> Object:
         patched = apply_patch(kind, old, change, schema)
-        return decode_patched(call, patched, call.resource.type.gvk, options)
+        return accept_patched(call, patched, options, call.resource.kind.accept)
 
     written = await replace(api, call, transform, options, endpoint_of(call), tries=_TRIES)
     return respond_object(api, call, written.value)

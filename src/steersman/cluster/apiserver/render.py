@@ -164,16 +164,14 @@ def _partial(obj: Object, form: Form) -> Object:
 
 def table(api: Api, call: Call, objects: Iterable[Object], metadata: Object) -> Object:
     """Objects as `kubectl get` shows them."""
-    from steersman.cluster.apiserver.columns import columns_for, rows
-
-    kind = call.resource.type
+    kind = call.resource.kind
     include = (call.query.get("includeObject") or ["Metadata"])[0] or "Metadata"
     if include not in ("None", "Metadata", "Object"):
         detail = "must be 'Metadata', 'Object', 'None', or empty"
         raise options_invalid("TableOptions", [invalid(Path("includeObject"), include, detail)])
     partial = Form("metadata", call.form.version)
     body_rows = []
-    for row in rows(kind.group, kind.version, kind.plural, objects, api.now()):
+    for row in kind.rows(objects, api.now()):
         shown: Object = {"cells": row.cells}
         if row.conditions:
             shown["conditions"] = row.conditions
@@ -190,7 +188,7 @@ def table(api: Api, call: Call, objects: Iterable[Object], metadata: Object) -> 
             "description": column.description,
             "priority": column.priority,
         }
-        for column in columns_for(kind.group, kind.version, kind.plural)
+        for column in kind.columns()
     ]
     return {
         "kind": "Table",

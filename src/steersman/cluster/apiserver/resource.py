@@ -12,12 +12,10 @@ from typing import Any
 import orjson
 
 from steersman.cluster.apiserver.atrest import decode, object_head
+from steersman.cluster.apiserver.kinds import BuiltInKind, Kind
 from steersman.cluster.apiserver.strategies import Strategy, strategy_for
 from steersman.cluster.schema.conversion import convert
-from steersman.cluster.schema.decode import decode as decode_built_in
 from steersman.cluster.schema.resources import GVK, ResourceType
-from steersman.cluster.schema.shapes import schema_of
-from steersman.objects.schemas import Schema
 
 __all__ = ["Catalog", "Resource"]
 
@@ -28,12 +26,11 @@ class Resource:
     """One resource of one version."""
 
     __slots__ = (
-        "_empty",
-        "_schema",
         "converts",
         "group",
         "head",
         "items_head",
+        "kind",
         "list_head",
         "namespaced",
         "plural",
@@ -43,7 +40,7 @@ class Resource:
         "type",
     )
 
-    def __init__(self, resource_type: ResourceType, *, bare_items: bool = True) -> None:
+    def __init__(self, resource_type: ResourceType, kind: Kind | None = None) -> None:
         self.type = resource_type
         self.group = resource_type.group
         self.plural = resource_type.plural
@@ -54,23 +51,9 @@ class Resource:
         self.prefix = f"/{self.stored.group or 'core'}/{self.plural}/"
         self.head = object_head(resource_type.api_version, resource_type.kind)
         self.list_head = object_head(resource_type.api_version, resource_type.list_kind)
-        #: What opens each item of a list: built-in types leave kind and apiVersion to the list.
-        self.items_head = b"{" if bare_items else self.head
-        self._schema: Schema | None = None
-        self._empty: Object | None = None
-
-    @property
-    def empty(self) -> Object:
-        """The object nobody has set anything in; not to be changed."""
-        if self._empty is None:
-            self._empty = decode_built_in(self.type.gvk, {}).obj
-        return self._empty
-
-    @property
-    def schema(self) -> Schema:
-        if self._schema is None:
-            self._schema = schema_of(self.type.gvk)
-        return self._schema
+        #: What opens each item of a list: built-in kinds leave kind and apiVersion to the list.
+        self.items_head = b"{" if kind is None else self.head
+        self.kind: Kind = kind or BuiltInKind(resource_type)
 
     def key(self, namespace: str, name: str) -> str:
         return f"{self.prefix}{namespace}/{name}" if self.namespaced else self.prefix + name

@@ -227,8 +227,7 @@ class APIServer:
             verb, path.group, path.version, path.plural, path.subresource, path.namespace, path.name
         )
         if not self._authorizer.allows(user, action):
-            plural = f"{path.plural}/{path.subresource}" if path.subresource else path.plural
-            raise forbidden(path.group, plural, path.name, refusal(user, action))
+            raise forbidden(path.group, path.plural, path.name, refusal(user, action))
 
     @staticmethod
     def _check_served(resource: Resource, path: ResourcePath, verb: str) -> None:

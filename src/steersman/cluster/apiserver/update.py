@@ -20,11 +20,6 @@ from steersman.cluster.apiserver.options import WriteOptions, parse_resource_ver
 from steersman.cluster.apiserver.ownership import track
 from steersman.cluster.apiserver.render import respond_object
 from steersman.cluster.apiserver.strategies import carry_over_allocations
-from steersman.cluster.schema.validation import (
-    validate_status_update,
-    validate_subresource_update,
-    validate_update,
-)
 from steersman.cluster.store import Conflict, NotFound, Record
 from steersman.http import Response
 from steersman.objects.fields import FieldError, Path
@@ -35,7 +30,6 @@ __all__ = ["Endpoint", "Written", "replace", "update"]
 
 #: New object from old: a fresh one in normal form, defaults filled in.
 Transform = Callable[[Object], Object]
-Check = Callable[[str, str, bool, Object, Object], list[FieldError]]
 
 #: A writer that keeps losing the race gives up; each round means somebody else's write succeeded.
 _TRIES = 100
@@ -43,10 +37,9 @@ _TRIES = 100
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """How an endpoint differs from the main one: what it keeps and which rules it checks."""
+    """How an endpoint differs from the main one: what it keeps."""
 
     prepare: Callable[[Object, Object], None] | None = None
-    check: Check = validate_update
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +79,7 @@ def endpoint_of(call: Call) -> Endpoint:
     def prepare(new: Object, old: Object) -> None:
         strategy.prepare_subresource(subresource, new, old)
 
-    def check(group: str, kind: str, namespaced: bool, new: Object, old: Object) -> list[FieldError]:
-        return validate_subresource_update(group, kind, subresource, namespaced, new, old)
-
-    return Endpoint(prepare, validate_status_update if subresource == "status" else check)
+    return Endpoint(prepare)
 
 
 async def replace(
@@ -152,7 +142,7 @@ async def _write(
 
     async def check_and_store() -> bytes:
         _prepare(call, new, old, endpoint)
-        errors = _check(call, new, old, endpoint)
+        errors = _check(call, new, old)
         if errors:
             raise invalid(resource.group, resource.type.kind, call.path.name, errors)
         await api.admission.validate(attributes)
@@ -188,12 +178,9 @@ def _prepare(call: Call, new: Object, old: Object, endpoint: Endpoint) -> None:
         call.warnings.extend(strategy.warnings_on_update(new, old, subresource))
 
 
-def _check(call: Call, new: Object, old: Object, endpoint: Endpoint) -> list[FieldError]:
+def _check(call: Call, new: Object, old: Object) -> list[FieldError]:
     resource = call.resource
-    stored = resource.stored
-    return endpoint.check(
-        stored.group, stored.kind, resource.namespaced, resource.to_stored(new), resource.to_stored(old)
-    )
+    return resource.kind.check_update(resource.to_stored(new), resource.to_stored(old), call.path.subresource)
 
 
 async def _store(api: Api, call: Call, record: Record, new: Object, old: Object, *, dry_run: bool) -> bytes:

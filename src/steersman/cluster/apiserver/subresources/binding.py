@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from steersman.cluster.apiserver.bodies import match_namespace, read_object
+from steersman.cluster.apiserver.bodies import match_namespace, read_part
 from steersman.cluster.apiserver.call import Api, Call, Object, timestamp
 from steersman.cluster.apiserver.options import WriteOptions
 from steersman.cluster.apiserver.render import success
@@ -21,7 +21,7 @@ _BINDING = GVK("", "v1", "Binding")
 async def bind(api: Api, call: Call) -> Response:
     """POST of a Binding, to pods/NAME/binding or to bindings."""
     options = WriteOptions.parse(call.query, "CreateOptions")
-    binding = read_object(call, options, _BINDING)
+    binding = read_part(call, options, _BINDING)
     metadata = binding["metadata"]
     match_namespace(call, metadata)
     name = call.path.name or metadata.get("name", "")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from steersman.cluster.apiserver.bodies import match_namespace, read_object
+from steersman.cluster.apiserver.bodies import match_namespace, read_part
 from steersman.cluster.apiserver.call import Api, Call, Object, timestamp
 from steersman.cluster.apiserver.delete import remove
 from steersman.cluster.apiserver.options import DeleteOptions, WriteOptions
@@ -26,7 +26,7 @@ _DISRUPTED_LIMIT = 2000
 
 async def evict(api: Api, call: Call) -> Response:
     options = WriteOptions.parse(call.query, "CreateOptions")
-    eviction = read_object(call, options, _EVICTION)
+    eviction = read_part(call, options, _EVICTION)
     match_namespace(call, eviction["metadata"])
     namespace, name = call.path.namespace, call.path.name
     if eviction["metadata"].get("name") != name:

@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import orjson
 
-from steersman.cluster.apiserver.bodies import decode_patched, match_namespace, read_object
+from steersman.cluster.apiserver.bodies import accept_patched, match_namespace, read_part
 from steersman.cluster.apiserver.call import Api, Call, Object
+from steersman.cluster.apiserver.kinds import accept_built_in
 from steersman.cluster.apiserver.options import WriteOptions
 from steersman.cluster.apiserver.patch import apply_patch, patch_type, read_patch
 from steersman.cluster.apiserver.reads import find
@@ -37,7 +38,7 @@ def get_scale(api: Api, call: Call) -> Response:
 
 async def update_scale(api: Api, call: Call) -> Response:
     options = WriteOptions.parse(call.query, "UpdateOptions")
-    body = read_object(call, options, _SCALE)
+    body = read_part(call, options, _SCALE)
     match_namespace(call, body["metadata"])
     given = body["metadata"].get("name", "")
     if given != call.path.name:
@@ -53,7 +54,8 @@ async def patch_scale(api: Api, call: Call) -> Response:
     change = read_patch(call)
 
     def patched(scale: Object) -> Object:
-        return decode_patched(call, apply_patch(kind, scale, change, schema_of(_SCALE)), _SCALE, options)
+        changed = apply_patch(kind, scale, change, schema_of(_SCALE))
+        return accept_patched(call, changed, options, lambda value: accept_built_in(_SCALE, value))
 
     return await _write(api, call, patched, options)
 

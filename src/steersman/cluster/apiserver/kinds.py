@@ -1,0 +1,124 @@
+"""What the API server must know of a kind to serve it: how to read, check and show its objects.
+
+Built-in kinds answer from the schema table and hand-written rules; custom kinds from their definition.
+A verb never asks which of the two it has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Protocol
+
+from steersman.cluster.codec import FieldValidation, decode_body
+from steersman.cluster.schema.decode import decode
+from steersman.cluster.schema.defaults import apply_defaults
+from steersman.cluster.schema.resources import GVK, ResourceType
+from steersman.cluster.schema.shapes import schema_of
+from steersman.cluster.schema.validation import (
+    validate_create,
+    validate_status_update,
+    validate_subresource_update,
+    validate_update,
+)
+from steersman.objects.fields import FieldError
+from steersman.objects.schemas import Schema
+
+if TYPE_CHECKING:
+    from steersman.cluster.apiserver.columns import ColumnDefinition, Row
+
+__all__ = ["BuiltInKind", "Decoded", "Kind", "accept_built_in", "read_built_in"]
+
+Object = dict[str, Any]
+#: An object in normal form with its defaults, and what strict decoding found.
+Decoded = tuple[Object, list[str]]
+
+
+class Kind(Protocol):
+    @property
+    def schema(self) -> Schema:
+        """Its shape, for patches and field ownership."""
+
+    @property
+    def empty(self) -> Object | None:
+        """The object nobody has set anything in (not to be changed); None where there is no fixed form."""
+
+    def read(self, content_type: str, body: bytes, validation: FieldValidation) -> Decoded:
+        """A request's body. Raises CodecError; strict findings are warnings (errors were raised)."""
+
+    def accept(self, value: Object) -> Decoded:
+        """A value made by a patch. Raises DecodeError; strict findings are the caller's to judge."""
+
+    def check_new(self, obj: Object) -> list[FieldError]: ...
+
+    def check_update(self, new: Object, old: Object, subresource: str) -> list[FieldError]: ...
+
+    def columns(self) -> list[ColumnDefinition]: ...
+
+    def rows(self, objects: Iterable[Object], now: float) -> list[Row]: ...
+
+
+def read_built_in(gvk: GVK, content_type: str, body: bytes, validation: FieldValidation) -> Decoded:
+    """A body of a built-in kind, which need not be a resource (Scale, Binding, Eviction)."""
+    decoded = decode_body(content_type, body, gvk, validation)
+    obj = decoded.obj
+    apply_defaults(*gvk, obj)
+    obj["kind"], obj["apiVersion"] = gvk.kind, gvk.api_version
+    obj.setdefault("metadata", {})
+    return obj, decoded.warnings
+
+
+def accept_built_in(gvk: GVK, value: Object) -> Decoded:
+    obj, findings = decode(gvk, value)
+    apply_defaults(*gvk, obj)
+    obj["kind"], obj["apiVersion"] = gvk.kind, gvk.api_version
+    return obj, findings
+
+
+class BuiltInKind:
+    """A kind of the schema table. Objects are checked in the form they are stored in."""
+
+    def __init__(self, resource_type: ResourceType) -> None:
+        self._type = resource_type
+        self._gvk = resource_type.gvk
+        self._stored = resource_type.storage or resource_type.gvk
+        self._schema: Schema | None = None
+        self._empty: Object | None = None
+
+    @property
+    def schema(self) -> Schema:
+        if self._schema is None:
+            self._schema = schema_of(self._gvk)
+        return self._schema
+
+    @property
+    def empty(self) -> Object:
+        if self._empty is None:
+            self._empty = decode(self._gvk, {}).obj
+        return self._empty
+
+    def read(self, content_type: str, body: bytes, validation: FieldValidation) -> Decoded:
+        return read_built_in(self._gvk, content_type, body, validation)
+
+    def accept(self, value: Object) -> Decoded:
+        return accept_built_in(self._gvk, value)
+
+    def check_new(self, obj: Object) -> list[FieldError]:
+        return validate_create(self._stored.group, self._stored.kind, self._type.namespaced, obj)
+
+    def check_update(self, new: Object, old: Object, subresource: str) -> list[FieldError]:
+        group, kind, namespaced = self._stored.group, self._stored.kind, self._type.namespaced
+        if not subresource or subresource == "scale":
+            return validate_update(group, kind, namespaced, new, old)
+        if subresource == "status":
+            return validate_status_update(group, kind, namespaced, new, old)
+        return validate_subresource_update(group, kind, subresource, namespaced, new, old)
+
+    def columns(self) -> list[ColumnDefinition]:
+        from steersman.cluster.apiserver.columns import columns_for
+
+        return columns_for(self._type.group, self._type.version, self._type.plural)
+
+    def rows(self, objects: Iterable[Object], now: float) -> list[Row]:
+        from steersman.cluster.apiserver.columns import rows
+
+        return rows(self._type.group, self._type.version, self._type.plural, objects, now)
