@@ -82,6 +82,10 @@ def up(
         str, typer.Option(metavar="A,B", help="Admission plugins to leave out.")
     ] = "",
     controllers: Annotated[str, typer.Option(metavar="none|all|NAMES", help="Controllers to run.")] = "all",
+    encryption_key: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Encrypt Secrets on disk: base64 keys of 32 bytes, newest first."),
+    ] = None,
     log_level: Annotated[LogLevel, typer.Option(help="What to log, to standard error.")] = LogLevel.WARNING,
     output: Annotated[Output, typer.Option(help="json: one line of JSON when ready.")] = Output.TEXT,
 ) -> None:
@@ -92,8 +96,10 @@ def up(
     _check_bind(bind, port)
     _check_service_cidr(service_cidr)
     _check_controllers(controllers)
-    if admin_token is not None and (not admin_token or not admin_token.isprintable() or " " in admin_token):
-        raise CommandFailed("--admin-token: must not be empty or contain spaces", 2)
+    if admin_token is not None and not _is_token(admin_token):
+        raise CommandFailed(
+            "--admin-token: must not be empty or contain spaces, control or non-ASCII characters", 2
+        )
     from steersman.cluster.admission import PLUGIN_NAMES
     from steersman.cluster.local import ClusterConfig, LocalCluster, default_data_folder
 
@@ -111,6 +117,7 @@ def up(
         admin_token=admin_token,
         service_cidr=service_cidr,
         disabled_admission=disabled,
+        encryption_key=encryption_key,
     )
     _run(LocalCluster(config), output, started)
 
@@ -132,10 +139,16 @@ def _check_service_cidr(cidr: str) -> None:
         network = ipaddress.ip_network(cidr)
     except ValueError as error:
         raise CommandFailed(f"--service-cidr: {error}", 2) from None
-    if network.num_addresses < 8 or (network.version == 4 and network.prefixlen < 8):
-        raise CommandFailed(f"--service-cidr: {cidr} must be between /8 and /29", 2)
     if network.version == 6 and network.prefixlen < 108:
         raise CommandFailed(f"--service-cidr: {cidr} must be /108 or smaller", 2)
+    if network.num_addresses < 8 or network.prefixlen < 8:
+        allowed = "/8 and /29" if network.version == 4 else "/108 and /125"
+        raise CommandFailed(f"--service-cidr: {cidr} must be between {allowed}", 2)
+
+
+def _is_token(text: str) -> bool:
+    """Whether text can be sent in an Authorization header as it is."""
+    return bool(text) and text.isascii() and text.isprintable() and " " not in text
 
 
 def _check_controllers(controllers: str) -> None:

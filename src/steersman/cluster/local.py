@@ -33,7 +33,7 @@ from steersman.cluster.auth.authorization import AuthorizerChain, HealthForAll, 
 from steersman.cluster.auth.pki import Authority, write_private
 from steersman.cluster.auth.users import AUTHENTICATED_GROUP, MASTERS_GROUP, User
 from steersman.cluster.schema.resources import all_resources
-from steersman.cluster.store import Store, StoreError, open_store
+from steersman.cluster.store import Sealer, Store, StoreError, open_store
 from steersman.http import Server, server_tls
 from steersman.objects.status import StatusError
 
@@ -47,6 +47,8 @@ _log = logging.getLogger(__name__)
 #: The data folder's name for keeping nothing.
 MEMORY = ":memory:"
 _DRAIN_S = 5.0
+#: What an encryption key is for.
+_SEALED = ("/core/secrets/",)
 
 
 def default_data_folder() -> Path:
@@ -68,6 +70,8 @@ class ClusterConfig:
     admin_token: str | None = None
     service_cidr: str = "10.96.0.0/16"
     disabled_admission: Collection[str] = ()
+    #: Keys that encrypt Secrets on disk (see store.sealing), one a line, the newest first.
+    encryption_key: Path | None = None
     #: How long old revisions can be watched and listed from.
     history_s: float = 300.0
 
@@ -107,6 +111,7 @@ class LocalCluster:
             config.data if config.data == MEMORY else str(folder / "store"),
             stamp=stamp,
             history_s=config.history_s,
+            sealer=Sealer.from_file(config.encryption_key, _SEALED) if config.encryption_key else None,
         )
         self.authority = Authority.open(folder)
         self.token = config.admin_token or self._kept_token(folder)

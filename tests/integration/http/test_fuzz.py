@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -34,31 +37,35 @@ def handler(request: Request) -> Response:
     return Response(200, request.path.encode())
 
 
+@asynccontextmanager
+async def connected(port: int) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        yield reader, writer
+    finally:
+        writer.close()
+        with contextlib.suppress(OSError):
+            await writer.wait_closed()
+
+
 async def converse(pieces: list[bytes]) -> bytes:
     """Send the pieces, half-close, and read until the server closes; then see that it still serves."""
-    server = Server(
-        handler,
-        limits=Limits(linger_s=0.05),
-        streams_body=lambda request: request.path == "/s",
-    )
+    server = Server(handler, limits=Limits(linger_s=0.05), streams_body=lambda request: request.path == "/s")
     await server.start("127.0.0.1", 0)
+    answer = b""
     try:
-        async with asyncio.timeout(10):
-            reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
-            for piece in pieces:
-                writer.write(piece)
-                await asyncio.sleep(0)
-            writer.write_eof()
-            try:
-                answer = await reader.read()
-            except ConnectionResetError:
-                answer = b""
-            writer.close()
-            reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
-            writer.write(GOOD)
-            await reader.readuntil(b"/good")
-            writer.close()
-            return answer
+        async with asyncio.timeout(30):
+            async with connected(server.port) as (reader, writer):
+                with contextlib.suppress(OSError):
+                    for piece in pieces:
+                        writer.write(piece)
+                        await asyncio.sleep(0)
+                    writer.write_eof()
+                    answer = await reader.read()
+            async with connected(server.port) as (reader, writer):
+                writer.write(GOOD)
+                await reader.readuntil(b"/good")
+        return answer
     finally:
         await server.close()
         assert not server.connections

@@ -36,6 +36,7 @@ from steersman.cluster.store.interface import (
     unstamped,
 )
 from steersman.cluster.store.memory import MemoryStore
+from steersman.cluster.store.sealing import Sealer
 from steersman.cluster.store.sqlite import SqliteStore
 
 __all__ = [
@@ -51,6 +52,7 @@ __all__ = [
     "NotFound",
     "Range",
     "Record",
+    "Sealer",
     "Sink",
     "SqliteStore",
     "Stamp",
@@ -69,11 +71,13 @@ class _Open(Protocol):
     """Opens the store at what is behind the scheme of a URL."""
 
     def __call__(
-        self, place: str, /, *, stamp: Stamp, history_s: float, history_bytes: int
+        self, place: str, /, *, stamp: Stamp, history_s: float, history_bytes: int, sealer: Sealer | None
     ) -> Awaitable[Store]: ...
 
 
-async def _open_memory(place: str, *, stamp: Stamp, history_s: float, history_bytes: int) -> Store:
+async def _open_memory(
+    place: str, *, stamp: Stamp, history_s: float, history_bytes: int, sealer: Sealer | None
+) -> Store:
     return MemoryStore(stamp=stamp, history_s=history_s, history_bytes=history_bytes)
 
 
@@ -87,14 +91,17 @@ async def open_store(
     stamp: Stamp = unstamped,
     history_s: float = HISTORY_S,
     history_bytes: int = HISTORY_BYTES,
+    sealer: Sealer | None = None,
 ) -> Store:
     """Open the store at `location`: a folder (made if not there), ":memory:", or an engine's URL.
 
-    `history_s` and `history_bytes` bound how far back one may list and watch. Raises Locked, Corrupt
-    or Unusable."""
+    `history_s` and `history_bytes` bound how far back one may list and watch; `sealer` encrypts what
+    reaches the disk. Raises Locked, Corrupt or Unusable."""
     scheme, separator, place = fspath(location).partition("://")
     if not separator:
         scheme, place = ("memory", "") if scheme == ":memory:" else ("sqlite", scheme)
     if scheme not in _ENGINES:
         raise Unusable(fspath(location), f"there is no engine {scheme}, only {', '.join(_ENGINES)}")
-    return await _ENGINES[scheme](place, stamp=stamp, history_s=history_s, history_bytes=history_bytes)
+    return await _ENGINES[scheme](
+        place, stamp=stamp, history_s=history_s, history_bytes=history_bytes, sealer=sealer
+    )

@@ -32,6 +32,7 @@ from steersman.cluster.store.changes import change
 from steersman.cluster.store.errors import Corrupt, DiskFull, StoreError, SyncFailed, Unavailable, Unusable
 from steersman.cluster.store.folder import sync_folder
 from steersman.cluster.store.interface import Event, Record, Stamp
+from steersman.cluster.store.sealing import Sealer, is_sealed
 
 __all__ = ["FILE", "Connect", "Journal", "Recovered", "Row", "connect"]
 
@@ -98,16 +99,19 @@ class Recovered:
 
 
 class Journal:
-    def __init__(self, path: Path, database: sqlite3.Connection) -> None:
+    def __init__(self, path: Path, database: sqlite3.Connection, sealer: Sealer | None = None) -> None:
         self._path = path
         self._database = database
+        self._sealer = sealer
         self._revision = 0
         self._appended = 0
         self._removed = 0
         self._unmoved_bytes = 0
 
     @classmethod
-    def open(cls, folder: Path, stamp: Stamp, connect: Connect = connect) -> tuple[Journal, Recovered]:
+    def open(
+        cls, folder: Path, stamp: Stamp, connect: Connect = connect, sealer: Sealer | None = None
+    ) -> tuple[Journal, Recovered]:
         """Open or make the file and read it. Raises Corrupt or Unusable."""
         path = folder / FILE
         try:
@@ -116,7 +120,7 @@ class Journal:
             database = connect(path)
         except (sqlite3.Error, OSError) as error:
             raise Unusable(path, str(error)) from error
-        journal = cls(path, database)
+        journal = cls(path, database, sealer)
         try:
             _configure(path, database)
             return journal, journal._recover(stamp)
@@ -140,8 +144,10 @@ class Journal:
         values: list[int | str | bytes | None] = []
         for row in rows:
             total = (total + checksum(row)) & _SUMS
-            values += row
-            values.append(total)
+            revision, key, created, value = row
+            if value is not None and self._sealer is not None:
+                value = self._sealer.seal(key, value)
+            values += (revision, key, created, value, total)
             size += 128 + len(row[3] or b"")
         with self._transaction(begin=len(rows) > _ROWS):
             for start in range(0, len(rows), _ROWS):
@@ -228,7 +234,9 @@ class Journal:
         garbage: list[Row] = []
         present = 0
         query = "SELECT revision, key, created, value, total FROM log ORDER BY revision"
-        for revision, key, created, value, total in self._database.execute(query):
+        stale: list[tuple[bytes, int]] = []
+        for revision, key, created, kept, total in self._database.execute(query):
+            value = kept if kept is None else self._plain(revision, key, kept, stale)
             row: Row = (revision, key, created, value)
             present += checksum(row)
             if revision > noted:
@@ -239,7 +247,30 @@ class Journal:
                 log.append(self._replay(row, records, stamp))
         if present & _SUMS != (self._appended - self._removed) & _SUMS:
             raise Corrupt(self._path, "its records do not add up to what was written")
+        self._seal_again(stale)
         return Recovered(records, log, self._revision, compacted, garbage)
+
+    def _plain(self, revision: int, key: str, kept: bytes, stale: list[tuple[bytes, int]]) -> bytes:
+        """A value as it was written; notes it if the disk should hold it sealed otherwise."""
+        sealer = self._sealer
+        if sealer is None:
+            if is_sealed(kept):
+                raise Unusable(self._path, f"{key} is encrypted and no key file was given")
+            return kept
+        value = sealer.open(self._path, key, kept)
+        if not sealer.is_current(key, kept):
+            stale.append((sealer.seal(key, value), revision))
+        return value
+
+    def _seal_again(self, stale: Sequence[tuple[bytes, int]]) -> None:
+        """Values sealed with an old key, or not at all, get the new one before anything else happens."""
+        if not stale:
+            return
+        with self._transaction(begin=True):
+            self._database.executemany("UPDATE log SET value = ? WHERE revision = ?", stale)
+        # What was overwritten must not stay readable in free pages or the write-ahead log.
+        self._database.execute("VACUUM")
+        self.finish()
 
     def _replay(self, row: Row, records: dict[str, Record], stamp: Stamp) -> Event:
         """Apply one write of the history, whose predecessor must still be there."""

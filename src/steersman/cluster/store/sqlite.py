@@ -29,6 +29,7 @@ from steersman.cluster.store.folder import DataFolder
 from steersman.cluster.store.indexed import HISTORY_BYTES, HISTORY_S, IndexedStore
 from steersman.cluster.store.interface import Event, Record, Stamp, unstamped
 from steersman.cluster.store.journal import Connect, Journal, Recovered, Row, connect
+from steersman.cluster.store.sealing import Sealer
 
 __all__ = ["EXIT_SYNC_FAILED", "SqliteStore", "exit_at_once"]
 
@@ -132,6 +133,7 @@ class SqliteStore(IndexedStore):
         history_bytes: int = HISTORY_BYTES,
         on_fatal: Callable[[SyncFailed], None] = exit_at_once,
         connect: Connect = connect,
+        sealer: Sealer | None = None,
     ) -> SqliteStore:
         """Open the store in folder `path`, made if not there. Raises Locked, Corrupt or Unusable.
 
@@ -139,7 +141,7 @@ class SqliteStore(IndexedStore):
         refuses all writes from then on."""
         folder = DataFolder.acquire(Path(path))
         try:
-            journal, recovered = Journal.open(folder.path, stamp, connect)
+            journal, recovered = Journal.open(folder.path, stamp, connect, sealer)
         except BaseException:
             folder.release()
             raise
