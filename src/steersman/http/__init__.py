@@ -13,7 +13,7 @@ from steersman.http.errors import HttpError, RequestRefused
 from steersman.http.headers import Headers, RawHeaders
 from steersman.http.limits import Limits
 from steersman.http.request import Connection, Request
-from steersman.http.response import Response
+from steersman.http.response import Content, Joined, Response
 from steersman.http.server import Server
 from steersman.http.stream import Stream
 from steersman.http.tls import ClientContext, client_tls, server_tls
@@ -28,9 +28,11 @@ __all__ = [
     "ClientContext",
     "ClientResponse",
     "Connection",
+    "Content",
     "Handler",
     "Headers",
     "HttpError",
+    "Joined",
     "Limits",
     "OnError",
     "RawHeaders",

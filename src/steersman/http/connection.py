@@ -17,7 +17,7 @@ at once: parse, handle and write happen in one go inside `received`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from typing import Protocol, cast
 
 from steersman.aio import Scope
@@ -29,7 +29,7 @@ from steersman.http.limits import Limits
 from steersman.http.parsing import RequestParser
 from steersman.http.receiving import Receiver, probe_when_silent
 from steersman.http.request import Connection, Request
-from steersman.http.response import Response, batches, encode_head, status_line
+from steersman.http.response import Content, Joined, Response, batches, encode_head, status_line
 from steersman.http.stream import Stream
 from steersman.http.sweep import NEVER, Sweeper
 from steersman.http.upgraded import Upgraded
@@ -495,7 +495,7 @@ class ServerConnection(Receiver):
         status = response.status
         body = response.body
         headers = response.headers
-        size = len(body) if isinstance(body, bytes) else sum(map(len, body))
+        size = _size(body)
         compress = size >= self._limits.gzip_min_bytes and _compressible(request, response)
         if compress:
             headers = (*headers, (b"Content-Encoding", b"gzip"), (b"Vary", b"Accept-Encoding"))
@@ -535,7 +535,7 @@ class ServerConnection(Receiver):
                 return
             write(part)
 
-    async def _send_compressed(self, head: bytes, body: bytes | Sequence[bytes]) -> None:
+    async def _send_compressed(self, head: bytes, body: Content) -> None:
         """A large body through gzip, part by part in a thread: 20 MB would hold the loop for 0.2 s."""
         loop = asyncio.get_running_loop()
         self._transport.write(head)
@@ -578,6 +578,12 @@ class ServerConnection(Receiver):
         self._phase = CLOSING
         self.deadline = self._sweeper.now + self._limits.write_timeout_s
         self._transport.close()
+
+
+def _size(body: Content) -> int:
+    if isinstance(body, bytes):
+        return len(body)
+    return body.size if isinstance(body, Joined) else sum(map(len, body))
 
 
 def _compressible(request: Request, response: Response) -> bool:

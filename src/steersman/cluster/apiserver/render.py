@@ -13,7 +13,7 @@ import orjson
 
 from steersman.cluster.apiserver.call import Api, Call, Object
 from steersman.cluster.apiserver.resource import Resource
-from steersman.http import Response
+from steersman.http import Content, Joined, Response
 from steersman.objects.fields import Path, invalid
 from steersman.objects.status import StatusError, options_invalid
 
@@ -57,7 +57,7 @@ def _warning_headers(warnings: Sequence[str]) -> list[tuple[bytes, bytes]]:
     return headers
 
 
-def respond_json(body: bytes | Sequence[bytes], code: int = 200, *, warnings: Sequence[str] = ()) -> Response:
+def respond_json(body: Content, code: int = 200, *, warnings: Sequence[str] = ()) -> Response:
     """Bytes that are JSON already."""
     headers = [*_JSON_HEADERS, *_warning_headers(warnings)] if warnings else _JSON_HEADERS
     return Response(code, body, headers)
@@ -146,12 +146,12 @@ def respond_list(
     return _respond_value(body, form, code, call.warnings)
 
 
-def _frame_list(resource: Resource, values: Sequence[bytes], metadata: Object) -> Sequence[bytes]:
+def _frame_list(resource: Resource, values: Sequence[bytes], metadata: Object) -> Joined:
     """The list's bytes. Items that need no change are joined as they are: 0.2 µs an item."""
     opening = b'%b"metadata":%b,"items":[' % (resource.list_head, orjson.dumps(metadata))
     if resource.converts or resource.items_head != b"{":
         values = [resource.item(value) for value in values]
-    return (opening, b",".join(values), b"]}")
+    return Joined(opening, values, b",", b"]}")
 
 
 def _partial(obj: Object, form: Form) -> Object:
