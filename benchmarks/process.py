@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import re
 import subprocess
 import sys
+import tempfile
 import time
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 
 from benchmarks.options import Unusable
 
-__all__ = ["ServerProcess", "cpu_seconds", "memory_mb"]
+__all__ = ["ServerProcess", "cpu_seconds", "environment", "memory_mb"]
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 _STOP_S = 15.0
@@ -33,12 +36,26 @@ def memory_mb(pid: int) -> float:
     return int(match[1]) * 1024 / 1e6
 
 
+@cache
+def environment() -> dict[str, str]:
+    """For processes whose start is timed: they find bytecode from the second of a kind on.
+
+    Some environments forbid to write it, and then every start compiles every module. That is not what an
+    installed package does, and would hide everything else.
+    """
+    bytecode = tempfile.TemporaryDirectory(prefix="steersman-bench-bytecode-")
+    atexit.register(bytecode.cleanup)
+    given = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {**given, "PYTHONPYCACHEPREFIX": bytecode.name}
+
+
 class ServerProcess:
     """`steer up` on a free port; the time from starting the process to its ready line is `ready_s`."""
 
     def __init__(self, data: str, *options: str) -> None:
         self._command = [str(Path(sys.executable).parent / "steer"), "up", "--data", data, "--port", "0",
                          "--output", "json", *options]  # fmt: skip
+        self._environment = environment()
         self.ready_s = 0.0
         self.url = ""
         self.token = ""
@@ -46,7 +63,9 @@ class ServerProcess:
 
     def __enter__(self) -> ServerProcess:
         started = time.perf_counter()
-        self._process = subprocess.Popen(self._command, stdout=subprocess.PIPE, text=True)
+        self._process = subprocess.Popen(
+            self._command, stdout=subprocess.PIPE, text=True, env=self._environment
+        )
         assert self._process.stdout
         line = self._process.stdout.readline()
         self.ready_s = time.perf_counter() - started
@@ -55,7 +74,7 @@ class ServerProcess:
                 raise Unusable("steer up did not start")
             ready = json.loads(line)
             self.url, self.kubeconfig = ready["server"], ready["kubeconfig"]
-            match = re.search(r"token: (\S+)", Path(self.kubeconfig).read_text())
+            match = re.search(r'token: "(.+)"', Path(self.kubeconfig).read_text())
             assert match
             self.token = match[1]
         except BaseException:

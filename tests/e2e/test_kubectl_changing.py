@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import shlex
 from typing import Any
 
 import pytest
 
 from tests.support.kubectl import Kubectl
-from tests.support.manifests import config_map, deployment, node, pod
+from tests.support.manifests import config_map, deployment, pod
 
 pytestmark = pytest.mark.slow
 
@@ -197,34 +196,45 @@ def test_rollout_history_of_controller_revisions(kubectl: Kubectl) -> None:
     assert [row[0] for row in rows] == ["REVISION", "1", "2"]
 
 
-def test_nodes_are_cordoned_and_tainted(cluster_kubectl: Kubectl) -> None:
-    kubectl = cluster_kubectl
-    kubectl.create(node("worker"))
-    fresh = kubectl.get("node worker")
-    assert fresh["spec"]["taints"] == [{"effect": "NoSchedule", "key": "node.kubernetes.io/not-ready"}]
-    assert kubectl("cordon", "worker").out == "node/worker cordoned\n"
-    assert kubectl.get("node worker")["spec"]["unschedulable"] is True
-    assert kubectl("get", "node", "worker").rows[0][:3] == ["worker", "Unknown,SchedulingDisabled", "<none>"]
-    assert kubectl("uncordon", "worker").out == "node/worker uncordoned\n"
-    assert "unschedulable" not in kubectl.get("node worker")["spec"]
-    assert kubectl("taint", "node", "worker", "gpu=yes:NoSchedule").out == "node/worker tainted\n"
-    assert {"key": "gpu", "value": "yes", "effect": "NoSchedule"} in kubectl.get("node worker")["spec"][
-        "taints"
-    ]
-    assert kubectl("taint", "node", "worker", "gpu-").out == "node/worker untainted\n"
-    kubectl("label", "node", "worker", "node-role.kubernetes.io/worker=")
-    assert kubectl("get", "node", "worker").rows[0][2] == "worker"
-    kubectl("delete", "node", "worker")
+def test_rollout_undo_takes_the_template_of_the_replica_set(kubectl: Kubectl) -> None:
+    manifest = deployment("web", image="nginx:2")
+    manifest["metadata"]["annotations"] = {"deployment.kubernetes.io/revision": "2"}
+    kubectl.create(manifest)
+    owner = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "name": "web",
+        "uid": kubectl.get("deployment web")["metadata"]["uid"],
+        "controller": True,
+    }
+    for number in ("1", "2"):
+        replica_set = deployment("web", replicas=0, image=f"nginx:{number}")
+        replica_set["kind"] = "ReplicaSet"
+        replica_set["metadata"] |= {
+            "name": f"web-{number}",
+            "annotations": {"deployment.kubernetes.io/revision": number},
+            "ownerReferences": [owner],
+        }
+        kubectl.create(replica_set)
+    history = kubectl("rollout", "history", "deployment/web").lines
+    assert [line.split()[0] for line in history if line] == ["deployment.apps/web", "REVISION", "1", "2"]
+    assert kubectl("rollout", "undo", "deployment/web").out == "deployment.apps/web rolled back\n"
+    assert containers(kubectl, "deployment web")[0]["image"] == "nginx:1"
 
 
-def test_drain_evicts_pods(cluster_kubectl: Kubectl, kubectl: Kubectl) -> None:
-    cluster_kubectl.create(node("drained"))
-    kubectl.create(pod("bare", nodeName="drained", terminationGracePeriodSeconds=0))
-    out = kubectl("drain", "drained", "--force", "--ignore-daemonsets").out
-    assert "node/drained cordoned" in out
-    assert "pod/bare evicted" in out
-    assert kubectl("get", "pods", "-o", "name").out == ""
-    cluster_kubectl("delete", "node", "drained")
+def test_edit(kubectl: Kubectl) -> None:
+    kubectl.create(config_map("cm", a="before"))
+    assert kubectl("edit", "cm", "cm", editor="sed -i s/before/after/").out == "configmap/cm edited\n"
+    assert kubectl.get("cm cm")["data"] == {"a": "after"}
+
+
+def test_a_pod_is_debugged_by_an_ephemeral_container(kubectl: Kubectl) -> None:
+    kubectl.create(pod("p"))
+    kubectl("debug", "p", "--image=busybox:1", "--container=look", "--profile=general")
+    changed = kubectl.get("pod p")
+    [ephemeral] = changed["spec"]["ephemeralContainers"]
+    assert (ephemeral["name"], ephemeral["image"]) == ("look", "busybox:1")
+    assert [container["name"] for container in changed["spec"]["containers"]] == ["main"]
 
 
 def test_status_changes_only_through_its_subresource(kubectl: Kubectl) -> None:
@@ -237,43 +247,3 @@ def test_status_changes_only_through_its_subresource(kubectl: Kubectl) -> None:
     kubectl("patch", "deployment", "web", "--type=merge", "-p", '{"status":{"replicas":7}}')
     assert kubectl.get("deployment web")["status"]["replicas"] == 3
     assert kubectl("get", "deployment", "web").rows[0][1] == "2/1"
-
-
-@pytest.mark.parametrize(
-    ("command", "expected"),
-    [
-        ("get pod/none", 'Error from server (NotFound): pods "none" not found'),
-        ("get deploy none", 'Error from server (NotFound): deployments.apps "none" not found'),
-        ("delete cm none", 'Error from server (NotFound): configmaps "none" not found'),
-        ("label cm none a=b", 'Error from server (NotFound): configmaps "none" not found'),
-        ("get widgets", 'error: the server doesn\'t have a resource type "widgets"'),
-        ("create cm there", 'error: failed to create configmap: configmaps "there" already exists'),
-        (
-            "create cm x -n no-such-place",
-            'error: failed to create configmap: namespaces "no-such-place" not found',
-        ),
-        (
-            "get cm --field-selector=data=x",
-            'Error from server (BadRequest): Unable to find "/v1, Resource=configmaps" that match label '
-            'selector "", field selector "data=x": "data" is not a known field selector: '
-            'only "metadata.name", "metadata.namespace"',
-        ),
-        (
-            "get cm -l a=b=c",
-            'Error from server (BadRequest): Unable to find "/v1, Resource=configmaps" that match label '
-            "selector \"a=b=c\", field selector \"\": found '=', expected: ',' or 'end of string'",
-        ),
-        (
-            "get --raw /api/v1/none",
-            "Error from server (NotFound): the server could not find the requested resource",
-        ),
-        ("get --raw /none", "Error from server (NotFound): the server could not find the requested resource"),
-        (
-            "delete --raw /api/v1/pods",
-            "Error from server (MethodNotAllowed): the server does not allow this method on the requested resource",
-        ),
-    ],
-)
-def test_refusals_are_said_as_kubernetes_says_them(kubectl: Kubectl, command: str, expected: str) -> None:
-    kubectl.create(config_map("there"))
-    assert kubectl.fails(*shlex.split(command)) == expected

@@ -29,7 +29,7 @@ def config_map(namespace: str, name: str, labels: dict[str, str] | None = None, 
     return ConfigMap(metadata=ObjectMeta(name=name, namespace=namespace, labels=labels), data=data)
 
 
-def test_an_object_is_made_read_replaced_and_deleted(light: Client, namespace: str) -> None:
+def test_an_object_is_made_read_replaced_and_deleted(light: Any, namespace: str) -> None:
     made = light.create(config_map(namespace, "cm", a="1"))
     assert light.get(ConfigMap, "cm", namespace=namespace) == made
     made.data["b"] = "2"
@@ -50,12 +50,12 @@ def test_an_object_is_made_read_replaced_and_deleted(light: Client, namespace: s
     ],
     ids=["strategic", "merge", "json"],
 )
-def test_patch(light: Client, namespace: str, kind: PatchType, patch: Any, expected: dict[str, str]) -> None:
+def test_patch(light: Any, namespace: str, kind: PatchType, patch: Any, expected: dict[str, str]) -> None:
     light.create(config_map(namespace, "cm", a="1"))
     assert light.patch(ConfigMap, "cm", patch, patch_type=kind, namespace=namespace).data == expected
 
 
-def test_lists_are_paged_and_selected(light: Client, namespace: str) -> None:
+def test_lists_are_paged_and_selected(light: Any, namespace: str) -> None:
     for number in range(5):
         light.create(config_map(namespace, f"cm-{number}", {"even": str(number % 2 == 0).lower()}))
     paged = light.list(ConfigMap, namespace=namespace, chunk_size=2)
@@ -67,7 +67,7 @@ def test_lists_are_paged_and_selected(light: Client, namespace: str) -> None:
     assert namespace in [item.metadata.name for item in light.list(Namespace)]
 
 
-def test_watch(light: Client, namespace: str) -> None:
+def test_watch(light: Any, namespace: str) -> None:
     first = light.create(config_map(namespace, "a"))
     light.create(config_map(namespace, "b"))
     light.delete(ConfigMap, "a", namespace=namespace)
@@ -78,7 +78,7 @@ def test_watch(light: Client, namespace: str) -> None:
     ]
 
 
-def test_status_and_scale(light: Client, namespace: str) -> None:
+def test_status_and_scale(light: Any, namespace: str) -> None:
     made = light.create(Deployment.from_dict(deployment("web")), namespace=namespace)
     assert made.spec.replicas == 1
     made.status.replicas = 1
@@ -92,7 +92,7 @@ def test_status_and_scale(light: Client, namespace: str) -> None:
     assert light.get(Deployment, "web", namespace=namespace).spec.replicas == 3
 
 
-def test_wait_for_a_condition(light: Client, namespace: str) -> None:
+def test_wait_for_a_condition(light: Any, namespace: str) -> None:
     light.create(Deployment.from_dict(deployment("web")), namespace=namespace)
     condition = {"type": "Available", "status": "True", "reason": "x", "message": ""}
     light.patch(Deployment.Status, "web", {"status": {"conditions": [condition]}}, namespace=namespace)
@@ -100,7 +100,7 @@ def test_wait_for_a_condition(light: Client, namespace: str) -> None:
     assert done.status.conditions[0].type == "Available"
 
 
-def test_delete_options(light: Client, namespace: str) -> None:
+def test_delete_options(light: Any, namespace: str) -> None:
     light.create(Deployment.from_dict(deployment("web")), namespace=namespace)
     light.delete(Deployment, "web", namespace=namespace, cascade=CascadeType.ORPHAN)
     assert light.get(Deployment, "web", namespace=namespace).metadata.finalizers == ["orphan"]
@@ -118,7 +118,7 @@ def test_delete_options(light: Client, namespace: str) -> None:
     ids=["already exists", "bad name", "bad label"],
 )
 def test_errors(
-    light: Client, namespace: str, name: str, labels: dict[str, str] | None, code: int, reason: str
+    light: Any, namespace: str, name: str, labels: dict[str, str] | None, code: int, reason: str
 ) -> None:
     light.create(config_map(namespace, "cm"))
     with pytest.raises(ApiError) as refused:

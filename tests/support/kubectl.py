@@ -59,24 +59,25 @@ class Kubectl:
         keep = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
         return {**keep, "HOME": str(self.home), "KUBECONFIG": str(self.kubeconfig)}
 
-    def attempt(self, *arguments: str, stdin: Any = None) -> Done:
-        """Run it, whatever comes of it. `stdin` is text, or objects that are sent as JSON."""
+    def attempt(self, *arguments: str, stdin: Any = None, editor: str = "") -> Done:
+        """Run it, whatever comes of it. `stdin` is text, or objects that are sent as JSON; `editor` is the
+        command that `kubectl edit` starts."""
         if stdin is not None and not isinstance(stdin, str):
             objects = stdin if isinstance(stdin, list) else [stdin]
             stdin = "\n".join(f"---\n{json.dumps(item)}" for item in objects)
         done = subprocess.run(
             self.command(*arguments),
             input=stdin or "",
-            env=self.environment,
+            env={**self.environment, "KUBE_EDITOR": editor},
             capture_output=True,
             text=True,
             timeout=DEADLINE_S,
         )
         return Done(done.returncode, done.stdout, done.stderr)
 
-    def __call__(self, *arguments: str, stdin: Any = None) -> Done:
+    def __call__(self, *arguments: str, stdin: Any = None, editor: str = "") -> Done:
         """Run it; it must succeed."""
-        done = self.attempt(*arguments, stdin=stdin)
+        done = self.attempt(*arguments, stdin=stdin, editor=editor)
         assert done.code == 0, f"kubectl {' '.join(arguments)}: exit {done.code}\n{done.err}{done.out}"
         return done
 

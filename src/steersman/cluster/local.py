@@ -7,6 +7,7 @@ made in it; `start` returns when the API answers, `stop` when nothing is left ru
 from __future__ import annotations
 
 import base64
+import json
 import logging
 import os
 import secrets
@@ -160,8 +161,8 @@ class LocalCluster:
     @staticmethod
     def _kept_token(folder: Path) -> str:
         file = folder / "admin.token"
-        if file.exists():
-            return file.read_text().strip()
+        if file.exists() and (kept := file.read_text().strip()):
+            return kept
         token = secrets.token_urlsafe(32)
         write_private(file, token.encode() + b"\n")
         return token
@@ -201,7 +202,7 @@ class LocalCluster:
             "users:\n"
             "- name: admin\n"
             "  user:\n"
-            f"    token: {self.token}\n"
+            f"    token: {json.dumps(self.token)}\n"
             "contexts:\n"
             "- name: steersman\n"
             "  context: {cluster: steersman, user: admin}\n"

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Final, NamedTuple, Protocol
 from steersman.objects.fieldsets import LEAF, Fields, item_element, value_element
 from steersman.objects.schemas import Schema
 
-__all__ = ["Comparison", "compare", "field_set"]
+__all__ = ["Comparison", "compare", "elements", "field_set"]
 
 
 class Comparison(NamedTuple):
@@ -41,6 +41,13 @@ def compare(old: Mapping[str, Any], new: Mapping[str, Any], schema: Schema) -> C
 def field_set(value: Mapping[str, Any], schema: Schema) -> Fields:
     """All the fields an object mentions: what a manager that applies it owns."""
     return _object_walker(schema).mentioned(value)
+
+
+def elements(items: Iterable[Any], schema: Schema) -> list[str]:
+    """The path elements of the items of a set or keyed list. Raises FieldSetError."""
+    walker = walker_of(schema)
+    assert isinstance(walker, _Items)
+    return [walker.element(item) for item in items]
 
 
 class Walker(Protocol):
@@ -262,14 +269,14 @@ class _Items:
             self._walker = walker_of(self._schema.element())
         return self._walker
 
-    def _element(self, item: Any) -> str:
+    def element(self, item: Any) -> str:
         return item_element(item, self._keys, self._defaults) if self._keys else value_element(item)
 
     def _grouped(self, items: Iterable[Any] | None) -> dict[str, list[Any]]:
         """The items by element; more than one where a list has duplicates, which it should not."""
         groups: dict[str, list[Any]] = {}
         for item in items or ():
-            groups.setdefault(self._element(item), []).append(item)
+            groups.setdefault(self.element(item), []).append(item)
         return groups
 
     def whole(self, value: Any) -> Fields:
@@ -278,7 +285,7 @@ class _Items:
         node: Fields = {".": LEAF}
         walker = self._item()
         for item in value:
-            element = self._element(item)
+            element = self.element(item)
             node[element] = LEAF if element in node else walker.whole(item)
         return node
 
@@ -328,9 +335,6 @@ class _Deduced(_Named):
 
     def step(self, name: str) -> _Step:
         return _Step("f:" + name, self, False)
-
-    def indivisible(self, old: Any, new: Any) -> bool:
-        return not (isinstance(old, dict) and isinstance(new, dict)) or not (old or new)
 
     def is_atom(self, value: Any) -> bool:
         return not isinstance(value, dict)

@@ -26,17 +26,20 @@ __all__ = [
     "LEAF",
     "FieldFilter",
     "Fields",
+    "children",
     "contains",
     "difference",
     "excluding",
     "fields_of",
     "including",
     "intersection",
+    "is_member",
     "item_element",
     "normalized",
     "paths",
     "recursive_difference",
     "show_path",
+    "sorted_paths",
     "union",
     "value_element",
 ]
@@ -83,8 +86,8 @@ def difference(left: Fields, right: Fields) -> Fields:
         if theirs is None:
             result[element] = mine
         elif element != _SELF:
-            member = _is_member(mine) and not _is_member(theirs)
-            kept = _node(member, difference(_children(mine), theirs))
+            member = is_member(mine) and not is_member(theirs)
+            kept = _node(member, difference(children(mine), theirs))
             if kept is not None:
                 result[element] = kept
     return result
@@ -99,8 +102,8 @@ def recursive_difference(left: Fields, right: Fields) -> Fields:
         theirs = right.get(element)
         if theirs is None:
             result[element] = mine
-        elif element != _SELF and not _is_member(theirs):
-            kept = _node(_is_member(mine), recursive_difference(_children(mine), theirs))
+        elif element != _SELF and not is_member(theirs):
+            kept = _node(is_member(mine), recursive_difference(children(mine), theirs))
             if kept is not None:
                 result[element] = kept
     return result
@@ -111,18 +114,20 @@ def intersection(left: Fields, right: Fields) -> Fields:
     for element, mine in left.items():
         theirs = right.get(element)
         if theirs is not None and element != _SELF:
-            member = _is_member(mine) and _is_member(theirs)
-            kept = _node(member, intersection(_children(mine), theirs))
+            member = is_member(mine) and is_member(theirs)
+            kept = _node(member, intersection(children(mine), theirs))
             if kept is not None:
                 result[element] = kept
     return result
 
 
-def _is_member(node: Fields) -> bool:
+def is_member(node: Fields) -> bool:
+    """Whether the path that leads to this node is in the set."""
     return not node or _SELF in node
 
 
-def _children(node: Fields) -> Fields:
+def children(node: Fields) -> Fields:
+    """A node without its own membership."""
     if _SELF not in node:
         return node
     return {element: child for element, child in node.items() if element != _SELF}
@@ -143,10 +148,37 @@ def paths(fields: Fields) -> Iterator[tuple[str, ...]]:
     for element, node in fields.items():
         if element == _SELF:
             continue
-        if _is_member(node):
+        if is_member(node):
             yield (element,)
         for below in paths(node):
             yield (element, *below)
+
+
+def sorted_paths(fields: Fields) -> Iterator[tuple[str, ...]]:
+    """Every path in the set as Kubernetes lists them: a level's members, then what is below them."""
+    names = sorted((name for name in fields if name != _SELF), key=_element_order)
+    for element in names:
+        if is_member(fields[element]):
+            yield (element,)
+    for element in names:
+        for below in sorted_paths(fields[element]):
+            yield (element, *below)
+
+
+def _element_order(element: str) -> tuple[int, Any]:
+    kind, _, content = element.partition(":")
+    rank = "fkvi".find(kind)
+    if kind == "f":
+        return rank, content
+    value = orjson.loads(content)
+    if kind == "k":
+        return rank, [(name, _scalar_order(each)) for name, each in value.items()]
+    return rank, _scalar_order(value)
+
+
+def _scalar_order(value: Any) -> tuple[int, Any]:
+    """Numbers, texts, booleans; values of different kinds do not compare."""
+    return (1, value) if isinstance(value, str) else (2, value) if isinstance(value, bool) else (0, value)
 
 
 def contains(fields: Fields, path: Iterable[str]) -> bool:
@@ -156,7 +188,7 @@ def contains(fields: Fields, path: Iterable[str]) -> bool:
         if node is None:
             return False
         fields = node
-    return node is not None and _is_member(node)
+    return node is not None and is_member(node)
 
 
 def fields_of(*field_paths: str) -> Fields:
@@ -206,7 +238,7 @@ def including(pattern: Fields) -> FieldFilter:
             below = wanted.get(element, wanted.get("*"))
             if element == _SELF or below is None:
                 continue
-            kept = _node(_is_member(node), included(_children(node), below))
+            kept = _node(is_member(node), included(children(node), below))
             if kept is not None:
                 result[element] = kept
         return result
@@ -220,7 +252,8 @@ def including(pattern: Fields) -> FieldFilter:
 def item_element(item: Any, keys: tuple[str, ...], defaults: Mapping[str, object]) -> str:
     """The element of an item of a keyed list. `keys` must be sorted."""
     if not isinstance(item, dict):
-        raise FieldSetError("associative list with keys may not have non-map elements")
+        what = "a null element" if item is None else "non-map elements"
+        raise FieldSetError(f"associative list with keys may not have {what}")
     if len(keys) == 1 and type(name := item.get(keys[0])) is str and _plain(name):
         return f'k:{{"{keys[0]}":"{name}"}}'
     pairs = []
@@ -228,16 +261,24 @@ def item_element(item: Any, keys: tuple[str, ...], defaults: Mapping[str, object
         value = item.get(key)
         if value is None and (value := defaults.get(key)) is None:
             continue
-        pairs.append(f"{_json(key)}:{_json(value)}")
+        pairs.append(f'"{key}":{value if type(value) is int else _json(value)}')
     if not pairs:
-        raise FieldSetError("associative list with keys has an element that omits all key fields")
+        names = " ".join(map(_json, keys))
+        raise FieldSetError(
+            f"associative list with keys has an element that omits all key fields [{names}] "
+            "(and doesn't have default values for any key fields)"
+        )
     return f"k:{{{','.join(pairs)}}}"
 
 
 def value_element(item: Any) -> str:
     """The element of an item of a set."""
-    if item is None or isinstance(item, (dict, list)):
-        raise FieldSetError("associative list without keys has an element that is no scalar")
+    if item is None:
+        raise FieldSetError("associative list without keys has an element that's an explicit null")
+    if isinstance(item, dict):
+        raise FieldSetError("associative list without keys has an element that's a map type")
+    if isinstance(item, list):
+        raise FieldSetError("not supported: associative list with lists as elements")
     return "v:" + _json(item)
 
 
@@ -249,6 +290,8 @@ _HTML: Final = str.maketrans({char: f"\\u{ord(char):04x}" for char in "<>&\u2028
 def _json(value: Any) -> str:
     if type(value) is str and _plain(value):
         return f'"{value}"'
+    if type(value) is float and value.is_integer():
+        value = int(value)
     return orjson.dumps(value).decode().translate(_HTML)
 
 

@@ -237,8 +237,10 @@ def validate_no_new_finalizers(new: Sequence[str], old: Sequence[str], path: Pat
 def validate_managed_fields(entries: Sequence[Mapping[str, Any]], path: Path) -> list[FieldError]:
     errors: list[FieldError] = []
     for number, entry in enumerate(entries):
-        here = path.index(number)
         operation = entry.get("operation", "")
+        if _is_plainly_good(entry, operation):
+            continue
+        here = path.index(number)
         if not operation:
             errors.append(required(here.child("operation"), "must not be empty"))
         elif operation not in ("Apply", "Update"):
@@ -250,6 +252,19 @@ def validate_managed_fields(entries: Sequence[Mapping[str, Any]], path: Path) ->
         if _size(entry.get("subresource", "")) > _SUBRESOURCE_LENGTH:
             errors.append(too_long(here.child("subresource"), _SUBRESOURCE_LENGTH))
     return errors
+
+
+def _is_plainly_good(entry: Mapping[str, Any], operation: str) -> bool:
+    """What nearly every entry is: 1 µs instead of 4."""
+    manager = entry.get("manager", "")
+    return (
+        operation in ("Update", "Apply")
+        and entry.get("fieldsType") == "FieldsV1"
+        and len(manager) <= _FIELD_MANAGER_LENGTH
+        and manager.isascii()
+        and manager.isprintable()
+        and len(entry.get("subresource", "")) <= _SUBRESOURCE_LENGTH // 4
+    )
 
 
 def validate_field_manager(manager: str, path: Path) -> list[FieldError]:

@@ -431,10 +431,14 @@ def _unfinished(name: str, prefix: bool) -> str:
 
 
 def name_is_dns_subdomain(name: str, prefix: bool = False) -> list[str]:
+    if not prefix and len(name) <= _SUBDOMAIN_LENGTH and _subdomain(name):
+        return []  # what nearly every name is: 1 µs instead of 2
     return is_dns1123_subdomain(_unfinished(name, prefix))
 
 
 def name_is_dns_label(name: str, prefix: bool = False) -> list[str]:
+    if not prefix and len(name) <= _NAME_LENGTH and _label(name):
+        return []
     return is_dns1123_label(_unfinished(name, prefix))
 
 

@@ -140,6 +140,7 @@ def test_stops_cleanly_and_ends_watches_properly(tmp_path: Path, number: signal.
         while part := stream.recv(65536):
             received += part
         assert received.endswith(b"0\r\n\r\n"), "the last chunk says that it was the last"
+        stream.close()
         assert server.wait() == 0
         assert server.errors == ""
 

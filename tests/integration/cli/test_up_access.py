@@ -120,5 +120,5 @@ def test_the_servers_certificate_has_its_names(server: Steer) -> None:
     ):
         certificate = stream.getpeercert()
     assert certificate
-    names = {str(value) for _, value in certificate["subjectAltName"]}
+    names = {str(entry[1]) for entry in certificate["subjectAltName"]}
     assert {"localhost", "127.0.0.1", "10.96.0.1", "kubernetes.default.svc.cluster.local"} <= names

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from steersman.cluster.auth.users import User
+from steersman.cluster.schema.resources import GVK
 
 __all__ = ["Attributes", "Chain", "Plugin", "Reader"]
 
@@ -43,6 +44,35 @@ class Attributes:
     user: User
     dry_run: bool = False
     warnings: list[str] = field(default_factory=list)
+    #: The request's options (CreateOptions, …) as clients of admission see them.
+    options: Object | None = None
+    #: The kind of `object` where it is not the resource's own (Scale, Eviction, Binding).
+    object_kind: GVK | None = None
+    #: What plugins note for the audit log.
+    annotations: dict[str, str] = field(default_factory=dict)
+    #: Set by a plugin that changed what others have already seen: all are asked once more.
+    wants_reinvocation: bool = False
+    #: 0 the first time, 1 when plugins are asked once more.
+    round: int = 0
+    #: What plugins remember from the first round to the second, by their name.
+    memory: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def gvk(self) -> GVK:
+        return self.object_kind or GVK(self.group, self.version, self.kind)
+
+    def replace_object(self, new: Object) -> None:
+        """Make `object` equal to `new` without becoming another: the verb that asks holds on to it and to
+        its metadata."""
+        assert self.object is not None
+        metadata = self.object["metadata"]
+        if new["metadata"] is not metadata:
+            changed = dict(new["metadata"])
+            metadata.clear()
+            metadata.update(changed)
+        parts = {**new, "metadata": metadata}
+        self.object.clear()
+        self.object.update(parts)
 
 
 class Plugin(Protocol):
@@ -71,9 +101,15 @@ class Chain:
         return found
 
     async def admit(self, attributes: Attributes) -> None:
-        for plugin in self._for(attributes):
+        plugins = self._for(attributes)
+        for plugin in plugins:
             if (pending := plugin.admit(attributes)) is not None:
                 await pending
+        if attributes.wants_reinvocation and not attributes.round:
+            attributes.round = 1
+            for plugin in plugins:
+                if (pending := plugin.admit(attributes)) is not None:
+                    await pending
 
     async def validate(self, attributes: Attributes) -> None:
         for plugin in self._for(attributes):

@@ -19,6 +19,7 @@ from steersman.objects.status import StatusError, bad_request, invalid
 __all__ = [
     "accept_patched",
     "dedupe_owners",
+    "match_name",
     "match_namespace",
     "read_delete_options",
     "read_object",
@@ -62,6 +63,17 @@ def match_namespace(call: Call, metadata: Object) -> None:
             "the namespace of the provided object does not match the namespace sent on the request"
         )
     metadata["namespace"] = expected
+
+
+def match_name(call: Call, metadata: Object) -> None:
+    """An object must have the name that the URL says."""
+    given, name = metadata.get("name", ""), call.path.name
+    if not given:
+        raise bad_request(
+            f"the name of the object ({name} based on URL) was undeterminable: name must be provided"
+        )
+    if given != name:
+        raise bad_request(f"the name of the object ({given}) does not match the name on the URL ({name})")
 
 
 def dedupe_owners(call: Call, metadata: Object) -> None:

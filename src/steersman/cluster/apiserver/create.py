@@ -36,8 +36,11 @@ def is_service(call: Call) -> bool:
     return call.resource.plural == "services" and not call.resource.group
 
 
-async def store_new(api: Api, call: Call, obj: Object, options: WriteOptions) -> bytes:
-    """Admit, complete, check and store a new object. Its at-rest bytes (without revision when dry run)."""
+async def store_new(
+    api: Api, call: Call, obj: Object, options: WriteOptions, *, tracked: bool = True
+) -> bytes:
+    """Admit, complete, check and store a new object. Its at-rest bytes (without revision when dry run).
+    One that is not `tracked` brings its managedFields itself."""
     metadata = obj["metadata"]
     for name in _SYSTEM_FIELDS:
         metadata.pop(name, None)
@@ -46,7 +49,8 @@ async def store_new(api: Api, call: Call, obj: Object, options: WriteOptions) ->
         raise bad_request("resourceVersion should not be set on objects to be created")
     dedupe_owners(call, metadata)
     now = api.now()
-    track(call, None, obj, options, now)
+    if tracked:
+        track(call, None, obj, options, now)
     attributes = call.attributes("CREATE", metadata.get("name", ""), obj, None, dry_run=options.dry_run)
     await api.admission.admit(attributes)
     dedupe_owners(call, metadata)

@@ -59,12 +59,10 @@ class Kind(Protocol):
 
 def read_built_in(gvk: GVK, content_type: str, body: bytes, validation: FieldValidation) -> Decoded:
     """A body of a built-in kind, which need not be a resource (Scale, Binding, Eviction)."""
-    decoded = decode_body(content_type, body, gvk, validation)
-    obj = decoded.obj
+    obj, _, warnings = decode_body(content_type, body, gvk, validation)
     apply_defaults(*gvk, obj)
-    obj["kind"], obj["apiVersion"] = gvk.kind, gvk.api_version
     obj.setdefault("metadata", {})
-    return obj, decoded.warnings
+    return obj, warnings
 
 
 def accept_built_in(gvk: GVK, value: Object) -> Decoded:

@@ -13,7 +13,7 @@ from typing import Any, cast
 from urllib.parse import parse_qs
 
 from steersman.cluster.codec import FieldValidation
-from steersman.objects.fields import FieldError, Path, forbidden, invalid, not_supported, too_long
+from steersman.objects.fields import FieldError, Path, forbidden, invalid, not_supported, required, too_long
 from steersman.objects.status import bad_request, options_invalid
 
 __all__ = ["DeleteOptions", "ListOptions", "WriteOptions", "parse_query"]
@@ -89,13 +89,15 @@ class WriteOptions:
 
     @classmethod
     def parse(cls, query: Query, kind: str, *, apply: bool = False) -> WriteOptions:
-        if not query:
+        if not query and not apply:
             return _DEFAULT_WRITE_OPTIONS
         manager = _one(query, "fieldManager")
         dry_run = [value for value in query.get("dryRun", ()) if value]
         validation = cast(FieldValidation, _one(query, "fieldValidation"))
         force = _boolean(query, "force") if kind == "PatchOptions" else None
         errors: list[FieldError] = []
+        if apply and not manager:
+            errors.append(required(Path("fieldManager"), "is required for apply patch"))
         if force is not None and not apply:
             errors.append(forbidden(Path("force"), "may not be specified for non-apply patch"))
         errors += _check_manager(manager) + _check_dry_run(dry_run)
@@ -197,7 +199,7 @@ class ListOptions:
             field_selector=_one(query, "fieldSelector"),
             resource_version=parse_resource_version(version),
             resource_version_match=match,
-            limit=_integer(query, "limit") or 0,
+            limit=max(_integer(query, "limit") or 0, 0),
             continue_token=token,
             timeout_s=_integer(query, "timeoutSeconds"),
             watch=watch,

@@ -1,4 +1,4 @@
-"""metadata.managedFields on ordinary writes: who last set which field."""
+"""metadata.managedFields on ordinary writes: who last set which field. Server-side apply has its own way."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from steersman.cluster.apiserver.strategies import strategy_for
 from steersman.objects.fieldsets import FieldFilter, excluding, fields_of, including
 from steersman.objects.managed import track_update
 
-__all__ = ["track"]
+__all__ = ["ownable", "track"]
 
 
 def track(call: Call, live: Object | None, obj: Object, options: WriteOptions, now: float) -> None:
@@ -24,7 +24,7 @@ def track(call: Call, live: Object | None, obj: Object, options: WriteOptions, n
         api_version=resource.type.api_version,
         subresource=call.path.subresource,
         time=timestamp(now),
-        keep=_ownable(resource.group, resource.plural, call.path.subresource),
+        keep=ownable(resource.group, resource.plural, call.path.subresource),
     )
     if entries:
         obj["metadata"]["managedFields"] = entries
@@ -33,7 +33,7 @@ def track(call: Call, live: Object | None, obj: Object, options: WriteOptions, n
 
 
 @lru_cache(maxsize=512)
-def _ownable(group: str, plural: str, subresource: str) -> FieldFilter | None:
+def ownable(group: str, plural: str, subresource: str) -> FieldFilter | None:
     """What a request to this endpoint can own at all."""
     strategy = strategy_for(group, plural)
     part = strategy.subresources.get(subresource)

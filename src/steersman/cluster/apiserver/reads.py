@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+from string import ascii_letters, digits
 
 import orjson
 
@@ -28,6 +29,7 @@ _CONTINUE_EXPIRED = (
     "that were created, modified, or deleted between the time the first chunk was returned and now may show "
     "up in the list."
 )
+_TOKEN_ALPHABET = (ascii_letters + digits + "-_").encode()
 #: How many keys are looked at in one go while a selective page fills.
 _PAGE_STEP = 2000
 
@@ -131,10 +133,11 @@ def _read_token(token: str) -> tuple[str, int]:
     problem = ""
     content: object = None
     try:
-        raw = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
+        encoded = token.encode()
+        raw = base64.b64decode(encoded + b"=" * (-len(encoded) % 4), altchars=b"-_", validate=True)
         content = parse(raw)
     except binascii.Error:
-        position = next((i for i, c in enumerate(token) if not (c.isalnum() or c in "-_")), len(token))
+        position = next((i for i, byte in enumerate(encoded) if byte not in _TOKEN_ALPHABET), len(encoded))
         problem = f"illegal base64 data at input byte {position}"
     except Malformed as error:
         # Stray bytes are shown as such, unlike in bodies, whose parser takes each for a character.

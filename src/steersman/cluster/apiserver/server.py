@@ -162,6 +162,8 @@ class APIServer:
             return handler(self._api, call)
         if not subresource and call.resource.plural == "bindings":
             return subresources.bind(self._api, call)
+        if subresource in subresources.CONNECTS:
+            return subresources.connect(self._api, call)
         if verb == "create" and (subresource or call.resource.type.storage is None):
             raise method_not_allowed()
         return _OBJECT_HANDLERS[verb](self._api, call)
@@ -234,7 +236,7 @@ class APIServer:
         verbs = resource.type.verbs
         if path.subresource:
             part = resource.type.subresources.get(path.subresource)
-            if part is None:
+            if part is None or (path.rest and path.subresource != "proxy"):
                 raise no_such_resource()
             verbs = part.verbs
         elif verb in ("create", "deletecollection") and resource.namespaced and not path.namespace:

@@ -13,7 +13,7 @@ import orjson
 
 from steersman.cluster.apiserver.allocation import Reservation
 from steersman.cluster.apiserver.atrest import encode, stamp
-from steersman.cluster.apiserver.bodies import dedupe_owners, match_namespace, read_object
+from steersman.cluster.apiserver.bodies import dedupe_owners, match_name, match_namespace, read_object
 from steersman.cluster.apiserver.call import Api, Call, Object
 from steersman.cluster.apiserver.create import is_service, settled, store_new
 from steersman.cluster.apiserver.options import WriteOptions, parse_resource_version
@@ -24,7 +24,7 @@ from steersman.cluster.store import Conflict, NotFound, Record
 from steersman.http import Response
 from steersman.objects.fields import FieldError, Path
 from steersman.objects.fields import invalid as invalid_field
-from steersman.objects.status import bad_request, conflict, invalid, modified, not_found
+from steersman.objects.status import StatusError, conflict, invalid, modified, not_found
 
 __all__ = ["Endpoint", "Written", "replace", "update"]
 
@@ -40,6 +40,10 @@ class Endpoint:
     """How an endpoint differs from the main one: what it keeps."""
 
     prepare: Callable[[Object, Object], None] | None = None
+    #: What is not there is created.
+    creates: bool = False
+    #: The new object brings its managedFields itself.
+    applies: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +60,7 @@ async def update(api: Api, call: Call) -> Response:
     body = read_object(call, options)
     metadata = body["metadata"]
     match_namespace(call, metadata)
-    name = call.path.name
-    given = metadata.get("name", "")
-    if not given:
-        raise bad_request(
-            f"the name of the object ({name} based on URL) was undeterminable: name must be provided"
-        )
-    if given != name:
-        raise bad_request(f"the name of the object ({given}) does not match the name on the URL ({name})")
+    match_name(call, metadata)
     content = orjson.dumps(body)
     written = await replace(api, call, lambda _: orjson.loads(content), options, endpoint_of(call))
     return respond_object(api, call, written.value, 201 if written.created else 200)
@@ -98,8 +95,11 @@ async def replace(
     for _ in range(tries):
         record = api.store.get(key)
         if record is None:
-            if resource.strategy.allow_create_on_update and not call.path.subresource:
-                return Written(await store_new(api, call, transform({}), options), created=True)
+            if endpoint.creates or (resource.strategy.allow_create_on_update and not call.path.subresource):
+                created = await _create(api, call, transform({}), options, endpoint)
+                if created is not None:
+                    return created
+                continue
             raise not_found(resource.group, resource.plural, name)
         old = resource.read(record.value)
         new = transform(old)
@@ -109,6 +109,19 @@ async def replace(
         except (Conflict, NotFound):
             continue
     raise modified(resource.group, resource.plural, name)
+
+
+async def _create(
+    api: Api, call: Call, obj: Object, options: WriteOptions, endpoint: Endpoint
+) -> Written | None:
+    """None when somebody else created it first."""
+    try:
+        value = await store_new(api, call, obj, options, tracked=not endpoint.applies)
+    except StatusError as error:
+        if error.reason == "AlreadyExists":
+            return None
+        raise
+    return Written(value, created=True)
 
 
 def _check_preconditions(call: Call, new: Object, old: Object) -> None:
@@ -135,7 +148,8 @@ async def _write(
 ) -> bytes:
     resource = call.resource
     dedupe_owners(call, new["metadata"])
-    track(call, old, new, options, api.now())
+    if not endpoint.applies:
+        track(call, old, new, options, api.now())
     attributes = call.attributes("UPDATE", call.path.name, new, old, dry_run=options.dry_run)
     await api.admission.admit(attributes)
     reservation = _reserve(api, call, new, old)
@@ -185,6 +199,7 @@ def _check(call: Call, new: Object, old: Object) -> list[FieldError]:
 
 async def _store(api: Api, call: Call, record: Record, new: Object, old: Object, *, dry_run: bool) -> bytes:
     """Write; or delete, when the last finalizer of a deleted object went; nothing when nothing changed."""
+    _keep_times(new, old)
     if new == old:
         return record.value
     value = encode(call.resource.to_stored(new))
@@ -196,6 +211,18 @@ async def _store(api: Api, call: Call, record: Record, new: Object, old: Object,
             api.services.release(old)
         return stamped_like(record, value, event.revision)
     return (await api.store.put(record.key, value, expected=record.revision)).value
+
+
+def _keep_times(new: Object, old: Object) -> None:
+    """The time of an ownership entry is no change by itself: a client may write what normalizing undoes."""
+    entries, before = new["metadata"].get("managedFields"), old["metadata"].get("managedFields")
+    if not entries or not before or len(entries) != len(before) or entries == before:
+        return
+    timed = [entry | {"time": was.get("time")} for entry, was in zip(entries, before, strict=True)]
+    if all(entry == {"time": None} | was for entry, was in zip(timed, before, strict=True)):
+        same = {**new, "metadata": {**new["metadata"], "managedFields": before}}
+        if same == old:
+            new["metadata"]["managedFields"] = before
 
 
 def stamped_like(record: Record, value: bytes, revision: int = 0) -> bytes:

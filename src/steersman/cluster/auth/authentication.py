@@ -3,6 +3,9 @@
 An authenticator answers with a user, or None when it has nothing to say about the credentials given;
 bad credentials raise `InvalidCredentials` (the API answers 401), missing ones make the request anonymous.
 Authenticators are asked in order; tokens are compared by their digest, so lookups leak no prefix.
+
+A token is meant for some audiences; requests to this API need one that is meant for it, reviews ask about
+others. `AudienceTokens` know whom their tokens are for, all others are for the API.
 """
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
@@ -19,6 +22,9 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from steersman.cluster.auth.users import ANONYMOUS, AUTHENTICATED_GROUP, User
 
 __all__ = [
+    "API_AUDIENCE",
+    "AudienceTokens",
+    "Authenticated",
     "Authentication",
     "CertificateAuthenticator",
     "InvalidCredentials",
@@ -27,13 +33,30 @@ __all__ = [
 ]
 
 
+#: Whom tokens for this API are meant for.
+API_AUDIENCE = "https://kubernetes.default.svc"
+_UNKNOWN = "invalid bearer token"
+
+
 class InvalidCredentials(Exception):
-    """Credentials were given and are not good."""
+    """Credentials were given and are not good. The text says why where Kubernetes does (TokenReview)."""
 
 
 class TokenAuthenticator(Protocol):
     def authenticate(self, token: str) -> User | None:
         """The token's user, None when this authenticator does not know the token."""
+
+
+class Authenticated(NamedTuple):
+    user: User
+    #: Those asked about that the token is good for.
+    audiences: Sequence[str]
+
+
+@runtime_checkable
+class AudienceTokens(TokenAuthenticator, Protocol):
+    def authenticate_for(self, token: str, audiences: Sequence[str]) -> Authenticated | None:
+        """As `authenticate`, for a token meant for one of `audiences`."""
 
 
 def _digest(token: str) -> bytes:
@@ -88,10 +111,14 @@ class Authentication:
     """The chain: client certificate first, then bearer token, else anonymous."""
 
     def __init__(
-        self, certificates: CertificateAuthenticator | None, tokens: Sequence[TokenAuthenticator]
+        self,
+        certificates: CertificateAuthenticator | None,
+        tokens: Sequence[TokenAuthenticator],
+        audiences: Sequence[str] = (API_AUDIENCE,),
     ) -> None:
         self._certificates = certificates
         self._tokens = tokens
+        self.audiences = audiences
 
     def by_certificate(self, der: bytes) -> User | None:
         """The certificate's user; None when it is not one of ours. Callers cache it per connection."""
@@ -103,7 +130,34 @@ class Authentication:
         token = rest.partition(" ")[0]
         if scheme.lower() != "bearer" or not token:
             return ANONYMOUS
+        problems = []
         for authenticator in self._tokens:
-            if (user := authenticator.authenticate(token)) is not None:
-                return user
-        raise InvalidCredentials
+            try:
+                if (user := authenticator.authenticate(token)) is not None:
+                    return user
+            except InvalidCredentials as problem:
+                problems.append(problem)
+        raise _combined(problems)
+
+    def by_token(self, token: str, audiences: Sequence[str] = ()) -> Authenticated:
+        """Whose token it is and which of `audiences` (the API's when empty) it is meant for."""
+        wanted = audiences or self.audiences
+        own = [audience for audience in wanted if audience in self.audiences]
+        problems = []
+        for authenticator in self._tokens:
+            try:
+                if isinstance(authenticator, AudienceTokens):
+                    if (found := authenticator.authenticate_for(token, wanted)) is not None:
+                        return found
+                elif own and (user := authenticator.authenticate(token)) is not None:
+                    return Authenticated(user, own)
+            except InvalidCredentials as problem:
+                problems.append(problem)
+        raise _combined(problems)
+
+
+def _combined(problems: Sequence[InvalidCredentials]) -> InvalidCredentials:
+    texts = [str(problem) for problem in problems]
+    if len(texts) > 1:
+        return InvalidCredentials(f"[{', '.join(texts)}]")
+    return InvalidCredentials(texts[0] if texts else _UNKNOWN)

@@ -76,7 +76,7 @@ class HealthForAll:
 
     def allows(self, user: User, action: Action) -> bool:
         path = action.path
-        if action.verb != "get":
+        if action.verb not in ("get", "head"):
             return False
         return path in self._PATHS or path.startswith(("/healthz/", "/livez/", "/readyz/"))
 

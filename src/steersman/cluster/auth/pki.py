@@ -26,6 +26,10 @@ T = TypeVar("T")
 _AUTHORITY_LIFE = timedelta(days=3650)
 _LEAF_LIFE = timedelta(days=365)
 _RENEW_BEFORE = timedelta(days=30)
+_KEY_USAGES = (
+    "digital_signature", "content_commitment", "key_encipherment", "data_encipherment", "key_agreement",
+    "key_cert_sign", "crl_sign", "encipher_only", "decipher_only",
+)  # fmt: skip
 #: Certificates are valid from a little before now, for clients whose clocks run behind.
 _BACKDATE = timedelta(minutes=5)
 
@@ -148,6 +152,42 @@ class Authority:
         certificate = builder.sign(self._key, hashes.SHA256())
         return KeyPair(certificate.public_bytes(serialization.Encoding.PEM), _key_pem(key))
 
+    def sign_request(
+        self,
+        request: x509.CertificateSigningRequest,
+        *,
+        usages: x509.KeyUsage,
+        extended: Iterable[x509.ObjectIdentifier],
+        not_before: datetime,
+        not_after: datetime,
+    ) -> bytes:
+        """A certificate (PEM) for whom a request names. Of what it asks for, only its subject, key and
+        alternative names are taken over; it never becomes an authority."""
+        now = datetime.now(UTC)
+        end = self.certificate.not_valid_after_utc
+        if now >= end:
+            raise ValueError(f"refusing to sign a certificate that expired in the past: NotAfter={end}")
+        builder = (
+            x509.CertificateBuilder()
+            .subject_name(request.subject)
+            .issuer_name(self.certificate.subject)
+            .public_key(request.public_key())
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(not_before)
+            .not_valid_after(min(not_after, end))
+            .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+            .add_extension(usages, critical=True)
+            .add_extension(
+                x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()), critical=False
+            )
+        )
+        if extended := list(extended):
+            builder = builder.add_extension(x509.ExtendedKeyUsage(extended), critical=False)
+        names = alternative_names(request)
+        if names is not None:
+            builder = builder.add_extension(names, critical=False)
+        return builder.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+
     def keep(self, folder: Path, stem: str, common_name: str, names: Iterable[str]) -> tuple[Path, Path]:
         """The files of a server certificate in `folder`, (re)issued when it is missing, of another
         authority, near its end, or lacks one of `names`."""
@@ -178,15 +218,18 @@ def _load(file: Path, parse: Callable[[bytes], T]) -> T:
         raise PkiError(f"{file} is damaged: it holds no readable PEM") from None
 
 
+def alternative_names(request: x509.CertificateSigningRequest) -> x509.SubjectAlternativeName | None:
+    try:
+        return request.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound:
+        return None
+
+
+def key_usage(*names: str) -> x509.KeyUsage:
+    """Those named, as x509.KeyUsage calls them, and no others."""
+    return x509.KeyUsage(**{name: name in names for name in _KEY_USAGES})
+
+
 def _usage(*, signs_certificates: bool) -> x509.KeyUsage:
-    return x509.KeyUsage(
-        digital_signature=True,
-        key_cert_sign=signs_certificates,
-        crl_sign=signs_certificates,
-        content_commitment=False,
-        key_encipherment=False,
-        data_encipherment=False,
-        key_agreement=False,
-        encipher_only=False,
-        decipher_only=False,
-    )
+    more = ("key_cert_sign", "crl_sign") if signs_certificates else ()
+    return key_usage("digital_signature", *more)

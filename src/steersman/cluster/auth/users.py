@@ -5,11 +5,28 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-__all__ = ["ANONYMOUS", "AUTHENTICATED_GROUP", "MASTERS_GROUP", "User"]
+from steersman.objects.names import is_dns1123_label, is_dns1123_subdomain
+
+__all__ = [
+    "ANONYMOUS",
+    "AUTHENTICATED_GROUP",
+    "MASTERS_GROUP",
+    "NODES_GROUP",
+    "NODE_PREFIX",
+    "UNAUTHENTICATED_GROUP",
+    "User",
+    "account_groups",
+    "account_name",
+    "split_account_name",
+]
 
 AUTHENTICATED_GROUP = "system:authenticated"
+UNAUTHENTICATED_GROUP = "system:unauthenticated"
 #: Members may do everything, whatever the authorizer's rules say.
 MASTERS_GROUP = "system:masters"
+NODES_GROUP = "system:nodes"
+NODE_PREFIX = "system:node:"
+_ACCOUNT_PREFIX = "system:serviceaccount:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,4 +37,24 @@ class User:
     extra: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
-ANONYMOUS = User("system:anonymous", groups=("system:unauthenticated",))
+ANONYMOUS = User("system:anonymous", groups=(UNAUTHENTICATED_GROUP,))
+
+
+def account_name(namespace: str, name: str) -> str:
+    """The user name of a service account."""
+    return f"{_ACCOUNT_PREFIX}{namespace}:{name}"
+
+
+def account_groups(namespace: str) -> tuple[str, str]:
+    """The groups of every service account of a namespace."""
+    return ("system:serviceaccounts", f"system:serviceaccounts:{namespace}")
+
+
+def split_account_name(user_name: str) -> tuple[str, str] | None:
+    """Namespace and name of the service account that a user name means; None when it means none."""
+    if not user_name.startswith(_ACCOUNT_PREFIX):
+        return None
+    namespace, colon, name = user_name[len(_ACCOUNT_PREFIX) :].partition(":")
+    if not colon or is_dns1123_label(namespace) or is_dns1123_subdomain(name):
+        return None
+    return namespace, name

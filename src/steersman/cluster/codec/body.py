@@ -8,7 +8,6 @@ YAML and protobuf are loaded with the first body that needs them, since a start 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple
 
 from steersman.cluster.codec import json
@@ -45,13 +44,12 @@ _NO_KIND: Final = "couldn't get version/kind; json parse error: "
 _SUMMARY_LENGTH: Final = 30
 
 
-@dataclass(frozen=True, slots=True)
-class DecodedBody:
+class DecodedBody(NamedTuple):
     """An object in normal form with its apiVersion and kind, and warnings for the client."""
 
     obj: dict[str, Any]
     gvk: GVK
-    warnings: list[str] = field(default_factory=list)
+    warnings: list[str]
 
 
 class ParsedBody(NamedTuple):
@@ -158,6 +156,8 @@ def _claimed(value: Any, expected: GVK) -> GVK:
     if not isinstance(value, dict):
         found_type = go_messages.json_type(value)
         raise _Fault(f"{_NO_KIND}json: cannot unmarshal {found_type} into Go value of type {_TYPE_META}")
+    if value.get("kind") == expected.kind and value.get("apiVersion") == expected.api_version:
+        return expected
     for name in ("apiVersion", "kind"):
         found = value.get(name)
         if found is not None and not isinstance(found, str):

@@ -11,7 +11,7 @@ import hashlib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -31,6 +31,11 @@ _SUBRESOURCE_VERBS: Final = ("get", "patch", "update")
 _SUBRESOURCE: Final = re.compile(r"/(?P<name>\w+)(?:\((?P<verbs>[\w,]+)\))?(?::(?P<type>\S+))?")
 
 
+@lru_cache(maxsize=1024)
+def _api_version(group: str, version: str) -> str:
+    return f"{group}/{version}" if group else version
+
+
 class GVK(NamedTuple):
     """Group, version and kind: what `apiVersion` and `kind` say together."""
 
@@ -40,7 +45,7 @@ class GVK(NamedTuple):
 
     @property
     def api_version(self) -> str:
-        return f"{self.group}/{self.version}" if self.group else self.version
+        return _api_version(self.group, self.version)
 
     @classmethod
     def of(cls, api_version: str, kind: str) -> GVK:

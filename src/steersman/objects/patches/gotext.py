@@ -5,9 +5,15 @@ Used by the patch modules to word errors; nothing parses this text.
 
 from __future__ import annotations
 
-from typing import Any
+from decimal import Decimal
+from typing import Any, Final
 
-__all__ = ["go_kind", "go_type", "go_value"]
+from steersman.objects.fields import quote
+
+__all__ = ["go_kind", "go_syntax", "go_type", "go_value"]
+
+#: Numbers with more digits before the point are printed with an exponent.
+_EXPONENT: Final = 6
 
 
 def go_value(value: Any) -> str:
@@ -42,3 +48,31 @@ def go_kind(value: Any) -> str:
         return "bool"
     names = {dict: "object", list: "array", int: "number", float: "number", str: "string"}
     return names.get(type(value), "null")
+
+
+def go_syntax(value: Any) -> str:
+    """What %#v prints: Go source for the value, numbers being floats as encoding/json reads them."""
+    if isinstance(value, dict):
+        pairs = ", ".join(f"{quote(key)}:{go_syntax(value[key])}" for key in sorted(value))
+        return f"map[string]interface {{}}{{{pairs}}}"
+    if isinstance(value, list):
+        return f"[]interface {{}}{{{', '.join(map(go_syntax, value))}}}"
+    if value is None:
+        return "interface {}(nil)"
+    if isinstance(value, str):
+        return quote(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return _shortest(float(value))
+
+
+def _shortest(number: float) -> str:
+    """What %v prints of a float64: its shortest form, with an exponent from 1e+06 and below 1e-4."""
+    sign, digits, shift = Decimal(repr(number)).normalize().as_tuple()
+    assert isinstance(shift, int)
+    exponent = len(digits) + shift - 1
+    if -4 <= exponent < _EXPONENT:
+        return repr(number).removesuffix(".0")
+    first, rest = str(digits[0]), "".join(map(str, digits[1:]))
+    mantissa = f"{first}.{rest}" if rest else first
+    return f"{'-' if sign else ''}{mantissa}e{exponent:+03d}"

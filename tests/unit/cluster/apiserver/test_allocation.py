@@ -49,10 +49,8 @@ def allocator() -> ServiceAllocator:
 def test_addresses_differ_and_come_from_the_upper_band(allocator: ServiceAllocator) -> None:
     addresses = [placed(allocator, service())["spec"]["clusterIP"] for _ in range(50)]
     assert len(set(addresses)) == 50
-    lowest = ipaddress.ip_address("10.96.1.0")
-    assert all(
-        lowest < ipaddress.ip_address(each) < ipaddress.ip_address("10.96.255.255") for each in addresses
-    )
+    lowest, highest = ipaddress.IPv4Address("10.96.1.0"), ipaddress.IPv4Address("10.96.255.255")
+    assert all(lowest < ipaddress.IPv4Address(each) < highest for each in addresses)
 
 
 def test_all_address_fields_tell_the_same(allocator: ServiceAllocator) -> None:

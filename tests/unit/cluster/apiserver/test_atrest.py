@@ -36,7 +36,7 @@ OBJECTS = st.builds(
     st.dictionaries(TEXT.filter(lambda key: key not in ("kind", "apiVersion", "metadata")), JSON, max_size=3),
 )
 REVISIONS = st.integers(1, (1 << 63) - 1)
-properties = settings(deadline=None, derandomize=True, database=None, max_examples=150)
+properties = settings(deadline=None, derandomize=True, database=None, max_examples=80)
 
 
 def with_revision(obj: Object, revision: int) -> Object:

@@ -104,7 +104,15 @@ def test_force_is_for_apply_alone(value: str) -> None:
     with pytest.raises(StatusError) as error:
         WriteOptions.parse(query, "PatchOptions")
     assert refused(error, "PatchOptions") == "force: Forbidden: may not be specified for non-apply patch"
-    assert WriteOptions.parse(query, "PatchOptions", apply=True).force is (value != "false")
+    applied = WriteOptions.parse({**query, "fieldManager": ["me"]}, "PatchOptions", apply=True)
+    assert applied.force is (value != "false")
+
+
+@pytest.mark.parametrize("query", ["", "force=true", "fieldManager="])
+def test_apply_needs_a_manager(query: str) -> None:
+    with pytest.raises(StatusError) as error:
+        WriteOptions.parse(parse_query(query), "PatchOptions", apply=True)
+    assert refused(error, "PatchOptions") == "fieldManager: Required value: is required for apply patch"
 
 
 @pytest.mark.parametrize(
@@ -281,7 +289,7 @@ def test_bad_numbers(name: str, text: str, problem: str) -> None:
 
 @pytest.mark.parametrize("text", ["9223372036854775807", "-9223372036854775808", "+1", "000"])
 def test_numbers_as_go_reads_them(text: str) -> None:
-    assert ListOptions.parse({"limit": [text]}).limit == int(text)
+    assert ListOptions.parse({"timeoutSeconds": [text]}).timeout_s == int(text)
 
 
 @pytest.mark.parametrize(

@@ -180,3 +180,24 @@ async def test_a_refused_or_dry_service_leaves_its_address_free(client: ApiClien
     bad = service("s", clusterIP="10.96.7.7", ports=[])
     assert (await client.ask("POST", SERVICES, bad))[0] == 422
     assert (await client.ok("POST", SERVICES, asked))["spec"]["clusterIP"] == "10.96.7.7"
+
+
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [("log", 204), ("exec", 400), ("attach", 400), ("proxy/x/y", 400), ("status/more", 404), ("nope", 404)],
+)
+def test_a_pod_without_a_node_cannot_be_connected_to(path: str, code: int) -> None:
+    async def body(client: ApiClient) -> None:
+        await client.ok("POST", PODS, pod("p"))
+        answer = await client.raw("GET", f"{PODS}/p/{path}")
+        assert answer.status == code
+
+    with_api(body)()
+
+
+@with_api
+async def test_an_unreachable_node_is_said_to_be_so(client: ApiClient) -> None:
+    await client.ok("POST", PODS, pod("p", nodeName="n"))
+    code, status = await client.ask("GET", f"{PODS}/p/log")
+    assert (code, status["reason"]) == (503, "ServiceUnavailable")
+    assert (await client.ask("GET", f"{PODS}/none/log"))[0] == 404

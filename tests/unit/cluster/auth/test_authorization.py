@@ -54,6 +54,11 @@ def test_anyone_may_ask_for_health_and_version(path: str, allowed: bool) -> None
     assert CHAIN.allows(ANONYMOUS, Action("get", path=path)) is allowed
 
 
+@pytest.mark.parametrize(("verb", "allowed"), [("get", True), ("head", True), ("post", False)])
+def test_health_is_for_reading(verb: str, allowed: bool) -> None:
+    assert CHAIN.allows(ANONYMOUS, Action(verb, path="/readyz")) is allowed
+
+
 def test_an_empty_chain_allows_nothing() -> None:
     assert not AuthorizerChain([]).allows(ADMIN, Action("get", path="/healthz"))
 

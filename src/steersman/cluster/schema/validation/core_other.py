@@ -42,11 +42,13 @@ def _create_config_map(config: Object) -> list[FieldError]:
     binary: Mapping[str, str | None] = config.get("binaryData") or {}
     errors = []
     for key in sorted(text):
-        errors += invalids(_DATA.key(key), key, is_config_map_key(key))
+        if problems := is_config_map_key(key):
+            errors += invalids(_DATA.key(key), key, problems)
         if key in binary:
             errors.append(invalid(_DATA.key(key), key, "duplicate of key present in binaryData"))
     for key in sorted(binary):
-        errors += invalids(_BINARY_DATA.key(key), key, is_config_map_key(key))
+        if problems := is_config_map_key(key):
+            errors += invalids(_BINARY_DATA.key(key), key, problems)
     size = sum(map(_text_size, text.values())) + sum(map(_decoded_size, binary.values()))
     if size > _MAX_DATA_SIZE:
         errors.append(too_long(_WHOLE_OBJECT, _MAX_DATA_SIZE))

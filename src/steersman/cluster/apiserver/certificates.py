@@ -1,0 +1,331 @@
+"""CertificateSigningRequests: who may approve and sign, what the built-in signers demand, and signing.
+
+`sign` is pure; `CertificateSigning` follows the store and signs what is approved, so that
+`kubectl certificate approve` yields a certificate without any controller. `CertificateRights` are the
+checks that kube-apiserver makes as admission plugins (CertificateApproval, CertificateSigning,
+CertificateSubjectRestriction).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import re
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from cryptography import x509
+from cryptography.x509.oid import ExtendedKeyUsageOID as Extended
+from cryptography.x509.oid import NameOID
+
+from steersman.cluster.apiserver.atrest import encode
+from steersman.cluster.apiserver.call import Api, timestamp
+from steersman.cluster.auth.authorization import Action, Authorizer
+from steersman.cluster.auth.feed import follow_objects
+from steersman.cluster.auth.pki import Authority, alternative_names, key_usage
+from steersman.cluster.auth.rules import quote_list
+from steersman.cluster.auth.users import MASTERS_GROUP, NODE_PREFIX, NODES_GROUP, User
+from steersman.cluster.store import Conflict, NotFound
+from steersman.objects.conditions import condition_is
+from steersman.objects.fields import quote
+from steersman.objects.status import forbidden
+
+__all__ = ["CertificateRights", "CertificateSigning", "RequestRefused", "sign"]
+
+Object = dict[str, Any]
+
+_GROUP, _PLURAL = "certificates.k8s.io", "certificatesigningrequests"
+_CLIENT = "kubernetes.io/kube-apiserver-client"
+_KUBELET = "kubernetes.io/kube-apiserver-client-kubelet"
+_SERVING = "kubernetes.io/kubelet-serving"
+
+_LONGEST = timedelta(days=365)
+_SHORTEST = timedelta(minutes=10)
+_BACKDATE = timedelta(minutes=5)
+#: Shorter lives than this are not shortened by the backdating.
+_SHORT = timedelta(hours=8)
+
+_BASIC: Mapping[str, str] = {
+    "signing": "digital_signature",
+    "digital signature": "digital_signature",
+    "content commitment": "content_commitment",
+    "key encipherment": "key_encipherment",
+    "key agreement": "key_agreement",
+    "data encipherment": "data_encipherment",
+    "cert sign": "key_cert_sign",
+    "crl sign": "crl_sign",
+    "encipher only": "encipher_only",
+    "decipher only": "decipher_only",
+}
+_EXTENDED: Mapping[str, x509.ObjectIdentifier] = {
+    "any": Extended.ANY_EXTENDED_KEY_USAGE,
+    "server auth": Extended.SERVER_AUTH,
+    "client auth": Extended.CLIENT_AUTH,
+    "code signing": Extended.CODE_SIGNING,
+    "email protection": Extended.EMAIL_PROTECTION,
+    "s/mime": Extended.EMAIL_PROTECTION,
+    "ipsec end system": x509.ObjectIdentifier("1.3.6.1.5.5.7.3.5"),
+    "ipsec tunnel": x509.ObjectIdentifier("1.3.6.1.5.5.7.3.6"),
+    "ipsec user": x509.ObjectIdentifier("1.3.6.1.5.5.7.3.7"),
+    "timestamping": Extended.TIME_STAMPING,
+    "ocsp signing": Extended.OCSP_SIGNING,
+    "microsoft sgc": x509.ObjectIdentifier("1.3.6.1.4.1.311.10.3.3"),
+    "netscape sgc": x509.ObjectIdentifier("2.16.840.1.113730.4.1"),
+}
+_CLIENT_USAGES = ("digital signature", "key encipherment")
+_PEM = re.compile(rb"-----BEGIN CERTIFICATE REQUEST-----.*?-----END CERTIFICATE REQUEST-----", re.DOTALL)
+
+
+class RequestRefused(Exception):
+    """The signer does not sign such requests. The text goes into the Failed condition."""
+
+
+def parse_request(encoded: str) -> x509.CertificateSigningRequest:
+    """spec.request: base64 of PEM. Raises ValueError."""
+    try:
+        pem = base64.b64decode(encoded, validate=True)
+    except binascii.Error:
+        raise ValueError("illegal base64 data") from None
+    found = _PEM.search(pem)
+    if found is None:
+        raise ValueError("PEM block type must be CERTIFICATE REQUEST")
+    return x509.load_pem_x509_csr(found[0])
+
+
+# What the signers demand
+
+
+def _texts(name: x509.Name, oid: x509.ObjectIdentifier) -> list[str]:
+    return [str(part.value) for part in name.get_attributes_for_oid(oid)]
+
+
+def _check_node(request: x509.CertificateSigningRequest) -> None:
+    if _texts(request.subject, NameOID.ORGANIZATION_NAME) != [NODES_GROUP]:
+        raise RequestRefused("subject organization is not system:nodes")
+
+
+def _check_node_name(request: x509.CertificateSigningRequest) -> None:
+    # Go reads the last of several common names, others the first: all must be a node's.
+    names = _texts(request.subject, NameOID.COMMON_NAME)
+    if not names or not all(name.startswith(NODE_PREFIX) for name in names):
+        raise RequestRefused("subject common name does not begin with system:node:")
+
+
+def _check_node_usages(usages: Sequence[str], purpose: str) -> None:
+    if set(usages) not in (
+        {"digital signature", purpose},
+        {"digital signature", "key encipherment", purpose},
+    ):
+        wanted = " ".join(sorted(("digital signature", "key encipherment", purpose)))
+        raise RequestRefused(f"usages did not match [{wanted}]")
+
+
+_KINDS: Sequence[tuple[str, type[x509.GeneralName]]] = (
+    ("DNS", x509.DNSName),
+    ("Email", x509.RFC822Name),
+    ("IP", x509.IPAddress),
+    ("URI", x509.UniformResourceIdentifier),
+)
+
+
+def _refuse_names(request: x509.CertificateSigningRequest, *kinds: str) -> None:
+    names = alternative_names(request) or ()
+    for kind, cls in _KINDS:
+        if kind in kinds and any(isinstance(name, cls) for name in names):
+            raise RequestRefused(f"{kind} subjectAltNames are not allowed")
+
+
+def _check_serving(request: x509.CertificateSigningRequest, usages: Sequence[str]) -> None:
+    _check_node(request)
+    if not any(isinstance(name, (x509.DNSName, x509.IPAddress)) for name in alternative_names(request) or ()):
+        raise RequestRefused("DNS or IP subjectAltName is required")
+    _refuse_names(request, "Email", "URI")
+    _check_node_usages(usages, "server auth")
+    _check_node_name(request)
+
+
+def _check_kubelet(request: x509.CertificateSigningRequest, usages: Sequence[str]) -> None:
+    _check_node(request)
+    _refuse_names(request, "DNS", "Email", "IP", "URI")
+    _check_node_name(request)
+    _check_node_usages(usages, "client auth")
+
+
+def _check_client(request: x509.CertificateSigningRequest, usages: Sequence[str]) -> None:
+    for usage in usages:
+        if usage != "client auth" and usage not in _CLIENT_USAGES:
+            raise RequestRefused(f"invalid usage for client certificate: {usage}")
+    if "client auth" not in usages:
+        raise RequestRefused("missing required usage for client certificate: client auth")
+
+
+_SIGNERS: Mapping[str, Callable[[x509.CertificateSigningRequest, Sequence[str]], None]] = {
+    _CLIENT: _check_client,
+    _KUBELET: _check_kubelet,
+    _SERVING: _check_serving,
+}
+
+
+# Signing
+
+
+def sign(request: Object, authority: Authority, now: datetime | None = None) -> bytes | None:
+    """The certificate (PEM) for an approved CertificateSigningRequest; None when it is not for us to sign.
+
+    Raises RequestRefused when its signer's rules are broken.
+    """
+    spec = request["spec"]
+    check = _SIGNERS.get(spec.get("signerName", ""))
+    if check is None:
+        return None
+    usages = spec.get("usages") or []
+    try:
+        parsed = parse_request(spec.get("request", ""))
+        good = parsed.is_signature_valid
+    except Exception as error:  # noqa: BLE001 - whatever a hostile request makes the parser raise
+        raise RequestRefused(f"unable to parse csr: {error}") from None
+    if not good:
+        raise RequestRefused("unable to verify certificate request signature")
+    check(parsed, usages)
+    unknown = [usage for usage in usages if usage not in _BASIC and usage not in _EXTENDED]
+    if unknown:
+        raise RequestRefused(f"unrecognized usage values: {quote_list(unknown)}")
+    now = now or datetime.now(UTC)
+    life = _life(spec.get("expirationSeconds"))
+    try:
+        return authority.sign_request(
+            parsed,
+            usages=key_usage(*(_BASIC[usage] for usage in usages if usage in _BASIC)),
+            extended=dict.fromkeys(_EXTENDED[usage] for usage in usages if usage in _EXTENDED),
+            not_before=now - _BACKDATE,
+            not_after=now + (life if life < _SHORT else life - _BACKDATE),
+        )
+    except ValueError as error:
+        raise RequestRefused(str(error)) from None
+
+
+def _life(seconds: int | None) -> timedelta:
+    if seconds is None:
+        return _LONGEST
+    return min(max(timedelta(seconds=seconds), _SHORTEST), _LONGEST)
+
+
+def _ready(request: Object) -> bool:
+    status = request.get("status") or {}
+    conditions = status.get("conditions") or []
+    return (
+        not status.get("certificate")
+        and condition_is(conditions, "Approved")
+        and not condition_is(conditions, "Denied")
+        and not condition_is(conditions, "Failed")
+    )
+
+
+class CertificateSigning:
+    """Signs what is approved, as the store shows it."""
+
+    def __init__(self, api: Api, authority: Authority) -> None:
+        self._api = api
+        self._authority = authority
+        self._waiting: dict[str, Object] = {}
+        self._woken = asyncio.Event()
+        resource = api.catalog.find(_GROUP, "v1", _PLURAL)
+        assert resource is not None
+        self._resource = resource
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        subscription = follow_objects(self._api.store, self._resource.prefix, self._change)
+        try:
+            while True:
+                await self._woken.wait()
+                self._woken.clear()
+                waiting, self._waiting = self._waiting, {}
+                for name, request in waiting.items():
+                    await self._sign(name, request)
+        finally:
+            subscription.cancel()
+
+    def _change(self, namespace: str, name: str, request: Object | None) -> None:
+        if request is not None and _ready(request):
+            self._waiting[name] = request
+            self._woken.set()
+        else:
+            self._waiting.pop(name, None)
+
+    async def _sign(self, name: str, request: Object) -> None:
+        status = dict(request.get("status") or {})
+        try:
+            certificate = sign(request, self._authority)
+        except RequestRefused as refused:
+            now = timestamp(self._api.now())
+            failed = {
+                "type": "Failed",
+                "status": "True",
+                "reason": "SignerValidationFailure",
+                "message": str(refused),
+                "lastUpdateTime": now,
+                "lastTransitionTime": now,
+            }
+            status["conditions"] = [*(status.get("conditions") or ()), failed]
+        else:
+            if certificate is None:
+                return
+            status["certificate"] = base64.b64encode(certificate).decode()
+        key, revision = self._resource.key("", name), int(request["metadata"]["resourceVersion"])
+        try:
+            await self._api.store.put(key, encode({**request, "status": status}), expected=revision)
+        except (Conflict, NotFound):
+            # Whoever changed it made it come by here again.
+            return
+
+
+# Rights
+
+
+class CertificateRights:
+    """The checks on writes of certificate requests, after mutating admission."""
+
+    def __init__(self, authorizer: Authorizer) -> None:
+        self._authorizer = authorizer
+
+    def check(self, user: User, action: Action, new: Object, old: Object | None) -> None:
+        """Raise 403 when the user may not do this. Other resources pass."""
+        if (action.group, action.resource) != (_GROUP, _PLURAL):
+            return
+        if old is None:
+            self._check_subject(new)
+        elif action.subresource == "approval":
+            self._require(user, "approve", old)
+        elif action.subresource == "status" and _issued(new) != _issued(old):
+            self._require(user, "sign", old)
+
+    def _require(self, user: User, verb: str, request: Object) -> None:
+        # Of the stored request: nobody chooses the signer they are judged by.
+        signer = request["spec"].get("signerName", "")
+        for name in (signer, signer.partition("/")[0] + "/*"):
+            if self._authorizer.allows(user, Action(verb, _GROUP, "*", "signers", name=name)):
+                return
+        why = f"user not permitted to {verb} requests with signerName {quote(signer)}"
+        raise forbidden(_GROUP, _PLURAL, request["metadata"]["name"], why)
+
+    @staticmethod
+    def _check_subject(request: Object) -> None:
+        spec = request.get("spec") or {}
+        if spec.get("signerName") != _CLIENT:
+            return
+        name = request["metadata"].get("name", "")
+        try:
+            organizations = _texts(parse_request(spec.get("request", "")).subject, NameOID.ORGANIZATION_NAME)
+        except Exception as error:  # noqa: BLE001 - whatever a hostile request makes the parser raise
+            raise forbidden(_GROUP, _PLURAL, name, f"failed to parse CSR: {error}") from None
+        if MASTERS_GROUP in organizations:
+            why = f"use of {_CLIENT} signer with {MASTERS_GROUP} group is not allowed"
+            raise forbidden(_GROUP, _PLURAL, name, why)
+
+
+def _issued(request: Object) -> tuple[Any, Any]:
+    status = request.get("status") or {}
+    return status.get("certificate"), status.get("conditions") or []
