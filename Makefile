@@ -40,7 +40,8 @@ servers:
 clean: ## remove the virtual environment and caches
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 
-# The stamps say for which extras the environment was made.
+# The stamps say for which extras the environment was made. Bytecode is made at once: a start without it
+# compiles everything, which takes longer than the start itself.
 $(VENV)/python:
 	$(PYTHON) scripts/check_python.py
 	$(PYTHON) -m venv $(VENV)
@@ -49,8 +50,10 @@ $(VENV)/python:
 
 $(VENV)/demo: $(VENV)/python pyproject.toml constraints.txt hatch_build.py
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[cluster]'
+	@$(BIN)/python -m compileall -q src
 	@touch $@
 
 $(VENV)/dev: $(VENV)/python pyproject.toml constraints.txt hatch_build.py
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[cluster,dev]'
+	@$(BIN)/python -m compileall -q src
 	@touch $@ $(VENV)/demo

@@ -127,7 +127,7 @@ async def test_many_watchers_see_the_same_bytes(client: ApiClient) -> None:
     since = await revision(client)
     async with AsyncExitStack() as stack:
         path = f"{MAPS}?watch=1&resourceVersion={since}"
-        watches = [await stack.enter_async_context(client.watch(path)) for _ in range(20)]
+        watches = [await stack.enter_async_context(client.watch(path)) for _ in range(50)]
         for name in "abc":
             await client.ok("POST", MAPS, config_map(name))
         seen = [[await events.next() for _ in range(3)] for events in watches]
