@@ -6,6 +6,7 @@ import atexit
 import json
 import os
 import re
+import secrets
 import subprocess
 import sys
 import tempfile
@@ -55,11 +56,10 @@ class ServerProcess:
     def __init__(self, data: str, *options: str) -> None:
         self._command = [str(Path(sys.executable).parent / "steer"), "up", "--data", data, "--port", "0",
                          "--output", "json", *options]  # fmt: skip
-        self._environment = environment()
+        self.token = secrets.token_urlsafe(32)
+        self._environment = {**environment(), "STEER_ADMIN_TOKEN": self.token}
         self.ready_s = 0.0
         self.url = ""
-        self.token = ""
-        self.kubeconfig = ""
 
     def __enter__(self) -> ServerProcess:
         started = time.perf_counter()
@@ -72,11 +72,7 @@ class ServerProcess:
         try:
             if not line:
                 raise Unusable("steer up did not start")
-            ready = json.loads(line)
-            self.url, self.kubeconfig = ready["server"], ready["kubeconfig"]
-            match = re.search(r'token: "(.+)"', Path(self.kubeconfig).read_text())
-            assert match
-            self.token = match[1]
+            self.url = json.loads(line)["server"]
         except BaseException:
             self._stop()
             raise

@@ -36,7 +36,9 @@ def say(text: str) -> None:
 
 async def kubectl(cluster: LocalCluster, *arguments: str) -> None:
     say(f"\n{BOLD}$ kubectl {' '.join(arguments)}{RESET}")
-    process = await asyncio.create_subprocess_exec("kubectl", "--kubeconfig", str(cluster.kubeconfig), *arguments)
+    process = await asyncio.create_subprocess_exec(
+        "kubectl", "--kubeconfig", str(cluster.kubeconfig), *arguments
+    )
     if await process.wait():
         raise SystemExit(f"kubectl {arguments[0]} failed")
 
@@ -65,7 +67,9 @@ async def look_by_hand(cluster: LocalCluster) -> None:
 async def main() -> None:
     started = time.perf_counter()
     async with LocalCluster(ClusterConfig()) as cluster:
-        say(f"{BOLD}A Kubernetes API is up at {cluster.url} after {time.perf_counter() - started:.2f} s{RESET}")
+        say(
+            f"{BOLD}A Kubernetes API is up at {cluster.url} after {time.perf_counter() - started:.2f} s{RESET}"
+        )
         await (look_with_kubectl if shutil.which("kubectl") else look_by_hand)(cluster)
     say(f"\n{DIM}Stopped; nothing was kept. For a cluster that stays: .venv/bin/steer up{RESET}")
 

@@ -397,17 +397,3 @@ def test_autoscale_is_the_same_in_both_versions(kubectl: Kubectl) -> None:
         "scaleTargetRef": target,
         "targetCPUUtilizationPercentage": 80,
     }
-
-
-def test_service_addresses_are_given_once(kubectl: Kubectl) -> None:
-    for name in ("one", "two"):
-        kubectl("create", "service", "clusterip", name, "--tcp=80")
-    first, second = (kubectl.get(f"svc {name}")["spec"]["clusterIP"] for name in ("one", "two"))
-    assert first != second
-    said = kubectl.fails("create", "service", "clusterip", "three", "--tcp=80", f"--clusterip={first}")
-    assert (
-        f'spec.clusterIPs: Invalid value: ["{first}"]: failed to allocate IP {first}: provided IP is already allocated'
-        in said
-    )
-    kubectl("delete", "svc", "one")
-    kubectl("create", "service", "clusterip", "three", "--tcp=80", f"--clusterip={first}")

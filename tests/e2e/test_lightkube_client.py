@@ -123,7 +123,7 @@ def test_errors(
     light.create(config_map(namespace, "cm"))
     with pytest.raises(ApiError) as refused:
         light.create(config_map(namespace, name, labels))
-    status = refused.value.status
+    status: Any = refused.value.status
     assert (status.code, status.reason, status.details.name) == (code, reason, name)
     if code == 422:
         assert status.details.causes[0].field == ("metadata.labels" if labels else "metadata.name")

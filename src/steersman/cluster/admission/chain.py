@@ -13,8 +13,9 @@ from typing import Any, Protocol
 
 from steersman.cluster.auth.users import User
 from steersman.cluster.schema.resources import GVK
+from steersman.objects.status import StatusError, forbidden
 
-__all__ = ["Attributes", "Chain", "Plugin", "Reader"]
+__all__ = ["Attributes", "Chain", "Pending", "Plugin", "Reader"]
 
 Object = dict[str, Any]
 
@@ -25,6 +26,13 @@ class Reader(Protocol):
     def get(self, group: str, plural: str, namespace: str, name: str) -> Object | None: ...
 
     def list(self, group: str, plural: str, namespace: str = "") -> Sequence[Object]: ...
+
+
+class Pending(Protocol):
+    """Something a plugin did in `validate` that stays done only if the write succeeds."""
+
+    async def settle(self, *, stored: bool) -> None:
+        """The write has ended; called once."""
 
 
 @dataclass(slots=True)
@@ -56,6 +64,14 @@ class Attributes:
     round: int = 0
     #: What plugins remember from the first round to the second, by their name.
     memory: dict[str, Any] = field(default_factory=dict)
+    #: What whoever asked must settle when the write has ended, well or not.
+    pending: tuple[Pending, ...] = ()
+
+    def refusal(self, why: str) -> StatusError:
+        """The 403 of a plugin that says no. A name not generated yet is shown as far as it is known."""
+        metadata = (self.object or {}).get("metadata", {})
+        name = self.name or metadata.get("name") or metadata.get("generateName") or "Unknown"
+        return forbidden(self.group, self.plural, name, why)
 
     @property
     def gvk(self) -> GVK:

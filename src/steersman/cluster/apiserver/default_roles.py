@@ -6,12 +6,12 @@ rules. An object annotated rbac.authorization.kubernetes.io/autoupdate=false is 
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from steersman.aio import Scope
 from steersman.cluster.apiserver.atrest import encode
 from steersman.cluster.apiserver.call import Api, new_uid, timestamp
 from steersman.cluster.auth.rbac import GROUP
@@ -136,7 +136,10 @@ def _subject(word: str) -> Object:
 
 async def install_default_roles(api: Api) -> None:
     """Create what is missing, complete what is there; all at once, so that a few commits carry it."""
-    await asyncio.gather(*(_install(api, default) for default in default_objects()))
+    async with Scope() as scope:
+        writes = [scope.start(_install(api, default), name="default role") for default in default_objects()]
+        for write in writes:
+            await write
 
 
 async def _install(api: Api, default: DefaultObject) -> None:

@@ -1,8 +1,8 @@
 """patch: change an object by a description of the change.
 
-JSON patch, merge patch and strategic merge patch. The patch is applied to the object as the client sees it
-(its version, its form), the result is read like a body, and then it is an update. Without a
-resourceVersion in it, a patch that lost a race is applied again to what won.
+JSON patch, merge patch and strategic merge patch; server-side apply has its own module, `apply`. The patch
+is applied to the object as the client sees it (its version, its form), the result is read like a body, and
+then it is an update. Without a resourceVersion in it, a patch that lost a race is applied again to what won.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from steersman.cluster.apiserver.apply import APPLY, apply
 from steersman.cluster.apiserver.bodies import accept_patched
 from steersman.cluster.apiserver.call import Api, Call, Object
 from steersman.cluster.apiserver.options import WriteOptions
@@ -40,13 +41,15 @@ _APPLY: dict[str, Callable[[Any, Any, Schema], Any]] = {
     "application/merge-patch+json": lambda obj, patch, _: merge_patch.apply(obj, patch),
     "application/strategic-merge-patch+json": strategic_patch.apply,
 }
-PATCH_TYPES = tuple(_APPLY)
+PATCH_TYPES = (*_APPLY, APPLY)
 #: A patch that lost this many races is refused.
 _TRIES = 5
 
 
 async def patch(api: Api, call: Call) -> Response:
     kind = patch_type(call)
+    if kind == APPLY:
+        return await apply(api, call)
     options = WriteOptions.parse(call.query, "PatchOptions")
     change = read_patch(call)
     schema = call.resource.kind.schema
@@ -61,7 +64,7 @@ async def patch(api: Api, call: Call) -> Response:
 
 def patch_type(call: Call) -> str:
     content_type = (call.request.headers.get("content-type") or "").partition(";")[0].strip().lower()
-    if content_type not in _APPLY:
+    if content_type not in PATCH_TYPES:
         raise unsupported_patch_type()
     return content_type
 

@@ -153,8 +153,8 @@ def review_action(spec: Object) -> tuple[Action, list[str]]:
         if problem
     ]
     keys = ("verb", "group", "version", "resource", "subresource", "namespace", "name")
-    action = Action(*(resource.get(key, "") for key in keys), fields=fields)
-    return action, problems
+    action = Action(*(resource.get(key, "") for key in keys))
+    return action._replace(fields=fields), problems
 
 
 def _fields(selector: Object | None) -> tuple[tuple[tuple[str, str], ...], str]:

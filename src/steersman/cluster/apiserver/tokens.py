@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from steersman.cluster.apiserver.bodies import read_object
+from steersman.cluster.apiserver.bodies import read_part
 from steersman.cluster.apiserver.call import Api, Call, timestamp
 from steersman.cluster.apiserver.options import WriteOptions
 from steersman.cluster.apiserver.render import respond_value
@@ -44,10 +44,11 @@ class TokenRequests:
 
     async def create(self, api: Api, call: Call) -> Response:
         options = WriteOptions.parse(call.query, "CreateOptions")
-        request = read_object(call, options, _TOKEN_REQUEST)
+        request = read_part(call, options, _TOKEN_REQUEST)
         namespace, name = call.path.namespace, call.path.name
         _track(api, call, request, options)
         attributes = call.attributes("CREATE", name, request, None, dry_run=options.dry_run)
+        attributes.object_kind = _TOKEN_REQUEST
         await api.admission.admit(attributes)
         metadata, spec = request["metadata"], request["spec"]
         _match(metadata, "name", name)

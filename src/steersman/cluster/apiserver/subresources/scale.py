@@ -6,20 +6,28 @@ from collections.abc import Callable
 
 import orjson
 
-from steersman.cluster.apiserver.bodies import accept_patched, match_namespace, read_part
-from steersman.cluster.apiserver.call import Api, Call, Object
+from steersman.cluster.apiserver.apply import APPLY, apply_to, note_repeated_keys, read_configuration
+from steersman.cluster.apiserver.bodies import accept_patched, match_name, match_namespace, read_part
+from steersman.cluster.apiserver.call import Api, Call, Object, timestamp
 from steersman.cluster.apiserver.kinds import accept_built_in
 from steersman.cluster.apiserver.options import WriteOptions
 from steersman.cluster.apiserver.patch import apply_patch, patch_type, read_patch
 from steersman.cluster.apiserver.reads import find
 from steersman.cluster.apiserver.render import respond_value
 from steersman.cluster.apiserver.strategies import apply_scale, scale_of
+from steersman.cluster.apiserver.subresources.scale_owners import (
+    SCALE_VERSION,
+    owners_of_scale,
+    owners_of_workload,
+)
 from steersman.cluster.apiserver.update import Endpoint, replace
 from steersman.cluster.schema.resources import GVK
 from steersman.cluster.schema.shapes import schema_of
 from steersman.http import Response
 from steersman.objects.fields import Path
 from steersman.objects.fields import invalid as invalid_field
+from steersman.objects.managed import track_update
+from steersman.objects.patches.apply import Applier
 from steersman.objects.status import bad_request, invalid
 
 __all__ = ["get_scale", "patch_scale", "update_scale"]
@@ -45,26 +53,65 @@ async def update_scale(api: Api, call: Call) -> Response:
         raise bad_request(
             f"the name of the object ({given}) does not match the name on the URL ({call.path.name})"
         )
-    return await _write(api, call, lambda _: body, options)
+    return await _write(api, call, lambda scale: _tracked(api, call, scale, body, options), options)
 
 
 async def patch_scale(api: Api, call: Call) -> Response:
     kind = patch_type(call)
+    if kind == APPLY:
+        return await _apply(api, call)
     options = WriteOptions.parse(call.query, "PatchOptions")
     change = read_patch(call)
 
     def patched(scale: Object) -> Object:
         changed = apply_patch(kind, scale, change, schema_of(_SCALE))
-        return accept_patched(call, changed, options, lambda value: accept_built_in(_SCALE, value))
+        new = accept_patched(call, changed, options, lambda value: accept_built_in(_SCALE, value))
+        return _tracked(api, call, scale, new, options)
 
     return await _write(api, call, patched, options)
+
+
+async def _apply(api: Api, call: Call) -> Response:
+    options = WriteOptions.parse(call.query, "PatchOptions", apply=True)
+    config = read_configuration(call, _SCALE)
+    empty, _ = accept_built_in(_SCALE, {})
+    applier = Applier(
+        options.field_manager, SCALE_VERSION, timestamp(api.now()), "scale", force=bool(options.force)
+    )
+
+    def applied(scale: Object) -> Object:
+        merged = apply_to(scale, config.obj, schema_of(_SCALE), applier, empty)
+        note_repeated_keys(call, config, options)
+        new, _ = accept_built_in(_SCALE, merged)
+        match_namespace(call, new["metadata"])
+        match_name(call, new["metadata"])
+        return new
+
+    return await _write(api, call, applied, options)
+
+
+def _tracked(api: Api, call: Call, scale: Object, new: Object, options: WriteOptions) -> Object:
+    """The new Scale with this request as the owner of the replicas, if it changed them."""
+    entries = track_update(
+        scale,
+        new,
+        schema_of(_SCALE),
+        manager=options.field_manager or call.manager,
+        api_version=SCALE_VERSION,
+        subresource="scale",
+        time=timestamp(api.now()),
+    )
+    return {**new, "metadata": {**new["metadata"], "managedFields": entries}}
 
 
 async def _write(api: Api, call: Call, make: Callable[[Object], Object], options: WriteOptions) -> Response:
     """Store the replicas of the Scale that `make` makes of the present one."""
 
     def transform(old: Object) -> Object:
-        scale = make(_scale(call, old))
+        owners = old["metadata"].get("managedFields") or ()
+        before = _scale(call, old)
+        before["metadata"]["managedFields"] = owners_of_scale(owners)
+        scale = make(before)
         replicas = scale["spec"].get("replicas", 0)
         if replicas < 0:
             error = invalid_field(
@@ -78,8 +125,12 @@ async def _write(api: Api, call: Call, make: Callable[[Object], Object], options
                 new["metadata"][part] = scale["metadata"][part]
             else:
                 new["metadata"].pop(part, None)
+        scale_owners = scale["metadata"].get("managedFields") or ()
+        new["metadata"]["managedFields"] = owners_of_workload(
+            owners, scale_owners, call.resource.type.api_version
+        )
         return new
 
-    endpoint = Endpoint(call.resource.strategy.prepare_update)
+    endpoint = Endpoint(call.resource.strategy.prepare_update, applies=True)
     written = await replace(api, call, transform, options, endpoint)
     return respond_value(api, call, _scale(call, call.resource.read(written.value)))

@@ -8,7 +8,7 @@ owned by others is a conflict, or theirs no longer when forced; what became equa
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 from steersman.objects.comparison import Comparison, compare, field_set
@@ -117,10 +117,7 @@ def would_change(
 ) -> bool:
     """Whether applying, with force, would change the object or who owns it: "match before write".
     `normal` brings an object into its stored form (canonical quantities, defaults, …) before comparing."""
-    forced = Applier(
-        applier.manager, applier.api_version, "", applier.subresource, True, applier.keep, applier.convert
-    )
-    applied = apply(live, config, schema, forced, empty=empty)
+    applied = apply(live, config, schema, replace(applier, time="", force=True), empty=empty)
     if applied.object is live:
         return False
     result = normal(applied.object) if normal is not None else applied.object
@@ -193,7 +190,7 @@ def _apply(
         own = applier.keep(own)
     last = managed.entries.get(applier.key)
     merged: Object = merge(live, config, schema)
-    if merged is live and last is not None and last.fields == own:
+    if merged is live and last is not None and (last.fields, last.api_version) == (own, applier.api_version):
         return Applied(live, False)
     in_version = _versions(applier, schema)
     _reconcile(managed, live, in_version)
