@@ -1,0 +1,230 @@
+"""apply: PATCH with application/apply-patch+yaml, server-side apply.
+
+The configuration is applied to the object as the request's version shows it (the algorithm is
+`steersman.objects.patches.apply`); the result is read like a body, and then it is a create or an update
+like any other, except that its managedFields are already decided. Called by `patch`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from dataclasses import replace as replace_fields
+from typing import Any, Final
+
+import orjson
+
+from steersman.cluster.apiserver.atrest import encode
+from steersman.cluster.apiserver.bodies import match_name, match_namespace
+from steersman.cluster.apiserver.call import Api, Call, Object, timestamp
+from steersman.cluster.apiserver.kinds import BuiltInKind
+from steersman.cluster.apiserver.options import WriteOptions
+from steersman.cluster.apiserver.ownership import ownable
+from steersman.cluster.apiserver.render import respond_object
+from steersman.cluster.apiserver.resource import Resource
+from steersman.cluster.apiserver.update import endpoint_of, replace
+from steersman.cluster.codec import yaml
+from steersman.cluster.codec.errors import Malformed
+from steersman.cluster.schema.decode import decode
+from steersman.cluster.schema.errors import DecodeError
+from steersman.cluster.schema.go_messages import json_type
+from steersman.cluster.schema.resources import GVK
+from steersman.http import Response
+from steersman.objects.fields import Path
+from steersman.objects.fields import invalid as invalid_field
+from steersman.objects.patches.apply import Applier, ApplyConflict, InVersion
+from steersman.objects.patches.apply import apply as apply_configuration
+from steersman.objects.patches.errors import PatchError
+from steersman.objects.schemas import Schema
+from steersman.objects.status import StatusError, bad_request, conflict, invalid
+
+__all__ = ["APPLY", "Configuration", "apply", "apply_to", "note_repeated_keys", "read_configuration"]
+
+APPLY: Final = "application/apply-patch+yaml"
+
+
+_NO_KIND: Final = GVK("", "", "")
+_TOO_DEEP: Final = "error decoding patch: exceeded max depth"
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """What a request applies, and what strict reading says about how it was written."""
+
+    obj: Object
+    repeated_keys: str = ""
+
+
+async def apply(api: Api, call: Call) -> Response:
+    options = WriteOptions.parse(call.query, "PatchOptions", apply=True)
+    config = read_configuration(call, call.resource.type.gvk)
+    resource, subresource = call.resource, call.path.subresource
+    applier = Applier(
+        options.field_manager,
+        resource.type.api_version,
+        timestamp(api.now()),
+        subresource,
+        bool(options.force),
+        ownable(resource.group, resource.plural, subresource),
+        _versions(api, call),
+    )
+
+    def transform(old: Object) -> Object:
+        empty = resource.kind.empty or {}
+        live = old or empty
+        applied = apply_to(live, config.obj, resource.kind.schema, applier, empty)
+        note_repeated_keys(call, config, options)
+        new = _fresh(live) if applied is live else _completed(call, applied)
+        _match(call, new, old)
+        return new
+
+    endpoint = replace_fields(endpoint_of(call), creates=not subresource, applies=True)
+    written = await replace(api, call, transform, options, endpoint)
+    return respond_object(api, call, written.value, 201 if written.created else 200)
+
+
+def apply_to(live: Object, config: Object, schema: Schema, applier: Applier, empty: Object) -> Object:
+    """The library's apply, its refusals as answers."""
+    try:
+        return apply_configuration(live, config, schema, applier, empty=empty).object
+    except ApplyConflict as error:
+        causes = [
+            {
+                "reason": "FieldManagerConflict",
+                "message": f"conflict with {conflict.owner}",
+                "field": conflict.field,
+            }
+            for conflict in error.conflicts
+        ]
+        raise StatusError(409, "Conflict", str(error), {"causes": causes}) from None
+    except RecursionError:
+        raise bad_request(_TOO_DEEP) from None
+    except PatchError as error:
+        if error.code == 400:
+            raise bad_request(str(error)) from None
+        raise StatusError(error.code, "", str(error)) from None
+
+
+# --- The body
+
+
+def read_configuration(call: Call, expected: GVK) -> Configuration:
+    """The body, YAML or JSON, which must say that it is of the expected kind."""
+    value, repeated_keys = _parse(call.request.content)
+    if value is None:
+        value = {}
+    if not isinstance(value, dict):
+        found = json_type(value)
+        raise bad_request(
+            "error decoding patch: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal "
+            f"{found} into Go value of type map[string]interface {{}}"
+        )
+    claimed = _claimed(value)
+    if claimed != expected:
+        shown = f"{claimed.group}/{claimed.version}, Kind={claimed.kind}"
+        raise bad_request(f"invalid object type: {shown}")
+    return Configuration(value, repeated_keys)
+
+
+def _parse(body: bytes) -> tuple[Any, str]:
+    """The value and what is to be said about repeated keys. JSON is YAML, but read fast when it is plain."""
+    if body[:64].lstrip().startswith(b"{"):
+        try:
+            value = orjson.loads(body)
+            # A repeated key would have taken its quotes with it.
+            if body.count(b'"') == orjson.dumps(value).count(b'"'):
+                return value, ""
+        except orjson.JSONDecodeError:
+            pass
+        except orjson.JSONEncodeError:
+            raise bad_request(_TOO_DEEP) from None
+    try:
+        value, repeated = yaml.parse(body)
+    except Malformed as error:
+        raise bad_request(f"error encoding patch: {error}") from None
+    return value, f"error converting YAML to JSON: {repeated[0]}" if repeated else ""
+
+
+def _claimed(value: Object) -> GVK:
+    api_version, kind = value.get("apiVersion"), value.get("kind")
+    api_version = api_version if isinstance(api_version, str) else ""
+    if api_version.count("/") > 1:
+        return _NO_KIND
+    if not api_version.strip("/"):
+        api_version = ""
+    return GVK.of(api_version, kind if isinstance(kind, str) else "")
+
+
+def note_repeated_keys(call: Call, config: Configuration, options: WriteOptions) -> None:
+    if not config.repeated_keys or options.field_validation == "Ignore":
+        return
+    if options.field_validation == "Strict":
+        raise bad_request(f"error strict decoding patch: {config.repeated_keys}")
+    if config.repeated_keys not in call.warnings:
+        call.warnings.append(config.repeated_keys)
+
+
+# --- The object
+
+
+def _fresh(live: Object) -> Object:
+    copy: Object = orjson.loads(orjson.dumps(live))
+    return copy
+
+
+def _completed(call: Call, applied: Object) -> Object:
+    """The merged object in normal form, with defaults."""
+    kind = call.resource.type.gvk
+    try:
+        obj, _ = call.resource.kind.accept(applied)
+    except DecodeError as error:
+        metadata = applied.get("metadata") or {}
+        shown = (
+            f"{metadata.get('namespace', '')}/{metadata.get('name', '')}; "
+            f"{kind.group}/{kind.version}, Kind={kind.kind}"
+        )
+        text = f"failed to convert new object ({shown}) to proper version: {error}"
+        raise StatusError(500, "", text) from None
+    return obj
+
+
+def _match(call: Call, new: Object, old: Object) -> None:
+    """The object must be the one the URL names, and the one that is stored."""
+    resource, name, metadata = call.resource, call.path.name, new["metadata"]
+    uid = metadata.get("uid")
+    if uid and not old:
+        why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+        raise conflict(resource.group, resource.plural, name, why)
+    match_namespace(call, metadata)
+    match_name(call, metadata)
+    if not old:
+        metadata.pop("resourceVersion", None)
+    elif uid != old["metadata"]["uid"]:
+        error = invalid_field(Path("metadata").child("uid"), uid, "field is immutable")
+        raise invalid(resource.group, resource.type.kind, name, [error])
+
+
+def _versions(api: Api, call: Call) -> InVersion:
+    """Objects of the resource in the other versions it is served in."""
+    resource = call.resource
+
+    def served(api_version: str) -> Resource | None:
+        group, _, version = api_version.rpartition("/")
+        found = api.catalog.find(group, version, resource.plural)
+        return found if found is not None and found.stored == resource.stored else None
+
+    def in_version(obj: Object, api_version: str) -> tuple[Object, Schema] | None:
+        source, target = served(obj["apiVersion"]), served(api_version)
+        if source is None or target is None:
+            return None
+        if source is not target:
+            if isinstance(source.kind, BuiltInKind):
+                # Half-pruned objects come by here too; conversion expects the fields that are always there.
+                obj = decode(source.type.gvk, obj).obj
+            version = obj["metadata"].get("resourceVersion", "")
+            obj = target.read(encode(source.to_stored(obj)))
+            # It is not part of what is stored.
+            if version:
+                obj["metadata"]["resourceVersion"] = version
+        return obj, target.kind.schema
+
+    return in_version
