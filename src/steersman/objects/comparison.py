@@ -252,6 +252,11 @@ class _Map(_Named):
             return dict.fromkeys([".", *["f:" + name for name in value]], LEAF)
         return super().whole(value)
 
+    def mentioned(self, value: Any) -> Fields:
+        if value and self._value_walker() is _ATOM:
+            return {"f:" + name: LEAF for name in value}
+        return super().mentioned(value)
+
 
 class _Items:
     """A list whose items have an identity: key fields, or their own value."""

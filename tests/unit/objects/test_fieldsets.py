@@ -22,6 +22,7 @@ from steersman.objects.fieldsets import (
     paths,
     recursive_difference,
     show_path,
+    sorted_paths,
     union,
     value_element,
 )
@@ -130,3 +131,34 @@ def test_what_is_no_field_set(fields: Any) -> None:
 def test_path_as_conflicts_show_it() -> None:
     path = ("f:spec", "f:ports", 'k:{"port":80,"protocol":"TCP"}', "f:names", 'v:"x"', "i:0")
     assert show_path(path) == '.spec.ports[port=80,protocol="TCP"].names[="x"][0]'
+
+
+@given(path_sets)
+def test_sorted_paths_are_all_paths(wanted: set[Path]) -> None:
+    assert sorted(sorted_paths(built(wanted))) == sorted(wanted)
+
+
+def test_sorted_paths_are_level_by_level_and_by_value() -> None:
+    fields = {
+        "f:b": {".": {}, "f:z": {}},
+        "f:a": {"f:x": {}},
+        "f:l": {f'k:{{"port":{port}}}': {} for port in (443, 80)}
+        | {'v:"s"': {}, "v:true": {}, "v:2": {}, "i:1": {}},
+    }
+    shown = [show_path(path) for path in sorted_paths(fields)]
+    expected = [
+        ".b",
+        ".a.x",
+        ".b.z",
+        ".l[port=80]",
+        ".l[port=443]",
+        ".l[=2]",
+        '.l[="s"]',
+        ".l[=true]",
+        ".l[1]",
+    ]
+    assert shown == expected
+
+
+def test_a_whole_number_is_a_key_without_a_point() -> None:
+    assert item_element({"port": 80.0}, ("port",), {}) == 'k:{"port":80}'

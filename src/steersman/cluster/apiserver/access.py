@@ -1,8 +1,8 @@
 """Who may do what in this API, assembled: authenticators, authorizers, and what needs both.
 
 `Access.open` follows the store, so it is made once the store is open and before the first request; the
-API server asks it in this order: `user_of` the credentials, `action_of` the request, `acting` (who the
-user wants to be), `authorize`. Writes go through `check_write` after mutating admission.
+API server asks it in this order: `authentication` (who is it), `action_of` the request, `acting` (who does
+the user want to be), `authorize`. Writes go through `check_write` after mutating admission.
 """
 
 from __future__ import annotations

@@ -13,25 +13,21 @@ from typing import Any, Final
 
 import orjson
 
-from steersman.cluster.apiserver.atrest import encode
 from steersman.cluster.apiserver.bodies import match_name, match_namespace
 from steersman.cluster.apiserver.call import Api, Call, Object, timestamp
-from steersman.cluster.apiserver.kinds import BuiltInKind
 from steersman.cluster.apiserver.options import WriteOptions
-from steersman.cluster.apiserver.ownership import ownable
+from steersman.cluster.apiserver.ownership import in_versions, ownable
 from steersman.cluster.apiserver.render import respond_object
-from steersman.cluster.apiserver.resource import Resource
 from steersman.cluster.apiserver.update import endpoint_of, replace
 from steersman.cluster.codec import yaml
 from steersman.cluster.codec.errors import Malformed
-from steersman.cluster.schema.decode import decode
 from steersman.cluster.schema.errors import DecodeError
 from steersman.cluster.schema.go_messages import json_type
 from steersman.cluster.schema.resources import GVK
 from steersman.http import Response
 from steersman.objects.fields import Path
 from steersman.objects.fields import invalid as invalid_field
-from steersman.objects.patches.apply import Applier, ApplyConflict, InVersion
+from steersman.objects.patches.apply import Applier, ApplyConflict
 from steersman.objects.patches.apply import apply as apply_configuration
 from steersman.objects.patches.errors import PatchError
 from steersman.objects.schemas import Schema
@@ -40,8 +36,6 @@ from steersman.objects.status import StatusError, bad_request, conflict, invalid
 __all__ = ["APPLY", "Configuration", "apply", "apply_to", "note_repeated_keys", "read_configuration"]
 
 APPLY: Final = "application/apply-patch+yaml"
-
-
 _NO_KIND: Final = GVK("", "", "")
 _TOO_DEEP: Final = "error decoding patch: exceeded max depth"
 
@@ -65,7 +59,7 @@ async def apply(api: Api, call: Call) -> Response:
         subresource,
         bool(options.force),
         ownable(resource.group, resource.plural, subresource),
-        _versions(api, call),
+        in_versions(api, resource),
     )
 
     def transform(old: Object) -> Object:
@@ -201,30 +195,3 @@ def _match(call: Call, new: Object, old: Object) -> None:
     elif uid != old["metadata"]["uid"]:
         error = invalid_field(Path("metadata").child("uid"), uid, "field is immutable")
         raise invalid(resource.group, resource.type.kind, name, [error])
-
-
-def _versions(api: Api, call: Call) -> InVersion:
-    """Objects of the resource in the other versions it is served in."""
-    resource = call.resource
-
-    def served(api_version: str) -> Resource | None:
-        group, _, version = api_version.rpartition("/")
-        found = api.catalog.find(group, version, resource.plural)
-        return found if found is not None and found.stored == resource.stored else None
-
-    def in_version(obj: Object, api_version: str) -> tuple[Object, Schema] | None:
-        source, target = served(obj["apiVersion"]), served(api_version)
-        if source is None or target is None:
-            return None
-        if source is not target:
-            if isinstance(source.kind, BuiltInKind):
-                # Half-pruned objects come by here too; conversion expects the fields that are always there.
-                obj = decode(source.type.gvk, obj).obj
-            version = obj["metadata"].get("resourceVersion", "")
-            obj = target.read(encode(source.to_stored(obj)))
-            # It is not part of what is stored.
-            if version:
-                obj["metadata"]["resourceVersion"] = version
-        return obj, target.kind.schema
-
-    return in_version

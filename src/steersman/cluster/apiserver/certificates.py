@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
+import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -27,12 +28,14 @@ from steersman.cluster.auth.feed import follow_objects
 from steersman.cluster.auth.pki import Authority, alternative_names, key_usage
 from steersman.cluster.auth.rules import quote_list
 from steersman.cluster.auth.users import MASTERS_GROUP, NODE_PREFIX, NODES_GROUP, User
-from steersman.cluster.store import Conflict, NotFound
+from steersman.cluster.store import Conflict, NotFound, StoreError
 from steersman.objects.conditions import condition_is
 from steersman.objects.fields import quote
 from steersman.objects.status import forbidden
 
-__all__ = ["CertificateRights", "CertificateSigning", "RequestRefused", "sign"]
+__all__ = ["CertificateRights", "CertificateSigning", "SigningRefused", "sign"]
+
+_log = logging.getLogger(__name__)
 
 Object = dict[str, Any]
 
@@ -78,7 +81,7 @@ _CLIENT_USAGES = ("digital signature", "key encipherment")
 _PEM = re.compile(rb"-----BEGIN CERTIFICATE REQUEST-----.*?-----END CERTIFICATE REQUEST-----", re.DOTALL)
 
 
-class RequestRefused(Exception):
+class SigningRefused(Exception):
     """The signer does not sign such requests. The text goes into the Failed condition."""
 
 
@@ -103,14 +106,14 @@ def _texts(name: x509.Name, oid: x509.ObjectIdentifier) -> list[str]:
 
 def _check_node(request: x509.CertificateSigningRequest) -> None:
     if _texts(request.subject, NameOID.ORGANIZATION_NAME) != [NODES_GROUP]:
-        raise RequestRefused("subject organization is not system:nodes")
+        raise SigningRefused("subject organization is not system:nodes")
 
 
 def _check_node_name(request: x509.CertificateSigningRequest) -> None:
     # Go reads the last of several common names, others the first: all must be a node's.
     names = _texts(request.subject, NameOID.COMMON_NAME)
     if not names or not all(name.startswith(NODE_PREFIX) for name in names):
-        raise RequestRefused("subject common name does not begin with system:node:")
+        raise SigningRefused("subject common name does not begin with system:node:")
 
 
 def _check_node_usages(usages: Sequence[str], purpose: str) -> None:
@@ -119,7 +122,7 @@ def _check_node_usages(usages: Sequence[str], purpose: str) -> None:
         {"digital signature", "key encipherment", purpose},
     ):
         wanted = " ".join(sorted(("digital signature", "key encipherment", purpose)))
-        raise RequestRefused(f"usages did not match [{wanted}]")
+        raise SigningRefused(f"usages did not match [{wanted}]")
 
 
 _KINDS: Sequence[tuple[str, type[x509.GeneralName]]] = (
@@ -134,13 +137,13 @@ def _refuse_names(request: x509.CertificateSigningRequest, *kinds: str) -> None:
     names = alternative_names(request) or ()
     for kind, cls in _KINDS:
         if kind in kinds and any(isinstance(name, cls) for name in names):
-            raise RequestRefused(f"{kind} subjectAltNames are not allowed")
+            raise SigningRefused(f"{kind} subjectAltNames are not allowed")
 
 
 def _check_serving(request: x509.CertificateSigningRequest, usages: Sequence[str]) -> None:
     _check_node(request)
     if not any(isinstance(name, (x509.DNSName, x509.IPAddress)) for name in alternative_names(request) or ()):
-        raise RequestRefused("DNS or IP subjectAltName is required")
+        raise SigningRefused("DNS or IP subjectAltName is required")
     _refuse_names(request, "Email", "URI")
     _check_node_usages(usages, "server auth")
     _check_node_name(request)
@@ -156,9 +159,9 @@ def _check_kubelet(request: x509.CertificateSigningRequest, usages: Sequence[str
 def _check_client(request: x509.CertificateSigningRequest, usages: Sequence[str]) -> None:
     for usage in usages:
         if usage != "client auth" and usage not in _CLIENT_USAGES:
-            raise RequestRefused(f"invalid usage for client certificate: {usage}")
+            raise SigningRefused(f"invalid usage for client certificate: {usage}")
     if "client auth" not in usages:
-        raise RequestRefused("missing required usage for client certificate: client auth")
+        raise SigningRefused("missing required usage for client certificate: client auth")
 
 
 _SIGNERS: Mapping[str, Callable[[x509.CertificateSigningRequest, Sequence[str]], None]] = {
@@ -174,7 +177,7 @@ _SIGNERS: Mapping[str, Callable[[x509.CertificateSigningRequest, Sequence[str]],
 def sign(request: Object, authority: Authority, now: datetime | None = None) -> bytes | None:
     """The certificate (PEM) for an approved CertificateSigningRequest; None when it is not for us to sign.
 
-    Raises RequestRefused when its signer's rules are broken.
+    Raises SigningRefused when its signer's rules are broken.
     """
     spec = request["spec"]
     check = _SIGNERS.get(spec.get("signerName", ""))
@@ -185,13 +188,13 @@ def sign(request: Object, authority: Authority, now: datetime | None = None) -> 
         parsed = parse_request(spec.get("request", ""))
         good = parsed.is_signature_valid
     except Exception as error:  # noqa: BLE001 - whatever a hostile request makes the parser raise
-        raise RequestRefused(f"unable to parse csr: {error}") from None
+        raise SigningRefused(f"unable to parse csr: {error}") from None
     if not good:
-        raise RequestRefused("unable to verify certificate request signature")
+        raise SigningRefused("unable to verify certificate request signature")
     check(parsed, usages)
     unknown = [usage for usage in usages if usage not in _BASIC and usage not in _EXTENDED]
     if unknown:
-        raise RequestRefused(f"unrecognized usage values: {quote_list(unknown)}")
+        raise SigningRefused(f"unrecognized usage values: {quote_list(unknown)}")
     now = now or datetime.now(UTC)
     life = _life(spec.get("expirationSeconds"))
     try:
@@ -203,7 +206,7 @@ def sign(request: Object, authority: Authority, now: datetime | None = None) -> 
             not_after=now + (life if life < _SHORT else life - _BACKDATE),
         )
     except ValueError as error:
-        raise RequestRefused(str(error)) from None
+        raise SigningRefused(str(error)) from None
 
 
 def _life(seconds: int | None) -> timedelta:
@@ -259,7 +262,7 @@ class CertificateSigning:
         status = dict(request.get("status") or {})
         try:
             certificate = sign(request, self._authority)
-        except RequestRefused as refused:
+        except SigningRefused as refused:
             now = timestamp(self._api.now())
             failed = {
                 "type": "Failed",
@@ -280,6 +283,8 @@ class CertificateSigning:
         except (Conflict, NotFound):
             # Whoever changed it made it come by here again.
             return
+        except StoreError as error:
+            _log.warning("the certificate of %s cannot be stored: %s", name, error)
 
 
 # Rights

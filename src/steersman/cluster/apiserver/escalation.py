@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from steersman.cluster.auth.authorization import Action, Authorizer
-from steersman.cluster.auth.rbac import GROUP, RBAC, RoleMissing, RoleRef, join_problems
+from steersman.cluster.auth.errors import RoleMissing
+from steersman.cluster.auth.rbac import GROUP, RBAC, RoleRef, join_problems
 from steersman.cluster.auth.rules import FULL_AUTHORITY, Rule, describe, quote_list, rules_of, uncovered
 from steersman.cluster.auth.users import MASTERS_GROUP, User
 from steersman.objects.fields import quote

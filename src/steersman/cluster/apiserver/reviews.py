@@ -18,8 +18,8 @@ from steersman.cluster.apiserver.call import Api, Call, timestamp
 from steersman.cluster.apiserver.options import WriteOptions
 from steersman.cluster.apiserver.ownership import track
 from steersman.cluster.apiserver.render import respond_value
-from steersman.cluster.auth.authentication import InvalidCredentials
 from steersman.cluster.auth.authorization import Action
+from steersman.cluster.auth.errors import InvalidCredentials
 from steersman.cluster.auth.nodes import node_of
 from steersman.cluster.auth.rbac import join_problems
 from steersman.cluster.auth.users import User

@@ -7,6 +7,7 @@ gathering ones until nothing changes any more (edit gathers into admin). `settle
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,6 +21,8 @@ from steersman.objects.errors import SelectorError
 from steersman.objects.selectors import LabelSelector
 
 __all__ = ["RoleAggregation", "gathered_rules"]
+
+_log = logging.getLogger(__name__)
 
 Object = dict[str, Any]
 
@@ -103,6 +106,5 @@ class RoleAggregation:
         except (Conflict, NotFound):
             # Somebody changed it, so the change that follows brings another pass.
             return
-        except StoreError:
-            # The store takes no writes; the next change will be gathered with this one.
-            return
+        except StoreError as error:
+            _log.warning("the rules of %s cannot be stored: %s", metadata["name"], error)

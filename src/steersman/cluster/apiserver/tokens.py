@@ -135,6 +135,7 @@ def _bound_objects(api: Api, ref: Object | None, account: Object) -> dict[str, O
     kind = GVK.of(ref.get("apiVersion", ""), ref.get("kind", ""))
     namespace, name = account["metadata"]["namespace"], account["metadata"]["name"]
     target = ref.get("name", "")
+    shown = f"{kind.group}/{kind.version}, Kind={kind.kind}"
     bound: dict[str, Object]
     match kind.group, kind.kind:
         case "", "Pod":
@@ -153,9 +154,9 @@ def _bound_objects(api: Api, ref: Object | None, account: Object) -> dict[str, O
             bound = {"node": _find(api, "nodes", "", target)}
         case "admissionregistration.k8s.io", found if found in _WEBHOOKS and kind.version == "v1":
             gate = f"(feature gate {_WEBHOOK_GATE} is disabled)"
-            raise bad_request(f"cannot bind token to object of type {kind} {gate}")
+            raise bad_request(f"cannot bind token to object of type {shown} {gate}")
         case _:
-            raise bad_request(f"cannot bind token to object of type {kind}")
+            raise bad_request(f"cannot bind token to object of type {shown}")
     uid = next(iter(bound.values()))["metadata"]["uid"]
     if ref.get("uid") and ref["uid"] != uid:
         why = (

@@ -17,7 +17,7 @@ from steersman.cluster.apiserver.bodies import dedupe_owners, match_name, match_
 from steersman.cluster.apiserver.call import Api, Call, Object
 from steersman.cluster.apiserver.create import is_service, settled, store_new
 from steersman.cluster.apiserver.options import WriteOptions, parse_resource_version
-from steersman.cluster.apiserver.ownership import track
+from steersman.cluster.apiserver.ownership import in_versions, track
 from steersman.cluster.apiserver.render import respond_object
 from steersman.cluster.apiserver.strategies import carry_over_allocations
 from steersman.cluster.store import Conflict, NotFound, Record
@@ -149,7 +149,7 @@ async def _write(
     resource = call.resource
     dedupe_owners(call, new["metadata"])
     if not endpoint.applies:
-        track(call, old, new, options, api.now())
+        track(call, old, new, options, api.now(), in_versions(api, resource))
     attributes = call.attributes("UPDATE", call.path.name, new, old, dry_run=options.dry_run)
     await api.admission.admit(attributes)
     reservation = _reserve(api, call, new, old)

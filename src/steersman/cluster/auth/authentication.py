@@ -19,6 +19,7 @@ from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from steersman.cluster.auth.errors import InvalidCredentials
 from steersman.cluster.auth.users import ANONYMOUS, AUTHENTICATED_GROUP, User
 
 __all__ = [
@@ -36,10 +37,6 @@ __all__ = [
 #: Whom tokens for this API are meant for.
 API_AUDIENCE = "https://kubernetes.default.svc"
 _UNKNOWN = "invalid bearer token"
-
-
-class InvalidCredentials(Exception):
-    """Credentials were given and are not good. The text says why where Kubernetes does (TokenReview)."""
 
 
 class TokenAuthenticator(Protocol):

@@ -19,6 +19,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, padding, rsa
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature, encode_dss_signature
 
+from steersman.cluster.auth.errors import BadToken
+
 __all__ = [
     "BadToken",
     "PrivateKey",
@@ -48,10 +50,6 @@ _RSA: Mapping[str, hashes.HashAlgorithm] = {
 }
 #: Keys that can be broken by patience are not keys.
 _SHORTEST_RSA_BITS = 2048
-
-
-class BadToken(Exception):
-    """It is no token, or not signed by whom it must be. The text says nothing of its content."""
 
 
 def _decode(text: str) -> bytes:

@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from steersman.cluster.auth.authorization import Action, Decision
+from steersman.cluster.auth.errors import RoleMissing
 from steersman.cluster.auth.feed import follow_objects
 from steersman.cluster.auth.rules import Rule, rules_of
 from steersman.cluster.auth.users import User, account_name
 from steersman.cluster.store import Store, Subscription
 from steersman.objects.fields import quote
 
-__all__ = ["GROUP", "RBAC", "RoleMissing", "RoleRef", "join_problems"]
+__all__ = ["GROUP", "RBAC", "RoleRef", "join_problems"]
 
 GROUP = "rbac.authorization.k8s.io"
 Object = dict[str, Any]
@@ -38,17 +39,6 @@ class RoleRef(NamedTuple):
     def of(cls, binding: Object) -> RoleRef:
         ref = binding.get("roleRef") or {}
         return cls(ref.get("kind", ""), ref.get("name", ""), ref.get("apiGroup", ""))
-
-
-class RoleMissing(Exception):
-    """A binding's role does not exist, or is of no kind there is."""
-
-    def __init__(self, ref: RoleRef) -> None:
-        if ref.kind in ("Role", "ClusterRole"):
-            super().__init__(f"{ref.kind.lower()}.{GROUP} {quote(ref.name)} not found")
-        else:
-            super().__init__(f"unsupported role reference kind: {quote(ref.kind)}")
-        self.ref = ref
 
 
 #: (kind, name) of a subject; service accounts are users by another name.
@@ -206,7 +196,7 @@ class RBAC:
         rules = None if home is None else self._roles.get((home, ref.name))
         # A Role without a namespace would be looked up among the cluster roles.
         if rules is None or (ref.kind == "Role" and not namespace):
-            raise RoleMissing(ref)
+            raise RoleMissing(ref.kind, ref.name)
         return rules
 
     def _of(self, user: User, namespace: str) -> _Grants:

@@ -23,8 +23,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from steersman.cluster.auth.authentication import API_AUDIENCE, Authenticated, InvalidCredentials
-from steersman.cluster.auth.jwt import BadToken, SigningKey, Token, VerificationKey, parse
+from steersman.cluster.auth.authentication import API_AUDIENCE, Authenticated
+from steersman.cluster.auth.errors import BadToken, InvalidCredentials
+from steersman.cluster.auth.jwt import SigningKey, Token, VerificationKey, parse
 from steersman.cluster.auth.lookup import Lookup
 from steersman.cluster.auth.pki import write_private
 from steersman.cluster.auth.rules import quote_list

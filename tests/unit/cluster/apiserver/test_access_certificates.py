@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from steersman.cluster.apiserver.certificates import CertificateSigning, RequestRefused, sign
+from steersman.cluster.apiserver.certificates import CertificateSigning, SigningRefused, sign
 from steersman.cluster.auth.authentication import CertificateAuthenticator
 from steersman.cluster.auth.pki import Authority
 from steersman.objects.status import StatusError
@@ -139,7 +139,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("obj", "why"), REFUSED, ids=[f"{i} {why}" for i, (_, why) in enumerate(REFUSED)])
 def test_what_signers_do_not_sign(obj: Object, why: str) -> None:
-    with pytest.raises(RequestRefused) as error:
+    with pytest.raises(SigningRefused) as error:
         sign(obj, AUTHORITY)
     assert str(error.value) == why
 
@@ -151,7 +151,7 @@ def test_a_request_that_its_key_did_not_sign_is_refused() -> None:
         b"-----BEGIN CERTIFICATE REQUEST-----\n%b\n-----END CERTIFICATE REQUEST-----\n"
         % base64.b64encode(der)
     )
-    with pytest.raises(RequestRefused):
+    with pytest.raises(SigningRefused):
         sign(request(forged), AUTHORITY)
 
 

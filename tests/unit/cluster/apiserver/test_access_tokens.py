@@ -18,7 +18,6 @@ from .access_world import World, content, in_world, refused
 Object = dict[str, Any]
 
 PATH = "/api/v1/namespaces/n/serviceaccounts/bot/token"
-NO_TOKEN = {"metadata": {}, "spec": {}}
 
 
 async def request(world: World, spec: Object, longest_s: int = 0, **body: Any) -> Object:

@@ -333,6 +333,19 @@ async def test_ownership_is_followed_through_versions(client: ApiClient) -> None
     assert [(entry["manager"], entry["apiVersion"]) for entry in entries] == [("one", "autoscaling/v2")]
 
 
+@with_api
+async def test_updates_in_another_version_take_fields_in_the_owners_terms(client: ApiClient) -> None:
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"}
+    spec = {"scaleTargetRef": target, "maxReplicas": 3, "targetCPUUtilizationPercentage": 50}
+    config = {"kind": "HorizontalPodAutoscaler", "apiVersion": "autoscaling/v1", "metadata": {"name": "h"}}
+    await applied(client, AUTOSCALERS.format("v1") + "/h", {**config, "spec": spec})
+    seen = await client.ok("GET", AUTOSCALERS.format("v2") + "/h")
+    seen["spec"]["metrics"][0]["resource"]["target"]["averageUtilization"] = 60
+    after = await client.ok("PUT", AUTOSCALERS.format("v2") + "/h?fieldManager=two", seen)
+    assert owned(after, "one") == {"f:spec": {"f:maxReplicas": {}, "f:scaleTargetRef": {}}}
+    assert owned(after, "two", "Update") == {"f:spec": {"f:metrics": {}}}
+
+
 # --- kubectl
 
 

@@ -13,7 +13,8 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import dsa, ec, ed25519, rsa
 
-from steersman.cluster.auth.jwt import BadToken, SigningKey, VerificationKey, key_set, parse
+from steersman.cluster.auth.errors import BadToken
+from steersman.cluster.auth.jwt import SigningKey, VerificationKey, key_set, parse
 
 KEY = SigningKey.make()
 RSA = SigningKey(rsa.generate_private_key(65537, 2048))

@@ -9,7 +9,8 @@ import orjson
 import pytest
 
 from steersman.cluster.auth.authorization import Action
-from steersman.cluster.auth.rbac import RBAC, RoleMissing, RoleRef
+from steersman.cluster.auth.errors import RoleMissing
+from steersman.cluster.auth.rbac import RBAC, RoleRef
 from steersman.cluster.auth.users import User
 from steersman.cluster.store.memory import MemoryStore
 

@@ -33,6 +33,7 @@ __all__ = [
 #: Module of this package by API group.
 _MODULES: Final = {
     "admissionregistration.k8s.io": "admission",
+    "apiextensions.k8s.io": "apiextensions",
     "apiregistration.k8s.io": "apiregistration",
     "apps": "apps",
     "authentication.k8s.io": "authorization",

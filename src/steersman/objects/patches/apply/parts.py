@@ -9,10 +9,10 @@ from typing import Final
 
 from steersman.objects.schemas import Schema
 
-__all__ = ["below", "is_atomic", "is_keyed"]
+__all__ = ["below", "is_atomic", "is_keyed", "items_of"]
 
 #: Where no schema is known: objects are maps of more such values, all else is one atom.
-DEDUCED: Final = Schema("any", preserves_unknown=True)
+_DEDUCED: Final = Schema("any", preserves_unknown=True)
 
 
 def is_atomic(schema: Schema) -> bool:
@@ -30,5 +30,10 @@ def below(schema: Schema, name: str) -> Schema:
     """The schema of one field of a struct, map or untyped object. Fields a struct does not declare are
     untyped: whether they are allowed at all is `checking`'s concern."""
     if schema.kind == "struct":
-        return schema.property(name) or DEDUCED
-    return schema.element() if schema.kind == "map" else DEDUCED
+        return schema.property(name) or _DEDUCED
+    return schema.element() if schema.kind == "map" else _DEDUCED
+
+
+def items_of(schema: Schema) -> Schema:
+    """The schema of a list's items; a set of fields may know of items where the type has no list any more."""
+    return schema.element() if schema.kind == "list" else _DEDUCED

@@ -13,7 +13,7 @@ from typing import Any
 from steersman.objects.comparison import elements, field_set
 from steersman.objects.fieldsets import LEAF, Fields, children, difference, intersection, is_member, union
 from steersman.objects.managed import Entry
-from steersman.objects.patches.apply.parts import DEDUCED, below, is_atomic
+from steersman.objects.patches.apply.parts import below, is_atomic, items_of
 from steersman.objects.schemas import Schema
 
 __all__ = ["InVersion", "prune", "reconciled", "without"]
@@ -83,8 +83,7 @@ def _named_below(fields: Fields, schema: Schema) -> Fields:
             if schema.kind == "struct" and name in schema.properties:
                 result[element]["."] = LEAF
         else:
-            items = schema.element() if schema.kind == "list" else DEDUCED
-            result[element] = _named_below(node, items)
+            result[element] = _named_below(node, items_of(schema))
     return result
 
 
@@ -124,14 +123,10 @@ def reconciled(fields: Fields, schema: Schema) -> Fields:
     for element, node in fields.items():
         if not node or element == ".":
             continue
-        child = below(schema, element[2:]) if element.startswith("f:") else _items(schema)
+        child = below(schema, element[2:]) if element.startswith("f:") else items_of(schema)
         fitting = LEAF if is_atomic(child) and child.kind != "scalar" else reconciled(node, child)
         if fitting is not node:
             if result is None:
                 result = dict(fields)
             result[element] = fitting
     return fields if result is None else result
-
-
-def _items(schema: Schema) -> Schema:
-    return schema.element() if schema.kind == "list" else DEDUCED
