@@ -159,6 +159,18 @@ def test_one_binding_of_two_that_goes_leaves_the_other(rbac: RBAC) -> None:
     assert rbac.allows(ANN, pods("list"))
     rbac.change_binding("ns", "b", None)
     assert not rbac.allows(ANN, pods("get"))
+    assert not rbac._by_subject
+
+
+def test_answers_are_remembered_until_something_changes(rbac: RBAC) -> None:
+    rbac.change_binding("ns", "b", binding("ClusterRole", "reader", user("ann")))
+    for who in (ANN, BOT):
+        for name in ("x", "y"):
+            rbac.allows(who, pods("get", name=name))
+            rbac.allows(who, pods("list", name=name))
+    assert [len(grants._answers) for grants in rbac._grants.values()] == [2, 2]
+    rbac.change_role("ns", "other", role())
+    assert not rbac._grants
 
 
 @pytest.mark.parametrize(

@@ -146,7 +146,7 @@ def test_duplicates_are_found_however_quotes_are_written(pairs: list[tuple[str, 
 def test_nesting_deeper_than_the_fast_writer_goes_is_read() -> None:
     depth = 300
     body = b'{"a":' * depth + b"1" + b"}" * depth
-    value = parse(body, duplicates=True)
+    value = json.parse(body, duplicates=True)
     for _ in range(depth):
         value = value["a"]
     assert value == 1
