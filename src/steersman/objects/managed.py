@@ -183,6 +183,9 @@ def track_update(
         # A list item without identity: ownership stays what it was, the write goes on.
         return list(old_meta.get("managedFields") or ())
     taken = union(changes.added, changes.modified)
+    if not managed.entries:
+        first = Entry(manager or "unknown", "Update", api_version, subresource, time, taken)
+        return [first.to_object()] if taken else []
     if taken:
         entry = Entry(manager or "unknown", "Update", api_version, subresource, time, taken)
         previous = managed.entries.get(entry.key)

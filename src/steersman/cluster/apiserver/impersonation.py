@@ -155,10 +155,6 @@ class _Check:
     def __init__(self, authorizer: AuthorizerChain, way: _Way, user: User) -> None:
         self._authorizer = authorizer
         self._way = way
-        if way.name == "associated-node":
-            # Which node is settled; the right holds for all nodes, so the answer must not depend on it.
-            keys = {"authentication.kubernetes.io/associated-node-keys": sorted(user.extra)}
-            user = replace(user, extra=keys)
         self._user = user
         #: Users and groups are of the core group for the old verb.
         self._group = _AUTHENTICATION if way.constrained else ""

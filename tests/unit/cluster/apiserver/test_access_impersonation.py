@@ -221,6 +221,31 @@ async def test_a_narrow_right_holds_for_what_it_says(
 
 
 @in_world
+async def test_nodes_and_accounts_bring_nothing_but_their_name(world: World) -> None:
+    await world.grant(
+        "ann", *constrained("arbitrary-node", "nodes"), *constrained("serviceaccount", "serviceaccounts")
+    )
+    for name in ("system:node:x", "system:serviceaccount:n:bot"):
+        world.access.acting(ANN, headers(name), PODS)
+        for more in (
+            ("impersonate-group", "g"),
+            ("impersonate-uid", "u"),
+            ("impersonate-extra-a.b%2fc", "x"),
+        ):
+            refusal(world, headers(name, more))
+    for name in ("system:node:Not_A_Node", "system:node:", "system:serviceaccount:n:Bad_Name"):
+        refusal(world, headers(name))
+
+
+@in_world
+async def test_the_way_for_other_users_is_for_others_only(world: World) -> None:
+    await world.grant("ann", *constrained("user-info", "users serviceaccounts nodes"))
+    world.access.acting(ANN, headers("bob"), PODS)
+    refusal(world, headers("system:node:x"))
+    refusal(world, headers("system:serviceaccount:n:bot"))
+
+
+@in_world
 async def test_masters_and_emptiness_are_never_impersonated_narrowly(world: World) -> None:
     await world.grant("ann", *constrained("user-info", "users groups userextras/a.b/c", ""))
     world.access.acting(ANN, headers("bob", ("impersonate-group", "g")), PODS)

@@ -102,6 +102,13 @@ def test_missing_permissions_are_told_by_resource() -> None:
     ]
 
 
+def test_rules_that_are_not_simple_are_told_as_they_are() -> None:
+    for pair in (("core", "a b", ""), ("core apps", "a", ""), ("core", "a", "x y")):
+        groups, resources, names = pair
+        rules = [rule(verb, groups, resources, names) for verb in ("get", "list")]
+        assert len(describe(rules).splitlines()) == 2
+
+
 def test_a_rule_of_a_million_permissions_is_refused_without_counting_them() -> None:
     many = " ".join(f"x{number}" for number in range(300))
     started = time.process_time()
