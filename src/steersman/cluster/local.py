@@ -13,25 +13,29 @@ import os
 import secrets
 import ssl
 import tempfile
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from steersman.aio import Scope
-from steersman.cluster.admission import build_chain
+from steersman.cluster.apiserver.access import Access
+from steersman.cluster.apiserver.admitting import AdmissionSetup
 from steersman.cluster.apiserver.allocation import ServiceAllocator
 from steersman.cluster.apiserver.atrest import stamp
 from steersman.cluster.apiserver.bootstrap import install_essentials
 from steersman.cluster.apiserver.call import Api, StoreReader
+from steersman.cluster.apiserver.certificates import CertificateSigning
+from steersman.cluster.apiserver.default_roles import install_default_roles
 from steersman.cluster.apiserver.health import Health
 from steersman.cluster.apiserver.resource import Catalog
+from steersman.cluster.apiserver.role_aggregation import RoleAggregation
 from steersman.cluster.apiserver.server import KUBERNETES_VERSION, APIServer
+from steersman.cluster.apiserver.tokens import OpenIDMetadata
 from steersman.cluster.apiserver.watch import WatchHubs
-from steersman.cluster.auth.authentication import Authentication, CertificateAuthenticator, StaticTokens
-from steersman.cluster.auth.authorization import AuthorizerChain, HealthForAll, Masters
+from steersman.cluster.auth.authentication import CertificateAuthenticator, StaticTokens
 from steersman.cluster.auth.pki import Authority, write_private
+from steersman.cluster.auth.service_accounts import open_signing_key
 from steersman.cluster.auth.users import AUTHENTICATED_GROUP, MASTERS_GROUP, User
 from steersman.cluster.schema.resources import all_resources
 from steersman.cluster.store import Sealer, Store, StoreError, open_store
@@ -39,7 +43,8 @@ from steersman.http import Server, server_tls
 from steersman.objects.status import StatusError
 
 if TYPE_CHECKING:
-    from steersman.cluster.schema.openapi import OpenAPI
+    from steersman.cluster.apiserver.custom import Definitions
+    from steersman.cluster.schema.openapi import Extension, OpenAPI
 
 __all__ = ["MEMORY", "ClusterConfig", "LocalCluster", "default_data_folder"]
 
@@ -86,6 +91,10 @@ class LocalCluster:
         self._store: Store | None = None
         self._server: Server | None = None
         self._scope = Scope(on_error=_report)
+        self._access: Access | None = None
+        self._admission: AdmissionSetup | None = None
+        self._definitions: Definitions | None = None
+        self._documents: OpenAPI | None = None
         self.url = ""
         self.token = ""
         self.kubeconfig = Path()
@@ -116,19 +125,22 @@ class LocalCluster:
         )
         self.authority = Authority.open(folder)
         self.token = config.admin_token or self._kept_token(folder)
-        api = self._api(store)
+        api = self._api(store, folder)
         ready = False
         server = APIServer(
             api,
-            Authentication(CertificateAuthenticator(self.authority.certificate), [self._admin()]),
-            AuthorizerChain([Masters(), HealthForAll()]),
-            _openapi,
+            self._openapi,
             Health({"ping": lambda: ""}, {"bootstrap": lambda: "" if ready else "not finished"}),
         )
         self._server = Server(server.handle, on_error=server.answer_error)
         await self._server.start(config.bind, config.port, self._tls(folder, api))
         self.url = f"https://{_host_in_url(self._reachable)}:{self._server.port}"
+        server.identity = OpenIDMetadata(api.access.tokens, self.url)
         await install_essentials(api, self._reachable, self._server.port)
+        await install_default_roles(api)
+        self._scope.start(RoleAggregation(api).run(), name="role aggregation")
+        self._scope.start(CertificateSigning(api, self.authority).run(), name="certificate signing")
+        self._follow_definitions(api)
         self._scope.start(api.hubs.bookmark_forever(), name="bookmarks")
         self.kubeconfig = config.kubeconfig or folder / "kubeconfig"
         self.kubeconfig.parent.mkdir(parents=True, exist_ok=True)
@@ -168,17 +180,63 @@ class LocalCluster:
         return token
 
     def _admin(self) -> StaticTokens:
-        admin = User("kubernetes-admin", groups=(MASTERS_GROUP, AUTHENTICATED_GROUP))
+        admin = User("admin", "admin-uid", (MASTERS_GROUP, AUTHENTICATED_GROUP))
         return StaticTokens({self.token: admin})
 
-    def _api(self, store: Store) -> Api:
+    def _api(self, store: Store, folder: Path) -> Api:
         catalog = Catalog(all_resources())
         services = ServiceAllocator(self.config.service_cidr)
         stored = catalog.find("", "v1", "services")
         assert stored is not None
         services.load(stored.read(record.value) for record in store.range(stored.prefix).records)
-        admission = build_chain(StoreReader(store, catalog), self.config.disabled_admission)
-        return Api(store, catalog, admission, services, WatchHubs(store), self._scope)
+        certificates = CertificateAuthenticator(self.authority.certificate)
+        self._access = Access.open(store, catalog, open_signing_key(folder), certificates, self._admin())
+        self._admission = AdmissionSetup(
+            store,
+            catalog,
+            StoreReader(store, catalog),
+            self._access.authorizer,
+            self._scope,
+            self.config.disabled_admission,
+        )
+        chain = self._admission.chain
+        return Api(store, catalog, chain, services, WatchHubs(store), self._access, self._scope)
+
+    def _follow_definitions(self, api: Api) -> None:
+        """Serve custom resources; their code is loaded with the first definition."""
+
+        def start() -> None:
+            from steersman.cluster.apiserver.custom import Definitions
+
+            self._definitions = Definitions(api, self._publish)
+            self._definitions.start()
+
+        prefix = "/apiextensions.k8s.io/customresourcedefinitions/"
+        if api.store.count(prefix):
+            start()
+            return
+
+        def on_first(_: object) -> None:
+            waiting.cancel()
+            start()
+
+        waiting = api.store.watch(prefix, api.store.revision, on_first)
+
+    def _publish(self) -> None:
+        """Other resources are served than before: documents about them are made anew."""
+        if self._documents is not None:
+            self._documents.changed()
+
+    def _openapi(self) -> OpenAPI:
+        """The OpenAPI documents, loaded when first asked for."""
+        if self._documents is None:
+            from steersman.cluster.schema.openapi import OpenAPI
+
+            self._documents = OpenAPI(f"v{KUBERNETES_VERSION}", self._custom_documents)
+        return self._documents
+
+    def _custom_documents(self) -> Iterable[Extension]:
+        return self._definitions.published() if self._definitions is not None else ()
 
     def _tls(self, folder: Path, api: Api) -> ssl.SSLContext:
         names = {
@@ -216,20 +274,18 @@ class LocalCluster:
             await self._server.close()
             self._server = None
         await self._scope.close()
+        if self._admission is not None:
+            await self._admission.close()
+            self._admission = None
+        if self._access is not None:
+            self._access.close()
+            self._access = None
         if self._store is not None:
             await self._store.close()
             self._store = None
         if self._temporary is not None:
             self._temporary.cleanup()
             self._temporary = None
-
-
-@cache
-def _openapi() -> OpenAPI:
-    """The OpenAPI documents, loaded when first asked for."""
-    from steersman.cluster.schema.openapi import OpenAPI
-
-    return OpenAPI(f"v{KUBERNETES_VERSION}")
 
 
 def _report(error: BaseException) -> None:

@@ -36,6 +36,7 @@ __all__ = [
     "unauthorized",
     "unavailable",
     "unprocessable_patch",
+    "unsupported_custom_patch",
     "unsupported_media_type",
     "unsupported_patch_type",
 ]
@@ -189,6 +190,14 @@ def unsupported_media_type() -> StatusError:
     message = (
         "the body of the request was in an unknown format - accepted media types include: "
         "application/json, application/yaml, application/vnd.kubernetes.protobuf"
+    )
+    return StatusError(415, "UnsupportedMediaType", message)
+
+
+def unsupported_custom_patch() -> StatusError:
+    message = (
+        "the body of the request was in an unknown format - accepted media types include: "
+        "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml"
     )
     return StatusError(415, "UnsupportedMediaType", message)
 

@@ -2,40 +2,97 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 
-from steersman.cluster.admission.chain import Attributes, Chain, Plugin, Reader
+from steersman.cluster.admission.certificates import (
+    CertificateApproval,
+    CertificateSigning,
+    CertificateSubjectRestriction,
+    ClusterTrustBundleAttest,
+)
+from steersman.cluster.admission.chain import Attributes, Chain, Pending, Plugin, Reader
+from steersman.cluster.admission.claims import PersistentVolumeClaimResize
 from steersman.cluster.admission.classes import (
     DefaultIngressClass,
     DefaultStorageClass,
     StorageObjectInUseProtection,
 )
+from steersman.cluster.admission.limits import LimitRanger
 from steersman.cluster.admission.namespaces import NamespaceLifecycle
+from steersman.cluster.admission.node_restriction import NodeRestriction
 from steersman.cluster.admission.nodes import TaintNodesByCondition
+from steersman.cluster.admission.placed_pods import PodResizeValidator, PodTopologyLabels
+from steersman.cluster.admission.pod_security import PodSecurity
 from steersman.cluster.admission.pods import DefaultTolerationSeconds, Priority
+from steersman.cluster.admission.quota import ResourceQuota
+from steersman.cluster.admission.runtime_classes import RuntimeClass
+from steersman.cluster.admission.service_accounts import ServiceAccount
+from steersman.cluster.auth.authorization import Authorizer
 
-__all__ = ["PLUGIN_NAMES", "Attributes", "Chain", "Plugin", "Reader", "build_chain"]
+__all__ = [
+    "PLUGIN_NAMES",
+    "Attributes",
+    "Chain",
+    "Pending",
+    "Plugin",
+    "Reader",
+    "ResourceQuota",
+    "build_chain",
+]
 
+#: Every name `--disable-admission` takes: Kubernetes' own, so that scripts for it work here; in the order
+#: in which plugins are asked.
+PLUGIN_NAMES = (
+    "NamespaceLifecycle", "LimitRanger", "ServiceAccount", "NodeRestriction", "TaintNodesByCondition",
+    "PodSecurity", "Priority", "DefaultTolerationSeconds", "DefaultStorageClass",
+    "StorageObjectInUseProtection", "PersistentVolumeClaimResize", "RuntimeClass", "CertificateApproval",
+    "CertificateSigning", "ClusterTrustBundleAttest", "CertificateSubjectRestriction", "DefaultIngressClass",
+    "PodTopologyLabels", "PodResizeValidator", "MutatingAdmissionPolicy", "MutatingAdmissionWebhook",
+    "ValidatingAdmissionPolicy", "ValidatingAdmissionWebhook", "ResourceQuota",
+)  # fmt: skip
+
+#: Plugins that need only look at stored objects.
 _BUILDERS: dict[str, Callable[[Reader], Plugin]] = {
     "NamespaceLifecycle": NamespaceLifecycle,
+    "LimitRanger": LimitRanger,
     "TaintNodesByCondition": lambda _: TaintNodesByCondition(),
+    "PodSecurity": PodSecurity,
     "Priority": Priority,
     "DefaultTolerationSeconds": lambda _: DefaultTolerationSeconds(),
     "DefaultStorageClass": DefaultStorageClass,
     "StorageObjectInUseProtection": lambda _: StorageObjectInUseProtection(),
+    "PersistentVolumeClaimResize": PersistentVolumeClaimResize,
+    "RuntimeClass": RuntimeClass,
+    "CertificateSubjectRestriction": lambda _: CertificateSubjectRestriction(),
     "DefaultIngressClass": DefaultIngressClass,
+    "PodTopologyLabels": PodTopologyLabels,
+    "PodResizeValidator": PodResizeValidator,
 }
 
-#: Every name `--disable-admission` takes: Kubernetes' own, so that scripts for it work here.
-PLUGIN_NAMES = (
-    "NamespaceLifecycle", "LimitRanger", "ServiceAccount", "TaintNodesByCondition", "PodSecurity", "Priority",
-    "DefaultTolerationSeconds", "DefaultStorageClass", "StorageObjectInUseProtection",
-    "PersistentVolumeClaimResize", "RuntimeClass", "CertificateApproval", "CertificateSigning",
-    "ClusterTrustBundleAttest", "CertificateSubjectRestriction", "DefaultIngressClass",
-    "MutatingAdmissionPolicy", "MutatingAdmissionWebhook", "ValidatingAdmissionPolicy",
-    "ValidatingAdmissionWebhook", "ResourceQuota",
-)  # fmt: skip
+#: Plugins that ask what users may do besides.
+_AUTHORIZED_BUILDERS: dict[str, Callable[[Reader, Authorizer], Plugin]] = {
+    "NodeRestriction": NodeRestriction,
+    "CertificateApproval": lambda _, authorizer: CertificateApproval(authorizer),
+    "CertificateSigning": lambda _, authorizer: CertificateSigning(authorizer),
+    "ClusterTrustBundleAttest": lambda _, authorizer: ClusterTrustBundleAttest(authorizer),
+}
 
 
-def build_chain(reader: Reader, disabled: Collection[str] = ()) -> Chain:
-    return Chain([build(reader) for name, build in _BUILDERS.items() if name not in disabled])
+def build_chain(
+    reader: Reader,
+    disabled: Collection[str] = (),
+    *,
+    authorizer: Authorizer | None = None,
+    lenient_default_account: bool = True,
+    others: Iterable[Plugin] = (),
+) -> Chain:
+    """The plugins that are not disabled. `others` are those that need more than is known here: webhooks,
+    policies, ResourceQuota; their names say where they belong. Without an authorizer, plugins that ask one
+    are left out."""
+    plugins = [build(reader) for build in _BUILDERS.values()]
+    plugins.append(ServiceAccount(reader, lenient_default=lenient_default_account))
+    if authorizer is not None:
+        plugins += [build(reader, authorizer) for build in _AUTHORIZED_BUILDERS.values()]
+    plugins += others
+    chosen = [plugin for plugin in plugins if plugin.name not in disabled]
+    return Chain(sorted(chosen, key=lambda plugin: PLUGIN_NAMES.index(plugin.name)), PLUGIN_NAMES)

@@ -67,6 +67,12 @@ class Attributes:
     #: What whoever asked must settle when the write has ended, well or not.
     pending: tuple[Pending, ...] = ()
 
+    async def settle(self, *, stored: bool) -> None:
+        """Tell the plugins that did something for this write how it ended."""
+        pending, self.pending = self.pending, ()
+        for each in pending:
+            await each.settle(stored=stored)
+
     def refusal(self, why: str) -> StatusError:
         """The 403 of a plugin that says no. A name not generated yet is shown as far as it is known."""
         metadata = (self.object or {}).get("metadata", {})
@@ -105,9 +111,16 @@ class Plugin(Protocol):
 
 
 class Chain:
-    def __init__(self, plugins: Sequence[Plugin]) -> None:
+    def __init__(self, plugins: Sequence[Plugin], order: Sequence[str] = ()) -> None:
+        """`order` are plugin names; `add` puts later ones in their places."""
         self._plugins = tuple(plugins)
+        self._order = order
         self._interested: dict[tuple[str, str, str, str], tuple[Plugin, ...]] = {}
+
+    def add(self, plugins: Sequence[Plugin]) -> None:
+        together = [*self._plugins, *plugins]
+        self._plugins = tuple(sorted(together, key=lambda plugin: self._order.index(plugin.name)))
+        self._interested.clear()
 
     def _for(self, attributes: Attributes) -> tuple[Plugin, ...]:
         key = (attributes.operation, attributes.group, attributes.plural, attributes.subresource)

@@ -16,7 +16,7 @@ import orjson
 from steersman.cluster.apiserver.bodies import match_name, match_namespace
 from steersman.cluster.apiserver.call import Api, Call, Object, timestamp
 from steersman.cluster.apiserver.options import WriteOptions
-from steersman.cluster.apiserver.ownership import in_versions, ownable
+from steersman.cluster.apiserver.ownership import in_versions
 from steersman.cluster.apiserver.render import respond_object
 from steersman.cluster.apiserver.update import endpoint_of, replace
 from steersman.cluster.codec import yaml
@@ -58,7 +58,7 @@ async def apply(api: Api, call: Call) -> Response:
         timestamp(api.now()),
         subresource,
         bool(options.force),
-        ownable(resource.group, resource.plural, subresource),
+        resource.ownable(subresource),
         in_versions(api, resource),
     )
 

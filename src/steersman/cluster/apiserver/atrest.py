@@ -11,16 +11,28 @@ likewise, and the revision is written at a fixed offset when the store assigns i
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import msgspec
 import orjson
 
-__all__ = ["Envelope", "Metadata", "decode", "encode", "envelope", "object_head", "restamp", "stamp"]
+__all__ = [
+    "Envelope",
+    "Metadata",
+    "decode",
+    "encode",
+    "envelope",
+    "object_head",
+    "restamp",
+    "revision_of",
+    "stamp",
+]
 
 _OPEN = b'{"metadata":{'
 _STAMP_OFFSET = len(_OPEN)
-_STAMPED_OFFSET = len(_OPEN + b'"resourceVersion":"')
+_STAMP = b'"resourceVersion":"'
+_STAMPED_OFFSET = len(_OPEN + _STAMP)
 
 Object = dict[str, Any]
 
@@ -39,7 +51,7 @@ def encode(obj: Object) -> bytes:
 
 def stamp(value: bytes, revision: int) -> bytes:
     """The bytes with their revision; `value` is fresh from `encode` or an older stamped form."""
-    if value.startswith(b'"resourceVersion":"', _STAMP_OFFSET):
+    if value.startswith(_STAMP, _STAMP_OFFSET):
         return restamp(value, revision)
     return b'%b"resourceVersion":"%d",%b' % (_OPEN, revision, value[_STAMP_OFFSET:])
 
@@ -48,6 +60,13 @@ def restamp(value: bytes, revision: int) -> bytes:
     """Stamped bytes with another revision, as in an event that shows an earlier state."""
     end = value.index(b'"', _STAMPED_OFFSET)
     return b"%b%d%b" % (value[:_STAMPED_OFFSET], revision, value[end:])
+
+
+def revision_of(value: bytes) -> int:
+    """The revision of stamped bytes; bytes without one are newer than any."""
+    if not value.startswith(_STAMP, _STAMP_OFFSET):
+        return sys.maxsize
+    return int(value[_STAMPED_OFFSET : value.index(b'"', _STAMPED_OFFSET)])
 
 
 def object_head(api_version: str, kind: str) -> bytes:

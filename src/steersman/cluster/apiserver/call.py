@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -19,11 +19,13 @@ from steersman.cluster.admission import Attributes, Chain
 from steersman.cluster.apiserver.allocation import ServiceAllocator
 from steersman.cluster.apiserver.paths import ResourcePath
 from steersman.cluster.apiserver.resource import Catalog, Resource
+from steersman.cluster.auth.authorization import Action
 from steersman.cluster.auth.users import User
 from steersman.cluster.store import Store
 from steersman.http import Request
 
 if TYPE_CHECKING:
+    from steersman.cluster.apiserver.access import Access
     from steersman.cluster.apiserver.render import Form
     from steersman.cluster.apiserver.watch import WatchHubs
 
@@ -65,6 +67,7 @@ class Api:
     admission: Chain
     services: ServiceAllocator
     hubs: WatchHubs
+    access: Access
     #: Owns work that must be finished even when the client that asked for it is gone.
     scope: Scope
     now: Callable[[], float] = time.time
@@ -78,6 +81,8 @@ class Call:
     query: dict[str, list[str]]
     user: User
     form: Form
+    #: What was authorized.
+    action: Action
     warnings: list[str] = field(default_factory=list)
 
     @property
@@ -113,7 +118,20 @@ class Call:
             user=self.user,
             dry_run=dry_run,
             warnings=self.warnings,
+            options=_options(operation, self.query) if self.query else None,
         )
+
+
+def _options(operation: str, query: Mapping[str, list[str]]) -> Object:
+    """The request's options as an object, for those who see it whole (webhooks)."""
+    kind = {"CREATE": "CreateOptions", "UPDATE": "UpdateOptions", "DELETE": "DeleteOptions"}[operation]
+    options: Object = {"kind": kind, "apiVersion": "meta.k8s.io/v1"}
+    for key in ("fieldManager", "fieldValidation"):
+        if query.get(key, [""])[0]:
+            options[key] = query[key][0]
+    if any(query.get("dryRun", ())):
+        options["dryRun"] = list(query["dryRun"])
+    return options
 
 
 class StoreReader:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any
 
+from steersman.cluster.admission import Attributes
 from steersman.cluster.apiserver.allocation import Reservation
 from steersman.cluster.apiserver.atrest import encode, envelope
 from steersman.cluster.apiserver.bodies import dedupe_owners, match_namespace, read_object
@@ -19,7 +20,7 @@ from steersman.http import Response
 from steersman.objects.names import generate_name
 from steersman.objects.status import StatusError, already_exists, bad_request, generate_name_conflict, invalid
 
-__all__ = ["create", "is_service", "settled", "store_new"]
+__all__ = ["admitted", "create", "is_service", "settled", "store_new"]
 
 _GENERATE_NAME_TRIES = 8
 _SYSTEM_FIELDS = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
@@ -53,6 +54,8 @@ async def store_new(
         track(call, None, obj, options, now, in_versions(api, call.resource))
     attributes = call.attributes("CREATE", metadata.get("name", ""), obj, None, dry_run=options.dry_run)
     await api.admission.admit(attributes)
+    match_namespace(call, metadata)
+    api.access.check_write(call.user, call.action._replace(verb="create", name=""), obj, None)
     dedupe_owners(call, metadata)
     metadata["creationTimestamp"] = timestamp(now)
     metadata["uid"] = new_uid()
@@ -63,12 +66,29 @@ async def store_new(
     async def check_and_put() -> bytes:
         _complete_and_check(call, obj)
         await api.admission.validate(attributes)
-        return await _put(api, call, obj, options, generated=generated)
+        put = _put(api, call, obj, options, generated=generated)
+        return await (admitted(api, attributes, put) if attributes.pending else put)
 
     if is_service(call):
         reservation = api.services.reserve(obj, None)
         return await settled(api, reservation, check_and_put(), dry_run=options.dry_run)
     return await check_and_put()
+
+
+async def admitted(api: Api, attributes: Attributes, write: Coroutine[Any, Any, bytes]) -> bytes:
+    """A write that admission plugins did something for (charged a quota); they learn how it ended, even
+    when the client does not wait for it."""
+
+    async def decide() -> bytes:
+        stored = False
+        try:
+            value = await write
+            stored = not attributes.dry_run
+        finally:
+            await attributes.settle(stored=stored)
+        return value
+
+    return await asyncio.shield(api.scope.start(decide(), name="admitted write"))
 
 
 async def settled(

@@ -6,6 +6,7 @@ from steersman.cluster.apiserver.atrest import encode, stamp
 from steersman.cluster.apiserver.bodies import read_delete_options
 from steersman.cluster.apiserver.call import Api, Call, Object, timestamp
 from steersman.cluster.apiserver.create import is_service
+from steersman.cluster.apiserver.custom.deletion import mark_definition
 from steersman.cluster.apiserver.filters import Filter
 from steersman.cluster.apiserver.options import DeleteOptions, ListOptions
 from steersman.cluster.apiserver.reads import find, select
@@ -127,6 +128,8 @@ def _mark(api: Api, resource: Resource, obj: Object, options: DeleteOptions) -> 
     metadata = obj["metadata"]
     if _is_namespace(resource):
         return _mark_namespace(api, obj)
+    if _is_definition(resource) and "deletionTimestamp" not in metadata:
+        mark_definition(obj, timestamp(api.now()))
     graceful = False
     if resource.strategy.graceful:
         if "deletionTimestamp" in metadata and metadata.get("deletionGracePeriodSeconds"):
@@ -154,6 +157,10 @@ def _mark(api: Api, resource: Resource, obj: Object, options: DeleteOptions) -> 
 
 def _is_namespace(resource: Resource) -> bool:
     return resource.plural == "namespaces" and not resource.group
+
+
+def _is_definition(resource: Resource) -> bool:
+    return resource.plural == "customresourcedefinitions" and resource.group == "apiextensions.k8s.io"
 
 
 def _mark_namespace(api: Api, obj: Object) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 
 import orjson
 
+from steersman.cluster.apiserver.kinds import BuiltInKind
 from steersman.cluster.apiserver.resource import Catalog, Resource
 from steersman.cluster.codec.errors import NotAcceptable
 from steersman.cluster.codec.negotiate import DISCOVERY, negotiate
@@ -170,7 +171,7 @@ def _legacy_entries(resource: Resource) -> Sequence[Object]:
     if kind.storage_version_hash:
         main["storageVersionHash"] = kind.storage_version_hash
     entries = [main]
-    for name in sorted(kind.subresources):
+    for name in _in_order(resource):
         part = kind.subresources[name]
         entry: Object = {
             "name": f"{kind.plural}/{name}",
@@ -199,14 +200,18 @@ def _aggregated_entry(resource: Resource) -> Object:
     if kind.categories:
         entry["categories"] = list(kind.categories)
     if kind.subresources:
-        entry["subresources"] = [
-            _aggregated_part(kind.subresources[name]) for name in sorted(kind.subresources)
-        ]
+        entry["subresources"] = [_aggregated_part(kind.subresources[name]) for name in _in_order(resource)]
     return entry
 
 
 def _aggregated_part(part: SubresourceType) -> Object:
     return {"subresource": part.name, "responseKind": _kind(*part.gvk), "verbs": list(part.verbs)}
+
+
+def _in_order(resource: Resource) -> Sequence[str]:
+    """Built-in resources list their subresources by name, custom ones status before scale."""
+    names = resource.type.subresources
+    return sorted(names) if isinstance(resource.kind, BuiltInKind) else list(names)
 
 
 def _kind(group: str, version: str, kind: str) -> Object:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Protocol
 
+from steersman.cluster.apiserver.strategies import apply_scale, scale_of
 from steersman.cluster.codec import FieldValidation, decode_body
 from steersman.cluster.schema.decode import decode
 from steersman.cluster.schema.defaults import apply_defaults
@@ -48,9 +49,20 @@ class Kind(Protocol):
     def accept(self, value: Object) -> Decoded:
         """A value made by a patch. Raises DecodeError; strict findings are the caller's to judge."""
 
+    def is_complete(self, value: bytes) -> bool:
+        """Whether at-rest bytes are what this version serves; else `complete` makes an object so."""
+
+    def complete(self, obj: Object) -> None:
+        """Give an object from the store what it lacks since its kind changed."""
+
     def check_new(self, obj: Object) -> list[FieldError]: ...
 
     def check_update(self, new: Object, old: Object, subresource: str) -> list[FieldError]: ...
+
+    def scale_of(self, obj: Object) -> Object:
+        """The Scale of an object whose resource has that subresource."""
+
+    def set_replicas(self, obj: Object, replicas: int) -> None: ...
 
     def columns(self) -> list[ColumnDefinition]: ...
 
@@ -99,6 +111,18 @@ class BuiltInKind:
 
     def accept(self, value: Object) -> Decoded:
         return accept_built_in(self._gvk, value)
+
+    def is_complete(self, value: bytes) -> bool:
+        return True
+
+    def complete(self, obj: Object) -> None:
+        return None
+
+    def scale_of(self, obj: Object) -> Object:
+        return scale_of(self._type.group, self._type.plural, obj)
+
+    def set_replicas(self, obj: Object, replicas: int) -> None:
+        apply_scale(obj, replicas)
 
     def check_new(self, obj: Object) -> list[FieldError]:
         return validate_create(self._stored.group, self._stored.kind, self._type.namespaced, obj)

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from steersman.cluster.apiserver.atrest import encode
 from steersman.cluster.apiserver.call import Api, Call, Object, timestamp
 from steersman.cluster.apiserver.kinds import BuiltInKind
 from steersman.cluster.apiserver.options import WriteOptions
 from steersman.cluster.apiserver.resource import Resource
-from steersman.cluster.apiserver.strategies import strategy_for
 from steersman.cluster.schema.decode import decode
-from steersman.objects.fieldsets import FieldFilter, excluding, fields_of, including
 from steersman.objects.managed import Converter, track_update
 from steersman.objects.patches.apply import InVersion
 from steersman.objects.schemas import Schema
 
-__all__ = ["in_versions", "ownable", "track"]
+__all__ = ["in_versions", "track"]
 
 
 def track(
@@ -39,24 +35,13 @@ def track(
         api_version=resource.type.api_version,
         subresource=call.path.subresource,
         time=timestamp(now),
-        keep=ownable(resource.group, resource.plural, call.path.subresource),
+        keep=resource.ownable(call.path.subresource),
         convert=None if versions is None else _pairs(versions, before or {}, obj),
     )
     if entries:
         obj["metadata"]["managedFields"] = entries
     else:
         obj["metadata"].pop("managedFields", None)
-
-
-@lru_cache(maxsize=512)
-def ownable(group: str, plural: str, subresource: str) -> FieldFilter | None:
-    """What a request to this endpoint can own at all."""
-    strategy = strategy_for(group, plural)
-    part = strategy.subresources.get(subresource)
-    if part is not None and part.owned_fields is not None:
-        return including(fields_of(*part.owned_fields))
-    reset = part.reset_fields if part is not None else strategy.reset_fields
-    return excluding(fields_of(*reset)) if reset else None
 
 
 def in_versions(api: Api, resource: Resource) -> InVersion:

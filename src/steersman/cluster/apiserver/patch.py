@@ -13,6 +13,7 @@ from typing import Any
 from steersman.cluster.apiserver.apply import APPLY, apply
 from steersman.cluster.apiserver.bodies import accept_patched
 from steersman.cluster.apiserver.call import Api, Call, Object
+from steersman.cluster.apiserver.kinds import BuiltInKind
 from steersman.cluster.apiserver.options import WriteOptions
 from steersman.cluster.apiserver.render import respond_object
 from steersman.cluster.apiserver.update import endpoint_of, replace
@@ -30,16 +31,19 @@ from steersman.objects.status import (
     internal_error,
     payload_too_large,
     unprocessable_patch,
+    unsupported_custom_patch,
     unsupported_patch_type,
 )
 
 __all__ = ["PATCH_TYPES", "apply_patch", "patch", "patch_type", "read_patch"]
 
+#: Only built-in kinds say how their lists are merged.
+STRATEGIC = "application/strategic-merge-patch+json"
 #: (object, patch, schema) → new object.
 _APPLY: dict[str, Callable[[Any, Any, Schema], Any]] = {
     "application/json-patch+json": lambda obj, patch, _: json_patch.apply(obj, patch),
     "application/merge-patch+json": lambda obj, patch, _: merge_patch.apply(obj, patch),
-    "application/strategic-merge-patch+json": strategic_patch.apply,
+    STRATEGIC: strategic_patch.apply,
 }
 PATCH_TYPES = (*_APPLY, APPLY)
 #: A patch that lost this many races is refused.
@@ -66,6 +70,8 @@ def patch_type(call: Call) -> str:
     content_type = (call.request.headers.get("content-type") or "").partition(";")[0].strip().lower()
     if content_type not in PATCH_TYPES:
         raise unsupported_patch_type()
+    if content_type == STRATEGIC and not isinstance(call.resource.kind, BuiltInKind):
+        raise unsupported_custom_patch()
     return content_type
 
 

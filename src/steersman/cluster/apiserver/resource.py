@@ -16,6 +16,7 @@ from steersman.cluster.apiserver.kinds import BuiltInKind, Kind
 from steersman.cluster.apiserver.strategies import Strategy, strategy_for
 from steersman.cluster.schema.conversion import convert
 from steersman.cluster.schema.resources import GVK, ResourceType
+from steersman.objects.fieldsets import FieldFilter, excluding, fields_of, including
 
 __all__ = ["Catalog", "Resource"]
 
@@ -26,6 +27,7 @@ class Resource:
     """One resource of one version."""
 
     __slots__ = (
+        "_ownable",
         "converts",
         "group",
         "head",
@@ -40,14 +42,18 @@ class Resource:
         "type",
     )
 
-    def __init__(self, resource_type: ResourceType, kind: Kind | None = None) -> None:
+    def __init__(
+        self, resource_type: ResourceType, kind: Kind | None = None, strategy: Strategy | None = None
+    ) -> None:
         self.type = resource_type
         self.group = resource_type.group
         self.plural = resource_type.plural
         self.namespaced = resource_type.namespaced
-        self.strategy: Strategy = strategy_for(self.group, self.plural)
+        self.strategy: Strategy = strategy or strategy_for(self.group, self.plural)
+        self._ownable: dict[str, FieldFilter | None] = {}
         self.stored: GVK = resource_type.storage or resource_type.gvk
-        self.converts = self.stored != resource_type.gvk
+        #: Stored in another form than this version's: a custom resource's versions differ in name only.
+        self.converts = self.stored != resource_type.gvk and kind is None
         self.prefix = f"/{self.stored.group or 'core'}/{self.plural}/"
         self.head = object_head(resource_type.api_version, resource_type.kind)
         self.list_head = object_head(resource_type.api_version, resource_type.list_kind)
@@ -64,13 +70,13 @@ class Resource:
 
     def whole(self, value: bytes) -> bytes:
         """At-rest bytes as a complete object of this version."""
-        if self.converts:
+        if self.converts or not self.kind.is_complete(value):
             return orjson.dumps(self.read(value))
         return self.head + value[1:]
 
     def item(self, value: bytes) -> bytes:
         """At-rest bytes as an item of a list."""
-        if self.converts:
+        if self.converts or not self.kind.is_complete(value):
             obj = self.read(value)
             if self.items_head == b"{":
                 del obj["kind"], obj["apiVersion"]
@@ -80,18 +86,35 @@ class Resource:
     def read(self, value: bytes) -> Object:
         """At-rest bytes as an object of this version, the caller's to change."""
         stored = self.stored
-        obj = decode(value, stored.api_version, stored.kind)
+        shown = stored if self.converts else self.type
+        obj = decode(value, shown.api_version, shown.kind)
         if self.converts:
             own = self.type
             obj = convert(obj, stored.group, stored.version, own.kind, own.group, own.version)
             obj["kind"], obj["apiVersion"] = own.kind, own.api_version
+        elif not self.kind.is_complete(value):
+            self.kind.complete(obj)
         return obj
+
+    def ownable(self, subresource: str) -> FieldFilter | None:
+        """What a request to this endpoint can own at all in managedFields; None: everything."""
+        if subresource not in self._ownable:
+            self._ownable[subresource] = _ownable(self.strategy, subresource)
+        return self._ownable[subresource]
 
     def to_stored(self, obj: Object) -> Object:
         if not self.converts:
             return obj
         own, stored = self.type, self.stored
         return convert(obj, own.group, own.version, own.kind, stored.group, stored.version)
+
+
+def _ownable(strategy: Strategy, subresource: str) -> FieldFilter | None:
+    part = strategy.subresources.get(subresource)
+    if part is not None and part.owned_fields is not None:
+        return including(fields_of(*part.owned_fields))
+    reset = part.reset_fields if part is not None else strategy.reset_fields
+    return excluding(fields_of(*reset)) if reset else None
 
 
 class Catalog:
@@ -104,6 +127,14 @@ class Catalog:
 
     def find(self, group: str, version: str, plural: str) -> Resource | None:
         return self._resources.get((group, version, plural))
+
+    def replace(self, old: Iterable[Resource], new: Iterable[Resource]) -> None:
+        """Serve `new` in place of `old`."""
+        for resource in old:
+            self._resources.pop((resource.group, resource.type.version, resource.plural), None)
+        for resource in new:
+            self._resources[(resource.group, resource.type.version, resource.plural)] = resource
+        self.generation += 1
 
     def stored(self, group: str, plural: str) -> Resource | None:
         """The resource of a group in the version it is stored in, or any version."""

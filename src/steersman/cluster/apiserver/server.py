@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import orjson
 
 from steersman.cluster.apiserver import subresources
+from steersman.cluster.apiserver.access import action_of, path_action
 from steersman.cluster.apiserver.call import Api, Call
 from steersman.cluster.apiserver.create import create
 from steersman.cluster.apiserver.delete import delete, delete_collection
@@ -30,10 +31,12 @@ from steersman.cluster.apiserver.paths import ResourcePath, parse_path
 from steersman.cluster.apiserver.reads import get, list_objects
 from steersman.cluster.apiserver.render import JSON, Form, failure, respond_json
 from steersman.cluster.apiserver.resource import Resource
+from steersman.cluster.apiserver.reviews import Reviews
+from steersman.cluster.apiserver.tokens import OpenIDMetadata, TokenRequests
 from steersman.cluster.apiserver.update import update
 from steersman.cluster.apiserver.watch import watch
-from steersman.cluster.auth.authentication import Authentication, InvalidCredentials
-from steersman.cluster.auth.authorization import Action, Authorizer, refusal
+from steersman.cluster.auth.authentication import InvalidCredentials
+from steersman.cluster.auth.authorization import Action
 from steersman.cluster.auth.users import ANONYMOUS, User
 from steersman.cluster.codec.errors import BodyRejected, NotAcceptable, UnsupportedMediaType
 from steersman.cluster.codec.negotiate import RESOURCE, YAML, negotiate, wants_pretty
@@ -42,7 +45,6 @@ from steersman.http import Request, RequestRefused, Response
 from steersman.objects.status import (
     StatusError,
     bad_request,
-    forbidden,
     internal_error,
     method_not_allowed,
     no_such_resource,
@@ -97,14 +99,15 @@ class APIServer:
     def __init__(
         self,
         api: Api,
-        authentication: Authentication,
-        authorizer: Authorizer,
         openapi: Callable[[], OpenAPI],
         health: Health,
     ) -> None:
         self._api = api
-        self._authentication = authentication
-        self._authorizer = authorizer
+        self._access = api.access
+        #: Who issues tokens here; known once the server's address is.
+        self.identity: OpenIDMetadata | None = None
+        self._reviews = Reviews(api.access)
+        self._token_requests = TokenRequests(api.access.tokens, longest_s=0)
         self._discovery = Discovery(api.catalog)
         self._openapi = openapi
         self._health = health
@@ -160,39 +163,53 @@ class APIServer:
         subresource = call.path.subresource
         if subresource and (handler := _SUBRESOURCE_HANDLERS.get((subresource, verb))) is not None:
             return handler(self._api, call)
-        if not subresource and call.resource.plural == "bindings":
-            return subresources.bind(self._api, call)
+        if verb == "create" and (special := self._special_create(call)) is not None:
+            return special(self._api, call)
         if subresource in subresources.CONNECTS:
             return subresources.connect(self._api, call)
         if verb == "create" and (subresource or call.resource.type.storage is None):
             raise method_not_allowed()
         return _OBJECT_HANDLERS[verb](self._api, call)
 
+    def _special_create(self, call: Call) -> Verb | None:
+        """Creates that store nothing of their kind: bindings, reviews, tokens."""
+        kind, subresource = call.resource.type, call.path.subresource
+        if subresource == "token" and kind.plural == "serviceaccounts":
+            return self._token_requests.create
+        if subresource:
+            return None
+        if kind.plural == "bindings":
+            return subresources.bind
+        return self._reviews.review if self._reviews.handles(kind.group, kind.plural) else None
+
     # Who
 
     def _user(self, request: Request) -> User:
-        """The request's user; a certificate is looked at once per connection."""
+        """The request's user. A certificate is looked at once per connection, a token every time: it may
+        expire or lose its account while the connection lives."""
         connection = request.connection
         state = connection.state
         if "certificate_user" not in state:
             der = connection.peer_certificate
-            state["certificate_user"] = self._authentication.by_certificate(der) if der else None
+            state["certificate_user"] = self._access.authentication.by_certificate(der) if der else None
             state["bad_certificate"] = bool(der) and state["certificate_user"] is None
         user: User | None = state["certificate_user"]
         if user is not None:
             return user
-        authorization = request.headers.get("authorization")
-        if authorization is not None and authorization == state.get("authorization"):
-            known: User = state["user"]
-            return known
         try:
-            user = self._authentication.by_header(authorization)
+            user = self._access.authentication.by_header(request.headers.get("authorization"))
         except InvalidCredentials:
             raise unauthorized() from None
         if state["bad_certificate"] and user is ANONYMOUS:
             raise unauthorized()
-        state["authorization"], state["user"] = authorization, user
         return user
+
+    def _acting(self, user: User, request: Request, action: Action) -> User:
+        """The user the request is made as."""
+        headers = request.headers
+        if not any(name.startswith(b"impersonate-") for name, _ in headers.raw):
+            return user
+        return self._access.acting(user, headers, action)
 
     # What
 
@@ -200,13 +217,15 @@ class APIServer:
         resource = self._api.catalog.find(path.group, path.version, path.plural)
         query = parse_query(request.query_string)
         verb = self._verb(request.method, path, query, resource)
-        self._authorize(user, path, verb)
+        action = action_of(path, verb, query)
+        user = self._acting(user, request, action)
+        self._access.authorize(user, action)
         if resource is None or bool(path.namespace) > resource.namespaced:
             raise no_such_resource()
         if resource.namespaced and path.name and not path.namespace:
             raise no_such_resource()
         self._check_served(resource, path, verb)
-        return Call(request, resource, path, query, user, self._form(request, query)), verb
+        return Call(request, resource, path, query, user, self._form(request, query), action), verb
 
     @staticmethod
     def _verb(
@@ -223,13 +242,6 @@ class APIServer:
         if path.watch or (verb == "list" and query.get("watch", ["false"])[0].lower() not in ("false", "0")):
             return "watch"
         return verb
-
-    def _authorize(self, user: User, path: ResourcePath, verb: str) -> None:
-        action = Action(
-            verb, path.group, path.version, path.plural, path.subresource, path.namespace, path.name
-        )
-        if not self._authorizer.allows(user, action):
-            raise forbidden(path.group, path.plural, path.name, refusal(user, action))
 
     @staticmethod
     def _check_served(resource: Resource, path: ResourcePath, verb: str) -> None:
@@ -258,16 +270,16 @@ class APIServer:
     # What is not a resource
 
     def _serve_path(self, request: Request, user: User, path: ResourcePath | None) -> Response:
-        verb = request.method.lower()
-        action = Action(verb, path=request.path)
-        if not self._authorizer.allows(user, action):
-            raise forbidden("", "", "", refusal(user, action))
+        action = path_action(request.method, request.path)
+        user = self._acting(user, request, action)
+        self._access.authorize(user, action)
         if request.method not in ("GET", "HEAD"):
             raise method_not_allowed()
         answer = (
             self._health.serve(request, parse_query(request.query_string))
             or serve_openapi(self._openapi, request)
             or self._discovery.serve(request)
+            or (self.identity and self.identity.serve(request))
             or self._own(request)
         )
         if answer is None:

@@ -51,8 +51,8 @@ class TokenRequests:
         attributes.object_kind = _TOKEN_REQUEST
         await api.admission.admit(attributes)
         metadata, spec = request["metadata"], request["spec"]
-        _match(metadata, "name", name)
-        _match(metadata, "namespace", namespace)
+        _match(name, metadata, "name", name)
+        _match(name, metadata, "namespace", namespace)
         account = _find(api, "serviceaccounts", namespace, name)
         uid = account["metadata"]["uid"]
         if metadata.get("uid", uid) != uid:
@@ -110,13 +110,13 @@ def _track(api: Api, call: Call, request: Object, options: WriteOptions) -> None
         request["metadata"]["managedFields"] = entries
 
 
-def _match(metadata: Object, field: str, expected: str) -> None:
+def _match(account: str, metadata: Object, field: str, expected: str) -> None:
     given = metadata.get(field) or expected
     if given != expected:
         error: FieldError = invalid_field(
             Path("metadata").child(field), given, f"must match the service account {field} if specified"
         )
-        raise invalid(_GROUP, _KIND, metadata.get("name") or "", [error])
+        raise invalid(_GROUP, _KIND, account, [error])
 
 
 def _find(api: Api, plural: str, namespace: str, name: str) -> Object:

@@ -15,7 +15,7 @@ from steersman.cluster.apiserver.allocation import Reservation
 from steersman.cluster.apiserver.atrest import encode, stamp
 from steersman.cluster.apiserver.bodies import dedupe_owners, match_name, match_namespace, read_object
 from steersman.cluster.apiserver.call import Api, Call, Object
-from steersman.cluster.apiserver.create import is_service, settled, store_new
+from steersman.cluster.apiserver.create import admitted, is_service, settled, store_new
 from steersman.cluster.apiserver.options import WriteOptions, parse_resource_version
 from steersman.cluster.apiserver.ownership import in_versions, track
 from steersman.cluster.apiserver.render import respond_object
@@ -114,7 +114,8 @@ async def replace(
 async def _create(
     api: Api, call: Call, obj: Object, options: WriteOptions, endpoint: Endpoint
 ) -> Written | None:
-    """None when somebody else created it first."""
+    """None when somebody else created it first. Whoever updates must also have the right to create."""
+    api.access.authorize(call.user, call.action._replace(verb="create", name=""))
     try:
         value = await store_new(api, call, obj, options, tracked=not endpoint.applies)
     except StatusError as error:
@@ -152,6 +153,9 @@ async def _write(
         track(call, old, new, options, api.now(), in_versions(api, resource))
     attributes = call.attributes("UPDATE", call.path.name, new, old, dry_run=options.dry_run)
     await api.admission.admit(attributes)
+    match_namespace(call, new["metadata"])
+    match_name(call, new["metadata"])
+    api.access.check_write(call.user, call.action, new, old)
     reservation = _reserve(api, call, new, old)
 
     async def check_and_store() -> bytes:
@@ -160,7 +164,8 @@ async def _write(
         if errors:
             raise invalid(resource.group, resource.type.kind, call.path.name, errors)
         await api.admission.validate(attributes)
-        return await _store(api, call, record, new, old, dry_run=options.dry_run)
+        store = _store(api, call, record, new, old, dry_run=options.dry_run)
+        return await (admitted(api, attributes, store) if attributes.pending else store)
 
     if reservation is None:
         return await check_and_store()

@@ -224,6 +224,13 @@ class WatchHubs:
             found = self._hubs[resource.prefix] = WatchHub(self._store, resource.prefix)
         return found
 
+    def end(self, prefix: str) -> None:
+        """A resource is no longer served: its watches end."""
+        if (hub := self._hubs.pop(prefix, None)) is not None:
+            for watcher in hub.watchers():
+                if not watcher.stream.closed:
+                    watcher.stream.end()
+
     @property
     def open_watches(self) -> int:
         return len(self._streams)

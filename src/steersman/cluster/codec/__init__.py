@@ -22,6 +22,7 @@ from steersman.cluster.codec.errors import (
     NotAcceptable,
     UnsupportedMediaType,
 )
+from steersman.cluster.codec.json import repeated_fields
 from steersman.cluster.codec.negotiate import (
     DISCOVERY,
     PLAIN,
@@ -48,6 +49,7 @@ __all__ = [
     "decode_options",
     "negotiate",
     "parse_body",
+    "repeated_fields",
     "strict_error",
     "wants_pretty",
 ]

@@ -16,7 +16,7 @@ from steersman.cluster.codec.errors import Malformed
 from steersman.cluster.codec.json_syntax import explain
 from steersman.cluster.schema.findings import Literal, Repeated
 
-__all__ = ["parse", "parse_exactly"]
+__all__ = ["parse", "parse_exactly", "repeated_fields"]
 
 _ESCAPED_QUOTE: Final = b"\\u0022"
 #: Integers no 64 bits hold are numbers like any other; the longest Python would not even read.
@@ -113,3 +113,22 @@ def _without_surrogates(value: Any) -> Any:
         cleaned.repeated = value.repeated
         return cleaned
     return value
+
+
+def repeated_fields(value: Any) -> list[str]:
+    """What strict decoding says about the keys a parsed text repeats (see `parse`)."""
+    found: list[str] = []
+
+    def visit(item: Any, path: str) -> None:
+        if isinstance(item, dict):
+            for key, child in item.items():
+                place = f"{path}.{key}" if path else key
+                if isinstance(item, Repeated) and key in item.repeated:
+                    found.append(f'duplicate field "{place}"')
+                visit(child, place)
+        elif isinstance(item, list):
+            for index, child in enumerate(item):
+                visit(child, f"{path}[{index}]")
+
+    visit(value, "")
+    return found

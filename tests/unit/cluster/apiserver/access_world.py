@@ -42,9 +42,10 @@ class World:
     def __init__(self, scope: Scope) -> None:
         self.store = MemoryStore(stamp=stamp)
         services = ServiceAllocator("10.96.0.0/16")
-        self.api = Api(self.store, _CATALOG, Chain([]), services, WatchHubs(self.store), scope)
         static = StaticTokens({"admin-token": ADMIN, "ann-token": ANN})
         self.access = Access.open(self.store, _CATALOG, KEY, None, static)
+        hubs = WatchHubs(self.store)
+        self.api = Api(self.store, _CATALOG, Chain([]), services, hubs, self.access, scope)
 
     async def put(self, plural: str, name: str, obj: Object, namespace: str = "", group: str = "") -> Object:
         """Store an object as it is."""
@@ -84,7 +85,9 @@ class World:
         request.content = orjson.dumps(body)
         resource = _CATALOG.find(parsed.group, parsed.version, parsed.plural)
         assert resource is not None
-        return Call(request, resource, parsed, parse_query(query), user, JSON)
+        parameters = parse_query(query)
+        action = action_of(parsed, "create", parameters)
+        return Call(request, resource, parsed, parameters, user, JSON, action)
 
 
 def rule(verbs: str, resources: str, group: str = "", names: str = "") -> Object:

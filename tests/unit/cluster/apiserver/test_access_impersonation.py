@@ -275,6 +275,18 @@ async def test_many_groups_at_once_by_the_right_to_all(world: World) -> None:
 
 
 @in_world
+async def test_many_extras_at_once_by_the_right_to_all(world: World) -> None:
+    await world.grant(
+        "ann", *constrained("user-info", "users"), rule("impersonate:user-info", "userextras/*", AUTH, "*")
+    )
+    many = [("impersonate-extra-a.b%2fc", f"v{number}") for number in range(4)]
+    world.access.acting(ANN, headers("bob", *many), PODS)
+    refusal(world, headers("bob", *many[:3]))
+    await world.grant("ann", *constrained("user-info", "users"))
+    refusal(world, headers("bob", *many))
+
+
+@in_world
 async def test_a_pods_account_acts_as_its_own_node(world: World) -> None:
     agent = User("system:serviceaccount:n:agent", extra={"authentication.kubernetes.io/node-name": ["mine"]})
     await world.grant(agent.name, *constrained("associated-node", "nodes", "*"))

@@ -88,11 +88,20 @@ async def test_a_token_for_another_audience_does_not_open_the_api(world: World) 
     [
         (422, {"expirationSeconds": 599}, {}, "may not specify a duration less than 10 minutes"),
         (422, {"expirationSeconds": (1 << 32) + 1}, {}, "may not specify a duration larger than 2^32 seconds"),
-        (422, {}, {"metadata": {"name": "other"}}, "must match the service account name if specified"),
+        (422, {}, {"metadata": {"name": "other"}},
+         'TokenRequest.authentication.k8s.io "bot" is invalid: metadata.name: Invalid value: "other": must match '
+         "the service account name if specified"),
         (422, {}, {"metadata": {"namespace": "o"}}, "must match the service account namespace if specified"),
         (409, {}, {"metadata": {"uid": "old"}}, "the UID in the token request (old) does not match the UID"),
         (400, {"boundObjectRef": {"kind": "ConfigMap", "apiVersion": "v1", "name": "x"}}, {},
          "cannot bind token to object of type /v1, Kind=ConfigMap"),
+        (422, {"boundObjectRef": {"kind": "MutatingWebhookConfiguration", "name": "x",
+                                  "apiVersion": "admissionregistration.k8s.io/v1"}}, {}, "attestation"),
+        (400, {"audiences": ["a"], "attestations": {"admissionReviewAPIGroups": ["apps"]},
+               "boundObjectRef": {"kind": "MutatingWebhookConfiguration", "name": "x",
+                                  "apiVersion": "admissionregistration.k8s.io/v1"}}, {},
+         "cannot bind token to object of type admissionregistration.k8s.io/v1, "
+         "Kind=MutatingWebhookConfiguration (feature gate APIServerWebhookAuthenticationToken is disabled)"),
         (400, {"boundObjectRef": {"kind": "Pod", "apiVersion": "v1", "name": "others"}}, {},
          'cannot bind token for serviceaccount "bot" to pod running with different serviceaccount name.'),
         (404, {"boundObjectRef": {"kind": "Pod", "apiVersion": "v1", "name": "gone"}}, {}, 'pods "gone" not found'),

@@ -379,7 +379,8 @@ async def test_large_answers_are_compressed_when_asked(client: ApiClient) -> Non
 async def test_a_pods_manifest_can_be_sent_again(client: ApiClient) -> None:
     pods = "/api/v1/namespaces/default/pods"
     containers = [{"name": "c", "image": "nginx:1.27"}]
-    manifest: Object = {"metadata": {"name": "p"}, "spec": {"containers": containers}}
+    spec = {"containers": containers, "serviceAccountName": "default", "automountServiceAccountToken": False}
+    manifest: Object = {"metadata": {"name": "p"}, "spec": spec}
     created = await client.ok("POST", pods, manifest)
     manifest["metadata"]["labels"] = {"a": "b"}
     updated = await client.ok("PUT", f"{pods}/p", manifest)

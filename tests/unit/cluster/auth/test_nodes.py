@@ -187,7 +187,17 @@ async def test_tokens_of_its_pods_accounts(world: World) -> None:
     assert not world.may("create", "serviceaccounts", "other", subresource="token")
     assert not world.may("create", "serviceaccounts", "", subresource="token")
     assert not world.may("create", "serviceaccounts", "bot")
+    assert not world.may("delete", "serviceaccounts", "bot", subresource="token")
+    assert not world.may("get", "serviceaccounts", "bot", subresource="token")
     assert not world.may("create", "serviceaccounts", "bot", namespace="other", subresource="token")
+
+
+@in_world
+async def test_the_status_of_its_pods_claims(world: World) -> None:
+    await world.pod("pod", spec=SPEC)
+    for verb, allowed in {"update": True, "patch": True, "get": False, "delete": False}.items():
+        assert world.may(verb, "persistentvolumeclaims", "claim", subresource="status") is allowed
+    assert not world.may("update", "persistentvolumeclaims", "other", subresource="status")
 
 
 @in_world
@@ -303,4 +313,10 @@ async def test_the_refusals_say_why(world: World) -> None:
         "no relationship found between node 'n1' and this object"
     )
     assert world.why("list", "", "v1", "secrets", namespace="ns") == "No Object name found"
+    assert world.why("create", "", "v1", "serviceaccounts", namespace="ns", name="x") == (
+        "can only create token subresource of serviceaccount"
+    )
+    assert world.why("get", "", "v1", "serviceaccounts", "token", namespace="ns", name="x") == (
+        "can only create tokens for individual service accounts"
+    )
     assert world.why("list", "", "v1", "pods") == "can only list/watch pods with spec.nodeName field selector"

@@ -129,7 +129,7 @@ def test_custom_resources_join_in() -> None:
     extensions.append(
         Extension(
             [ResourceType("example.com", "v1", "webs", "Web", namespaced=True)],
-            {
+            lambda openapi: {
                 name: {
                     "type": "object",
                     "properties": {"metadata": {"$ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"}},

@@ -14,7 +14,6 @@ from steersman.cluster.apiserver.options import WriteOptions
 from steersman.cluster.apiserver.patch import apply_patch, patch_type, read_patch
 from steersman.cluster.apiserver.reads import find
 from steersman.cluster.apiserver.render import respond_value
-from steersman.cluster.apiserver.strategies import apply_scale, scale_of
 from steersman.cluster.apiserver.subresources.scale_owners import (
     SCALE_VERSION,
     owners_of_scale,
@@ -36,7 +35,7 @@ _SCALE = GVK("autoscaling", "v1", "Scale")
 
 
 def _scale(call: Call, obj: Object) -> Object:
-    return scale_of(call.resource.group, call.resource.plural, obj)
+    return call.resource.kind.scale_of(obj)
 
 
 def get_scale(api: Api, call: Call) -> Response:
@@ -119,7 +118,7 @@ async def _write(api: Api, call: Call, make: Callable[[Object], Object], options
             )
             raise invalid("autoscaling", "Scale", call.path.name, [error])
         new: Object = orjson.loads(orjson.dumps(old))
-        apply_scale(new, replicas)
+        call.resource.kind.set_replicas(new, replicas)
         for part in ("resourceVersion", "uid"):
             if scale["metadata"].get(part):
                 new["metadata"][part] = scale["metadata"][part]

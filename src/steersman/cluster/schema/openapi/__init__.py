@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import orjson
@@ -29,13 +29,18 @@ _SHARED: Final = tuple(
 )
 
 
+def _no_types(openapi: int) -> Mapping[str, dict[str, Any]]:
+    return {}
+
+
 @dataclass(frozen=True, slots=True)
 class Extension:
     """Custom resources and their types, in the table's form: `$ref` holds a bare type name, and a type that
     is a kind says so in x-kubernetes-group-version-kind."""
 
     resources: Sequence[ResourceType] = ()
-    definitions: Mapping[str, dict[str, Any]] = field(default_factory=dict)
+    #: The types, for OpenAPI 2 or 3: what they can say differs.
+    definitions: Callable[[int], Mapping[str, dict[str, Any]]] = _no_types
 
 
 class Document(NamedTuple):
@@ -91,7 +96,7 @@ class OpenAPI:
 
     def _build_index(self) -> bytes:
         """Documents are not built for it: what decides their contents is hashed instead."""
-        extra = self._extra_definitions()
+        extra = self._extra_definitions(3)
         shown = {}
         for path, resources in self._group_paths().items():
             own = {name: node for name, node in extra.items() if _is_of(node, resources)}
@@ -100,14 +105,15 @@ class OpenAPI:
             shown[path] = {"serverRelativeURL": f"/openapi/v3/{path}?hash={digest}"}
         return orjson.dumps({"paths": shown})
 
-    def _extra_definitions(self) -> dict[str, dict[str, Any]]:
+    def _extra_definitions(self, openapi: int) -> dict[str, dict[str, Any]]:
         return {
-            name: node for extension in self._extensions() for name, node in extension.definitions.items()
+            name: node for extension in self._extensions()
+            for name, node in extension.definitions(openapi).items()
         }
 
     def _build_group(self, path: str) -> bytes:
         resources = self._group_paths()[path]
-        definitions = {**table(), **self._extra_definitions()}
+        definitions = {**table(), **self._extra_definitions(3)}
         names = self._type_names()
         kinds = {gvk for resource in resources for gvk in _kinds_of(resource)}
         roots = [name for gvk in kinds if (name := names(gvk))]
@@ -122,7 +128,7 @@ class OpenAPI:
         )
 
     def _build_v2(self) -> dict[str, Any]:
-        definitions = {**table(), **self._extra_definitions()}
+        definitions = {**table(), **self._extra_definitions(2)}
         return {
             "swagger": "2.0",
             "info": {"title": "Kubernetes", "version": self._version},
@@ -139,7 +145,7 @@ class OpenAPI:
     def _type_names(self) -> Callable[[GVK], str | None]:
         extra = {
             GVK(**gvk): name
-            for name, node in self._extra_definitions().items()
+            for name, node in self._extra_definitions(3).items()
             for gvk in node.get("x-kubernetes-group-version-kind", ())
         }
         return lambda gvk: type_name(gvk) or extra.get(gvk)

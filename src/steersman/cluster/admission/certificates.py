@@ -1,0 +1,156 @@
+"""Who may approve, sign and vouch for certificates, and which none may ask for.
+
+Approving, signing and attesting need a permission of their own, on the signer that the object names:
+`approve`, `sign` or `attest` on signers.certificates.k8s.io DOMAIN/NAME or DOMAIN/*.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from typing import Final
+
+from cryptography import x509
+from cryptography.x509.oid import NameOID
+
+from steersman.cluster.admission.chain import Attributes, Object
+from steersman.cluster.auth.authorization import Action, Authorizer
+from steersman.cluster.auth.users import MASTERS_GROUP, User
+from steersman.objects.fields import quote
+
+__all__ = [
+    "CertificateApproval",
+    "CertificateSigning",
+    "CertificateSubjectRestriction",
+    "ClusterTrustBundleAttest",
+    "parse_csr",
+]
+
+_GROUP: Final = "certificates.k8s.io"
+_REQUESTS: Final = "certificatesigningrequests"
+_CLIENT_SIGNER: Final = "kubernetes.io/kube-apiserver-client"
+_PEM: Final = re.compile(
+    rb"-----BEGIN CERTIFICATE REQUEST-----.*?-----END CERTIFICATE REQUEST-----", re.DOTALL
+)
+
+
+def parse_csr(encoded: str) -> x509.CertificateSigningRequest:
+    """spec.request of a CertificateSigningRequest. Raises ValueError."""
+    try:
+        found = _PEM.search(base64.b64decode(encoded, validate=True))
+    except binascii.Error:
+        found = None
+    if found is None:
+        raise ValueError("PEM block type must be CERTIFICATE REQUEST")
+    return x509.load_pem_x509_csr(found[0])
+
+
+class _SignerPermission:
+    """Asks whether a user may do something to a signer."""
+
+    def __init__(self, authorizer: Authorizer) -> None:
+        self._authorizer = authorizer
+
+    def admit(self, attributes: Attributes) -> None:
+        return None
+
+    def _may(self, user: User, verb: str, signer: str) -> bool:
+        domain = signer.partition("/")[0]
+        return any(
+            self._authorizer.allows(user, Action(verb, _GROUP, "*", "signers", name=name))
+            for name in (signer, f"{domain}/*")
+        )
+
+
+class CertificateApproval(_SignerPermission):
+    """Approving or denying a request."""
+
+    name = "CertificateApproval"
+
+    def handles(self, operation: str, group: str, plural: str, subresource: str) -> bool:
+        return (operation, group, plural, subresource) == ("UPDATE", _GROUP, _REQUESTS, "approval")
+
+    def validate(self, attributes: Attributes) -> None:
+        # The stored object decides: the new one may claim to be for another signer.
+        assert attributes.old is not None
+        signer = attributes.old["spec"].get("signerName", "")
+        if not self._may(attributes.user, "approve", signer):
+            why = f"user not permitted to approve requests with signerName {quote(signer)}"
+            raise attributes.refusal(why)
+
+
+class CertificateSigning(_SignerPermission):
+    """Writing the certificate, or the condition that there will be none."""
+
+    name = "CertificateSigning"
+
+    def handles(self, operation: str, group: str, plural: str, subresource: str) -> bool:
+        return (operation, group, plural, subresource) == ("UPDATE", _GROUP, _REQUESTS, "status")
+
+    def validate(self, attributes: Attributes) -> None:
+        new, old = attributes.object, attributes.old
+        assert new is not None
+        assert old is not None
+        status, before = new.get("status") or {}, old.get("status") or {}
+        if all((status.get(part) or None) == (before.get(part) or None) for part in _SIGNED):
+            return
+        signer = old["spec"].get("signerName", "")
+        if not self._may(attributes.user, "sign", signer):
+            raise attributes.refusal(f"user not permitted to sign requests with signerName {quote(signer)}")
+
+
+_SIGNED: Final = ("certificate", "conditions")
+
+
+class ClusterTrustBundleAttest(_SignerPermission):
+    """Saying whom a signer's certificates are to be checked against."""
+
+    name = "ClusterTrustBundleAttest"
+
+    def handles(self, operation: str, group: str, plural: str, subresource: str) -> bool:
+        return operation in ("CREATE", "UPDATE") and (group, plural) == (_GROUP, "clustertrustbundles")
+
+    def validate(self, attributes: Attributes) -> None:
+        new, old = attributes.object, attributes.old
+        assert new is not None
+        signer = new["spec"].get("signerName", "")
+        if not signer or (old is not None and _essence(new) == _essence(old)):
+            return
+        if not self._may(attributes.user, "attest", signer):
+            raise attributes.refusal(f"user not permitted to attest for signerName {quote(signer)}")
+
+
+#: Metadata that the garbage collector and the bookkeeping change.
+_HOUSEKEEPING: Final = frozenset({"ownerReferences", "finalizers", "selfLink", "managedFields"})
+
+
+def _essence(obj: Object) -> Object:
+    metadata = {key: value for key, value in obj["metadata"].items() if key not in _HOUSEKEEPING}
+    return {**obj, "metadata": metadata}
+
+
+class CertificateSubjectRestriction:
+    """No request may make its owner a master of the cluster."""
+
+    name = "CertificateSubjectRestriction"
+
+    def handles(self, operation: str, group: str, plural: str, subresource: str) -> bool:
+        return (operation, group, plural, subresource) == ("CREATE", _GROUP, _REQUESTS, "")
+
+    def admit(self, attributes: Attributes) -> None:
+        return None
+
+    def validate(self, attributes: Attributes) -> None:
+        assert attributes.object is not None
+        spec = attributes.object["spec"]
+        if spec.get("signerName") != _CLIENT_SIGNER:
+            return
+        try:
+            request = parse_csr(spec.get("request") or "")
+        except ValueError as error:
+            raise attributes.refusal(f"failed to parse CSR: {error}") from error
+        groups = [part.value for part in request.subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)]
+        if MASTERS_GROUP in groups:
+            why = f"use of {_CLIENT_SIGNER} signer with {MASTERS_GROUP} group is not allowed"
+            raise attributes.refusal(why)

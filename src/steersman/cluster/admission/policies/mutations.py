@@ -1,0 +1,109 @@
+"""One mutation of a policy: a JSON patch or an apply configuration that an expression makes, applied."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any
+
+from steersman.cluster.admission.policies.errors import MutationFailed
+from steersman.cluster.admission.webhooks.conditions import Program
+from steersman.cluster.cel import Budget
+from steersman.cluster.cel.times import format_duration, format_timestamp
+from steersman.cluster.cel.values import Duration, Optional, Timestamp, is_map
+from steersman.objects.patches import json as json_patch
+from steersman.objects.patches.apply.checking import problems_of, show_problems
+from steersman.objects.patches.apply.merging import merge
+from steersman.objects.patches.errors import PatchError
+from steersman.objects.schemas import Schema
+
+__all__ = ["Mutation", "apply_configuration", "apply_json_patch", "plain"]
+
+Object = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Mutation:
+    #: "JSONPatch" or "ApplyConfiguration"
+    kind: str
+    program: Program
+
+    def apply(self, obj: Object, schema: Schema, bindings: Mapping[str, Any], budget: Budget) -> Object:
+        """The object afterwards; the argument is left alone. Raises MutationFailed, ExpressionError."""
+        value = plain(self.program.evaluate(bindings, budget))
+        if self.kind == "JSONPatch":
+            return apply_json_patch(obj, value)
+        return apply_configuration(obj, value, schema)
+
+
+def plain(value: Any) -> Any:
+    """A CEL value as JSON."""
+    match value:
+        case None | bool() | str() | float():
+            return value
+        case int():
+            return int(value)
+        case bytes():
+            return base64.b64encode(value).decode()
+        case list():
+            return [plain(item) for item in value]
+        case Timestamp():
+            return format_timestamp(value)
+        case Duration():
+            return format_duration(value)
+        case Optional():
+            return plain(value.value) if value.present else None
+    if is_map(value):
+        return {str(key): plain(value[key]) for key in value}
+    raise MutationFailed(
+        "JSONPath valueExpression evaluated to a type that could not marshal to JSON: "
+        f"{getattr(value, 'cel_type', type(value).__name__)}"
+    )
+
+
+def apply_json_patch(obj: Object, operations: Any) -> Object:
+    """A failed test leaves the object as it is: that is how a patch says that it is not needed."""
+    try:
+        patched = json_patch.apply(obj, operations)
+    except PatchError as error:
+        if str(error).endswith("test failed"):
+            return obj
+        raise MutationFailed(f"JSON Patch: {error}") from error
+    if not isinstance(patched, dict):
+        raise MutationFailed("JSON Patch: the result is no object")
+    return patched
+
+
+def apply_configuration(obj: Object, configuration: Any, schema: Schema) -> Object:
+    """The object with the configuration merged in by its schema; nothing is removed."""
+    if not isinstance(configuration, dict):
+        raise MutationFailed("unsupported return type from ApplyConfiguration expression")
+    if problems := problems_of(configuration, schema):
+        why = f"failed to convert patch object to typed object: {show_problems(problems)}"
+        raise MutationFailed(f"error applying patch: {why}")
+    if atomics := _atomics(configuration, schema, ""):
+        shown = ", ".join(atomics)
+        why = f"invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: {shown}"
+        raise MutationFailed(f"error applying patch: {why}")
+    merged: Object = merge(deepcopy(obj), configuration, schema)
+    return merged
+
+
+def _atomics(value: Any, schema: Schema, path: str) -> list[str]:
+    """The paths of atoms that a configuration touches."""
+    found = []
+    if isinstance(value, dict) and schema.kind in ("struct", "map"):
+        if schema.atomic:
+            found.append(path)
+        for name, item in value.items():
+            below = schema.property(name) if schema.kind == "struct" else None
+            if below is not None:
+                found += _atomics(item, below, f"{path}.{name}")
+    elif isinstance(value, list) and schema.kind == "list":
+        if schema.list_type == "atomic":
+            found.append(path)
+        for index, item in enumerate(value):
+            found += _atomics(item, schema.element(), f"{path}[{index}]")
+    return found

@@ -1,0 +1,64 @@
+"""The parameters a binding gives its policy: one object, those a selector finds, or none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from inspect import isawaitable
+from typing import Any
+
+from steersman.cluster.admission.policies.definitions import Binding
+from steersman.cluster.admission.policies.errors import PolicyMisconfigured
+from steersman.cluster.admission.webhooks.context import AdmissionContext
+from steersman.cluster.schema.resources import GVK, ResourceType
+from steersman.objects.selectors import LabelSelector
+
+__all__ = ["collect_params"]
+
+Object = dict[str, Any]
+
+
+async def collect_params(
+    context: AdmissionContext, kind: GVK | None, binding: Binding, namespace: str
+) -> Sequence[Object | None]:
+    """The values of `params`, one for each evaluation. Raises PolicyMisconfigured."""
+    ref = binding.param_ref
+    if kind is None or ref is None:
+        return [None]
+    resource = context.types.resource_of(kind)
+    if resource is None:
+        raise PolicyMisconfigured(f"failed to find resource referenced by paramKind: '{kind}'")
+    params = [await _in_kind(context, param, kind) for param in _find(context, resource, ref, namespace)]
+    if not params and ref.get("parameterNotFoundAction") == "Deny":
+        raise PolicyMisconfigured("no params found for policy binding with `Deny` parameterNotFoundAction")
+    return params
+
+
+def _find(context: AdmissionContext, resource: ResourceType, ref: Object, namespace: str) -> Sequence[Object]:
+    given = ref.get("namespace", "")
+    if resource.namespaced:
+        where = given or namespace
+        if not where:
+            raise PolicyMisconfigured(
+                "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources"
+            )
+    elif given:
+        raise PolicyMisconfigured("paramRef.namespace must not be provided for a cluster-scoped `paramKind`")
+    else:
+        where = ""
+    name, selector = ref.get("name", ""), ref.get("selector")
+    if name:
+        if selector is not None:
+            raise PolicyMisconfigured("paramRef.name and paramRef.selector are mutually exclusive")
+        found = context.reader.get(resource.group, resource.plural, where, name)
+        return [] if found is None else [found]
+    if selector is None:
+        raise PolicyMisconfigured("one of name or selector must be provided")
+    wanted = LabelSelector.from_object(selector)
+    candidates = context.reader.list(resource.group, resource.plural, where)
+    return [each for each in candidates if wanted.matches(each["metadata"].get("labels") or {})]
+
+
+async def _in_kind(context: AdmissionContext, param: Object, kind: GVK) -> Object:
+    """A stored object in the version that paramKind names."""
+    converted = context.types.convert(param, kind)
+    return await converted if isawaitable(converted) else converted

@@ -1,0 +1,10 @@
+"""ResourceQuota: how much a namespace may hold."""
+
+from __future__ import annotations
+
+from steersman.cluster.admission.quota.checking import LimitedResource
+from steersman.cluster.admission.quota.ledger import UpdateStatus
+from steersman.cluster.admission.quota.plugin import ResourceQuota
+from steersman.cluster.admission.quota.recounting import recalculate
+
+__all__ = ["LimitedResource", "ResourceQuota", "UpdateStatus", "recalculate"]

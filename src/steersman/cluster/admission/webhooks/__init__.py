@@ -1,0 +1,34 @@
+"""Admission webhooks: other people's servers, asked about writes.
+
+mutating, validating   the two plugins                     start here
+configurations         which webhooks there are
+matching, conditions   which writes they are about         (policies use these too)
+versions               objects in the version they ask for
+invoking, review       the question and the answer
+calling, services      the way there
+"""
+
+from __future__ import annotations
+
+from steersman.cluster.admission.webhooks.calling import WebhookClients
+from steersman.cluster.admission.webhooks.context import AdmissionContext
+from steersman.cluster.admission.webhooks.expressions import AdmissionExpressions
+from steersman.cluster.admission.webhooks.metrics import WebhookMetrics
+from steersman.cluster.admission.webhooks.mutating import MutatingAdmissionWebhook
+from steersman.cluster.admission.webhooks.services import EndpointResolver, Resolver, ServiceUnreachable
+from steersman.cluster.admission.webhooks.validating import ValidatingAdmissionWebhook
+from steersman.cluster.admission.webhooks.versions import CatalogTypes, Types
+
+__all__ = [
+    "AdmissionContext",
+    "AdmissionExpressions",
+    "CatalogTypes",
+    "EndpointResolver",
+    "MutatingAdmissionWebhook",
+    "Resolver",
+    "ServiceUnreachable",
+    "Types",
+    "ValidatingAdmissionWebhook",
+    "WebhookClients",
+    "WebhookMetrics",
+]

@@ -1,0 +1,56 @@
+"""What webhooks and policies need around them, and what expressions about a write can look at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from steersman.cluster.admission.chain import Attributes, Reader
+from steersman.cluster.admission.webhooks.asking import asked_authorizer
+from steersman.cluster.admission.webhooks.conditions import Compiler
+from steersman.cluster.admission.webhooks.configurations import Webhook
+from steersman.cluster.admission.webhooks.errors import ExpressionError
+from steersman.cluster.admission.webhooks.review import admission_request
+from steersman.cluster.admission.webhooks.versions import Types, Versioned, in_version
+from steersman.cluster.auth.authorization import Authorizer
+from steersman.objects.status import forbidden
+
+__all__ = ["AdmissionContext"]
+
+
+@dataclass(frozen=True, slots=True)
+class AdmissionContext:
+    reader: Reader
+    types: Types
+    compiler: Compiler
+    #: What `authorizer` asks in expressions.
+    authorizer: Authorizer
+
+    async def seen_by(self, hook: Webhook, attributes: Attributes) -> Versioned | None:
+        """The write as this webhook is to see it; None when it is none of its business."""
+        served = hook.match.find(attributes, self.types, self.reader)
+        if served is None:
+            return None
+        versioned = await in_version(self.types, attributes, served)
+        try:
+            holds = hook.conditions.hold(lambda _: self.bindings(attributes, versioned))
+        except ExpressionError as error:
+            raise forbidden(attributes.group, attributes.plural, attributes.name, str(error)) from error
+        return versioned if holds else None
+
+    def bindings(self, attributes: Attributes, versioned: Versioned) -> dict[str, Any]:
+        """What every expression about a write can look at."""
+        authorizer = asked_authorizer(self.authorizer, attributes.user)
+        return {
+            "object": versioned.object,
+            "oldObject": versioned.old,
+            "request": admission_request(attributes, versioned),
+            "authorizer": authorizer,
+            "authorizer.requestResource": authorizer.resource_check(
+                group=attributes.group,
+                resource=attributes.plural,
+                subresource=attributes.subresource,
+                namespace=attributes.namespace,
+                name=attributes.name,
+            ),
+        }

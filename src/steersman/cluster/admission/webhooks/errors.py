@@ -1,0 +1,35 @@
+"""What goes wrong around webhooks and policies, before it is known what that means for the write.
+
+    CallFailed            a webhook gave no usable answer; its failure policy decides
+    ExpressionError       an expression cannot be compiled, or gave no value; the failure policy decides
+    └── OutOfBudget       … because it and those before it cost too much; no further ones are asked
+
+A refusal is no error of this kind: it is a StatusError from the start.
+"""
+
+from __future__ import annotations
+
+from steersman.objects.fields import quote
+
+__all__ = ["CallFailed", "ExpressionError", "OutOfBudget"]
+
+
+class CallFailed(Exception):
+    """No usable answer from a webhook. `code` is what metrics count it under."""
+
+    def __init__(self, webhook: str, why: str, code: int = 503) -> None:
+        super().__init__(f"failed calling webhook {quote(webhook)}: {why}")
+        self.code = code
+
+
+class ExpressionError(Exception):
+    """An expression without a value; the message is for the client."""
+
+
+class OutOfBudget(ExpressionError):
+    """What a group of expressions may cost is used up."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "validation failed due to running out of cost budget, no further validation rules will be run"
+        )

@@ -1,0 +1,224 @@
+"""AdmissionReview: the question a webhook is asked, and what its answer means.
+
+Pure: builds and reads documents. An answer that cannot be taken raises `InvalidReview`.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from steersman.cluster.admission.chain import Attributes
+from steersman.cluster.admission.webhooks.versions import GVR, Versioned
+from steersman.cluster.codec.errors import Malformed
+from steersman.cluster.codec.json import parse
+from steersman.objects.fields import quote
+from steersman.objects.status import StatusError
+
+__all__ = ["Answer", "InvalidReview", "admission_request", "ask", "denial", "read_answer", "review_version"]
+
+Object = dict[str, Any]
+
+_GROUP = "admission.k8s.io"
+_KNOWN = ("v1", "v1beta1")
+#: The options a request has when nothing was said about them.
+_OPTIONS = {"CREATE": "CreateOptions", "UPDATE": "UpdateOptions", "DELETE": "DeleteOptions"}
+
+
+class InvalidReview(Exception):
+    """An answer that is none; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    allowed: bool
+    #: The Status that came with it.
+    status: Object = field(default_factory=dict)
+    patch: bytes = b""
+    patch_type: str = ""
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+
+def review_version(accepted: tuple[str, ...]) -> str:
+    """The first version a webhook accepts that is known here."""
+    for version in accepted:
+        if version in _KNOWN:
+            return version
+    raise InvalidReview("webhook does not accept known AdmissionReview versions (v1, v1beta1)")
+
+
+def ask(uid: str, version: str, attributes: Attributes, versioned: Versioned) -> bytes:
+    """The review's JSON, fields in the order Kubernetes writes them."""
+    request = {
+        "uid": uid,
+        **_about(attributes, versioned),
+        "object": versioned.object,
+        "oldObject": versioned.old,
+        **_circumstances(attributes),
+    }
+    return orjson.dumps({"kind": "AdmissionReview", "apiVersion": f"{_GROUP}/{version}", "request": request})
+
+
+def admission_request(attributes: Attributes, versioned: Versioned) -> Object:
+    """The request without the objects: what expressions know as `request`."""
+    return {**_about(attributes, versioned), **_circumstances(attributes)}
+
+
+def _about(attributes: Attributes, versioned: Versioned) -> Object:
+    kind, asked = versioned.kind, attributes.gvk
+    about: Object = {
+        "kind": {"group": kind.group, "version": kind.version, "kind": kind.kind},
+        "resource": versioned.resource._asdict(),
+        "subResource": attributes.subresource,
+        "requestKind": {"group": asked.group, "version": asked.version, "kind": asked.kind},
+        "requestResource": GVR.of(attributes)._asdict(),
+        "requestSubResource": attributes.subresource,
+        "name": attributes.name,
+        "namespace": attributes.namespace,
+        "operation": attributes.operation,
+        "userInfo": _user_info(attributes),
+    }
+    for optional in ("subResource", "requestSubResource", "name", "namespace"):
+        if not about[optional]:
+            del about[optional]
+    return about
+
+
+def _circumstances(attributes: Attributes) -> Object:
+    options = attributes.options or _default_options(attributes)
+    return {"dryRun": attributes.dry_run, "options": options}
+
+
+def _user_info(attributes: Attributes) -> Object:
+    user = attributes.user
+    info: Object = {"username": user.name}
+    if user.uid:
+        info["uid"] = user.uid
+    if user.groups:
+        info["groups"] = list(user.groups)
+    if user.extra:
+        info["extra"] = {key: list(values) for key, values in user.extra.items()}
+    return info
+
+
+def _default_options(attributes: Attributes) -> Object | None:
+    kind = _OPTIONS.get(attributes.operation)
+    return {"kind": kind, "apiVersion": "meta.k8s.io/v1"} if kind else None
+
+
+def read_answer(body: bytes, uid: str, version: str, *, mutating: bool) -> Answer:
+    """Check a webhook's answer and take what it says."""
+    review = _parse(body)
+    response = review.get("response")
+    if response is None:
+        raise InvalidReview("webhook response was absent")
+    if not isinstance(response, dict):
+        raise InvalidReview(f"unexpected response type {type(response).__name__}")
+    _check_shape(response)
+    if version == "v1":
+        _check_identity(review, response, uid)
+        patch_type = _patch_type(response, mutating=mutating)
+    else:
+        patch_type = "JSONPatch" if response.get("patch") else ""
+    return Answer(
+        response.get("allowed") or False,
+        response.get("status") or {},
+        _patch(response) if mutating else b"",
+        patch_type if mutating else "",
+        response.get("auditAnnotations") or {},
+        tuple(response.get("warnings") or ()),
+    )
+
+
+def _parse(body: bytes) -> Object:
+    try:
+        review = parse(body)
+    except Malformed as error:
+        raise InvalidReview(f"couldn't get version/kind; json parse error: {error}") from None
+    if not isinstance(review, dict):
+        raise InvalidReview("couldn't get version/kind; json parse error: the body is no object")
+    return review
+
+
+#: Field → what it must be, and how Go would complain otherwise.
+_SHAPE: Mapping[str, tuple[type, str]] = {
+    "uid": (str, "string"),
+    "allowed": (bool, "bool"),
+    "status": (dict, "v1.Status"),
+    "patch": (str, "[]uint8"),
+    "patchType": (str, "v1.PatchType"),
+    "auditAnnotations": (dict, "map[string]string"),
+    "warnings": (list, "[]string"),
+}
+
+
+def _check_shape(response: Object) -> None:
+    for name, (kind, go_type) in _SHAPE.items():
+        value = response.get(name)
+        if value is None:
+            continue
+        items = value.values() if isinstance(value, dict) and name != "status" else value
+        strings = kind is str or name in ("status", "allowed") or all(isinstance(i, str) for i in items)
+        if not isinstance(value, kind) or not strings:
+            raise InvalidReview(
+                "json: cannot unmarshal into Go struct field "
+                f"AdmissionResponse.response.{name} of type {go_type}"
+            )
+
+
+def _check_identity(review: Object, response: Object, uid: str) -> None:
+    if response.get("uid", "") != uid:
+        raise InvalidReview(f"expected response.uid={quote(uid)}, got {quote(response.get('uid', ''))}")
+    group, _, version = str(review.get("apiVersion", "")).rpartition("/")
+    kind = str(review.get("kind", ""))
+    if (group, version, kind) != (_GROUP, "v1", "AdmissionReview"):
+        raise InvalidReview(
+            "expected webhook response of admission.k8s.io/v1, Kind=AdmissionReview, "
+            f"got {group}/{version}, Kind={kind}"
+        )
+
+
+def _patch_type(response: Object, *, mutating: bool) -> str:
+    patch, patch_type = response.get("patch"), response.get("patchType")
+    if not mutating:
+        if patch:
+            raise InvalidReview("validating webhook may not return response.patch")
+        if patch_type is not None:
+            raise InvalidReview("validating webhook may not return response.patchType")
+        return ""
+    if patch and patch_type is None:
+        raise InvalidReview("webhook returned response.patch but not response.patchType")
+    if not patch and patch_type is not None:
+        raise InvalidReview("webhook returned response.patchType but not response.patch")
+    if patch_type is not None and not patch_type:
+        raise InvalidReview('webhook returned invalid response.patchType of ""')
+    return patch_type or ""
+
+
+def _patch(response: Object) -> bytes:
+    try:
+        return base64.b64decode(response.get("patch") or "", validate=True)
+    except binascii.Error:
+        raise InvalidReview("illegal base64 data in response.patch") from None
+
+
+def denial(webhook: str, status: Object) -> StatusError:
+    """A webhook's no, in its own words if it had any."""
+    denied = f"admission webhook {quote(webhook)} denied the request"
+    said = status.get("message") or status.get("reason")
+    code = status.get("code")
+    error = StatusError(
+        code if isinstance(code, int) and 400 <= code <= 599 else 400,
+        str(status.get("reason") or ""),
+        f"{denied}: {said}" if said else f"{denied} without explanation",
+        status.get("details") if isinstance(status.get("details"), dict) else None,
+    )
+    if isinstance(status.get("metadata"), dict):
+        error.metadata = status["metadata"]
+    return error

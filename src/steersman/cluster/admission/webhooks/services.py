@@ -1,0 +1,77 @@
+"""Where a service of the cluster can be reached from this process.
+
+Webhooks and aggregated APIs name services; what is called is one of their ready endpoints. `Resolver` is the
+seam: a cluster whose services are reached in another way (or a test) brings its own.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+from steersman.cluster.admission.chain import Reader
+from steersman.objects.fields import quote
+
+__all__ = ["EndpointResolver", "Resolver", "ServiceUnreachable"]
+
+Object = dict[str, Any]
+
+
+class ServiceUnreachable(Exception):
+    """A service that does not exist or has nobody to answer for it."""
+
+
+class Resolver(Protocol):
+    def resolve(self, namespace: str, name: str, port: int) -> tuple[str, int]:
+        """Host and port to connect to. Raises ServiceUnreachable."""
+
+
+class EndpointResolver:
+    """Looks at a Service, its EndpointSlices and its Endpoints, as they are stored now."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+
+    def resolve(self, namespace: str, name: str, port: int) -> tuple[str, int]:
+        service = self._reader.get("", "services", namespace, name)
+        if service is None:
+            raise ServiceUnreachable(f"service {quote(name)} not found")
+        spec = service["spec"]
+        if spec.get("type") == "ExternalName":
+            return spec["externalName"], port
+        for candidate in spec.get("ports") or ():
+            if candidate["port"] == port:
+                break
+        else:
+            raise ServiceUnreachable(f"no service port {port} found for service {quote(name)}")
+        ready = [
+            *self._from_slices(namespace, name, candidate),
+            *self._from_endpoints(namespace, name, candidate),
+        ]
+        if not ready:
+            raise ServiceUnreachable(f"no endpoints available for service {quote(name)}")
+        return random.choice(ready)
+
+    def _from_slices(self, namespace: str, name: str, port: Object) -> Iterator[tuple[str, int]]:
+        for piece in self._reader.list("discovery.k8s.io", "endpointslices", namespace):
+            labels = piece["metadata"].get("labels") or {}
+            if labels.get("kubernetes.io/service-name") != name:
+                continue
+            for number in _numbers(piece.get("ports"), port):
+                for endpoint in piece.get("endpoints") or ():
+                    if (endpoint.get("conditions") or {}).get("ready") is not False:
+                        yield endpoint["addresses"][0], number
+
+    def _from_endpoints(self, namespace: str, name: str, port: Object) -> Iterator[tuple[str, int]]:
+        endpoints = self._reader.get("", "endpoints", namespace, name)
+        for subset in (endpoints or {}).get("subsets") or ():
+            for number in _numbers(subset.get("ports"), port):
+                for address in subset.get("addresses") or ():
+                    yield address["ip"], number
+
+
+def _numbers(ports: list[Object] | None, wanted: Object) -> Iterator[int]:
+    for port in ports or ():
+        if (port.get("name") or "") == (wanted.get("name") or "") and port.get("port"):
+            yield port["port"]

@@ -1,0 +1,59 @@
+"""Connections to backends: one pool for each place, made with the front proxy's certificate."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from steersman.cluster.admission.webhooks.kept_clients import KeptClients
+from steersman.cluster.admission.webhooks.services import Resolver
+from steersman.cluster.apiserver.aggregation.registrations import Backend
+from steersman.cluster.auth.pki import KeyPair
+from steersman.http import Client, client_tls
+
+__all__ = ["BackendClients"]
+
+_KEPT_CLIENTS: Final = 64
+_POOL_SIZE: Final = 128
+#: Answers that are collected (discovery, refusals of upgrades); the others are passed on as they come.
+_MAX_COLLECTED_BYTES: Final = 32 << 20
+
+
+class _Place(NamedTuple):
+    host: str
+    port: int
+    ca: bytes
+    insecure: bool
+    server_name: str
+
+
+class BackendClients:
+    def __init__(self, resolver: Resolver, pair: KeyPair) -> None:
+        self._resolver = resolver
+        self._pair = pair
+        self._clients: KeptClients[_Place] = KeptClients(self._connect, _KEPT_CLIENTS)
+
+    def to(self, backend: Backend) -> Client:
+        """A client for one of the backend's endpoints. Raises ServiceUnreachable; ValueError or ssl.SSLError
+        for certificates that are none."""
+        host, port = self._resolver.resolve(backend.namespace, backend.service, backend.port)
+        return self._clients.to(_Place(host, port, backend.ca, backend.insecure, backend.server_name))
+
+    def _connect(self, place: _Place) -> Client:
+        tls = client_tls(
+            ca=place.ca or None,
+            cert=self._pair.certificate,
+            key=self._pair.key,
+            insecure=place.insecure,
+            server_name=place.server_name,
+        )
+        host = f"[{place.host}]" if ":" in place.host else place.host
+        return Client(
+            f"https://{host}:{place.port}",
+            ssl=tls,
+            headers=((b"Accept-Encoding", b"identity"),),
+            pool_size=_POOL_SIZE,
+            max_response_bytes=_MAX_COLLECTED_BYTES,
+        )
+
+    async def close(self) -> None:
+        await self._clients.close()

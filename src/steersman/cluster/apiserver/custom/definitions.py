@@ -1,0 +1,195 @@
+"""Follows the custom resource definitions: names, conditions, and which resources are served.
+
+One worker goes through the definitions that changed, one at a time and always from their newest state:
+
+    stored ──names──> NamesAccepted ──served by the catalog──> Established
+       └──deleted──> Terminating: instances go, then the finalizer, then the definition
+
+The catalog changes before `Established` is written, so a client that sees the condition can use the
+resource at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from steersman.cluster.apiserver.atrest import encode
+from steersman.cluster.apiserver.call import Api, Object, timestamp
+from steersman.cluster.apiserver.custom.deletion import CLEANUP_FINALIZER, remove_instances
+from steersman.cluster.apiserver.custom.kind import custom_resource
+from steersman.cluster.apiserver.resource import Resource
+from steersman.cluster.schema.openapi import Extension
+from steersman.cluster.schema.resources import ResourceType
+from steersman.cluster.schema.structural.naming import (
+    approval_condition,
+    condition_is_true,
+    established,
+    named_status,
+    set_condition,
+)
+from steersman.cluster.schema.structural.publishing import definitions
+from steersman.cluster.store import Conflict, Event, NotFound, Subscription, Unavailable
+
+__all__ = ["Definitions"]
+
+_log = logging.getLogger(__name__)
+_RETRY_S = 0.5
+
+
+class Definitions:
+    def __init__(self, api: Api, changed: Callable[[], None]) -> None:
+        """`changed` is called whenever other resources are served than before."""
+        self._api = api
+        self._changed = changed
+        resource = api.catalog.find("apiextensions.k8s.io", "v1", "customresourcedefinitions")
+        assert resource is not None
+        self._resource: Resource = resource
+        self._waiting: dict[str, None] = {}
+        self._wake = asyncio.Event()
+        self._subscription: Subscription | None = None
+        #: What is served of each definition, and the spec it was made from.
+        self._served: dict[str, tuple[Object, Sequence[Resource]]] = {}
+
+    def start(self) -> None:
+        """Serve what is established already, then follow."""
+        store, prefix = self._api.store, self._resource.prefix
+        for record in store.range(prefix).records:
+            definition = self._resource.read(record.value)
+            if condition_is_true(definition, "Established"):
+                self._serve(definition)
+            self._note(record.key)
+        self._subscription = store.watch(prefix, store.revision, self._on_events)
+        self._api.scope.start(self._work(), name="custom resource definitions")
+
+    def _on_events(self, events: Sequence[Event]) -> None:
+        for event in events:
+            self._note(event.key)
+
+    def _note(self, key: str) -> None:
+        self._waiting[key] = None
+        self._wake.set()
+
+    async def _work(self) -> None:
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            while self._waiting:
+                key = next(iter(self._waiting))
+                del self._waiting[key]
+                try:
+                    await self._settle(key)
+                except (Conflict, NotFound):
+                    self._note(key)
+                except Unavailable:
+                    self._note(key)
+                    await asyncio.sleep(_RETRY_S)
+                except Exception:  # noqa: BLE001 - one bad definition must not stop the others
+                    _log.exception("custom resource definition %s could not be served", key)
+
+    async def _settle(self, key: str) -> None:
+        """Bring one definition one step further; a written step wakes us for the next."""
+        record = self._api.store.get(key)
+        if record is None:
+            self._withdraw(key)
+            self._recheck_names(key)
+            return
+        definition = self._resource.read(record.value)
+        if "deletionTimestamp" in definition["metadata"]:
+            await self._finish_deletion(key, definition, record.revision)
+            return
+        now = timestamp(self._api.now())
+        status = named_status(definition, self._others(key), now)
+        if (condition := approval_condition(definition)) is not None:
+            status = set_condition(status, condition, now)
+        definition["status"] = status
+        if condition_is_true(definition, "NamesAccepted"):
+            self._serve(definition)
+            definition["status"] = established(definition, now)
+        if definition["status"] != self._resource.read(record.value)["status"]:
+            await self._api.store.put(key, encode(definition), expected=record.revision)
+
+    def _others(self, key: str) -> list[Object]:
+        records = self._api.store.range(self._resource.prefix).records
+        return [self._resource.read(record.value) for record in records if record.key != key]
+
+    def _recheck_names(self, gone: str) -> None:
+        """A definition that went may have left names that others wait for."""
+        for other in self._others(gone):
+            if not condition_is_true(other, "NamesAccepted"):
+                self._note(self._resource.key("", other["metadata"]["name"]))
+
+    def _serve(self, definition: Object) -> None:
+        key = self._resource.key("", definition["metadata"]["name"])
+        names = (definition.get("status") or {}).get("acceptedNames")
+        basis = {"spec": definition["spec"], "names": names}
+        known = self._served.get(key)
+        if known is not None and known[0] == basis:
+            return
+        since = self._api.store.revision + 1
+        resources = [
+            custom_resource(definition, version, since)
+            for version in definition["spec"]["versions"]
+            if version["served"]
+        ]
+        self._replace(known[1] if known else (), resources)
+        self._served[key] = (basis, resources)
+
+    def _withdraw(self, key: str) -> None:
+        known = self._served.pop(key, None)
+        if known is not None:
+            self._replace(known[1], ())
+
+    def _replace(self, old: Sequence[Resource], new: Sequence[Resource]) -> None:
+        self._api.catalog.replace(old, new)
+        gone = {resource.prefix for resource in old} - {resource.prefix for resource in new}
+        for prefix in gone:
+            self._api.hubs.end(prefix)
+        self._changed()
+
+    def published(self) -> list[Extension]:
+        """What OpenAPI shows of the resources served now."""
+        shown = []
+        for key, (_, resources) in self._served.items():
+            record = self._api.store.get(key)
+            if record is not None:
+                definition = self._resource.read(record.value)
+                types = [resource.type for resource in resources]
+                shown.append(Extension(types, partial(_published_types, definition, types)))
+        return shown
+
+    async def _finish_deletion(self, key: str, definition: Object, revision: int) -> None:
+        finalizers = definition["metadata"].get("finalizers") or []
+        if CLEANUP_FINALIZER not in finalizers:
+            return
+        self._serve(definition)
+        _, resources = self._served[key]
+        left = await remove_instances(self._api, resources[0]) if resources else 0
+        if left:
+            # Objects with finalizers of their own: look again when one of them went.
+            self._api.scope.start(self._later(key), name="look again")
+            return
+        self._withdraw(key)
+        rest = [name for name in finalizers if name != CLEANUP_FINALIZER]
+        if not rest:
+            await self._api.store.delete(key, expected=revision)
+            return
+        definition["metadata"]["finalizers"] = rest
+        await self._api.store.put(key, encode(definition), expected=revision)
+
+    async def _later(self, key: str) -> None:
+        await asyncio.sleep(_RETRY_S)
+        self._note(key)
+
+
+def _published_types(
+    definition: Object, types: Sequence[ResourceType], openapi: int
+) -> dict[str, dict[str, Any]]:
+    """The types of a definition's served versions, by their names."""
+    found: dict[str, dict[str, Any]] = {}
+    for each in types:
+        found |= definitions(definition, each.version, openapi)
+    return found

@@ -1,0 +1,49 @@
+"""Deleting a definition takes its objects with it."""
+
+from __future__ import annotations
+
+from steersman.cluster.apiserver.atrest import encode
+from steersman.cluster.apiserver.call import Api, Object, timestamp
+from steersman.cluster.apiserver.resource import Resource
+from steersman.cluster.schema.structural.naming import set_condition
+from steersman.cluster.store import Conflict, NotFound
+
+__all__ = ["CLEANUP_FINALIZER", "mark_definition", "remove_instances"]
+
+CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
+
+
+def mark_definition(definition: Object, now: str) -> None:
+    """A definition that is deleted keeps a finalizer until its objects are gone."""
+    finalizers = definition["metadata"].setdefault("finalizers", [])
+    if CLEANUP_FINALIZER not in finalizers:
+        finalizers.append(CLEANUP_FINALIZER)
+    condition = {
+        "type": "Terminating",
+        "status": "True",
+        "reason": "InstanceDeletionPending",
+        "message": "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
+    }
+    definition["status"] = set_condition(definition["status"], condition, now)
+
+
+async def remove_instances(api: Api, resource: Resource) -> int:
+    """Delete every object, or start its deletion where it has finalizers. How many are left."""
+    left = 0
+    for record in list(api.store.range(resource.prefix).records):
+        obj = resource.read(record.value)
+        metadata = obj["metadata"]
+        try:
+            if not metadata.get("finalizers"):
+                await api.store.delete(record.key, expected=record.revision)
+                continue
+            if "deletionTimestamp" not in metadata:
+                metadata["deletionTimestamp"] = timestamp(api.now())
+                metadata["deletionGracePeriodSeconds"] = 0
+                await api.store.put(record.key, encode(obj), expected=record.revision)
+        except NotFound:
+            continue
+        except Conflict:
+            pass
+        left += 1
+    return left

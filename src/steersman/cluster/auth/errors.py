@@ -1,0 +1,31 @@
+"""Errors of authentication and authorization.
+
+Exception
+├── InvalidCredentials    the client's fault: a 401
+├── BadToken              it is no token, or nobody we trust signed it
+└── RoleMissing           a binding refers to a role that is not there
+"""
+
+from __future__ import annotations
+
+from steersman.objects.fields import quote
+
+__all__ = ["BadToken", "InvalidCredentials", "RoleMissing"]
+
+
+class InvalidCredentials(Exception):
+    """Credentials were given and are not good. The text says why where Kubernetes does (TokenReview)."""
+
+
+class BadToken(Exception):
+    """The text says nothing of the token's content."""
+
+
+class RoleMissing(Exception):
+    """A binding's role does not exist, or is of no kind there is."""
+
+    def __init__(self, kind: str, name: str) -> None:
+        if kind in ("Role", "ClusterRole"):
+            super().__init__(f"{kind.lower()}.rbac.authorization.k8s.io {quote(name)} not found")
+        else:
+            super().__init__(f"unsupported role reference kind: {quote(kind)}")

@@ -1,0 +1,58 @@
+"""JSON field names as CEL identifiers: `x-prop` is `x__dash__prop`, `namespace` is `__namespace__`."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+__all__ = ["escape", "unescape"]
+
+_RESERVED: Final = frozenset(
+    [
+        "true",
+        "false",
+        "null",
+        "in",
+        "as",
+        "break",
+        "const",
+        "continue",
+        "else",
+        "for",
+        "function",
+        "if",
+        "import",
+        "let",
+        "loop",
+        "package",
+        "namespace",
+        "return",
+        "var",
+        "void",
+        "while",
+    ]
+)
+_WORDS: Final = {"__": "underscores", ".": "dot", "-": "dash", "/": "slash"}
+_SYMBOLS: Final = {word: symbol for symbol, word in _WORDS.items()}
+_NAME: Final = re.compile(r"[A-Za-z_./-][A-Za-z0-9_./-]*", re.ASCII)
+_SPECIAL: Final = re.compile(r"__|[-./]")
+_ESCAPED: Final = re.compile(r"__([^_]+)__")
+
+
+def escape(name: str) -> str | None:
+    """The identifier a field is reached by, or None when CEL cannot reach it."""
+    if name in _RESERVED:
+        return f"__{name}__"
+    if _NAME.fullmatch(name) is None:
+        return None
+    return _SPECIAL.sub(lambda found: f"__{_WORDS[found.group()]}__", name)
+
+
+def unescape(identifier: str) -> str | None:
+    """The field an identifier stands for, or None when it is none that `escape` makes."""
+    whole = _ESCAPED.fullmatch(identifier)
+    if whole and whole.group(1) in _RESERVED:
+        return whole.group(1)
+    if any(word not in _SYMBOLS for word in _ESCAPED.findall(identifier)):
+        return None
+    return _ESCAPED.sub(lambda found: _SYMBOLS[found.group(1)], identifier)

@@ -1,0 +1,179 @@
+"""Cuts an expression into tokens, with the errors of cel-go's lexer.
+
+Called by the parser only. Positions are offsets in code points.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, Final
+
+from steersman.cluster.cel.source import Issues
+from steersman.cluster.cel.values import Uint
+
+__all__ = ["EOF", "RESERVED", "Token", "tokenize"]
+
+EOF: Final = "<EOF>"
+
+#: Words that no identifier may be; `in`, `true`, `false` and `null` are tokens of their own.
+RESERVED: Final = frozenset(
+    [
+        "as",
+        "break",
+        "const",
+        "continue",
+        "else",
+        "for",
+        "function",
+        "if",
+        "import",
+        "let",
+        "loop",
+        "package",
+        "namespace",
+        "return",
+        "var",
+        "void",
+        "while",
+    ]
+)
+
+_TOKEN: Final = re.compile(
+    r"""(?P<space>[\t \r\n\u000C]+|//[^\n]*)
+    |(?P<string>(?:[rR][bB]?|[bB][rR]?)?(?:\"{3}|'{3}|"|'))
+    |(?P<double>(?:\d+\.\d+(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+|\.\d+(?:[eE][+-]?\d+)?))
+    |(?P<uint>(?:0x[0-9a-fA-F]+|\d+)[uU])
+    |(?P<int>0x[0-9a-fA-F]+|\d+)
+    |(?P<ident>[A-Za-z_]\w*)
+    |(?P<escaped>`[A-Za-z0-9_.\-/ ]+`)
+    |(?P<op>==|!=|<=|>=|&&|\|\||[-+*/%<>!?:.,()\[\]{}=])""",
+    re.VERBOSE | re.ASCII,
+)
+
+_ESCAPES: Final = {
+    "a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v",
+    "\\": "\\", "'": "'", '"': '"', "`": "`", "?": "?",
+}  # fmt: skip
+_HEX: Final = {"x": 2, "X": 2, "u": 4, "U": 8}
+
+
+@dataclass(slots=True)
+class Token:
+    """`kind` is `op`, `ident`, `escaped`, `literal` or EOF; `text` is as written."""
+
+    kind: str
+    text: str
+    at: int
+    value: Any = None
+
+
+def tokenize(text: str, issues: Issues) -> list[Token]:
+    """All tokens, ending with EOF. Characters that begin no token are reported and skipped."""
+    tokens: list[Token] = []
+    at = 0
+    while at < len(text):
+        match = _TOKEN.match(text, at)
+        if match is None:
+            issues.add(at, f"Syntax error: token recognition error at: '{text[at]}'")
+            at += 1
+            continue
+        kind, word = str(match.lastgroup), match.group()
+        if kind == "string":
+            at = _string(text, at, word, tokens, issues)
+            continue
+        if kind in {"double", "uint", "int"}:
+            tokens.append(Token("literal", word, at, _number(kind, word, at, issues)))
+        elif kind == "ident" and word in {"true", "false", "null"}:
+            tokens.append(Token("literal", word, at, {"true": True, "false": False, "null": None}[word]))
+        elif kind == "ident" and word == "in":
+            tokens.append(Token("op", word, at))
+        elif kind != "space":
+            tokens.append(Token(kind, word, at))
+        at = match.end()
+    tokens.append(Token(EOF, EOF, at))
+    return tokens
+
+
+def _number(kind: str, word: str, at: int, issues: Issues) -> Any:
+    if kind == "double":
+        value = float(word)
+        if value in {float("inf")}:
+            issues.add(at, "invalid double literal")
+        return value
+    digits = word.rstrip("uU") if kind == "uint" else word
+    number = int(digits, 16) if digits.startswith("0x") else int(digits)
+    if kind == "uint":
+        if number >= 2**64:
+            issues.add(at, "invalid uint literal")
+        return Uint(number)
+    # 2**63 is allowed here: it may be the operand of a minus. The parser refuses it elsewhere.
+    if number > 2**63:
+        issues.add(at, "invalid int literal")
+    return number
+
+
+def _string(text: str, at: int, opening: str, tokens: list[Token], issues: Issues) -> int:
+    """Read a string or bytes literal; returns where it ends."""
+    prefix = opening.rstrip("\"'").lower()
+    quote = opening[len(prefix) :]
+    raw, is_bytes = "r" in prefix, "b" in prefix
+    end = at + len(opening)
+    while end < len(text) and not text.startswith(quote, end):
+        if text[end] == "\\" and not raw:
+            end += 1
+        elif len(quote) == 1 and text[end] in "\r\n":
+            break
+        end += 1
+    if not text.startswith(quote, end) or end >= len(text):
+        issues.add(at, f"Syntax error: token recognition error at: '{text[at:end]}'")
+        return max(end, at + 1)
+    body = text[at + len(opening) : end]
+    finish = end + len(quote)
+    try:
+        value: Any = _unescape(body, raw, is_bytes)
+    except ValueError as error:
+        issues.add(at, str(error))
+        value = b"" if is_bytes else ""
+    tokens.append(Token("literal", text[at:finish], at, value))
+    return finish
+
+
+def _unescape(body: str, raw: bool, is_bytes: bool) -> str | bytes:
+    body = body.replace("\r\n", "\n").replace("\r", "\n")
+    if raw or "\\" not in body:
+        return body.encode() if is_bytes else body
+    out = bytearray()
+    at = 0
+    while at < len(body):
+        if body[at] != "\\":
+            out += body[at].encode()
+            at += 1
+            continue
+        piece, at = _escape(body, at + 1, is_bytes)
+        out += piece
+    return bytes(out) if is_bytes else out.decode("utf-8", "surrogatepass")
+
+
+def _escape(body: str, at: int, is_bytes: bool) -> tuple[bytes, int]:
+    """One escape sequence, `at` being just behind its backslash."""
+    if at >= len(body):
+        raise ValueError("unable to unescape string, found '\\' as last character")
+    letter = body[at]
+    if letter in _ESCAPES:
+        return _ESCAPES[letter].encode(), at + 1
+    if letter in _HEX and not (is_bytes and letter in "uU"):
+        digits = body[at + 1 : at + 1 + _HEX[letter]]
+        base, end = 16, at + 1 + _HEX[letter]
+        wanted = _HEX[letter]
+    elif letter in "0123":
+        digits, base, end, wanted = body[at : at + 3], 8, at + 3, 3
+    else:
+        raise ValueError("unable to unescape string")
+    try:
+        number = int(digits, base) if len(digits) == wanted else -1
+    except ValueError:
+        number = -1
+    if number < 0 or number > 0x10FFFF or 0xD800 <= number < 0xE000:
+        raise ValueError("invalid unicode code point" if letter in "uU" else "unable to unescape string")
+    return (bytes((number,)) if is_bytes else chr(number).encode()), end

@@ -1,0 +1,43 @@
+"""Every function an expression can call, as kube-apiserver 1.37 has them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from steersman.cluster.cel.functions import Function
+from steersman.cluster.cel.library import (
+    authorization,
+    clocks,
+    formats,
+    lists,
+    networks,
+    optionals,
+    patches,
+    quantities,
+    regexes,
+    standard,
+    strings,
+    urls,
+    versions,
+)
+
+__all__ = ["ALL"]
+
+_LIBRARIES: Final = (
+    standard, strings, lists, optionals, clocks,
+    quantities, networks, urls, regexes, versions, formats, authorization, patches,
+)  # fmt: skip
+
+
+def _merged() -> dict[str, Function]:
+    """Libraries add overloads to each other's functions (`indexOf` is for strings and for lists)."""
+    found: dict[str, Function] = {}
+    for library in _LIBRARIES:
+        for function in library.FUNCTIONS:
+            known = found.get(function.name)
+            overloads = function.overloads if known is None else known.overloads + function.overloads
+            found[function.name] = Function(function.name, overloads)
+    return found
+
+
+ALL: Final = _merged()

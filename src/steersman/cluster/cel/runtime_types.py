@@ -1,0 +1,86 @@
+"""Which CEL type a value has when only evaluation can tell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from steersman.cluster.cel import types
+from steersman.cluster.cel.types import Type
+from steersman.cluster.cel.values import Duration, Optional, Timestamp, Uint, is_map
+from steersman.objects.quantities import Quantity
+
+__all__ = ["TYPE_NAMES", "fits", "type_of_value"]
+
+_EXACT: Final[dict[type, Type]] = {
+    bool: types.BOOL,
+    int: types.INT,
+    Uint: types.UINT,
+    float: types.DOUBLE,
+    str: types.STRING,
+    bytes: types.BYTES,
+    type(None): types.NULL,
+    Timestamp: types.TIMESTAMP,
+    Duration: types.DURATION,
+    Quantity: types.opaque("kubernetes.Quantity"),
+}
+_LIST: Final = types.list_of(types.DYN)
+_MAP: Final = types.map_of(types.DYN, types.DYN)
+_OPTIONAL: Final = types.optional_of(types.DYN)
+
+#: Types that can be named in an expression.
+TYPE_NAMES: Final[dict[str, Type]] = {
+    "bool": types.BOOL,
+    "int": types.INT,
+    "uint": types.UINT,
+    "double": types.DOUBLE,
+    "string": types.STRING,
+    "bytes": types.BYTES,
+    "null_type": types.NULL,
+    "list": _LIST,
+    "map": _MAP,
+    "type": types.type_of(types.DYN),
+    "optional_type": _OPTIONAL,
+    "google.protobuf.Timestamp": types.TIMESTAMP,
+    "google.protobuf.Duration": types.DURATION,
+    "net.IP": types.opaque("net.IP"),
+    "net.CIDR": types.opaque("net.CIDR"),
+}
+
+_CHECKS: Final[dict[str, Callable[[Any], bool]]] = {
+    "list": lambda value: isinstance(value, list),
+    "map": is_map,
+    "optional": lambda value: type(value) is Optional,
+    "type": lambda value: type(value) is Type,
+}
+_BY_KIND: Final = {kind.kind: python for python, kind in _EXACT.items() if kind.kind != "opaque"}
+_ANYTHING: Final = frozenset({"dyn", "any", "param"})
+
+
+def type_of_value(value: Any) -> Type:
+    """What `type(value)` yields."""
+    exact = _EXACT.get(type(value))
+    if exact is not None:
+        return exact
+    if isinstance(value, list):
+        return _LIST
+    if is_map(value):
+        return _MAP
+    if type(value) is Optional:
+        return _OPTIONAL
+    if type(value) is Type:
+        return TYPE_NAMES["type"]
+    return types.opaque(getattr(value, "cel_type", "unknown"))
+
+
+def fits(value: Any, kind: Type) -> bool:
+    """Can a value be the argument of a parameter of this type?"""
+    if kind.kind in _ANYTHING:
+        return True
+    exact = _BY_KIND.get(kind.kind)
+    if exact is not None:
+        return type(value) is exact
+    check = _CHECKS.get(kind.kind)
+    if check is not None:
+        return check(value)
+    return bool(type_of_value(value).name == kind.name)

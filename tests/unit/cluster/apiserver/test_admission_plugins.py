@@ -1,0 +1,178 @@
+"""Built-in admission plugins seen by a client."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from steersman.aio import Scope
+from steersman.cluster import local
+from steersman.cluster.admission import Chain, Reader, ResourceQuota, build_chain
+from steersman.cluster.apiserver.atrest import encode
+from steersman.cluster.auth.authorization import Masters
+from steersman.cluster.store import Conflict, NotFound
+from tests.support.api import ApiClient, Object, api, config_map, with_api
+
+CORE = "/api/v1/namespaces/default"
+PODS = f"{CORE}/pods"
+
+
+def pod(name: str = "a", **spec: Any) -> Object:
+    containers = [{"name": "c", "image": "nginx"}]
+    return {"metadata": {"name": name}, "spec": {"containers": containers, **spec}}
+
+
+@with_api
+async def test_limit_ranges_fill_in_and_refuse(client: ApiClient) -> None:
+    limits = [{"type": "Container", "default": {"cpu": "200m"}, "max": {"cpu": "1"}}]
+    await client.ok("POST", f"{CORE}/limitranges", {"metadata": {"name": "l"}, "spec": {"limits": limits}})
+    made = await client.ok("POST", PODS, pod())
+    assert made["spec"]["containers"][0]["resources"] == {
+        "limits": {"cpu": "200m"},
+        "requests": {"cpu": "200m"},
+    }
+    assert "kubernetes.io/limit-ranger" in made["metadata"]["annotations"]
+    large = [{"name": "c", "image": "nginx", "resources": {"limits": {"cpu": "2"}}}]
+    code, answer = await client.ask("POST", PODS, pod("b", containers=large))
+    assert (code, answer["message"]) == (
+        403,
+        'pods "b" is forbidden: maximum cpu usage per Container is 1, but limit is 2',
+    )
+
+
+@with_api
+async def test_pods_run_as_an_account_with_a_token(client: ApiClient) -> None:
+    account = {"metadata": {"name": "worker"}, "imagePullSecrets": [{"name": "registry"}]}
+    await client.ok("POST", f"{CORE}/serviceaccounts", account)
+    made = await client.ok("POST", PODS, pod(serviceAccountName="worker"))
+    spec = made["spec"]
+    assert spec["imagePullSecrets"] == [{"name": "registry"}]
+    (volume,) = spec["volumes"]
+    (mount,) = spec["containers"][0]["volumeMounts"]
+    assert mount["name"] == volume["name"]
+    assert volume["projected"]["defaultMode"] == 420
+    code, answer = await client.ask("POST", PODS, pod("b", serviceAccountName="nobody"))
+    assert (code, answer["message"]) == (
+        403,
+        'pods "b" is forbidden: error looking up service account default/nobody: serviceaccount "nobody" '
+        "not found",
+    )
+
+
+@with_api
+async def test_pod_security_enforces_and_warns(client: ApiClient) -> None:
+    await client.ok("POST", PODS, pod(hostNetwork=True))
+    namespace = "/api/v1/namespaces/default"
+    labels = {"pod-security.kubernetes.io/enforce": "baseline"}
+    change = {"metadata": {"labels": labels}}
+    answer = await client.raw("PATCH", namespace, change, {"content-type": "application/merge-patch+json"})
+    assert answer.status == 200
+    warnings = answer.headers.get_all("warning")
+    assert [warning.split('"', 1)[1] for warning in warnings] == [
+        'existing pods in namespace \\"default\\" violate the new PodSecurity enforce level '
+        '\\"baseline:latest\\""',
+        'a: host namespaces"',
+    ]
+    code, refused = await client.ask("POST", PODS, pod("b", hostNetwork=True))
+    assert (code, refused["message"]) == (
+        403,
+        'pods "b" is forbidden: violates PodSecurity "baseline:latest": host namespaces (hostNetwork=true)',
+    )
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": pod(hostNetwork=True)["spec"]}
+    deployment = {
+        "metadata": {"name": "d"},
+        "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": template},
+    }
+    made = await client.raw("POST", "/apis/apps/v1/namespaces/default/deployments", deployment)
+    assert made.status == 201
+    (warning,) = made.headers.get_all("warning")
+    assert "would violate PodSecurity" in warning
+    code, invalid = await client.patch(
+        namespace, {"metadata": {"labels": {"pod-security.kubernetes.io/warn": "x"}}}
+    )
+    assert (code, invalid["reason"]) == (422, "Invalid")
+
+
+@with_api
+async def test_runtime_classes_add_their_overhead(client: ApiClient) -> None:
+    runtime = {"metadata": {"name": "kata"}, "handler": "kata", "overhead": {"podFixed": {"cpu": "250m"}}}
+    await client.ok("POST", "/apis/node.k8s.io/v1/runtimeclasses", runtime)
+    made = await client.ok("POST", PODS, pod(runtimeClassName="kata"))
+    assert made["spec"]["overhead"] == {"cpu": "250m"}
+    code, answer = await client.ask("POST", PODS, pod("b", runtimeClassName="x"))
+    assert (code, answer["message"]) == (
+        403,
+        'pods "b" is forbidden: pod rejected: RuntimeClass "x" not found',
+    )
+
+
+# --- Quota
+
+
+def with_quota(test: Callable[[ApiClient, ResourceQuota], Awaitable[None]]) -> Callable[..., None]:
+    """A cluster whose quotas are enforced, and the plugin that does."""
+
+    def run(monkeypatch: pytest.MonkeyPatch) -> None:
+        async def body() -> None:
+            plugins: list[ResourceQuota] = []
+            clusters: list[local.LocalCluster] = []
+
+            def build(reader: Reader, *_: Any, **__: Any) -> Chain:
+                async def update_status(old: Object, new: Object) -> bool:
+                    store = clusters[0].store
+                    metadata = old["metadata"]
+                    key = f"/core/resourcequotas/{metadata['namespace']}/{metadata['name']}"
+                    try:
+                        await store.put(key, encode(new), expected=int(metadata["resourceVersion"]))
+                    except (Conflict, NotFound):
+                        return False
+                    return True
+
+                plugins.append(ResourceQuota(reader, update_status, scope))
+                return build_chain(reader, authorizer=Masters(), others=plugins)
+
+            async with Scope() as scope:
+                monkeypatch.setattr(local, "build_chain", build)
+                async with api() as client:
+                    clusters.append(client.cluster)
+                    await test(client, plugins[0])
+
+        asyncio.run(body())
+
+    run.__name__, run.__doc__ = test.__name__, test.__doc__
+    return run
+
+
+async def create_quota(client: ApiClient, plugin: ResourceQuota, **hard: str) -> None:
+    spec = {"hard": {name.replace("_", "/"): amount for name, amount in hard.items()}}
+    await client.ok("POST", f"{CORE}/resourcequotas", {"metadata": {"name": "q"}, "spec": spec})
+    await plugin.recount("default")
+
+
+@with_quota
+async def test_parallel_creates_stop_at_the_limit(client: ApiClient, plugin: ResourceQuota) -> None:
+    await create_quota(client, plugin, count_configmaps="7")
+    answers = await asyncio.gather(
+        *(client.ask("POST", f"{CORE}/configmaps", config_map(f"c{number}")) for number in range(30))
+    )
+    assert sorted(code for code, _ in answers) == [201] * 7 + [403] * 23
+    refused = next(answer for code, answer in answers if code == 403)
+    assert refused["message"].endswith(
+        "is forbidden: exceeded quota: q, requested: count/configmaps=1, used: count/configmaps=7, "
+        "limited: count/configmaps=7"
+    )
+    quota = await client.ok("GET", f"{CORE}/resourcequotas/q")
+    assert quota["status"] == {"hard": {"count/configmaps": "7"}, "used": {"count/configmaps": "7"}}
+
+
+@with_quota
+async def test_a_recount_after_deletes_makes_room(client: ApiClient, plugin: ResourceQuota) -> None:
+    await client.ok("POST", PODS, pod())
+    await create_quota(client, plugin, pods="1")
+    assert (await client.ask("POST", PODS, pod("b")))[0] == 403
+    await client.ok("DELETE", f"{PODS}/a?gracePeriodSeconds=0")
+    await plugin.recount("default")
+    await client.ok("POST", PODS, pod("b"))
