@@ -118,6 +118,7 @@ def up(
         service_cidr=service_cidr,
         disabled_admission=disabled,
         encryption_key=encryption_key,
+        controllers=[] if controllers == "none" else controllers.split(","),
     )
     _run(LocalCluster(config), output, started)
 

@@ -6,6 +6,7 @@ made in it; `start` returns when the API answers, `stop` when nothing is left ru
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import logging
@@ -53,6 +54,8 @@ _log = logging.getLogger(__name__)
 #: The data folder's name for keeping nothing.
 MEMORY = ":memory:"
 _DRAIN_S = 5.0
+#: What nobody needs in the first moment is loaded after it.
+_AFTER_START_S = 0.2
 #: What an encryption key is for.
 _SEALED = ("/core/secrets/",)
 
@@ -76,10 +79,15 @@ class ClusterConfig:
     admin_token: str | None = None
     service_cidr: str = "10.96.0.0/16"
     disabled_admission: Collection[str] = ()
+    #: Controllers to run: names, or "all".
+    controllers: Collection[str] = ("all",)
     #: Keys that encrypt Secrets on disk (see store.sealing), one a line, the newest first.
     encryption_key: Path | None = None
     #: How long old revisions can be watched and listed from.
     history_s: float = 300.0
+
+    def runs(self, controller: str) -> bool:
+        return "all" in self.controllers or controller in self.controllers
 
 
 class LocalCluster:
@@ -141,6 +149,7 @@ class LocalCluster:
         self._scope.start(RoleAggregation(api).run(), name="role aggregation")
         self._scope.start(CertificateSigning(api, self.authority).run(), name="certificate signing")
         self._follow_definitions(api)
+        self._scope.start(self._aggregate(api, server, folder), name="aggregation")
         self._scope.start(api.hubs.bookmark_forever(), name="bookmarks")
         self.kubeconfig = config.kubeconfig or folder / "kubeconfig"
         self.kubeconfig.parent.mkdir(parents=True, exist_ok=True)
@@ -198,6 +207,7 @@ class LocalCluster:
             self._access.authorizer,
             self._scope,
             self.config.disabled_admission,
+            recounts=self.config.runs("resourcequota"),
         )
         chain = self._admission.chain
         return Api(store, catalog, chain, services, WatchHubs(store), self._access, self._scope)
@@ -221,6 +231,25 @@ class LocalCluster:
             start()
 
         waiting = api.store.watch(prefix, api.store.revision, on_first)
+
+    async def _aggregate(self, api: Api, server: APIServer, folder: Path) -> None:
+        """Other API servers behind this one. Loaded after the start, which does not wait for it."""
+        await asyncio.sleep(_AFTER_START_S)
+        from steersman.cluster.admission.webhooks import EndpointResolver
+        from steersman.cluster.apiserver.aggregation import Aggregator
+
+        front = folder / "front-proxy"
+        front.mkdir(mode=0o700, exist_ok=True)
+        reader = StoreReader(api.store, api.catalog)
+        aggregator = Aggregator(reader, EndpointResolver(reader), Authority.open(front))
+        subscriptions = aggregator.watch(api.store)
+        server.serve_others(aggregator)
+        try:
+            await aggregator.keep_watch(api)
+        finally:
+            for subscription in subscriptions:
+                subscription.cancel()
+            await aggregator.close()
 
     def _publish(self) -> None:
         """Other resources are served than before: documents about them are made anew."""

@@ -41,7 +41,10 @@ class AdmissionSetup:
         authorizer: Authorizer,
         scope: Scope,
         disabled: Collection[str],
+        *,
+        recounts: bool = True,
     ) -> None:
+        """`recounts`: keep the usage that quotas show true; else that is for somebody else to do."""
         self._store = store
         self._catalog = catalog
         self._reader = reader
@@ -51,7 +54,7 @@ class AdmissionSetup:
         self._clients: WebhookClients | None = None
         quota = ResourceQuota(reader, self._update_quota, scope)
         self.chain: Chain = build_chain(reader, disabled, authorizer=authorizer, others=[quota])
-        if quota.name not in disabled:
+        if recounts and quota.name not in disabled:
             scope.start(QuotaRecounting(store, quota).run(), name="quota recounting")
         self._follow()
 

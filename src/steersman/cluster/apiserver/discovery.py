@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -19,6 +19,9 @@ from steersman.cluster.schema.resources import SubresourceType
 from steersman.http import Request, Response
 from steersman.objects.status import not_acceptable
 
+if TYPE_CHECKING:
+    from steersman.cluster.apiserver.aggregation import Aggregator
+
 __all__ = ["Discovery"]
 
 Object = dict[str, Any]
@@ -28,7 +31,13 @@ class Discovery:
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
         self._made: dict[tuple[str, ...], tuple[bytes, bytes]] = {}
-        self._generation = catalog.generation
+        #: Other API servers whose groups are shown among ours.
+        self.aggregator: Aggregator | None = None
+        self._generation = self._state()
+
+    def _state(self) -> tuple[int, int]:
+        """What documents depend on."""
+        return self._catalog.generation, self.aggregator.generation if self.aggregator else 0
 
     def serve(self, request: Request) -> Response | None:
         """The answer to a discovery path, None when it is not one or names nothing."""
@@ -62,7 +71,9 @@ class Discovery:
                 "serverAddressByClientCIDRs": addresses,
             }
             return self._answer(request, (prefix, "host", host), versions)
-        groups = [self._group(name) for name in self._groups() if name]
+        groups: Sequence[Object] = [group for name in self._groups() if (group := self._group(name))]
+        if self.aggregator is not None:
+            groups = self.aggregator.merge_groups(groups)
         return self._answer(
             request, (prefix,), {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
         )
@@ -74,9 +85,9 @@ class Discovery:
         document: Object,
         content_type: bytes = b"application/json",
     ) -> Response:
-        if self._generation != self._catalog.generation:
+        if self._generation != (state := self._state()):
             self._made.clear()
-            self._generation = self._catalog.generation
+            self._generation = state
         made = self._made.get(key)
         if made is None:
             body = orjson.dumps(document)
@@ -134,23 +145,26 @@ class Discovery:
 
     def _aggregated(self, prefix: str, api_version: str) -> Object:
         groups = [name for name in self._groups() if bool(name) == (prefix == "apis")]
+        items: Sequence[Object] = [self._aggregated_group(name) for name in groups]
+        if prefix == "apis" and self.aggregator is not None:
+            items = self.aggregator.merge_items(items)
         return {
             "kind": "APIGroupDiscoveryList",
             "apiVersion": f"apidiscovery.k8s.io/{api_version}",
             "metadata": {},
-            "items": [
+            "items": items,
+        }
+
+    def _aggregated_group(self, name: str) -> Object:
+        return {
+            "metadata": {"name": name} if name else {},
+            "versions": [
                 {
-                    "metadata": {"name": name} if name else {},
-                    "versions": [
-                        {
-                            "version": version,
-                            "resources": [_aggregated_entry(r) for r in self._of_version(name, version)],
-                            "freshness": "Current",
-                        }
-                        for version in self._versions(name)
-                    ],
+                    "version": version,
+                    "resources": [_aggregated_entry(r) for r in self._of_version(name, version)],
+                    "freshness": "Current",
                 }
-                for name in groups
+                for version in self._versions(name)
             ],
         }
 

@@ -56,6 +56,7 @@ from steersman.objects.status import (
 )
 
 if TYPE_CHECKING:
+    from steersman.cluster.apiserver.aggregation import Aggregator, Backend
     from steersman.cluster.schema.openapi import OpenAPI
 
 __all__ = ["KUBERNETES_VERSION", "APIServer"]
@@ -111,6 +112,7 @@ class APIServer:
         self._discovery = Discovery(api.catalog)
         self._openapi = openapi
         self._health = health
+        self._aggregator: Aggregator | None = None
         self.metrics = RequestMetrics()
 
     def handle(self, request: Request) -> Answer:
@@ -118,6 +120,8 @@ class APIServer:
         path = parse_path(request.path)
         try:
             user = self._user(request)
+            if path is not None and (backend := self._backend(path)) is not None:
+                return self._proxy(backend, request, path, user)
             if path is None or not path.plural:
                 answer = self._serve_path(request, user, path)
                 self.metrics.observe(request.method, "", "", answer.status, time.perf_counter() - started)
@@ -135,6 +139,26 @@ class APIServer:
             self._observe(call, verb, answer_or_wait, started)
             return answer_or_wait
         return self._finish(call, verb, answer_or_wait, started)
+
+    def serve_others(self, aggregator: Aggregator) -> None:
+        """Hand requests for other API servers' groups on to them."""
+        self._aggregator = self._discovery.aggregator = aggregator
+
+    def _backend(self, path: ResourcePath) -> Backend | None:
+        if self._aggregator is None or not path.group:
+            return None
+        return self._aggregator.find(path.group, path.version)
+
+    def _proxy(self, backend: Backend, request: Request, path: ResourcePath, user: User) -> Answer:
+        assert self._aggregator is not None
+        if path.plural:
+            query = parse_query(request.query_string)
+            action = action_of(path, self._verb(request.method, path, query, None), query)
+        else:
+            action = path_action(request.method, request.path)
+        user = self._acting(user, request, action)
+        self._access.authorize(user, action)
+        return self._aggregator.proxy(backend, request, user)
 
     async def _finish(self, call: Call, verb: str, pending: Awaitable[Response], started: float) -> Response:
         try:

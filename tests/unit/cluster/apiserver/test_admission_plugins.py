@@ -3,18 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any
 
-import pytest
-
-from steersman.aio import Scope
-from steersman.cluster import local
-from steersman.cluster.admission import Chain, Reader, ResourceQuota, build_chain
-from steersman.cluster.apiserver.atrest import encode
-from steersman.cluster.auth.authorization import Masters
-from steersman.cluster.store import Conflict, NotFound
-from tests.support.api import ApiClient, Object, api, config_map, with_api
+from tests.support.api import PATIENCE_S, ApiClient, Object, config_map, with_api
 
 CORE = "/api/v1/namespaces/default"
 PODS = f"{CORE}/pods"
@@ -112,49 +104,22 @@ async def test_runtime_classes_add_their_overhead(client: ApiClient) -> None:
 # --- Quota
 
 
-def with_quota(test: Callable[[ApiClient, ResourceQuota], Awaitable[None]]) -> Callable[..., None]:
-    """A cluster whose quotas are enforced, and the plugin that does."""
-
-    def run(monkeypatch: pytest.MonkeyPatch) -> None:
-        async def body() -> None:
-            plugins: list[ResourceQuota] = []
-            clusters: list[local.LocalCluster] = []
-
-            def build(reader: Reader, *_: Any, **__: Any) -> Chain:
-                async def update_status(old: Object, new: Object) -> bool:
-                    store = clusters[0].store
-                    metadata = old["metadata"]
-                    key = f"/core/resourcequotas/{metadata['namespace']}/{metadata['name']}"
-                    try:
-                        await store.put(key, encode(new), expected=int(metadata["resourceVersion"]))
-                    except (Conflict, NotFound):
-                        return False
-                    return True
-
-                plugins.append(ResourceQuota(reader, update_status, scope))
-                return build_chain(reader, authorizer=Masters(), others=plugins)
-
-            async with Scope() as scope:
-                monkeypatch.setattr(local, "build_chain", build)
-                async with api() as client:
-                    clusters.append(client.cluster)
-                    await test(client, plugins[0])
-
-        asyncio.run(body())
-
-    run.__name__, run.__doc__ = test.__name__, test.__doc__
-    return run
-
-
-async def create_quota(client: ApiClient, plugin: ResourceQuota, **hard: str) -> None:
+async def create_quota(client: ApiClient, **hard: str) -> None:
+    """A quota whose usage has been counted."""
     spec = {"hard": {name.replace("_", "/"): amount for name, amount in hard.items()}}
     await client.ok("POST", f"{CORE}/resourcequotas", {"metadata": {"name": "q"}, "spec": spec})
-    await plugin.recount("default")
+    await quota_shows(client, lambda status: status.get("hard") == spec["hard"])
 
 
-@with_quota
-async def test_parallel_creates_stop_at_the_limit(client: ApiClient, plugin: ResourceQuota) -> None:
-    await create_quota(client, plugin, count_configmaps="7")
+async def quota_shows(client: ApiClient, expected: Callable[[Object], bool]) -> None:
+    async with asyncio.timeout(PATIENCE_S):
+        while not expected((await client.ok("GET", f"{CORE}/resourcequotas/q"))["status"]):
+            await asyncio.sleep(0.01)
+
+
+@with_api
+async def test_parallel_creates_stop_at_the_limit(client: ApiClient) -> None:
+    await create_quota(client, count_configmaps="7")
     answers = await asyncio.gather(
         *(client.ask("POST", f"{CORE}/configmaps", config_map(f"c{number}")) for number in range(30))
     )
@@ -168,11 +133,11 @@ async def test_parallel_creates_stop_at_the_limit(client: ApiClient, plugin: Res
     assert quota["status"] == {"hard": {"count/configmaps": "7"}, "used": {"count/configmaps": "7"}}
 
 
-@with_quota
-async def test_a_recount_after_deletes_makes_room(client: ApiClient, plugin: ResourceQuota) -> None:
+@with_api
+async def test_a_recount_after_deletes_makes_room(client: ApiClient) -> None:
     await client.ok("POST", PODS, pod())
-    await create_quota(client, plugin, pods="1")
+    await create_quota(client, pods="1")
     assert (await client.ask("POST", PODS, pod("b")))[0] == 403
     await client.ok("DELETE", f"{PODS}/a?gracePeriodSeconds=0")
-    await plugin.recount("default")
+    await quota_shows(client, lambda status: status["used"] == {"pods": "0"})
     await client.ok("POST", PODS, pod("b"))

@@ -107,7 +107,8 @@ class OpenAPI:
 
     def _extra_definitions(self, openapi: int) -> dict[str, dict[str, Any]]:
         return {
-            name: node for extension in self._extensions()
+            name: node
+            for extension in self._extensions()
             for name, node in extension.definitions(openapi).items()
         }
 
