@@ -108,11 +108,12 @@ def test_a_signing_request_is_approved_once(cluster_kubectl: Kubectl) -> None:
     )
     assert cluster_kubectl("get", "csr", "ann").rows[0][2:] == [
         "kubernetes.io/kube-apiserver-client",
-        "kubernetes-admin",
+        "admin",
         "<none>",
         "Pending",
     ]
     cluster_kubectl("certificate", "approve", "ann")
-    assert cluster_kubectl("get", "csr", "ann").rows[0][-1] == "Approved"
+    cluster_kubectl("wait", "csr", "ann", "--for=jsonpath={.status.certificate}", "--timeout=20s")
+    assert cluster_kubectl("get", "csr", "ann").rows[0][-1] == "Approved,Issued"
     said = cluster_kubectl.fails("certificate", "deny", "ann")
     assert said == 'error: certificate signing request "ann" is already Approved'

@@ -154,7 +154,6 @@ async def _write(
     attributes = call.attributes("UPDATE", call.path.name, new, old, dry_run=options.dry_run)
     await api.admission.admit(attributes)
     match_namespace(call, new["metadata"])
-    match_name(call, new["metadata"])
     api.access.check_write(call.user, call.action, new, old)
     reservation = _reserve(api, call, new, old)
 

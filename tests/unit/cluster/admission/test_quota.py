@@ -209,6 +209,39 @@ def test_a_client_that_leaves_is_not_charged(quotas: Quotas) -> None:
     assert quotas.used() == {"pods": "0"}
 
 
+def test_a_client_that_leaves_once_it_was_charged_gets_it_back(quotas: Quotas) -> None:
+    quotas.quota("q", {"pods": "5"})
+
+    async def body(plugin: ResourceQuota) -> None:
+        waiting = asyncio.ensure_future(charge(plugin, new_pod()))
+        await asyncio.sleep(0)
+        while not plugin._ledger._desks["default"].pending:
+            await asyncio.sleep(0)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+
+    run(quotas, body)
+    assert quotas.used() == {"pods": "0"}
+
+
+def test_what_is_given_back_survives_a_conflict(quotas: Quotas) -> None:
+    quotas.quota("q", {"pods": "5"})
+
+    def meanwhile() -> None:
+        (quota,) = quotas.objects["", "resourcequotas"]
+        quota["metadata"]["resourceVersion"] = "7"
+        quota["status"]["used"] = {"pods": "3"}
+
+    async def body(plugin: ResourceQuota) -> None:
+        attributes = await charge(plugin, new_pod())
+        quotas.meanwhile = meanwhile
+        await attributes.settle(stored=False)
+
+    run(quotas, body)
+    assert quotas.used() == {"pods": "2"}
+
+
 def test_a_quota_changed_by_others_is_read_again(quotas: Quotas) -> None:
     quotas.quota("q", {"pods": "2"})
     quotas.quota("r", {"count/pods": "9"})
@@ -239,7 +272,9 @@ def test_losing_every_time_is_a_conflict(quotas: Quotas) -> None:
     async def inside() -> None:
         async with Scope() as scope:
             plugin = ResourceQuota(quotas, never, scope)
+            free = scope.start(charge(plugin, write("pods", pod(), dry_run=True)))
             assert "the object has been modified" in await refusal(plugin, new_pod())
+            await free
 
     asyncio.run(inside())
 
@@ -410,12 +445,22 @@ def test_a_recount_tells_the_quotas(quotas: Quotas) -> None:
         await asyncio.gather(*(plugin.recount("default") for _ in range(10)))
         assert quotas.used() == {"pods": "0"}
         assert quotas.writes == 1
-        plugin.recount_soon("default")
-        plugin.recount_soon("default")
         await charge(plugin, new_pod())
+        await plugin.recount("default")
 
     run(quotas, body)
     assert quotas.used() == {"pods": "1"}, "what is under way is not forgotten"
+
+
+def test_nothing_is_kept_about_a_namespace_at_rest(quotas: Quotas) -> None:
+    quotas.quota("q", {"pods": "5"})
+
+    async def body(plugin: ResourceQuota) -> None:
+        attributes = await charge(plugin, new_pod())
+        await attributes.settle(stored=True)
+        assert plugin._ledger._desks == {}
+
+    run(quotas, body)
 
 
 def test_what_is_counted_twice_while_under_way_is_counted_again(quotas: Quotas) -> None:

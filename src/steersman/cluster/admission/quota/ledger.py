@@ -33,8 +33,6 @@ UpdateStatus = Callable[[Object, Object], Awaitable[bool]]
 _Decision = Mapping[str, Amounts] | StatusError
 
 _TRIES = 4
-#: Deletes come in crowds: those of this long are counted at once.
-_CROWD_S = 0.1
 
 
 class Charge:
@@ -85,7 +83,6 @@ class Ledger:
         self._scope = scope
         self._limited = limited
         self._desks: dict[str, _Desk] = {}
-        self._crowds: set[str] = set()
 
     # --- Orders
 
@@ -122,16 +119,6 @@ class Ledger:
         desk.recounts.append(done)
         self._work(namespace, desk)
         await done
-
-    def recount_soon(self, namespace: str) -> None:
-        if namespace not in self._crowds:
-            self._crowds.add(namespace)
-            self._scope.start(self._recount_crowd(namespace), name=f"usage of {namespace}")
-
-    async def _recount_crowd(self, namespace: str) -> None:
-        await asyncio.sleep(_CROWD_S)
-        self._crowds.discard(namespace)
-        await self.recount(namespace)
 
     def _desk(self, namespace: str) -> _Desk:
         return self._desks.setdefault(namespace, _Desk())

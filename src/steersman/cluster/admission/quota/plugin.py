@@ -79,8 +79,3 @@ class ResourceQuota:
         """Make the quotas of a namespace show what it really uses."""
         if self._reader.list("", "resourcequotas", namespace):
             await self._ledger.recount(namespace)
-
-    def recount_soon(self, namespace: str) -> None:
-        """The same a moment later, once for all who ask until then."""
-        if namespace and self._reader.list("", "resourcequotas", namespace):
-            self._ledger.recount_soon(namespace)
