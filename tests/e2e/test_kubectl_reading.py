@@ -156,7 +156,7 @@ def test_nothing_found_is_no_failure(shop: Kubectl) -> None:
                 "Image:         nginx:1.27",
             ],
         ),
-        ("pod/second", ["Node:             node-1/", "Status:           Pending", "QoS Class:        BestEffort"]),
+        ("pod/second", ["Node:             node-1/", "Status:           Pending", "BestEffort"]),
         ("cm/a", ["Labels:       tier=back", "              track=stable", "key:\n----\n3"]),
         ("ns/reading", ["Status:       Active", "kubernetes.io/metadata.name=reading", "No resource quota."]),
     ],

@@ -86,6 +86,15 @@ def up(
         Path | None,
         typer.Option(metavar="FILE", help="Encrypt Secrets on disk: base64 keys of 32 bytes, newest first."),
     ] = None,
+    audit_policy: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="What to audit (audit.k8s.io/v1 Policy).")
+    ] = None,
+    audit_log: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Where audit events go; - is standard output.")
+    ] = None,
+    max_requests_inflight: Annotated[
+        int, typer.Option(metavar="N", help="Requests served at the same time.", min=1)
+    ] = 600,
     log_level: Annotated[LogLevel, typer.Option(help="What to log, to standard error.")] = LogLevel.WARNING,
     output: Annotated[Output, typer.Option(help="json: one line of JSON when ready.")] = Output.TEXT,
 ) -> None:
@@ -103,6 +112,8 @@ def up(
     from steersman.cluster.admission import PLUGIN_NAMES
     from steersman.cluster.local import ClusterConfig, LocalCluster, default_data_folder
 
+    if output is Output.JSON and (audit_log == "-" or (audit_policy is not None and audit_log is None)):
+        raise CommandFailed("--audit-log: name a file, since --output json needs standard output", 2)
     disabled = [name for name in disable_admission.split(",") if name]
     for name in disabled:
         if name not in PLUGIN_NAMES:
@@ -118,7 +129,10 @@ def up(
         service_cidr=service_cidr,
         disabled_admission=disabled,
         encryption_key=encryption_key,
-        controllers=[] if controllers == "none" else controllers.split(","),
+        audit_policy=audit_policy,
+        audit_log=audit_log,
+        max_requests_inflight=max_requests_inflight,
+        controllers=() if controllers == "none" else tuple(controllers.split(",")),
     )
     _run(LocalCluster(config), output, started)
 
@@ -162,6 +176,7 @@ def _check_controllers(controllers: str) -> None:
 def _run(cluster: LocalCluster, output: Output, started: float) -> None:
     import uvloop
 
+    from steersman.cluster.apiserver.audit import AuditError
     from steersman.cluster.auth.pki import PkiError
     from steersman.cluster.schema.errors import SchemaError
     from steersman.cluster.store import StoreError
@@ -174,7 +189,7 @@ def _run(cluster: LocalCluster, output: Output, started: float) -> None:
     gc.set_threshold(50_000, 20, 20)
     try:
         uvloop.run(_serve(cluster, output, started))
-    except (StoreError, SchemaError, PkiError) as error:
+    except (StoreError, SchemaError, PkiError, AuditError) as error:
         raise CommandFailed(str(error)) from None
     except (OSError, ValueError) as error:
         raise CommandFailed(_explain(error, cluster)) from None

@@ -24,10 +24,18 @@ from steersman.cluster.apiserver.access import Access
 from steersman.cluster.apiserver.admitting import AdmissionSetup
 from steersman.cluster.apiserver.allocation import ServiceAllocator
 from steersman.cluster.apiserver.atrest import stamp
+from steersman.cluster.apiserver.audit import Auditor
 from steersman.cluster.apiserver.bootstrap import install_essentials
 from steersman.cluster.apiserver.call import Api, StoreReader
 from steersman.cluster.apiserver.certificates import CertificateSigning
 from steersman.cluster.apiserver.default_roles import install_default_roles
+from steersman.cluster.apiserver.fairness import (
+    Fairness,
+    install_flow_control,
+    keep_flow_control,
+    stored_count,
+)
+from steersman.cluster.apiserver.gate import Gate
 from steersman.cluster.apiserver.health import Health
 from steersman.cluster.apiserver.resource import Catalog
 from steersman.cluster.apiserver.role_aggregation import RoleAggregation
@@ -83,6 +91,11 @@ class ClusterConfig:
     controllers: Collection[str] = ("all",)
     #: Keys that encrypt Secrets on disk (see store.sealing), one a line, the newest first.
     encryption_key: Path | None = None
+    #: What is logged of requests, by whom and about what (audit.k8s.io/v1 Policy), and where.
+    audit_policy: Path | None = None
+    audit_log: str | None = None
+    #: Requests served at the same time, shared fairly between those who ask.
+    max_requests_inflight: int = 600
     #: How long old revisions can be watched and listed from.
     history_s: float = 300.0
 
@@ -101,6 +114,8 @@ class LocalCluster:
         self._scope = Scope(on_error=_report)
         self._access: Access | None = None
         self._admission: AdmissionSetup | None = None
+        self._fairness: Fairness | None = None
+        self._auditor: Auditor | None = None
         self._definitions: Definitions | None = None
         self._documents: OpenAPI | None = None
         self.url = ""
@@ -139,6 +154,7 @@ class LocalCluster:
             api,
             self._openapi,
             Health({"ping": lambda: ""}, {"bootstrap": lambda: "" if ready else "not finished"}),
+            Gate(api.access, self._open_fairness(api), self._open_audit()),
         )
         self._server = Server(server.handle, on_error=server.answer_error)
         await self._server.start(config.bind, config.port, self._tls(folder, api))
@@ -146,6 +162,8 @@ class LocalCluster:
         server.identity = OpenIDMetadata(api.access.tokens, self.url)
         await install_essentials(api, self._reachable, self._server.port)
         await install_default_roles(api)
+        await install_flow_control(api)
+        self._scope.start(keep_flow_control(api), name="flow control")
         self._scope.start(RoleAggregation(api).run(), name="role aggregation")
         self._scope.start(CertificateSigning(api, self.authority).run(), name="certificate signing")
         self._follow_definitions(api)
@@ -211,6 +229,19 @@ class LocalCluster:
         )
         chain = self._admission.chain
         return Api(store, catalog, chain, services, WatchHubs(store), self._access, self._scope)
+
+    def _open_fairness(self, api: Api) -> Fairness:
+        count = stored_count(api.store, api.catalog)
+        self._fairness = Fairness(self.config.max_requests_inflight, count=count)
+        self._fairness.follow(api.store)
+        return self._fairness
+
+    def _open_audit(self) -> Auditor | None:
+        config = self.config
+        if config.audit_policy is None and config.audit_log is None:
+            return None
+        self._auditor = Auditor.open(config.audit_policy, config.audit_log or "-")
+        return self._auditor
 
     def _follow_definitions(self, api: Api) -> None:
         """Serve custom resources; their code is loaded with the first definition."""
@@ -300,8 +331,13 @@ class LocalCluster:
         """Watchers get an end, requests in flight their answer, the store its last commit."""
         if self._server is not None:
             await self._server.drain(_DRAIN_S)
+            if self._fairness is not None:
+                self._fairness.close()
             await self._server.close()
             self._server = None
+        if self._auditor is not None:
+            await self._auditor.close()
+            self._auditor = None
         await self._scope.close()
         if self._admission is not None:
             await self._admission.close()

@@ -33,9 +33,7 @@ def kept(folder: Path, pair: KeyPair) -> tuple[Path, Path]:
     return certificate, key
 
 
-@pytest.mark.parametrize(
-    "path", ["/healthz", "/livez", "/readyz", "/version", "/livez?verbose"]
-)
+@pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz", "/version", "/livez?verbose"])
 def test_anonymous_may_see_health_and_version(server: Steer, path: str) -> None:
     assert server.api.get(path, token="").status == 200
 

@@ -26,6 +26,7 @@ from steersman.http import Request
 
 if TYPE_CHECKING:
     from steersman.cluster.apiserver.access import Access
+    from steersman.cluster.apiserver.gate import Passage
     from steersman.cluster.apiserver.render import Form
     from steersman.cluster.apiserver.watch import WatchHubs
 
@@ -83,6 +84,7 @@ class Call:
     form: Form
     #: What was authorized.
     action: Action
+    passage: Passage | None = None
     warnings: list[str] = field(default_factory=list)
 
     @property

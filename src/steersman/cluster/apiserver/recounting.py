@@ -10,6 +10,8 @@ import asyncio
 import logging
 from collections.abc import Sequence
 
+import orjson
+
 from steersman.cluster.admission import ResourceQuota
 from steersman.cluster.store import Event, Store, StoreError, Subscription
 
@@ -59,7 +61,7 @@ class QuotaRecounting:
 
     def _on_quotas(self, events: Sequence[Event]) -> None:
         for event in events:
-            if not event.deleted:
+            if not event.deleted and _is_news(event):
                 self._note(event.key)
 
     def _on_events(self, events: Sequence[Event]) -> None:
@@ -82,3 +84,10 @@ class QuotaRecounting:
         elif not needed and self._deletions is not None:
             self._deletions.cancel()
             self._deletions = None
+
+
+def _is_news(event: Event) -> bool:
+    """Whether a quota is new or asks for something else; its status changes with every charge."""
+    if event.previous is None:
+        return True
+    return bool(orjson.loads(event.value).get("spec") != orjson.loads(event.previous.value).get("spec"))

@@ -12,7 +12,7 @@ import platform
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
 
@@ -23,6 +23,7 @@ from steersman.cluster.apiserver.create import create
 from steersman.cluster.apiserver.delete import delete, delete_collection
 from steersman.cluster.apiserver.discovery import Discovery
 from steersman.cluster.apiserver.documents import serve_openapi
+from steersman.cluster.apiserver.gate import Gate, Passage
 from steersman.cluster.apiserver.health import Health
 from steersman.cluster.apiserver.metrics import RequestMetrics, render_metrics
 from steersman.cluster.apiserver.options import ListOptions, parse_query
@@ -94,6 +95,17 @@ _SUBRESOURCE_HANDLERS: Mapping[tuple[str, str], Verb] = {
 }
 
 
+class _Plan(NamedTuple):
+    """What a request asks for. Without a path it is about the server itself."""
+
+    action: Action
+    query: dict[str, list[str]]
+    path: ResourcePath | None = None
+    verb: str = ""
+    resource: Resource | None = None
+    backend: Backend | None = None
+
+
 class APIServer:
     """The handler of the cluster's HTTP server."""
 
@@ -102,8 +114,10 @@ class APIServer:
         api: Api,
         openapi: Callable[[], OpenAPI],
         health: Health,
+        gate: Gate,
     ) -> None:
         self._api = api
+        self._gate = gate
         self._access = api.access
         #: Who issues tokens here; known once the server's address is.
         self.identity: OpenIDMetadata | None = None
@@ -117,28 +131,81 @@ class APIServer:
 
     def handle(self, request: Request) -> Answer:
         started = time.perf_counter()
-        path = parse_path(request.path)
         try:
-            user = self._user(request)
-            if path is not None and (backend := self._backend(path)) is not None:
-                return self._proxy(backend, request, path, user)
-            if path is None or not path.plural:
-                answer = self._serve_path(request, user, path)
-                self.metrics.observe(request.method, "", "", answer.status, time.perf_counter() - started)
-                return answer
-            call, verb = self._route(request, path, user)
+            plan = self._plan(request)
+            user = self._user(request, plan.action)
+            entered = self._gate.enter(request, user, plan.action, plan.query)
         except Exception as error:  # noqa: BLE001 - every failure becomes a Status
             return self.answer_error(request, error)
-        if verb == "watch":
-            return self._watch(call)
+        if isinstance(entered, Passage):
+            return self._serve(request, plan, entered, started)
+        return self._serve_later(request, plan, entered, started)
+
+    async def _serve_later(
+        self, request: Request, plan: _Plan, entering: Awaitable[Passage], started: float
+    ) -> Response | None:
+        """A request that had to wait for its turn."""
         try:
-            answer_or_wait = self._dispatch(call, verb)
-        except Exception as error:  # noqa: BLE001
-            answer_or_wait = self._answer_failed(call, error)
-        if isinstance(answer_or_wait, Response):
-            self._observe(call, verb, answer_or_wait, started)
-            return answer_or_wait
-        return self._finish(call, verb, answer_or_wait, started)
+            passage = await entering
+        except Exception as error:  # noqa: BLE001 - every failure becomes a Status
+            return self.answer_error(request, error)
+        answer = self._serve(request, plan, passage, started)
+        return answer if isinstance(answer, Response) else await answer
+
+    def _serve(self, request: Request, plan: _Plan, passage: Passage, started: float) -> Answer:
+        """Answer a request that was let in."""
+        call: Call | None = None
+        answer: Response | Awaitable[Response | None]
+        try:
+            if plan.backend is not None:
+                assert self._aggregator is not None
+                answer = self._aggregator.proxy(plan.backend, request, passage.user)
+            elif plan.path is None:
+                answer = self._serve_path(request)
+            else:
+                call = self._call(request, plan, plan.path, passage)
+                answer = self._watch(call) if plan.verb == "watch" else self._dispatch(call, plan.verb)
+        except Exception as error:  # noqa: BLE001 - every failure becomes a Status
+            answer = self._answer_failed(call, error)
+        if isinstance(answer, Response):
+            self._leave(plan, passage, answer, started)
+            return answer
+        return self._finish(call, plan, passage, answer, started)
+
+    async def _finish(
+        self,
+        call: Call | None,
+        plan: _Plan,
+        passage: Passage,
+        pending: Awaitable[Response | None],
+        started: float,
+    ) -> Response | None:
+        answer: Response | None = None
+        try:
+            answer = await pending
+        except Exception as error:  # noqa: BLE001 - every failure becomes a Status
+            answer = self._answer_failed(call, error)
+        finally:
+            self._leave(plan, passage, answer, started)
+        return answer
+
+    def _leave(self, plan: _Plan, passage: Passage, answer: Response | None, started: float) -> None:
+        action = plan.action
+        code = answer.status if answer is not None else 200
+        seconds = time.perf_counter() - started
+        self.metrics.observe(action.verb, action.group, action.resource, code, seconds)
+        passage.leave(answer)
+
+    def _plan(self, request: Request) -> _Plan:
+        """What a request asks for, before anybody looks whether it is there or allowed."""
+        path = parse_path(request.path)
+        query = parse_query(request.query_string)
+        if path is None or not path.plural:
+            backend = self._backend(path) if path is not None else None
+            return _Plan(path_action(request.method, request.path), query, backend=backend)
+        resource = self._api.catalog.find(path.group, path.version, path.plural)
+        verb = self._verb(request.method, path, query, resource)
+        return _Plan(action_of(path, verb, query), query, path, verb, resource, self._backend(path))
 
     def serve_others(self, aggregator: Aggregator) -> None:
         """Hand requests for other API servers' groups on to them."""
@@ -149,36 +216,8 @@ class APIServer:
             return None
         return self._aggregator.find(path.group, path.version)
 
-    def _proxy(self, backend: Backend, request: Request, path: ResourcePath, user: User) -> Answer:
-        assert self._aggregator is not None
-        if path.plural:
-            query = parse_query(request.query_string)
-            action = action_of(path, self._verb(request.method, path, query, None), query)
-        else:
-            action = path_action(request.method, request.path)
-        user = self._acting(user, request, action)
-        self._access.authorize(user, action)
-        return self._aggregator.proxy(backend, request, user)
-
-    async def _finish(self, call: Call, verb: str, pending: Awaitable[Response], started: float) -> Response:
-        try:
-            answer = await pending
-        except Exception as error:  # noqa: BLE001 - every failure becomes a Status
-            answer = self._answer_failed(call, error)
-        self._observe(call, verb, answer, started)
-        return answer
-
-    def _observe(self, call: Call, verb: str, answer: Response, started: float) -> None:
-        resource = call.resource
-        self.metrics.observe(
-            verb, resource.group, resource.plural, answer.status, time.perf_counter() - started
-        )
-
     async def _watch(self, call: Call) -> Response | None:
-        try:
-            await watch(self._api, call, ListOptions.parse(call.query, watch=True))
-        except StatusError as error:
-            return failure(error)
+        await watch(self._api, call, ListOptions.parse(call.query, watch=True))
         return None
 
     def _dispatch(self, call: Call, verb: str) -> Response | Awaitable[Response]:
@@ -208,7 +247,7 @@ class APIServer:
 
     # Who
 
-    def _user(self, request: Request) -> User:
+    def _user(self, request: Request, action: Action) -> User:
         """The request's user. A certificate is looked at once per connection, a token every time: it may
         expire or lose its account while the connection lives."""
         connection = request.connection
@@ -223,33 +262,23 @@ class APIServer:
         try:
             user = self._access.authentication.by_header(request.headers.get("authorization"))
         except InvalidCredentials:
-            raise unauthorized() from None
-        if state["bad_certificate"] and user is ANONYMOUS:
+            user = None
+        if user is None or (state["bad_certificate"] and user is ANONYMOUS):
+            self._gate.refuse(request, action)
             raise unauthorized()
         return user
 
-    def _acting(self, user: User, request: Request, action: Action) -> User:
-        """The user the request is made as."""
-        headers = request.headers
-        if not any(name.startswith(b"impersonate-") for name, _ in headers.raw):
-            return user
-        return self._access.acting(user, headers, action)
-
     # What
 
-    def _route(self, request: Request, path: ResourcePath, user: User) -> tuple[Call, str]:
-        resource = self._api.catalog.find(path.group, path.version, path.plural)
-        query = parse_query(request.query_string)
-        verb = self._verb(request.method, path, query, resource)
-        action = action_of(path, verb, query)
-        user = self._acting(user, request, action)
-        self._access.authorize(user, action)
+    def _call(self, request: Request, plan: _Plan, path: ResourcePath, passage: Passage) -> Call:
+        resource = plan.resource
         if resource is None or bool(path.namespace) > resource.namespaced:
             raise no_such_resource()
         if resource.namespaced and path.name and not path.namespace:
             raise no_such_resource()
-        self._check_served(resource, path, verb)
-        return Call(request, resource, path, query, user, self._form(request, query), action), verb
+        self._check_served(resource, path, plan.verb)
+        form = self._form(request, plan.query)
+        return Call(request, resource, path, plan.query, passage.user, form, plan.action, passage)
 
     @staticmethod
     def _verb(
@@ -293,10 +322,7 @@ class APIServer:
 
     # What is not a resource
 
-    def _serve_path(self, request: Request, user: User, path: ResourcePath | None) -> Response:
-        action = path_action(request.method, request.path)
-        user = self._acting(user, request, action)
-        self._access.authorize(user, action)
+    def _serve_path(self, request: Request) -> Response:
         if request.method not in ("GET", "HEAD"):
             raise method_not_allowed()
         answer = (
@@ -340,7 +366,9 @@ class APIServer:
         """Any error as a Status (also for the HTTP server's own refusals)."""
         return failure(_status_of(error))
 
-    def _answer_failed(self, call: Call, error: Exception) -> Response:
+    def _answer_failed(self, call: Call | None, error: Exception) -> Response:
+        if call is None:
+            return failure(_status_of(error))
         return failure(_status_of(error), call.form, call.warnings)
 
 

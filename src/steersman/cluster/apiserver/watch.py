@@ -265,7 +265,8 @@ async def watch(api: Api, call: Call, options: ListOptions) -> None:
     hub = api.hubs.hub(call.resource)
     query = call.query.get("includeObject", ())
     key = (*chosen.key(), call.resource.type.gvk, call.form, *query)
-    stream = call.request.stream(200, _HEADERS)
+    passage = call.passage
+    stream = call.request.stream(200, _HEADERS if passage is None else (*_HEADERS, *passage.headers))
     gone = asyncio.Event()
     stream.on_close(gone.set)
     watcher = Watcher(stream, audience, 0, options.allow_bookmarks)
@@ -277,6 +278,8 @@ async def watch(api: Api, call: Call, options: ListOptions) -> None:
             except StatusError as error:
                 stream.write(b'{"type":"ERROR","object":%b}\n' % orjson.dumps(error.status()))
                 return
+            if passage is not None:
+                passage.started()
             await gone.wait()
     except TimeoutError:
         pass
