@@ -67,9 +67,8 @@ async def look_by_hand(cluster: LocalCluster) -> None:
 async def main() -> None:
     started = time.perf_counter()
     async with LocalCluster(ClusterConfig()) as cluster:
-        say(
-            f"{BOLD}A Kubernetes API is up at {cluster.url} after {time.perf_counter() - started:.2f} s{RESET}"
-        )
+        seconds = time.perf_counter() - started
+        say(f"{BOLD}A Kubernetes API is up at {cluster.url} after {seconds:.2f} s{RESET}")
         await (look_with_kubectl if shutil.which("kubectl") else look_by_hand)(cluster)
     say(f"\n{DIM}Stopped; nothing was kept. For a cluster that stays: .venv/bin/steer up{RESET}")
 

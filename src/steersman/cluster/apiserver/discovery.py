@@ -33,10 +33,10 @@ class Discovery:
         self._made: dict[tuple[str, ...], tuple[bytes, bytes]] = {}
         #: Other API servers whose groups are shown among ours.
         self.aggregator: Aggregator | None = None
-        self._generation = self._state()
+        self._generation = self.state()
 
-    def _state(self) -> tuple[int, int]:
-        """What documents depend on."""
+    def state(self) -> tuple[int, int]:
+        """Changes whenever other resources are served than before."""
         return self._catalog.generation, self.aggregator.generation if self.aggregator else 0
 
     def serve(self, request: Request) -> Response | None:
@@ -85,7 +85,7 @@ class Discovery:
         document: Object,
         content_type: bytes = b"application/json",
     ) -> Response:
-        if self._generation != (state := self._state()):
+        if self._generation != (state := self.state()):
             self._made.clear()
             self._generation = state
         made = self._made.get(key)

@@ -65,9 +65,14 @@ class StaticTokens:
 
     def __init__(self, users: Mapping[str, User]) -> None:
         self._users = {_digest(token): user for token, user in users.items()}
+        #: Tokens that were found good; these never expire. 0.1 µs instead of 2.
+        self._good: dict[str, User] = {}
 
     def authenticate(self, token: str) -> User | None:
-        return self._users.get(_digest(token))
+        user = self._good.get(token)
+        if user is None and (user := self._users.get(_digest(token))) is not None:
+            self._good[token] = user
+        return user
 
 
 class CertificateAuthenticator:
