@@ -13,6 +13,7 @@ import signal
 import sys
 import time
 from enum import StrEnum
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -109,6 +110,8 @@ def up(
         raise CommandFailed(
             "--admin-token: must not be empty or contain spaces, control or non-ASCII characters", 2
         )
+    if find_spec("jsonschema_rs") is None:
+        raise CommandFailed("a cluster needs more packages: pip install 'steersman[cluster]'")
     from steersman.cluster.admission import PLUGIN_NAMES
     from steersman.cluster.local import ClusterConfig, LocalCluster, default_data_folder
 

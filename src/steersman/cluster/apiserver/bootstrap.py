@@ -38,6 +38,8 @@ async def install_essentials(api: Api, host: str, port: int) -> None:
             "priorityclasses",
             {"metadata": {"name": name}, "value": value, "description": description},
         )
+    ranges = {"metadata": {"name": "kubernetes"}, "spec": {"cidrs": [str(api.services.network)]}}
+    await _ensure(api, "networking.k8s.io", "servicecidrs", ranges)
     labels = {"component": "apiserver", "provider": "kubernetes"}
     metadata = {"name": "kubernetes", "namespace": "default", "labels": labels}
     address = api.services.first_address

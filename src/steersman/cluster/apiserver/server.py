@@ -298,6 +298,8 @@ class APIServer:
             raise no_such_resource()
         self._check_served(resource, path, plan.verb)
         form = self._form(request, plan.query)
+        if form.shape != "object" and resource.type.storage is None:
+            raise not_acceptable()
         return Call(request, resource, path, plan.query, passage.user, form, plan.action, passage)
 
     @staticmethod
