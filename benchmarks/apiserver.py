@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from statistics import median
 
-from benchmarks.load import FIRST, LoadResult, run_wrk
+from benchmarks.load import CONFIGMAP, FIRST, LoadResult, run_wrk
 from benchmarks.options import Options
 from benchmarks.process import ServerProcess
 from benchmarks.reference import BAR, PEER, PEER_LISTED_OBJECTS, PEER_RATES
@@ -52,15 +52,15 @@ def _load(server: ServerProcess, objects: int, requests: int, lists: int) -> tup
     memory = Table("Memory")
     memory.add("after start", server.memory(), "MB")
 
-    created = run_wrk(server, "create", count=objects, connections=_CONNECTIONS)
+    created = run_wrk(server, CONFIGMAP["create"], count=objects, connections=_CONNECTIONS)
     # The last of them were perhaps cut off when wrk stopped.
     highest = created.requests + FIRST - 1 - _CONNECTIONS
     _add(table, "create", created, PEER.create_cpu_ms, BAR.create_cpu_ms, PEER_RATES.creates)
-    got = run_wrk(server, "get", count=requests, existing=highest)
+    got = run_wrk(server, CONFIGMAP["get"], count=requests, existing=highest)
     _add(table, "get", got, PEER.get_cpu_ms, BAR.get_cpu_ms, PEER_RATES.gets)
     memory.add("after creates and gets", server.memory(), "MB", peer=PEER.memory_mb, bar=BAR.memory_mb)
 
-    listed = run_wrk(server, "list", count=lists, connections=_LIST_CONNECTIONS)
+    listed = run_wrk(server, CONFIGMAP["list"], count=lists, connections=_LIST_CONNECTIONS)
     per_object_us = listed.server_cpu_s / listed.requests / created.requests * 1e6
     table.add("listed object: CPU", per_object_us, "µs",
               peer=PEER.listed_object_cpu_us, bar=BAR.listed_object_cpu_us)  # fmt: skip
@@ -71,9 +71,9 @@ def _load(server: ServerProcess, objects: int, requests: int, lists: int) -> tup
     memory.add("after lists", server.memory(), "MB")
 
     for kind in ("update", "patch"):
-        _add(table, kind, run_wrk(server, kind, count=requests // 2, existing=highest))
+        _add(table, kind, run_wrk(server, CONFIGMAP[kind], count=requests // 2, existing=highest))
     memory.add("after updates and patches", server.memory(), "MB")
-    _add(table, "delete", run_wrk(server, "delete", count=requests // 4))
+    _add(table, "delete", run_wrk(server, CONFIGMAP["delete"], count=requests // 4))
     return table, memory
 
 

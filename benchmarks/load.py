@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from benchmarks.options import Unusable
 from benchmarks.process import ServerProcess
 
-__all__ = ["FIRST", "LoadResult", "run_wrk"]
+__all__ = ["CONFIGMAP", "FIRST", "LoadResult", "Request", "run_wrk"]
 
 #: The number in the first name that exists.
 FIRST = 2
@@ -32,6 +32,7 @@ local padding = string.rep("x", 860)
 local path = "/api/v1/namespaces/default/configmaps"
 local counter = 0
 wrk.headers["Content-Type"] = "%(content_type)s"
+%(prepare)s
 
 local function name(number) return string.format("bench-%%d", number) end
 local function one(number) return path .. "/" .. name(number) end
@@ -57,13 +58,30 @@ function done(summary, latency, requests)
 end
 """
 
-_REQUESTS = {
-    "create": 'return wrk.format("POST", path, nil, body(number, "a"))',
-    "get": 'return wrk.format("GET", one(there))',
-    "list": 'return wrk.format("GET", path)',
-    "update": 'return wrk.format("PUT", one(there), nil, body(there, "b" .. number))',
-    "patch": """return wrk.format("PATCH", one(there), nil, '{"data":{"n":"' .. number .. '"}}')""",
-    "delete": 'return wrk.format("DELETE", one(number))',
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One kind of request, in Lua."""
+
+    #: Returns what to send; knows `number` (of the request), `there` (of an object that exists), and the
+    #: functions of the script.
+    send: str
+    content_type: str = "application/json"
+    #: Done once: what all of them share.
+    prepare: str = ""
+
+
+#: By what is done to a ConfigMap.
+CONFIGMAP = {
+    "create": Request('return wrk.format("POST", path, nil, body(number, "a"))'),
+    "get": Request('return wrk.format("GET", one(there))'),
+    "list": Request('return wrk.format("GET", path)'),
+    "update": Request('return wrk.format("PUT", one(there), nil, body(there, "b" .. number))'),
+    "patch": Request(
+        """return wrk.format("PATCH", one(there), nil, '{"data":{"n":"' .. number .. '"}}')""",
+        content_type="application/merge-patch+json",
+    ),
+    "delete": Request('return wrk.format("DELETE", one(number))'),
 }
 
 
@@ -86,19 +104,26 @@ class LoadResult:
 
 
 def run_wrk(
-    server: ServerProcess, kind: str, *, count: int, existing: int = FIRST, connections: int = 32
+    server: ServerProcess,
+    request: Request,
+    *,
+    count: int,
+    existing: int = FIRST,
+    connections: int = 32,
+    token: str = "",
 ) -> LoadResult:
     """Send `count` requests, and those that fit into the tenth of a second that wrk needs to stop.
 
-    `existing` is the highest number among the names that exist.
+    `existing` is the highest number among the names that exist; `token` is the admin's unless given.
     """
     if not shutil.which("wrk"):
         raise Unusable("wrk is not installed: scripts/install-servers wrk")
     script = _SCRIPT % {
         "count": count,
         "existing": existing,
-        "request": _REQUESTS[kind],
-        "content_type": "application/merge-patch+json" if kind == "patch" else "application/json",
+        "prepare": request.prepare,
+        "request": request.send,
+        "content_type": request.content_type,
     }
     with tempfile.NamedTemporaryFile("w", suffix=".lua") as file:
         file.write(script)
@@ -106,7 +131,7 @@ def run_wrk(
         before = server.cpu()
         output = _until_enough(
             ["wrk", "-t1", f"-c{connections}", f"-d{_LIMIT_S}s", "--timeout", "20s", "-s", file.name,
-             "-H", f"Authorization: Bearer {server.token}", server.url]
+             "-H", f"Authorization: Bearer {token or server.token}", server.url]
         )  # fmt: skip
         used = server.cpu() - before
     match = re.search(r"RESULT (\d+) (\d+) (\d+) (\d+)", output)

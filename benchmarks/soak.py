@@ -16,7 +16,7 @@ from statistics import fmean, linear_regression
 import uvloop
 
 from benchmarks.churn import Churn, differences
-from benchmarks.load import run_wrk
+from benchmarks.load import CONFIGMAP, run_wrk
 from benchmarks.options import Options
 from benchmarks.process import ServerProcess
 from benchmarks.table import Table
@@ -70,7 +70,7 @@ class Sampling:
 def run(options: Options) -> list[Table]:
     size = Size(5_000, 20, 20, 300, 5) if options.quick else Size(50_000, 200, 300, 300, 60)
     with tempfile.TemporaryDirectory(prefix="steersman-bench-") as folder, ServerProcess(folder) as server:
-        loaded = run_wrk(server, "create", count=size.objects)
+        loaded = run_wrk(server, CONFIGMAP["create"], count=size.objects)
         table = Table(
             f"Soak: {loaded.requests:,} objects, {size.watchers} watchers, {size.seconds:.0f} s of churn"
         )

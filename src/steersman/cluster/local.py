@@ -202,7 +202,8 @@ class LocalCluster:
         file = folder / "admin.token"
         if file.exists() and (kept := file.read_text().strip()):
             return kept
-        token = secrets.token_urlsafe(32)
+        # Letters and digits only: it ends up on command lines, where a leading dash is an option.
+        token = secrets.token_hex(32)
         write_private(file, token.encode() + b"\n")
         return token
 

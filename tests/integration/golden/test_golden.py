@@ -19,7 +19,10 @@ pytestmark = [
 ]
 
 SCENARIOS = [
+    "access",
+    "apply",
     "crud",
+    "custom_resources",
     "defaults",
     "deletion",
     "discovery",
