@@ -106,23 +106,12 @@ def up(
     _check_bind(bind, port)
     _check_service_cidr(service_cidr)
     _check_controllers(controllers)
-    if admin_token is not None and not _is_token(admin_token):
-        raise CommandFailed(
-            "--admin-token: must not be empty or contain spaces, control or non-ASCII characters", 2
-        )
+    _check_admin_token(admin_token)
+    _check_audit(audit_policy, audit_log, output)
     if find_spec("jsonschema_rs") is None:
         raise CommandFailed("a cluster needs more packages: pip install 'steersman[cluster]'")
-    from steersman.cluster.admission import PLUGIN_NAMES
     from steersman.cluster.local import ClusterConfig, LocalCluster, default_data_folder
 
-    if output is Output.JSON and (audit_log == "-" or (audit_policy is not None and audit_log is None)):
-        raise CommandFailed("--audit-log: name a file, since --output json needs standard output", 2)
-    disabled = [name for name in disable_admission.split(",") if name]
-    for name in disabled:
-        if name not in PLUGIN_NAMES:
-            raise CommandFailed(
-                f"--disable-admission: no plugin is called {name!r}; there are {', '.join(PLUGIN_NAMES)}", 2
-            )
     config = ClusterConfig(
         data=data or str(default_data_folder()),
         bind=bind,
@@ -130,7 +119,7 @@ def up(
         kubeconfig=kubeconfig,
         admin_token=admin_token,
         service_cidr=service_cidr,
-        disabled_admission=disabled,
+        disabled_admission=_plugins(disable_admission),
         encryption_key=encryption_key,
         audit_policy=audit_policy,
         audit_log=audit_log,
@@ -141,6 +130,31 @@ def up(
 
 
 up.__doc__ = _EXAMPLES
+
+
+def _check_admin_token(token: str | None) -> None:
+    if token is not None and not _is_token(token):
+        raise CommandFailed(
+            "--admin-token: must not be empty or contain spaces, control or non-ASCII characters", 2
+        )
+
+
+def _check_audit(policy: Path | None, log: str | None, output: Output) -> None:
+    if output is Output.JSON and (log == "-" or (policy is not None and log is None)):
+        raise CommandFailed("--audit-log: name a file, since --output json needs standard output", 2)
+
+
+def _plugins(names: str) -> list[str]:
+    """The admission plugins to leave out."""
+    from steersman.cluster.admission import PLUGIN_NAMES
+
+    disabled = [name for name in names.split(",") if name]
+    for name in disabled:
+        if name not in PLUGIN_NAMES:
+            raise CommandFailed(
+                f"--disable-admission: no plugin is called {name!r}; there are {', '.join(PLUGIN_NAMES)}", 2
+            )
+    return disabled
 
 
 def _check_bind(bind: str, port: int) -> None:

@@ -1,0 +1,1 @@
+"""A Kubernetes-compatible cluster: start reading at `local`, which puts its parts together."""
