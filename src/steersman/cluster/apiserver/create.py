@@ -8,7 +8,7 @@ from typing import Any
 
 from steersman.cluster.admission import Attributes
 from steersman.cluster.apiserver.allocation import Reservation
-from steersman.cluster.apiserver.atrest import encode, envelope
+from steersman.cluster.apiserver.atrest import envelope
 from steersman.cluster.apiserver.bodies import dedupe_owners, match_namespace, read_object
 from steersman.cluster.apiserver.call import Api, Call, Object, new_uid, timestamp
 from steersman.cluster.apiserver.options import WriteOptions
@@ -40,8 +40,8 @@ def is_service(call: Call) -> bool:
 async def store_new(
     api: Api, call: Call, obj: Object, options: WriteOptions, *, tracked: bool = True
 ) -> bytes:
-    """Admit, complete, check and store a new object. Its at-rest bytes (without revision when dry run).
-    One that is not `tracked` brings its managedFields itself."""
+    """Admit, complete, check and store a new object. Its bytes as its version shows it (without revision
+    when dry run). One that is not `tracked` brings its managedFields itself."""
     metadata = obj["metadata"]
     for name in _SYSTEM_FIELDS:
         metadata.pop(name, None)
@@ -51,11 +51,21 @@ async def store_new(
     dedupe_owners(call, metadata)
     now = api.now()
     if tracked:
-        track(call, None, obj, options, now, in_versions(api, call.resource))
+        track(
+            call,
+            None,
+            obj,
+            options,
+            now,
+            in_versions(api, call.resource) if "managedFields" in metadata else None,
+        )
     attributes = call.attributes("CREATE", metadata.get("name", ""), obj, None, dry_run=options.dry_run)
     await api.admission.admit(attributes)
     match_namespace(call, metadata)
-    api.access.check_write(call.user, call.action._replace(verb="create", name=""), obj, None)
+    action = call.action
+    if action.verb != "create" or action.name:
+        action = action._replace(verb="create", name="")
+    api.access.check_write(call.user, action, obj, None)
     dedupe_owners(call, metadata)
     metadata["creationTimestamp"] = timestamp(now)
     metadata["uid"] = new_uid()
@@ -72,7 +82,7 @@ async def store_new(
     if is_service(call):
         reservation = api.services.reserve(obj, None)
         return await settled(api, reservation, check_and_put(), dry_run=options.dry_run)
-    return await check_and_put()
+    return await call.resource.show(await check_and_put())
 
 
 async def admitted(api: Api, attributes: Attributes, write: Coroutine[Any, Any, bytes]) -> bytes:
@@ -115,7 +125,7 @@ def _complete_and_check(call: Call, obj: Object) -> None:
     if kind.kind == "CertificateSigningRequest":
         user = call.user
         record_requester(obj, user.name, user.uid, user.groups, user.extra)
-    errors = call.resource.kind.check_new(call.resource.to_stored(obj))
+    errors = call.resource.kind.check_new(call.resource.checked(obj))
     if errors:
         raise invalid(kind.group, kind.kind, obj["metadata"].get("name", ""), errors)
     call.warnings.extend(strategy.warnings_on_create(obj))
@@ -127,7 +137,7 @@ async def _put(api: Api, call: Call, obj: Object, options: WriteOptions, *, gene
     metadata = obj["metadata"]
     for _ in range(_GENERATE_NAME_TRIES):
         key = resource.key(metadata.get("namespace", ""), metadata["name"])
-        value = encode(resource.to_stored(obj))
+        value = await resource.at_rest(obj)
         if options.dry_run:
             if api.store.get(key) is None:
                 return value

@@ -6,21 +6,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Awaitable, Iterable, Iterator, Sequence
+from typing import Any, Protocol
 
 import orjson
 
-from steersman.cluster.apiserver.atrest import decode, object_head
+from steersman.cluster.apiserver.atrest import decode, encode, object_head
 from steersman.cluster.apiserver.kinds import BuiltInKind, Kind
 from steersman.cluster.apiserver.strategies import Strategy, strategy_for
 from steersman.cluster.schema.conversion import convert
 from steersman.cluster.schema.resources import GVK, ResourceType
 from steersman.objects.fieldsets import FieldFilter, excluding, fields_of, including
+from steersman.objects.patches.apply import InVersion
 
-__all__ = ["Catalog", "Resource"]
+__all__ = ["Catalog", "Conversion", "Resource"]
 
 Object = dict[str, Any]
+
+
+class Conversion(Protocol):
+    async def convert(self, objects: Sequence[Object], version: str) -> list[Object]:
+        """The objects in a version. Raises StatusError."""
 
 
 class Resource:
@@ -29,6 +35,7 @@ class Resource:
     __slots__ = (
         "_ownable",
         "converts",
+        "framed",
         "group",
         "head",
         "items_head",
@@ -42,6 +49,9 @@ class Resource:
         "type",
     )
 
+    #: What brings objects of other versions into this one, where that takes a call to somebody else.
+    conversion: Conversion | None = None
+
     def __init__(
         self, resource_type: ResourceType, kind: Kind | None = None, strategy: Strategy | None = None
     ) -> None:
@@ -54,6 +64,8 @@ class Resource:
         self.stored: GVK = resource_type.storage or resource_type.gvk
         #: Stored in another form than this version's: a custom resource's versions differ in name only.
         self.converts = self.stored != resource_type.gvk and kind is None
+        #: At-rest bytes need nothing but their head to be a whole object.
+        self.framed = kind is None and not self.converts
         self.prefix = f"/{self.stored.group or 'core'}/{self.plural}/"
         self.head = object_head(resource_type.api_version, resource_type.kind)
         self.list_head = object_head(resource_type.api_version, resource_type.list_kind)
@@ -102,11 +114,35 @@ class Resource:
             self._ownable[subresource] = _ownable(self.strategy, subresource)
         return self._ownable[subresource]
 
+    def checked(self, obj: Object) -> Object:
+        """The object in the form its kind checks."""
+        return self.to_stored(obj)
+
     def to_stored(self, obj: Object) -> Object:
         if not self.converts:
             return obj
         own, stored = self.type, self.stored
         return convert(obj, own.group, own.version, own.kind, stored.group, stored.version)
+
+    async def at_rest(self, obj: Object) -> bytes:
+        """The bytes to store for an object of this version."""
+        return encode(self.to_stored(obj))
+
+    def is_current(self, value: bytes) -> bool:
+        """Whether at-rest bytes are in the version that objects are stored in now."""
+        return True
+
+    def shown(self, values: Sequence[bytes]) -> Awaitable[list[bytes]] | None:
+        """At-rest bytes as this version's `read`, `whole` and `item` need them. None: they are so already."""
+        return None
+
+    async def versions_of(self, *objects: Object) -> InVersion | None:
+        """The objects in the other versions that `conversion` knows, where there is one."""
+        return None
+
+    async def show(self, value: bytes) -> bytes:
+        pending = self.shown((value,))
+        return value if pending is None else (await pending)[0]
 
 
 def _ownable(strategy: Strategy, subresource: str) -> FieldFilter | None:
@@ -124,6 +160,7 @@ class Catalog:
         self._resources = {(t.group, t.version, t.plural): Resource(t) for t in types}
         #: Grows with every change, so that documents made from the catalog know when they are old.
         self.generation = 0
+        self._stored: dict[tuple[str, str], Resource | None] = {}
 
     def find(self, group: str, version: str, plural: str) -> Resource | None:
         return self._resources.get((group, version, plural))
@@ -135,9 +172,15 @@ class Catalog:
         for resource in new:
             self._resources[(resource.group, resource.type.version, resource.plural)] = resource
         self.generation += 1
+        self._stored.clear()
 
     def stored(self, group: str, plural: str) -> Resource | None:
         """The resource of a group in the version it is stored in, or any version."""
+        if (group, plural) not in self._stored:
+            self._stored[(group, plural)] = self._find_stored(group, plural)
+        return self._stored[(group, plural)]
+
+    def _find_stored(self, group: str, plural: str) -> Resource | None:
         found = None
         for (resource_group, _, name), resource in self._resources.items():
             if resource_group == group and name == plural:
