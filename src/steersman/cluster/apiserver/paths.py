@@ -27,7 +27,7 @@ class ResourcePath(NamedTuple):
 
 
 # A cluster's clients ask for the same objects again and again: 0.1 µs instead of 1.5 µs.
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=2048)
 def parse_path(path: str) -> ResourcePath | None:
     """None when the path is not below /api/VERSION or /apis/GROUP/VERSION."""
     parts = path.split("/")

@@ -95,7 +95,7 @@ _SUBRESOURCE_HANDLERS: Mapping[tuple[str, str], Verb] = {
 }
 
 
-_PLANS = 4096
+_PLANS = 1024
 
 
 class _Plan(NamedTuple):
