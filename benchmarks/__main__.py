@@ -17,6 +17,7 @@ from benchmarks.table import Table, render
 BENCHMARKS = {
     "start": "what importing and starting costs",
     "apiserver": "CPU and memory of requests, time to ready",
+    "access": "apply, custom resources with CEL, a service account behind RBAC",
     "watch": "one change to 1,000 watchers",
     "soak": "minutes of changes: memory stays flat, every watcher sees everything",
 }

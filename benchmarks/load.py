@@ -32,7 +32,6 @@ local padding = string.rep("x", 860)
 local path = "/api/v1/namespaces/default/configmaps"
 local counter = 0
 wrk.headers["Content-Type"] = "%(content_type)s"
-%(prepare)s
 
 local function name(number) return string.format("bench-%%d", number) end
 local function one(number) return path .. "/" .. name(number) end
@@ -67,8 +66,6 @@ class Request:
     #: functions of the script.
     send: str
     content_type: str = "application/json"
-    #: Done once: what all of them share.
-    prepare: str = ""
 
 
 #: By what is done to a ConfigMap.
@@ -121,7 +118,6 @@ def run_wrk(
     script = _SCRIPT % {
         "count": count,
         "existing": existing,
-        "prepare": request.prepare,
         "request": request.send,
         "content_type": request.content_type,
     }

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["BAR", "PEER", "PEER_LISTED_OBJECTS", "PEER_RATES"]
+__all__ = ["BAR", "GUARDED_CREATE_CPU_MS", "PEER", "PEER_LISTED_OBJECTS", "PEER_RATES"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,9 @@ class Rates:
 
 PEER = Costs(create_cpu_ms=0.83, get_cpu_ms=0.41, listed_object_cpu_us=9.7, memory_mb=679, ready_s=3.0)
 BAR = Costs(create_cpu_ms=0.20, get_cpu_ms=0.08, listed_object_cpu_us=1.0, memory_mb=120, ready_s=0.7)
+
+#: The bar for a create by a service account: its token, RBAC and admission included.
+GUARDED_CREATE_CPU_MS = 0.25
 
 #: Per second.
 PEER_RATES = Rates(creates=2200, gets=4444, lists=8.8)

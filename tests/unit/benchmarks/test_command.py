@@ -22,9 +22,27 @@ def test_runs_without_failures(name: str, capsys: pytest.CaptureFixture[str]) ->
 
 @pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("wrk"), reason="wrk is not installed")
-def test_load_reaches_the_server(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["apiserver", "--quick"]) == 0
-    assert "create: CPU" in capsys.readouterr().out
+@pytest.mark.parametrize(
+    ("name", "rows"),
+    [
+        pytest.param("apiserver", ["create: CPU", "get: CPU"], id="apiserver"),
+        pytest.param(
+            "access",
+            [
+                "create by service account: CPU",
+                "get by service account: CPU",
+                "apply, no change: CPU",
+                "apply, change: CPU",
+                "create, 2 CEL rules: CPU",
+            ],
+            id="access",
+        ),
+    ],
+)
+def test_load_reaches_the_server(name: str, rows: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([name, "--quick"]) == 0
+    output = capsys.readouterr().out
+    assert [row for row in rows if row not in output] == []
 
 
 def test_without_wrk_one_line_says_so(
