@@ -6,7 +6,7 @@ their code (expressions, an HTTP client) is a fifth of a start.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Awaitable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from steersman.aio import Scope
@@ -15,6 +15,7 @@ from steersman.cluster.apiserver.atrest import encode
 from steersman.cluster.apiserver.recounting import QuotaRecounting
 from steersman.cluster.apiserver.resource import Catalog
 from steersman.cluster.auth.authorization import Authorizer
+from steersman.cluster.schema.resources import GVK
 from steersman.cluster.store import Conflict, Event, NotFound, Store, Subscription
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ class AdmissionSetup:
             WebhookMetrics,
         )
 
-        types = CatalogTypes(self._catalog, None)
+        types = CatalogTypes(self._catalog, self._convert)
         context = AdmissionContext(self._reader, types, AdmissionExpressions(), self._authorizer)
         self._clients, metrics = WebhookClients(EndpointResolver(self._reader)), WebhookMetrics()
         mutating_policy, validating_policy = (
@@ -120,7 +121,19 @@ class AdmissionSetup:
         plugins: list[Plugin] = [mutating_policy, mutating_webhook, validating_policy, validating_webhook]
         self.chain.add([plugin for plugin in plugins if plugin.name not in self._disabled])
 
+    def _convert(self, obj: Object, kind: GVK) -> Object | Awaitable[Object]:
+        """A custom object in another version of its resource."""
+        for resource in self._catalog:
+            if resource.type.gvk == kind and resource.conversion is not None:
+                return _only(resource.conversion.convert([obj], kind.version))
+        return obj | {"apiVersion": kind.api_version}
+
     async def close(self) -> None:
         self._stop_waiting()
         if self._clients is not None:
             await self._clients.close()
+
+
+async def _only(converting: Awaitable[list[Object]]) -> Object:
+    [obj] = await converting
+    return obj

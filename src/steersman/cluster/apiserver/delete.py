@@ -47,15 +47,18 @@ async def delete(api: Api, call: Call) -> Response:
         if resource.group:
             details["group"] = resource.group
         return success(call, code, details)
-    return respond_object(api, call, value, code)
+    return respond_object(api, call, await resource.show(value), code)
 
 
 async def delete_collection(api: Api, call: Call) -> Response:
     options = DeleteOptions.parse(call.query, read_delete_options(call))
     listing = ListOptions.parse(call.query)
     chosen = Filter(call.resource, call.path.namespace, listing.label_selector, listing.field_selector)
-    values = []
-    for record in select(api, chosen):
+    records = select(api, chosen)
+    values = [record.value for record in records]
+    if (pending := call.resource.shown(values)) is not None:
+        values = await pending
+    for record in records:
         name = record.key.rpartition("/")[2]
         namespace = call.resource.read(record.value)["metadata"].get("namespace", "")
         one = call.on(namespace, name)
@@ -64,7 +67,6 @@ async def delete_collection(api: Api, call: Call) -> Response:
         except StatusError as error:
             if error.code != 404:
                 raise
-        values.append(record.value)
     return respond_list(api, call, values, {"resourceVersion": str(api.store.revision)})
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+from collections.abc import Awaitable
 from string import ascii_letters, digits
 
 import orjson
@@ -42,11 +43,17 @@ def find(api: Api, resource: Resource, namespace: str, name: str) -> Record:
     return record
 
 
-def get(api: Api, call: Call) -> Response:
+def get(api: Api, call: Call) -> Response | Awaitable[Response]:
     if call.query:
         _check_fresh(api, parse_resource_version((call.query.get("resourceVersion") or [""])[0]))
     record = find(api, call.resource, call.path.namespace, call.path.name)
+    if call.resource.conversion is not None:
+        return _get_converted(api, call, record)
     return respond_object(api, call, record.value)
+
+
+async def _get_converted(api: Api, call: Call, record: Record) -> Response:
+    return respond_object(api, call, await call.resource.show(record.value))
 
 
 def _check_fresh(api: Api, asked: int | None) -> None:
@@ -54,21 +61,54 @@ def _check_fresh(api: Api, asked: int | None) -> None:
         raise revision_too_large(asked, api.store.revision)
 
 
-def list_objects(api: Api, call: Call, options: ListOptions) -> Response:
+def list_objects(api: Api, call: Call, options: ListOptions) -> Response | Awaitable[Response]:
     chosen = Filter(call.resource, call.path.namespace, options.label_selector, options.field_selector)
     after, revision = _start(api, chosen, options)
+    if call.resource.conversion is not None:
+        return _list_converted(api, call, options, chosen, after, revision)
     try:
         records, shown_revision, token, remaining = _page(api, chosen, options, after, revision)
     except Compacted:
         raise _expired(options) from None
     except FutureRevision:
         raise revision_too_large(revision, api.store.revision) from None
-    metadata: Object = {"resourceVersion": str(shown_revision)}
+    metadata = _list_metadata(shown_revision, token, remaining if chosen.everything else None)
+    return respond_list(api, call, [record.value for record in records], metadata)
+
+
+async def _list_converted(
+    api: Api, call: Call, options: ListOptions, chosen: Filter, after: str, revision: int
+) -> Response:
+    """A list whose objects a webhook may have to convert. Selectors are about the converted objects, so all
+    are converted before one is chosen."""
+    limit = options.limit
+    try:
+        found = api.store.range(
+            chosen.scope, after=after, limit=limit if chosen.everything else 0, revision=revision
+        )
+    except Compacted:
+        raise _expired(options) from None
+    except FutureRevision:
+        raise revision_too_large(revision, api.store.revision) from None
+    values = [record.value for record in found.records]
+    if (pending := call.resource.shown(values)) is not None:
+        values = await pending
+    numbers = [number for number, value in enumerate(values) if chosen.matches(value)]
+    page = numbers[:limit] if limit else numbers
+    token = ""
+    if page and (found.remaining or len(page) < len(numbers)):
+        token = _write_token(chosen, found.records[page[-1]].key, found.revision)
+    metadata = _list_metadata(found.revision, token, found.remaining if chosen.everything else None)
+    return respond_list(api, call, [values[number] for number in page], metadata)
+
+
+def _list_metadata(revision: int, token: str, remaining: int | None) -> Object:
+    metadata: Object = {"resourceVersion": str(revision)}
     if token:
         metadata["continue"] = token
-        if chosen.everything:
+        if remaining is not None:
             metadata["remainingItemCount"] = remaining
-    return respond_list(api, call, [record.value for record in records], metadata)
+    return metadata
 
 
 def _start(api: Api, chosen: Filter, options: ListOptions) -> tuple[str, int]:

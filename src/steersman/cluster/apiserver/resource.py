@@ -6,8 +6,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Iterable, Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import orjson
 
@@ -22,6 +23,9 @@ from steersman.objects.patches.apply import InVersion
 __all__ = ["Catalog", "Conversion", "Resource"]
 
 Object = dict[str, Any]
+
+_VERSION: Final = re.compile(r"v([1-9][0-9]*)(?:(beta|alpha)([1-9][0-9]*))?")
+_STAGES: Final = (None, "beta", "alpha")
 
 
 class Conversion(Protocol):
@@ -153,6 +157,15 @@ def _ownable(strategy: Strategy, subresource: str) -> FieldFilter | None:
     return excluding(fields_of(*reset)) if reset else None
 
 
+def _preference(version: str) -> tuple[int, int, int, str]:
+    """Sorts versions: stable before beta before alpha, newer first, then all other names."""
+    parts = _VERSION.fullmatch(version)
+    if parts is None:
+        return (len(_STAGES), 0, 0, version)
+    major, stage, minor = parts.groups()
+    return (_STAGES.index(stage), -int(major), -int(minor or 0), "")
+
+
 class Catalog:
     """The resources served now, by (group, version, plural)."""
 
@@ -166,11 +179,15 @@ class Catalog:
         return self._resources.get((group, version, plural))
 
     def replace(self, old: Iterable[Resource], new: Iterable[Resource]) -> None:
-        """Serve `new` in place of `old`."""
+        """Serve `new` in place of `old`, each group's versions in the order clients prefer them."""
         for resource in old:
             self._resources.pop((resource.group, resource.type.version, resource.plural), None)
         for resource in new:
             self._resources[(resource.group, resource.type.version, resource.plural)] = resource
+        for changed in {resource.group for resource in new}:
+            keys = [key for key in self._resources if key[0] == changed]
+            for key in sorted(keys, key=lambda key: _preference(key[1])):
+                self._resources[key] = self._resources.pop(key)
         self.generation += 1
         self._stored.clear()
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import orjson
 
 from steersman.cluster.apiserver.allocation import Reservation
-from steersman.cluster.apiserver.atrest import encode, stamp
+from steersman.cluster.apiserver.atrest import stamp
 from steersman.cluster.apiserver.bodies import dedupe_owners, match_name, match_namespace, read_object
 from steersman.cluster.apiserver.call import Api, Call, Object
 from steersman.cluster.apiserver.create import admitted, is_service, settled, store_new
@@ -48,7 +48,7 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The at-rest bytes after a write, and whether it created the object."""
+    """The bytes after a write, as the request's version shows them, and whether it created the object."""
 
     value: bytes
     created: bool = False
@@ -101,13 +101,14 @@ async def replace(
                     return created
                 continue
             raise not_found(resource.group, resource.plural, name)
-        old = resource.read(record.value)
+        old = resource.read(await resource.show(record.value))
         new = transform(old)
         _check_preconditions(call, new, old)
         try:
-            return Written(await _write(api, call, record, new, old, options, endpoint))
+            value = await _write(api, call, record, new, old, options, endpoint)
         except (Conflict, NotFound):
             continue
+        return Written(await resource.show(value))
     raise modified(resource.group, resource.plural, name)
 
 
@@ -150,7 +151,9 @@ async def _write(
     resource = call.resource
     dedupe_owners(call, new["metadata"])
     if not endpoint.applies:
-        track(call, old, new, options, api.now(), in_versions(api, resource))
+        converts = resource.conversion is not None
+        versions = await resource.versions_of(old, new) if converts else in_versions(api, resource)
+        track(call, old, new, options, api.now(), versions)
     attributes = call.attributes("UPDATE", call.path.name, new, old, dry_run=options.dry_run)
     await api.admission.admit(attributes)
     match_namespace(call, new["metadata"])
@@ -198,15 +201,16 @@ def _prepare(call: Call, new: Object, old: Object, endpoint: Endpoint) -> None:
 
 def _check(call: Call, new: Object, old: Object) -> list[FieldError]:
     resource = call.resource
-    return resource.kind.check_update(resource.to_stored(new), resource.to_stored(old), call.path.subresource)
+    return resource.kind.check_update(resource.checked(new), resource.checked(old), call.path.subresource)
 
 
 async def _store(api: Api, call: Call, record: Record, new: Object, old: Object, *, dry_run: bool) -> bytes:
-    """Write; or delete, when the last finalizer of a deleted object went; nothing when nothing changed."""
+    """Write; or delete, when the last finalizer of a deleted object went; nothing when nothing changed, not
+    even the version it is stored in."""
     _keep_times(new, old)
-    if new == old:
+    if new == old and call.resource.is_current(record.value):
         return record.value
-    value = encode(call.resource.to_stored(new))
+    value = await call.resource.at_rest(new)
     if dry_run:
         return stamped_like(record, value)
     if _deletes(call, new, old):

@@ -3,7 +3,8 @@
 Theory of operation. A `WatchHub` per stored resource holds the one store subscription. Watchers that see
 the same (same filter, version and form) form an `Audience`; an event is filtered and encoded once per
 audience and the same bytes are written to each of its streams. All of it happens synchronously in the
-store's commit callback, so every watcher sees the same order.
+store's commit callback, so every watcher sees the same order. Only where objects are converted by a
+webhook, commits wait in a queue of their audience, in order, until it answered.
 
 Under load, events for a large audience are gathered for a moment and written together, since a write
 costs more than what is written: the first event goes out at once, what follows within 10 ms waits for
@@ -26,6 +27,7 @@ import random
 from collections.abc import Iterable, Sequence
 
 import orjson
+from msgspec.structs import replace
 
 from steersman.cluster.apiserver.atrest import restamp
 from steersman.cluster.apiserver.call import Api, Call
@@ -44,6 +46,8 @@ _BUFFER_LIMIT = 16 << 20
 #: Initial state goes out in pieces of this size, each taken by the client before the next is made.
 _PIECE = 256 << 10
 _BOOKMARK_EVERY_S = 60.0
+#: Events that wait for a conversion webhook; with more the watches end.
+_CONVERSION_QUEUE = 10_000
 #: From this many watchers on, events are gathered for this long: 6.8 → 4.6 µs of CPU per delivery
 #: at 1,000 watchers.
 _LARGE_AUDIENCE = 32
@@ -67,6 +71,34 @@ class Audience:
         self._waiting: list[bytes] = []
         self._newest = 0
         self._timer: asyncio.TimerHandle | None = None
+
+    #: Whether events wait that no watcher has got yet, beyond those that `flush` writes.
+    behind = False
+
+    def receive(self, events: Sequence[Event]) -> None:
+        """One commit's events."""
+        if lines := self.encode(events):
+            self.deliver(lines, events[-1].revision)
+
+    async def shown(self, values: Sequence[bytes]) -> Sequence[bytes]:
+        """At-rest bytes as this audience's version needs them."""
+        pending = self._resource.shown(values)
+        return values if pending is None else await pending
+
+    async def shown_events(self, events: Sequence[Event]) -> Sequence[Event]:
+        if self._resource.conversion is None:
+            return events
+        values = [event.value for event in events]
+        before = [event.previous.value for event in events if event.previous is not None]
+        shown = iter(await self.shown([*values, *before]))
+        current = [next(shown) for _ in events]
+        made = []
+        for event, value in zip(events, current, strict=True):
+            previous = event.previous
+            if previous is not None:
+                previous = replace(previous, value=next(shown))
+            made.append(replace(event, value=value, previous=previous))
+        return made
 
     def deliver(self, lines: list[bytes], revision: int) -> None:
         """Write lines to every watcher, at once or together with what follows soon."""
@@ -120,9 +152,9 @@ class Audience:
     def frame(self, kind: bytes, value: bytes) -> bytes:
         resource = self._resource
         if self._call.form.plain:
-            if resource.converts:
-                return b'{"type":"%b","object":%b}\n' % (kind, resource.whole(value))
-            return b'{"type":"%b","object":%b%b}\n' % (kind, resource.head, value[1:])
+            if resource.framed:
+                return b'{"type":"%b","object":%b%b}\n' % (kind, resource.head, value[1:])
+            return b'{"type":"%b","object":%b}\n' % (kind, resource.whole(value))
         shaped = shape_object(self._api, self._call, resource.read(value))
         return b'{"type":"%b","object":%b}\n' % (kind, orjson.dumps(shaped))
 
@@ -150,6 +182,60 @@ class Audience:
         return b'{"type":"BOOKMARK","object":%b}\n' % orjson.dumps(obj)
 
 
+class ConvertingAudience(Audience):
+    """Watchers of a resource whose objects a webhook converts: commits wait in order until it answered."""
+
+    def __init__(self, api: Api, call: Call, chosen: Filter) -> None:
+        super().__init__(api, call, chosen)
+        self._commits: list[Sequence[Event]] = []
+        self._queued = 0
+        self._converting = False
+
+    @property
+    def behind(self) -> bool:  # type: ignore[override]
+        return self._converting
+
+    def receive(self, events: Sequence[Event]) -> None:
+        scope = self._filter.scope
+        events = [event for event in events if event.key.startswith(scope)]
+        if not events:
+            return
+        self._commits.append(events)
+        self._queued += len(events)
+        if self._queued > _CONVERSION_QUEUE:
+            self._end(expired("the conversion webhook is too slow for this watch"))
+        elif not self._converting:
+            self._converting = True
+            self._api.scope.start(self._convert(), name="converted watch events")
+
+    async def _convert(self) -> None:
+        try:
+            while commits := self._take():
+                shown = await self.shown_events([event for events in commits for event in events])
+                for events in commits:
+                    self._send(shown[: len(events)])
+                    shown = shown[len(events) :]
+        except StatusError as error:
+            self._end(error)
+        finally:
+            self._converting = False
+
+    def _take(self) -> list[Sequence[Event]]:
+        commits, self._commits, self._queued = self._commits, [], 0
+        return commits
+
+    def _send(self, events: Sequence[Event]) -> None:
+        """Watchers that joined meanwhile have seen what was committed before they came."""
+        if lines := self.encode(events):
+            self._waiting, self._newest = lines, events[-1].revision
+            self._write()
+
+    def _end(self, error: StatusError) -> None:
+        self._take()
+        for watcher in tuple(self.watchers):
+            watcher.fail(error)
+
+
 class Watcher:
     """One client's open watch."""
 
@@ -170,6 +256,12 @@ class Watcher:
         stream.write(data)
         if stream.buffered > _BUFFER_LIMIT:
             stream.abort()
+
+    def fail(self, error: StatusError) -> None:
+        """End with an error as the last event."""
+        if not self.stream.closed:
+            self.stream.write(_error_line(error))
+            self.stream.end()
 
 
 class WatchHub:
@@ -203,8 +295,7 @@ class WatchHub:
 
     def _deliver(self, events: Sequence[Event]) -> None:
         for audience in tuple(self.audiences.values()):
-            if lines := audience.encode(events):
-                audience.deliver(lines, events[-1].revision)
+            audience.receive(events)
 
     def watchers(self) -> list[Watcher]:
         return [watcher for audience in self.audiences.values() for watcher in audience.watchers]
@@ -248,6 +339,8 @@ class WatchHubs:
             revision = self._store.revision
             for hub in tuple(self._hubs.values()):
                 for audience in tuple(hub.audiences.values()):
+                    if audience.behind:
+                        continue
                     audience.flush()
                     line = audience.bookmark(revision)
                     for watcher in tuple(audience.watchers):
@@ -261,7 +354,8 @@ async def watch(api: Api, call: Call, options: ListOptions) -> None:
     if call.path.name:
         fields = f"metadata.name={call.path.name}" + (f",{fields}" if fields else "")
     chosen = Filter(call.resource, call.path.namespace, options.label_selector, fields)
-    audience = Audience(api, call, chosen)
+    converts = call.resource.conversion is not None
+    audience = (ConvertingAudience if converts else Audience)(api, call, chosen)
     hub = api.hubs.hub(call.resource)
     query = call.query.get("includeObject", ())
     key = (*chosen.key(), call.resource.type.gvk, call.form, *query)
@@ -276,7 +370,7 @@ async def watch(api: Api, call: Call, options: ListOptions) -> None:
             try:
                 await _start(api, call.resource, hub, key, watcher, options, chosen)
             except StatusError as error:
-                stream.write(b'{"type":"ERROR","object":%b}\n' % orjson.dumps(error.status()))
+                watcher.fail(error)
                 return
             if passage is not None:
                 passage.started()
@@ -288,6 +382,10 @@ async def watch(api: Api, call: Call, options: ListOptions) -> None:
         api.hubs.closed(stream)
         if not stream.closed:
             stream.end()
+
+
+def _error_line(error: StatusError) -> bytes:
+    return b'{"type":"ERROR","object":%b}\n' % orjson.dumps(error.status())
 
 
 def _life_s(options: ListOptions) -> float:
@@ -321,10 +419,11 @@ async def _start(
     while since < store.revision:
         backlog = _backlog(store, resource, since)
         since = store.revision
-        lines = watcher.audience.encode(backlog)
+        lines = watcher.audience.encode(await watcher.audience.shown_events(backlog))
         for start in range(0, len(lines), 256):
             watcher.send(b"".join(lines[start : start + 256]))
             await watcher.stream.drain()
+    watcher.since = since
     hub.join(key, watcher)
 
 
@@ -332,10 +431,10 @@ async def _send_state(watcher: Watcher, records: Sequence[Record], chosen: Filte
     """What is there, as ADDED events, piece by piece as the client takes them."""
     piece: list[bytes] = []
     size = 0
-    for record in records:
-        if not chosen.matches(record.value):
+    for value in await watcher.audience.shown([record.value for record in records]):
+        if not chosen.matches(value):
             continue
-        line = watcher.audience.frame(b"ADDED", record.value)
+        line = watcher.audience.frame(b"ADDED", value)
         piece.append(line)
         size += len(line)
         if size >= _PIECE:

@@ -15,12 +15,12 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from steersman.cluster.apiserver.atrest import encode
-from steersman.cluster.apiserver.call import Api, Object, timestamp
+from steersman.cluster.apiserver.call import Api, Object, StoreReader, timestamp
 from steersman.cluster.apiserver.custom.deletion import CLEANUP_FINALIZER, remove_instances
-from steersman.cluster.apiserver.custom.kind import custom_resource
+from steersman.cluster.apiserver.custom.serving import custom_resources
 from steersman.cluster.apiserver.resource import Resource
 from steersman.cluster.schema.openapi import Extension
 from steersman.cluster.schema.resources import ResourceType
@@ -33,6 +33,9 @@ from steersman.cluster.schema.structural.naming import (
 )
 from steersman.cluster.schema.structural.publishing import definitions
 from steersman.cluster.store import Conflict, Event, NotFound, Subscription, Unavailable
+
+if TYPE_CHECKING:
+    from steersman.cluster.admission.webhooks import WebhookClients
 
 __all__ = ["Definitions"]
 
@@ -51,6 +54,8 @@ class Definitions:
         self._waiting: dict[str, None] = {}
         self._wake = asyncio.Event()
         self._subscription: Subscription | None = None
+        #: Connections to conversion webhooks, once there is one.
+        self._clients: WebhookClients | None = None
         #: What is served of each definition, and the spec it was made from.
         self._served: dict[str, tuple[Object, Sequence[Resource]]] = {}
 
@@ -74,6 +79,13 @@ class Definitions:
         self._wake.set()
 
     async def _work(self) -> None:
+        try:
+            await self._follow()
+        finally:
+            if self._clients is not None:
+                await self._clients.close()
+
+    async def _follow(self) -> None:
         while True:
             await self._wake.wait()
             self._wake.clear()
@@ -130,13 +142,17 @@ class Definitions:
         if known is not None and known[0] == basis:
             return
         since = self._api.store.revision + 1
-        resources = [
-            custom_resource(definition, version, since)
-            for version in definition["spec"]["versions"]
-            if version["served"]
-        ]
+        resources = custom_resources(definition, since, self._webhook_clients)
         self._replace(known[1] if known else (), resources)
         self._served[key] = (basis, resources)
+
+    def _webhook_clients(self) -> WebhookClients:
+        if self._clients is None:
+            from steersman.cluster.admission.webhooks import EndpointResolver, WebhookClients
+
+            reader = StoreReader(self._api.store, self._api.catalog)
+            self._clients = WebhookClients(EndpointResolver(reader))
+        return self._clients
 
     def _withdraw(self, key: str) -> None:
         known = self._served.pop(key, None)
@@ -145,8 +161,8 @@ class Definitions:
 
     def _replace(self, old: Sequence[Resource], new: Sequence[Resource]) -> None:
         self._api.catalog.replace(old, new)
-        gone = {resource.prefix for resource in old} - {resource.prefix for resource in new}
-        for prefix in gone:
+        # Watchers come again and see the objects as they are served now.
+        for prefix in {resource.prefix for resource in old}:
             self._api.hubs.end(prefix)
         self._changed()
 
@@ -166,9 +182,7 @@ class Definitions:
         if CLEANUP_FINALIZER not in finalizers:
             return
         self._serve(definition)
-        _, resources = self._served[key]
-        left = await remove_instances(self._api, resources[0]) if resources else 0
-        if left:
+        if await remove_instances(self._api, self._instances(definition)):
             # Objects with finalizers of their own: look again when one of them went.
             self._api.scope.start(self._later(key), name="look again")
             return
@@ -179,6 +193,13 @@ class Definitions:
             return
         definition["metadata"]["finalizers"] = rest
         await self._api.store.put(key, encode(definition), expected=revision)
+
+    def _instances(self, definition: Object) -> Resource:
+        """The resource that has a definition's objects, even when no version is served any more."""
+        spec = definition["spec"]
+        versions = [{**version, "served": True} for version in spec["versions"]]
+        whole = {**definition, "spec": {**spec, "versions": versions}}
+        return custom_resources(whole, self._api.store.revision + 1, self._webhook_clients)[0]
 
     async def _later(self, key: str) -> None:
         await asyncio.sleep(_RETRY_S)

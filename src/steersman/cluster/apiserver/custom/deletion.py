@@ -40,7 +40,8 @@ async def remove_instances(api: Api, resource: Resource) -> int:
             if "deletionTimestamp" not in metadata:
                 metadata["deletionTimestamp"] = timestamp(api.now())
                 metadata["deletionGracePeriodSeconds"] = 0
-                await api.store.put(record.key, encode(obj), expected=record.revision)
+                value = encode(resource.to_stored(obj))
+                await api.store.put(record.key, value, expected=record.revision)
         except NotFound:
             continue
         except Conflict:

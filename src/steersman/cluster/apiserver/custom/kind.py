@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from steersman.cluster.apiserver.atrest import revision_of
 from steersman.cluster.apiserver.columns.custom import table_for
 from steersman.cluster.apiserver.kinds import Decoded
-from steersman.cluster.apiserver.resource import Resource
-from steersman.cluster.apiserver.strategies import Strategy, Subresource
 from steersman.cluster.codec import BodyRejected, FieldValidation, parse_body, repeated_fields, strict_error
 from steersman.cluster.schema.errors import DecodeError
-from steersman.cluster.schema.resources import GVK, ResourceType, SubresourceType
+from steersman.cluster.schema.resources import GVK
 from steersman.cluster.schema.structural import MetadataError, StructuralSchema, compile_schema
 from steersman.cluster.schema.structural.engine import rule_engine
 from steersman.cluster.schema.structural.paths import get_path, set_path
-from steersman.cluster.schema.structural.selectable import compile_selectable_fields
 from steersman.objects.fields import FieldError
 from steersman.objects.metadata import validate_object_meta, validate_object_meta_update
 from steersman.objects.names import name_is_dns_subdomain
@@ -25,12 +22,10 @@ from steersman.objects.schemas import Schema
 if TYPE_CHECKING:
     from steersman.cluster.apiserver.columns import ColumnDefinition, Row
 
-__all__ = ["CustomKind", "custom_resource"]
+__all__ = ["CustomKind"]
 
 Object = dict[str, Any]
 
-#: As the server lists them for custom resources.
-_VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 _SCALE = GVK("autoscaling", "v1", "Scale")
 
 
@@ -97,6 +92,13 @@ class CustomKind:
         self._structure.default(value)
         return value, unknown
 
+    def prune(self, obj: Object) -> None:
+        """Bring what a conversion made into this version's shape, in place. Raises DecodeError."""
+        try:
+            self._structure.coerce(obj)
+        except MetadataError as error:
+            raise DecodeError(str(error)) from None
+
     def complete(self, obj: Object) -> None:
         """Give an object from the store the defaults that came after it was written."""
         self._structure.default(obj)
@@ -150,80 +152,3 @@ class CustomKind:
     def replicas_path(self) -> tuple[str, ...]:
         assert self._scale is not None
         return tuple(self._scale["specReplicasPath"].removeprefix(".").split("."))
-
-
-def custom_resource(definition: Object, version: Object, since: int) -> Resource:
-    """The resource that one served version of a definition makes."""
-    spec = definition["spec"]
-    names = (definition.get("status") or {}).get("acceptedNames") or spec["names"]
-    group, namespaced = spec["group"], spec["scope"] == "Namespaced"
-    gvk = GVK(group, version["name"], names["kind"])
-    stored = next(each["name"] for each in spec["versions"] if each["storage"])
-    asked = version.get("subresources") or {}
-    parts = {}
-    if "status" in asked:
-        parts["status"] = SubresourceType("status", gvk, ("get", "patch", "update"))
-    if "scale" in asked:
-        parts["scale"] = SubresourceType("scale", _SCALE, ("get", "patch", "update"))
-    resource_type = ResourceType(
-        group,
-        version["name"],
-        names["plural"],
-        names["kind"],
-        namespaced,
-        verbs=_VERBS,
-        short_names=tuple(names.get("shortNames") or ()),
-        categories=tuple(names.get("categories") or ()),
-        subresources=parts,
-        singular=names.get("singular") or names["kind"].lower(),
-        list_kind=names.get("listKind") or names["kind"] + "List",
-        storage=gvk._replace(version=stored),
-    )
-    kind = CustomKind(gvk, version, namespaced, since)
-    return Resource(resource_type, kind, _strategy(resource_type, version, namespaced))
-
-
-def _strategy(resource_type: ResourceType, version: Object, namespaced: bool) -> Strategy:
-    has_status = "status" in resource_type.subresources
-    fields = compile_selectable_fields(version, namespaced=namespaced)
-    labels = [each["jsonPath"].removeprefix(".") for each in version.get("selectableFields") or ()]
-    return Strategy(
-        resource_type.group,
-        resource_type.plural,
-        generation=_generation_of(("metadata", "status") if has_status else ("metadata",)),
-        on_create=_drop_status if has_status else None,
-        reset_fields=("status",) if has_status else (),
-        subresources={"status": _STATUS} if has_status else {},
-        allow_unconditional_update=False,
-        fields={label: _reader(fields, label) for label in labels},
-        selects_namespace=namespaced,
-        field_refusal="field label not supported: %s",
-    )
-
-
-def _keep_all_but_status(new: Object, old: Object) -> None:
-    """Through /status only the status changes, and of the metadata what the server itself keeps there."""
-    status = new.get("status")
-    metadata = {**old["metadata"]}
-    if "managedFields" in new["metadata"]:
-        metadata["managedFields"] = new["metadata"]["managedFields"]
-    new.clear()
-    new.update({key: value for key, value in old.items() if key != "status"})
-    new["metadata"] = metadata
-    if status is not None:
-        new["status"] = status
-
-
-_STATUS = Subresource(_keep_all_but_status, owned_fields=("status",))
-
-
-def _reader(read: Callable[[Object], dict[str, str]], label: str) -> Callable[[Object], str]:
-    return lambda obj: read(obj)[label]
-
-
-def _generation_of(ignored: Sequence[str]) -> Callable[[Object], object]:
-    return lambda obj: {key: value for key, value in obj.items() if key not in ignored}
-
-
-def _drop_status(obj: Object) -> None:
-    obj.pop("status", None)

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from steersman.cluster.apiserver.strategies.strategy import Object, Strategy, spec_of, status_endpoint
+from steersman.cluster.schema.validation.crd_warnings import definition_warnings
 from steersman.objects.fields import Path
 from steersman.objects.times import format_time
 
@@ -86,6 +87,8 @@ EXTENSIONS: Final = (
         generation=spec_of,
         on_create=_note_stored_version,
         on_update=lambda new, old: _note_stored_version(new),
+        create_warnings=definition_warnings,
+        update_warnings=definition_warnings,
         reset_fields=("status",),
         subresources={"status": status_endpoint()},
         allow_unconditional_update=False,

@@ -38,9 +38,10 @@ def _scale(call: Call, obj: Object) -> Object:
     return call.resource.kind.scale_of(obj)
 
 
-def get_scale(api: Api, call: Call) -> Response:
+async def get_scale(api: Api, call: Call) -> Response:
     record = find(api, call.resource, call.path.namespace, call.path.name)
-    return respond_value(api, call, _scale(call, call.resource.read(record.value)))
+    value = await call.resource.show(record.value)
+    return respond_value(api, call, _scale(call, call.resource.read(value)))
 
 
 async def update_scale(api: Api, call: Call) -> Response:

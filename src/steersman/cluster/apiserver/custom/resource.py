@@ -1,0 +1,165 @@
+"""A custom resource in one version: objects at rest remember the version they were written in.
+
+At rest a custom object ends with the version it was stored in, which is never shown:
+
+    {"metadata":{"resourceVersion":"42",…},"spec":{…},"@version":"v1"}
+
+With the conversion strategy None the versions differ in name only and the mark says no more than whether
+an object was written since the storage version changed. With a webhook, bytes of another version are
+converted before the verbs see them (`shown`), and new objects before they are stored (`at_rest`). Bytes
+without a mark are an object as it is shown already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+
+from steersman.cluster.apiserver.atrest import decode, encode, revision_of, stamp
+from steersman.cluster.apiserver.custom.kind import CustomKind
+from steersman.cluster.apiserver.resource import Resource
+from steersman.cluster.apiserver.strategies import Strategy
+from steersman.cluster.schema.resources import ResourceType
+from steersman.objects.patches.apply import InVersion
+from steersman.objects.schemas import Schema
+from steersman.objects.status import StatusError
+
+if TYPE_CHECKING:
+    from steersman.cluster.apiserver.custom.conversion import WebhookConversion
+
+__all__ = ["CustomResource"]
+
+Object = dict[str, Any]
+
+_MARK_KEY: Final = "@version"
+_MARK: Final = b',"@version":"'
+#: A version's name has at most 63 characters.
+_LONGEST_MARK: Final = len(_MARK) + 63 + len(b'"}')
+
+
+def _unmarked(value: bytes) -> tuple[str, bytes]:
+    """The version that bytes are marked with ("" for none), and the bytes without the mark."""
+    start = value.rfind(_MARK, -_LONGEST_MARK)
+    if start < 0:
+        return "", value
+    version = value[start + len(_MARK) : -2]
+    if b'"' in version or not value.endswith(b'"}'):
+        return "", value
+    return version.decode(), value[:start] + b"}"
+
+
+class CustomResource(Resource):
+    """One served version of a definition."""
+
+    __slots__ = ("_custom", "_version", "conversion")
+
+    conversion: WebhookConversion | None
+
+    def __init__(
+        self,
+        resource_type: ResourceType,
+        kind: CustomKind,
+        strategy: Strategy,
+        conversion: WebhookConversion | None,
+    ) -> None:
+        super().__init__(resource_type, kind, strategy)
+        self.conversion = conversion
+        self._custom = kind
+        self._version = resource_type.version
+
+    def whole(self, value: bytes) -> bytes:
+        version, bare = _unmarked(value)
+        if not version or (self._is_own(version) and self._custom.is_complete(value)):
+            return self.head + bare[1:]
+        return orjson.dumps(self.read(value))
+
+    item = whole
+
+    def read(self, value: bytes) -> Object:
+        """At-rest bytes as an object of this version; of the one it is stored in while it waits for the
+        webhook."""
+        version, bare = _unmarked(value)
+        shown, kind = self.type.api_version, self._custom
+        if version and not self._is_own(version):
+            assert self.conversion is not None
+            shown, kind = f"{self.group}/{version}", self.conversion.kind(version, kind)
+        obj = decode(bare, shown, self.type.kind)
+        if version and not kind.is_complete(value):
+            kind.complete(obj)
+        return obj
+
+    def _is_own(self, version: str) -> bool:
+        return version == self._version or self.conversion is None
+
+    def shown(self, values: Sequence[bytes]) -> Awaitable[list[bytes]] | None:
+        if self.conversion is None:
+            return None
+        waiting = [number for number, value in enumerate(values) if not self._is_shown(value)]
+        return self._converted(self.conversion, values, waiting) if waiting else None
+
+    def _is_shown(self, value: bytes) -> bool:
+        return _unmarked(value)[0] in ("", self._version)
+
+    async def _converted(
+        self, conversion: WebhookConversion, values: Sequence[bytes], waiting: Sequence[int]
+    ) -> list[bytes]:
+        made = list(values)
+        objects = [self.read(values[number]) for number in waiting]
+        converted = await conversion.convert(objects, self._version)
+        for number, obj in zip(waiting, converted, strict=True):
+            value, before = encode(obj), values[number]
+            has_revision = "resourceVersion" in obj["metadata"]
+            made[number] = stamp(value, revision_of(before)) if has_revision else value
+        return made
+
+    def checked(self, obj: Object) -> Object:
+        return obj
+
+    def to_stored(self, obj: Object) -> Object:
+        """The object with the mark; with a webhook it must be of a version that can be stored."""
+        version = self.stored.version
+        if self.conversion is not None:
+            version = obj["apiVersion"].rpartition("/")[2]
+        return {**obj, _MARK_KEY: version}
+
+    async def at_rest(self, obj: Object) -> bytes:
+        if self.conversion is not None and self.stored.version != self._version:
+            [obj] = await self.conversion.convert([obj], self.stored.version)
+        return encode(self.to_stored(obj))
+
+    def is_current(self, value: bytes) -> bool:
+        return _unmarked(value)[0] in ("", self.stored.version)
+
+    async def versions_of(self, *objects: Object) -> InVersion | None:
+        """The objects in the versions their owners wrote them in. None when the webhook does not answer:
+        that must not stop a write."""
+        conversion = self.conversion
+        assert conversion is not None
+        owned = {
+            entry.get("apiVersion", "")
+            for obj in objects
+            for entry in obj["metadata"].get("managedFields") or ()
+        }
+        own = self.type.api_version
+        forms: dict[str, list[Object]] = {own: list(objects)}
+        kinds = {own: self._custom}
+        for api_version in sorted(owned - {own}):
+            group, _, version = api_version.rpartition("/")
+            kind = conversion.kinds.get(version) if group == self.group else None
+            if kind is None:
+                continue
+            try:
+                forms[api_version] = await conversion.convert(objects, version)
+            except StatusError:
+                return None
+            kinds[api_version] = kind
+
+        def in_version(obj: Object, api_version: str) -> tuple[Object, Schema] | None:
+            for known, form in zip(objects, forms.get(api_version, ()), strict=False):
+                if known is obj:
+                    return form, kinds[api_version].schema
+            return None
+
+        return in_version

@@ -1,0 +1,498 @@
+"""Custom resources in two versions, one field renamed between them, with a real HTTPS conversion webhook."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from steersman.cluster.auth.pki import Authority
+from steersman.http import Request, Response, Server, server_tls
+from tests.support.api import PATIENCE_S, ApiClient, api
+
+Object = dict[str, Any]
+
+GROUP = "stable.example.com"
+V1, V2 = f"{GROUP}/v1", f"{GROUP}/v2"
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+DEFINITION = f"{DEFINITIONS}/webapps.{GROUP}"
+AUTHORITY = Authority.make("converters")
+_PAIR = AUTHORITY.issue("converter", names=["localhost", "127.0.0.1", "converter.system.svc"], server=True)
+#: What the field is called in each version.
+NAMES = {V1: "host", V2: "hostname"}
+
+
+def path(version: str, name: str = "") -> str:
+    return f"/apis/{GROUP}/{version}/namespaces/default/webapps" + (f"/{name}" if name else "")
+
+
+@dataclass
+class Converter:
+    """The webhook: renames the field, remembers what it was asked."""
+
+    port: int = 0
+    requests: list[Object] = field(default_factory=list)
+    #: Changes the converted objects, or answers in another way.
+    spoil: Callable[[Object, Object], Object] | None = None
+
+    def handle(self, request: Request) -> Response:
+        review = orjson.loads(request.content)
+        asked = review["request"]
+        self.requests.append(asked)
+        converted = [self._convert(obj, asked["desiredAPIVersion"]) for obj in asked["objects"]]
+        answer = {"uid": asked["uid"], "convertedObjects": converted, "result": {"status": "Success"}}
+        if self.spoil is not None:
+            answer = self.spoil(asked, answer)
+        return Response(200, orjson.dumps({**review, "request": None, "response": answer}))
+
+    @staticmethod
+    def _convert(obj: Object, version: str) -> Object:
+        spec = dict(obj.get("spec") or {})
+        if NAMES[obj["apiVersion"]] in spec:
+            spec[NAMES[version]] = spec.pop(NAMES[obj["apiVersion"]])
+        return {**obj, "apiVersion": version, "spec": spec}
+
+    def client_config(self) -> Object:
+        ca = base64.b64encode(AUTHORITY.pem).decode()
+        return {"url": f"https://localhost:{self.port}/convert", "caBundle": ca}
+
+
+def version_of(name: str, storage: str, **properties: Object) -> Object:
+    known = {NAMES[f"{GROUP}/{name}"]: {"type": "string"}, "replicas": {"type": "integer"}, **properties}
+    schema = {
+        "type": "object",
+        "properties": {
+            "spec": {"type": "object", "properties": known},
+            "status": {"type": "object", "properties": {"replicas": {"type": "integer"}}},
+        },
+    }
+    scale = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
+    return {
+        "name": name,
+        "served": True,
+        "storage": name == storage,
+        "schema": {"openAPIV3Schema": schema},
+        "subresources": {"status": {}, "scale": scale},
+        "selectableFields": [{"jsonPath": f".spec.{NAMES[f'{GROUP}/{name}']}"}],
+    }
+
+
+def definition(client_config: Object, storage: str = "v1", **properties: Object) -> Object:
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"webapps.{GROUP}"},
+        "spec": {
+            "group": GROUP,
+            "scope": "Namespaced",
+            "names": {"plural": "webapps", "singular": "webapp", "kind": "WebApp"},
+            "versions": [version_of(name, storage, **properties) for name in ("v1", "v2")],
+            "conversion": {
+                "strategy": "Webhook",
+                "webhook": {"clientConfig": client_config, "conversionReviewVersions": ["v1"]},
+            },
+        },
+    }
+
+
+def web_app(version: str, name: str, host: str, **spec: Any) -> Object:
+    api_version = f"{GROUP}/{version}"
+    content = {NAMES[api_version]: host, **spec}
+    return {"apiVersion": api_version, "kind": "WebApp", "metadata": {"name": name}, "spec": content}
+
+
+async def established(client: ApiClient) -> None:
+    """Wait until the definition is served; the condition is written after the resources are there."""
+    async with client.watch(f"{DEFINITIONS}?watch=true") as events:
+        while True:
+            conditions = (await events.next())["object"]["status"].get("conditions") or ()
+            if any(each["type"] == "Established" and each["status"] == "True" for each in conditions):
+                return
+
+
+async def served_with(client: ApiClient, spec: Object) -> None:
+    """Change the definition's spec, and wait for it to be served: watches of before end."""
+    current = await client.ok("GET", DEFINITION)
+    async with client.watch(f"{path('v1')}?watch=true") as events:
+        await client.ok("PUT", DEFINITION, {**current, "spec": spec})
+        await events.rest()
+
+
+@asynccontextmanager
+async def converter() -> AsyncIterator[tuple[Converter, Server]]:
+    made = Converter()
+    server = Server(made.handle)
+    await server.start("127.0.0.1", 0, server_tls(_PAIR.certificate, _PAIR.key))
+    made.port = server.port
+    try:
+        yield made, server
+    finally:
+        await server.close()
+
+
+def with_webhook(test: Callable[[ApiClient, Converter], Awaitable[None]]) -> Callable[[], None]:
+    def run() -> None:
+        async def body() -> None:
+            async with asyncio.timeout(PATIENCE_S), converter() as (hook, _), api() as client:
+                await client.ok("POST", DEFINITIONS, definition(hook.client_config()))
+                await established(client)
+                await test(client, hook)
+
+        asyncio.run(body())
+
+    run.__name__, run.__doc__ = test.__name__, test.__doc__
+    return run
+
+
+@with_webhook
+async def test_an_object_is_shown_in_both_versions(client: ApiClient, hook: Converter) -> None:
+    made = await client.ok("POST", path("v1"), web_app("v1", "a", "one"))
+    assert hook.requests == []
+    shown = await client.ok("GET", path("v2", "a"))
+    assert shown == {**made, "apiVersion": V2, "spec": {"hostname": "one"}}
+    [asked] = hook.requests
+    assert asked["desiredAPIVersion"] == V2
+    assert asked["objects"] == [made]
+    assert await client.ok("GET", path("v1", "a")) == made
+    assert len(hook.requests) == 1
+
+
+@with_webhook
+async def test_a_write_in_another_version_is_stored_in_the_storage_version(
+    client: ApiClient, hook: Converter
+) -> None:
+    made = await client.ok("POST", path("v2"), web_app("v2", "a", "one"))
+    assert made["apiVersion"] == V2
+    assert made["spec"] == {"hostname": "one"}
+    assert [asked["desiredAPIVersion"] for asked in hook.requests] == [V1, V2]
+    hook.requests.clear()
+    stored = await client.ok("GET", path("v1", "a"))
+    assert stored["spec"] == {"host": "one"}
+    assert hook.requests == []
+
+
+@with_webhook
+async def test_put_patch_and_apply_in_another_version(client: ApiClient, hook: Converter) -> None:
+    made = await client.ok("POST", path("v1"), web_app("v1", "a", "one"))
+    v2 = await client.ok("GET", path("v2", "a"))
+    put = await client.ok("PUT", path("v2", "a"), {**v2, "spec": {"hostname": "two"}})
+    assert put["spec"] == {"hostname": "two"}
+    assert put["metadata"]["generation"] == made["metadata"]["generation"] + 1
+    code, patched = await client.patch(path("v2", "a"), {"spec": {"hostname": "three", "replicas": 2}})
+    assert (code, patched["spec"]) == (200, {"hostname": "three", "replicas": 2})
+    code, applied = await client.ask(
+        "PATCH",
+        f"{path('v2', 'a')}?fieldManager=me&force=true",
+        web_app("v2", "a", "four"),
+        {"content-type": "application/apply-patch+yaml"},
+    )
+    assert (code, applied["spec"]) == (200, {"hostname": "four", "replicas": 2})
+    assert (await client.ok("GET", path("v1", "a")))["spec"] == {"host": "four", "replicas": 2}
+
+
+@with_webhook
+async def test_ownership_follows_a_field_through_its_versions(client: ApiClient, hook: Converter) -> None:
+    await client.ok("POST", f"{path('v1')}?fieldManager=first", web_app("v1", "a", "one", replicas=1))
+    code, patched = await client.ask(
+        "PATCH",
+        f"{path('v2', 'a')}?fieldManager=second",
+        {"spec": {"hostname": "two"}},
+        {"content-type": "application/merge-patch+json"},
+    )
+    assert code == 200, patched
+    owners = {entry["manager"]: entry for entry in patched["metadata"]["managedFields"]}
+    assert owners["first"]["fieldsV1"] == {"f:spec": {".": {}, "f:replicas": {}}}
+    assert owners["second"]["fieldsV1"] == {"f:spec": {"f:hostname": {}}}
+    assert (owners["first"]["apiVersion"], owners["second"]["apiVersion"]) == (V1, V2)
+
+
+@with_webhook
+async def test_status_and_scale_in_another_version(client: ApiClient, hook: Converter) -> None:
+    await client.ok("POST", path("v1"), web_app("v1", "a", "one", replicas=1))
+    code, shown = await client.patch(f"{path('v2', 'a')}/status", {"status": {"replicas": 1}})
+    assert (code, shown["status"], shown["spec"]["hostname"]) == (200, {"replicas": 1}, "one")
+    code, scale = await client.patch(f"{path('v2', 'a')}/scale", {"spec": {"replicas": 4}})
+    assert (code, scale["spec"], scale["status"]) == (200, {"replicas": 4}, {"replicas": 1})
+    stored = await client.ok("GET", path("v1", "a"))
+    assert (stored["spec"], stored["status"]) == ({"host": "one", "replicas": 4}, {"replicas": 1})
+
+
+@with_webhook
+async def test_a_list_is_converted_in_one_review(client: ApiClient, hook: Converter) -> None:
+    for name in "abc":
+        await client.ok("POST", path("v1"), web_app("v1", name, f"host-{name}"))
+    found = await client.ok("GET", path("v2"))
+    assert [item["spec"] for item in found["items"]] == [{"hostname": f"host-{name}"} for name in "abc"]
+    assert {item["apiVersion"] for item in found["items"]} == {V2}
+    [asked] = hook.requests
+    assert len(asked["objects"]) == 3
+
+
+@with_webhook
+async def test_pages_and_field_selectors_are_about_the_converted_objects(
+    client: ApiClient, hook: Converter
+) -> None:
+    for name in "abc":
+        await client.ok("POST", path("v1"), web_app("v1", name, "x" if name != "b" else "y"))
+    page = await client.ok("GET", f"{path('v2')}?limit=2")
+    assert [item["metadata"]["name"] for item in page["items"]] == ["a", "b"]
+    assert page["metadata"]["remainingItemCount"] == 1
+    rest = await client.ok("GET", f"{path('v2')}?limit=2&continue={page['metadata']['continue']}")
+    assert [item["metadata"]["name"] for item in rest["items"]] == ["c"]
+    selected = await client.ok("GET", f"{path('v2')}?fieldSelector=spec.hostname%3Dx&limit=1")
+    assert [item["metadata"]["name"] for item in selected["items"]] == ["a"]
+    token = selected["metadata"]["continue"]
+    selected = await client.ok(
+        "GET", f"{path('v2')}?fieldSelector=spec.hostname%3Dx&limit=1&continue={token}"
+    )
+    assert [item["metadata"]["name"] for item in selected["items"]] == ["c"]
+    assert "continue" not in selected["metadata"]
+
+
+@with_webhook
+async def test_a_watch_gets_converted_events_in_order(client: ApiClient, hook: Converter) -> None:
+    await client.ok("POST", path("v1"), web_app("v1", "a", "0"))
+    async with client.watch(f"{path('v2')}?watch=true") as events:
+        first = await events.next()
+        assert (first["type"], first["object"]["apiVersion"]) == ("ADDED", V2)
+        for number in range(1, 6):
+            await client.patch(path("v1", "a"), {"spec": {"host": str(number)}})
+        await client.ok("DELETE", path("v1", "a"))
+        seen = [await events.next() for _ in range(6)]
+    assert [event["type"] for event in seen] == ["MODIFIED"] * 5 + ["DELETED"]
+    assert [event["object"]["spec"] for event in seen] == [{"hostname": str(n)} for n in (1, 2, 3, 4, 5, 5)]
+    versions = [int(event["object"]["metadata"]["resourceVersion"]) for event in seen]
+    assert versions == sorted(set(versions))
+
+
+@with_webhook
+async def test_a_watch_from_a_revision_converts_what_it_missed(client: ApiClient, hook: Converter) -> None:
+    made = await client.ok("POST", path("v1"), web_app("v1", "a", "0"))
+    await client.patch(path("v1", "a"), {"spec": {"host": "1"}})
+    since = made["metadata"]["resourceVersion"]
+    async with client.watch(f"{path('v2')}?watch=true&resourceVersion={since}") as events:
+        missed = await events.next()
+        assert (missed["type"], missed["object"]["spec"]) == ("MODIFIED", {"hostname": "1"})
+        await client.patch(path("v1", "a"), {"spec": {"host": "2"}})
+        assert (await events.next())["object"]["spec"] == {"hostname": "2"}
+
+
+@with_webhook
+async def test_a_failing_webhook_ends_the_watch_with_an_error(client: ApiClient, hook: Converter) -> None:
+    await client.ok("POST", path("v1"), web_app("v1", "a", "0"))
+    async with client.watch(f"{path('v2')}?watch=true") as events:
+        await events.next()
+        hook.spoil = lambda asked, answer: {
+            **answer,
+            "result": {"status": "Failure", "message": "out of order"},
+        }
+        await client.patch(path("v1", "a"), {"spec": {"host": "1"}})
+        [last] = await events.rest()
+    assert last["type"] == "ERROR"
+    assert last["object"]["code"] == 500
+    assert last["object"]["message"] == f"conversion webhook for {V1}, Kind=WebApp failed: out of order"
+
+
+@with_webhook
+async def test_a_new_storage_version_leaves_old_objects_until_they_are_written(
+    client: ApiClient, hook: Converter
+) -> None:
+    await client.ok("POST", path("v1"), web_app("v1", "old", "one"))
+    await served_with(client, definition(hook.client_config(), storage="v2")["spec"])
+    assert (await client.ok("GET", DEFINITION))["status"]["storedVersions"] == ["v1", "v2"]
+    await client.ok("POST", path("v2"), web_app("v2", "new", "two"))
+    hook.requests.clear()
+    in_v2 = (await client.ok("GET", path("v2")))["items"]
+    assert [item["spec"] for item in in_v2] == [{"hostname": "two"}, {"hostname": "one"}]
+    assert [[obj["metadata"]["name"] for obj in asked["objects"]] for asked in hook.requests] == [["old"]]
+    in_v1 = (await client.ok("GET", path("v1")))["items"]
+    assert [item["spec"] for item in in_v1] == [{"host": "two"}, {"host": "one"}]
+    # Writing it unchanged migrates it.
+    await client.ok("PUT", path("v2", "old"), in_v2[1])
+    hook.requests.clear()
+    moved = await client.ok("GET", path("v2", "old"))
+    assert moved["spec"] == {"hostname": "one"}
+    assert moved["metadata"]["resourceVersion"] != in_v2[1]["metadata"]["resourceVersion"]
+    assert hook.requests == []
+    # And once more changes nothing.
+    again = await client.ok("PUT", path("v2", "old"), moved)
+    assert again["metadata"]["resourceVersion"] == moved["metadata"]["resourceVersion"]
+
+
+@with_webhook
+async def test_defaults_of_the_stored_version_and_pruning_of_the_asked_one(
+    client: ApiClient, hook: Converter
+) -> None:
+    await client.ok("POST", path("v1"), web_app("v1", "a", "one"))
+    size = {"type": "string", "default": "small"}
+    await served_with(client, definition(hook.client_config(), size=size)["spec"])
+    hook.spoil = lambda asked, answer: {
+        **answer,
+        "convertedObjects": [
+            {**obj, "spec": {**obj["spec"], "unknown": 1}} for obj in answer["convertedObjects"]
+        ],
+    }
+    shown = await client.ok("GET", path("v2", "a"))
+    assert shown["spec"] == {"hostname": "one", "size": "small"}
+    assert hook.requests[-1]["objects"][0]["spec"] == {"host": "one", "size": "small"}
+
+
+@with_webhook
+async def test_deletion_with_a_finalizer(client: ApiClient, hook: Converter) -> None:
+    app = web_app("v1", "a", "one")
+    app["metadata"]["finalizers"] = ["example.com/hold"]
+    await client.ok("POST", path("v1"), app)
+    await client.ok("DELETE", path("v2", "a"))
+    held = await client.ok("GET", path("v2", "a"))
+    assert "deletionTimestamp" in held["metadata"]
+    assert held["spec"] == {"hostname": "one"}
+    await client.patch(path("v2", "a"), {"metadata": {"finalizers": None}})
+    code, _ = await client.ask("GET", path("v1", "a"))
+    assert code == 404
+
+
+@with_webhook
+async def test_answers_to_deletions_are_converted(client: ApiClient, hook: Converter) -> None:
+    for name in "ab":
+        app = web_app("v1", name, f"host-{name}")
+        app["metadata"]["finalizers"] = ["example.com/hold"]
+        await client.ok("POST", path("v1"), app)
+    marked = await client.ok("DELETE", path("v2", "a"))
+    assert (marked["apiVersion"], marked["spec"]) == (V2, {"hostname": "host-a"})
+    deleted = await client.ok("DELETE", path("v2"))
+    assert [item["spec"] for item in deleted["items"]] == [{"hostname": "host-a"}, {"hostname": "host-b"}]
+
+
+@with_webhook
+async def test_a_scale_is_read_in_the_asked_version(client: ApiClient, hook: Converter) -> None:
+    await client.ok("POST", path("v1"), web_app("v1", "a", "one", replicas=3))
+    assert (await client.ok("GET", f"{path('v2', 'a')}/scale"))["spec"] == {"replicas": 3}
+    assert len(hook.requests) == 1
+
+
+@with_webhook
+async def test_policies_see_the_version_they_ask_for(client: ApiClient, hook: Converter) -> None:
+    base = "/apis/admissionregistration.k8s.io/v1"
+    rule = {"apiGroups": [GROUP], "apiVersions": ["v2"], "operations": ["CREATE"], "resources": ["webapps"]}
+    policy = {
+        "metadata": {"name": "no-evil"},
+        "spec": {
+            "matchConstraints": {"resourceRules": [rule], "matchPolicy": "Equivalent"},
+            "validations": [{"expression": "object.spec.hostname != 'evil'", "message": "no evil hosts"}],
+        },
+    }
+    await client.ok("POST", f"{base}/validatingadmissionpolicies", policy)
+    binding = {
+        "metadata": {"name": "no-evil"},
+        "spec": {"policyName": "no-evil", "validationActions": ["Deny"]},
+    }
+    await client.ok("POST", f"{base}/validatingadmissionpolicybindings", binding)
+    code, status = await client.ask("POST", path("v1"), web_app("v1", "a", "evil"))
+    assert code == 422
+    assert "no evil hosts" in status["message"]
+    await client.ok("POST", path("v1"), web_app("v1", "a", "good"))
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        pytest.param(
+            lambda asked, answer: {**answer, "uid": "other"},
+            f'conversion webhook for {V1}, Kind=WebApp failed: expected response.uid="UID", got "other"',
+            id="another review's answer",
+        ),
+        pytest.param(
+            lambda asked, answer: {**answer, "convertedObjects": []},
+            f"conversion webhook for {V1}, Kind=WebApp returned 0 objects, expected 1",
+            id="too few objects",
+        ),
+        pytest.param(
+            lambda asked, answer: {**answer, "convertedObjects": asked["objects"]},
+            f"conversion webhook for {V1}, Kind=WebApp returned invalid object at index 0: "
+            f"invalid groupVersion (expected {V2}, received {V1})",
+            id="nothing converted",
+        ),
+    ],
+)
+def test_a_wrong_answer_is_refused(spoil: Callable[[Object, Object], Object], message: str) -> None:
+    @with_webhook
+    async def run(client: ApiClient, hook: Converter) -> None:
+        await client.ok("POST", path("v1"), web_app("v1", "a", "one"))
+        hook.spoil = spoil
+        code, status = await client.ask("GET", path("v2", "a"))
+        assert code == 500
+        assert status["message"] == message.replace("UID", hook.requests[-1]["uid"])
+
+    run()
+
+
+def test_a_webhook_that_is_down_stops_only_what_needs_it() -> None:
+    async def body() -> None:
+        async with asyncio.timeout(PATIENCE_S), converter() as (hook, server), api() as client:
+            await client.ok("POST", DEFINITIONS, definition(hook.client_config()))
+            await established(client)
+            await client.ok("POST", path("v1"), web_app("v1", "a", "one"))
+            await client.patch(path("v2", "a"), {"spec": {"hostname": "two"}})
+            await server.close()
+            about = f"conversion webhook for {V1}, Kind=WebApp failed: "
+            for where in (path("v2", "a"), path("v2")):
+                code, status = await client.ask("GET", where)
+                assert code == 500
+                assert status["message"].startswith(f'{about}Post "https://localhost:{hook.port}/convert')
+                assert status["message"].endswith("connect: connection refused")
+            code, status = await client.ask("POST", path("v2"), web_app("v2", "b", "two"))
+            assert code == 500
+            assert status["message"].startswith(f"conversion webhook for {V2}, Kind=WebApp failed: ")
+            # Owners of the other version do not stop a write either.
+            code, patched = await client.patch(path("v1", "a"), {"spec": {"host": "three"}})
+            assert (code, patched["spec"]) == (200, {"host": "three"})
+            assert len((await client.ok("GET", path("v1")))["items"]) == 1
+            async with client.watch(f"{path('v2')}?watch=true") as events:
+                [error] = await events.rest()
+            assert (error["type"], error["object"]["code"]) == ("ERROR", 500)
+
+    asyncio.run(body())
+
+
+def test_the_stored_version_survives_a_restart(tmp_path: Path) -> None:
+    async def body() -> None:
+        folder = str(tmp_path / "data")
+        async with asyncio.timeout(PATIENCE_S), converter() as (hook, _):
+            async with api(data=folder) as client:
+                await client.ok("POST", DEFINITIONS, definition(hook.client_config()))
+                await established(client)
+                await client.ok("POST", path("v1"), web_app("v1", "a", "one"))
+                await served_with(client, definition(hook.client_config(), storage="v2")["spec"])
+                await client.ok("POST", path("v1"), web_app("v1", "b", "two"))
+            async with api(data=folder) as client:
+                hook.requests.clear()
+                found = (await client.ok("GET", path("v2")))["items"]
+                assert [item["spec"] for item in found] == [{"hostname": "one"}, {"hostname": "two"}]
+                assert len(hook.requests) == 1
+                assert [obj["apiVersion"] for obj in hook.requests[0]["objects"]] == [V1]
+
+    asyncio.run(body())
+
+
+@with_webhook
+async def test_a_service_without_endpoints_cannot_be_asked(client: ApiClient, hook: Converter) -> None:
+    await client.ok("POST", "/api/v1/namespaces", {"metadata": {"name": "system"}})
+    service = {"metadata": {"name": "converter"}, "spec": {"ports": [{"port": 443}]}}
+    await client.ok("POST", "/api/v1/namespaces/system/services", service)
+    by_service = {
+        "service": {"namespace": "system", "name": "converter", "path": "/convert"},
+        "caBundle": hook.client_config()["caBundle"],
+    }
+    await served_with(client, definition(by_service)["spec"])
+    await client.ok("POST", path("v1"), web_app("v1", "a", "one"))
+    code, status = await client.ask("GET", path("v2", "a"))
+    assert code == 500
+    assert status["message"].endswith('no endpoints available for service "converter"')
+    assert "https://converter.system.svc:443/convert?timeout=30s" in status["message"]

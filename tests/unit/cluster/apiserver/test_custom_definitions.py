@@ -1,0 +1,299 @@
+"""The life of custom resource definitions, seen through the API: names, versions, schemas, deletion."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.support.api import PATIENCE_S, ApiClient, with_api
+
+Object = dict[str, Any]
+
+GROUP = "shop.example.com"
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+
+def version(name: str, *, storage: bool = False, served: bool = True, **spec: Object) -> Object:
+    properties = spec or {"size": {"type": "integer"}}
+    schema = {
+        "type": "object",
+        "description": f"A thing of {name}.",
+        "properties": {"spec": {"type": "object", "properties": properties}},
+    }
+    return {"name": name, "served": served, "storage": storage, "schema": {"openAPIV3Schema": schema}}
+
+
+def definition(*versions: Object, plural: str = "things", kind: str = "Thing", **names: Any) -> Object:
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.{GROUP}"},
+        "spec": {
+            "group": GROUP,
+            "scope": "Namespaced",
+            "names": {"plural": plural, "kind": kind, **names},
+            "versions": list(versions or (version("v1", storage=True),)),
+        },
+    }
+
+
+def things(name: str = "", api_version: str = "v1") -> str:
+    base = f"/apis/{GROUP}/{api_version}/namespaces/default/things"
+    return f"{base}/{name}" if name else base
+
+
+def thing(name: str, api_version: str = "v1", *finalizers: str, **spec: Any) -> Object:
+    metadata: Object = {"name": name}
+    if finalizers:
+        metadata["finalizers"] = list(finalizers)
+    return {"apiVersion": f"{GROUP}/{api_version}", "kind": "Thing", "metadata": metadata, "spec": spec}
+
+
+def condition(obj: Object, kind: str) -> Object:
+    found = [each for each in obj.get("status", {}).get("conditions") or () if each["type"] == kind]
+    return found[0] if found else {}
+
+
+async def versions_served(client: ApiClient) -> list[str]:
+    """As discovery lists them, the preferred one first."""
+    group = next(each for each in (await client.ok("GET", "/apis"))["groups"] if each["name"] == GROUP)
+    versions = [each["version"] for each in group["versions"]]
+    assert group["preferredVersion"]["version"] == versions[0]
+    return versions
+
+
+async def until(client: ApiClient, plural: str, kind: str, status: str = "True") -> Object:
+    """The definition once it has a condition, which must not take long."""
+    name = f"{plural}.{GROUP}"
+    async with (
+        asyncio.timeout(PATIENCE_S),
+        client.watch(f"{DEFINITIONS}?watch=true&fieldSelector=metadata.name%3D{name}") as events,
+    ):
+        while True:
+            obj: Object = (await events.next())["object"]
+            if condition(obj, kind).get("status") == status:
+                return obj
+
+
+async def define(client: ApiClient, *versions: Object) -> Object:
+    await client.ok("POST", DEFINITIONS, definition(*versions))
+    return await until(client, "things", "Established")
+
+
+async def redefine(client: ApiClient, *versions: Object) -> None:
+    """Change the versions, and wait until the new ones are served: watches of before end then."""
+    current = await client.ok("GET", f"{DEFINITIONS}/things.{GROUP}")
+    async with asyncio.timeout(PATIENCE_S), client.watch(f"{things()}?watch=true") as events:
+        current["spec"]["versions"] = list(versions)
+        await client.ok("PUT", f"{DEFINITIONS}/things.{GROUP}", current)
+        await events.rest()
+
+
+@with_api
+async def test_an_established_definition_can_be_used_at_once(client: ApiClient) -> None:
+    made = await define(client)
+    assert condition(made, "NamesAccepted")["reason"] == "NoConflicts"
+    assert condition(made, "Established")["reason"] == "InitialNamesAccepted"
+    assert made["status"]["storedVersions"] == ["v1"]
+    assert made["status"]["acceptedNames"] == {
+        "plural": "things",
+        "singular": "thing",
+        "kind": "Thing",
+        "listKind": "ThingList",
+    }
+    created = await client.ok("POST", things(), thing("a", size=1))
+    assert created["spec"] == {"size": 1}
+    assert set(created) == {"apiVersion", "kind", "metadata", "spec"}
+
+
+@with_api
+async def test_a_name_in_use_is_given_when_it_is_free_again(client: ApiClient) -> None:
+    await client.ok("POST", DEFINITIONS, definition(shortNames=["th"]))
+    await until(client, "things", "Established")
+    await client.ok("POST", DEFINITIONS, definition(plural="others", kind="Thing", shortNames=["th"]))
+    refused = await until(client, "others", "NamesAccepted", "False")
+    assert condition(refused, "NamesAccepted")["message"] == '"ThingList" is already in use'
+    assert condition(refused, "Established")["status"] == "False"
+    code, _ = await client.ask("GET", f"/apis/{GROUP}/v1/others")
+    assert code == 404
+    await client.ok("DELETE", f"{DEFINITIONS}/things.{GROUP}")
+    await until(client, "others", "Established")
+    assert (await client.ok("GET", f"/apis/{GROUP}/v1/others"))["items"] == []
+
+
+@with_api
+async def test_versions_without_conversion_differ_in_name_only(client: ApiClient) -> None:
+    await define(client, version("v1", storage=True), version("v2"))
+    await client.ok("POST", things(api_version="v2"), thing("a", "v2", size=1))
+    shown = [await client.ok("GET", things("a", each)) for each in ("v1", "v2")]
+    assert [obj.pop("apiVersion") for obj in shown] == [f"{GROUP}/v1", f"{GROUP}/v2"]
+    assert shown[0] == shown[1]
+    listed = await client.ok("GET", things(api_version="v2"))
+    assert [item["apiVersion"] for item in listed["items"]] == [f"{GROUP}/v2"]
+    async with client.watch(f"{things(api_version='v2')}?watch=true") as events:
+        seen = (await events.next())["object"]
+    assert seen == listed["items"][0]
+    assert await versions_served(client) == ["v2", "v1"]
+
+
+@with_api
+async def test_discovery_prefers_stable_and_new_versions(client: ApiClient) -> None:
+    names = ("v1alpha1", "foo", "v1", "v11beta2", "v10", "v3beta1")
+    await define(client, *(version(name, storage=name == "v1") for name in names))
+    other = definition(version("v2", storage=True), plural="others", kind="Other")
+    await client.ok("POST", DEFINITIONS, other)
+    await until(client, "others", "Established")
+    expected = ["v10", "v2", "v1", "v11beta2", "v3beta1", "v1alpha1", "foo"]
+    assert await versions_served(client) == expected
+
+
+@with_api
+async def test_stored_versions_grow_and_guard_what_is_stored(client: ApiClient) -> None:
+    await define(client, version("v1", storage=True), version("v2"))
+    old = await client.ok("POST", things(), thing("a", size=1))
+    await redefine(client, version("v1"), version("v2", storage=True))
+    current = await client.ok("GET", f"{DEFINITIONS}/things.{GROUP}")
+    assert current["status"]["storedVersions"] == ["v1", "v2"]
+    current["spec"]["versions"] = [version("v2", storage=True)]
+    code, status = await client.ask("PUT", f"{DEFINITIONS}/things.{GROUP}", current)
+    assert code == 422
+    assert "status.storedVersions[0]" in status["message"]
+    # Written unchanged, an object moves to the new version; after that v1 may be taken out.
+    moved = await client.ok("PUT", things("a"), old)
+    assert moved["metadata"]["resourceVersion"] != old["metadata"]["resourceVersion"]
+    still = await client.ok("PUT", things("a"), moved)
+    assert still["metadata"]["resourceVersion"] == moved["metadata"]["resourceVersion"]
+    code, _ = await client.patch(
+        f"{DEFINITIONS}/things.{GROUP}/status", {"status": {"storedVersions": ["v2"]}}
+    )
+    assert code == 200
+    await redefine(client, version("v2", storage=True))
+    assert (await client.ok("GET", things("a", "v2")))["spec"] == {"size": 1}
+
+
+@with_api
+async def test_new_defaults_are_seen_in_old_objects(client: ApiClient) -> None:
+    await define(client)
+    await client.ok("POST", things(), thing("a", size=1))
+    color = {"type": "string", "default": "red"}
+    await redefine(client, version("v1", storage=True, size={"type": "integer"}, color=color))
+    expected = {"size": 1, "color": "red"}
+    assert (await client.ok("GET", things("a")))["spec"] == expected
+    assert (await client.ok("GET", things()))["items"][0]["spec"] == expected
+    async with client.watch(f"{things()}?watch=true") as events:
+        assert (await events.next())["object"]["spec"] == expected
+
+
+@with_api
+async def test_a_version_that_is_not_served_leaves_discovery_and_openapi(client: ApiClient) -> None:
+    await define(client, version("v1", storage=True), version("v2"))
+    assert f"apis/{GROUP}/v2" in (await client.ok("GET", "/openapi/v3"))["paths"]
+    await redefine(client, version("v1", storage=True), version("v2", served=False))
+    code, _ = await client.ask("GET", things(api_version="v2"))
+    assert code == 404
+    assert await versions_served(client) == ["v1"]
+    paths = (await client.ok("GET", "/openapi/v3"))["paths"]
+    assert f"apis/{GROUP}/v1" in paths
+    assert f"apis/{GROUP}/v2" not in paths
+
+
+@with_api
+async def test_openapi_explains_the_schema(client: ApiClient) -> None:
+    await define(client, version("v1", storage=True, size={"type": "integer", "description": "How big."}))
+    document = await client.ok("GET", f"/openapi/v3/apis/{GROUP}/v1")
+    [schema] = [
+        each
+        for each in document["components"]["schemas"].values()
+        if {"group": GROUP, "kind": "Thing", "version": "v1"}
+        in each.get("x-kubernetes-group-version-kind", ())
+    ]
+    assert schema["description"] == "A thing of v1."
+    size = schema["properties"]["spec"]["properties"]["size"]
+    assert (size["type"], size["description"]) == ("integer", "How big.")
+
+
+@with_api
+async def test_a_deleted_definition_waits_for_objects_with_finalizers(client: ApiClient) -> None:
+    await define(client)
+    await client.ok("POST", things(), thing("free", size=1))
+    await client.ok("POST", things(), thing("held", "v1", "example.com/hold", size=2))
+    going = await client.ok("DELETE", f"{DEFINITIONS}/things.{GROUP}")
+    assert condition(going, "Terminating")["reason"] == "InstanceDeletionPending"
+    async with client.watch(f"{things()}?watch=true") as events:
+        while True:
+            event = await events.next()
+            if event["object"]["metadata"]["name"] == "held" and (
+                "deletionTimestamp" in event["object"]["metadata"]
+            ):
+                break
+    left = (await client.ok("GET", things()))["items"]
+    assert [item["metadata"]["name"] for item in left] == ["held"]
+    assert left[0]["spec"] == {"size": 2}
+    async with client.watch(
+        f"{DEFINITIONS}?watch=true&fieldSelector=metadata.name%3Dthings.{GROUP}"
+    ) as events:
+        await client.patch(things("held"), {"metadata": {"finalizers": None}})
+        while (await events.next())["type"] != "DELETED":
+            pass
+    code, _ = await client.ask("GET", things())
+    assert code == 404
+
+
+@with_api
+async def test_objects_go_with_a_definition_that_is_not_served(client: ApiClient) -> None:
+    await define(client)
+    await client.ok("POST", things(), thing("a", size=1))
+    await redefine(client, version("v1", storage=True, served=False))
+    async with client.watch(f"{DEFINITIONS}?watch=true") as events:
+        await client.ok("DELETE", f"{DEFINITIONS}/things.{GROUP}")
+        while (await events.next())["type"] != "DELETED":
+            pass
+    await define(client)
+    assert (await client.ok("GET", things()))["items"] == []
+
+
+@with_api
+async def test_formats_without_effect_are_warned_of(client: ApiClient) -> None:
+    odd = definition(version("v1", storage=True, size={"type": "string", "format": "odd"}))
+    answer = await client.raw("POST", DEFINITIONS, odd)
+    assert answer.status == 201
+    assert answer.headers.get("warning") == '299 - "unrecognized format \\"odd\\""'
+
+
+@pytest.mark.parametrize(
+    ("finalizer", "warning"),
+    [
+        pytest.param("example.com/hold", None, id="qualified"),
+        pytest.param(
+            "hold",
+            'metadata.finalizers: \\"hold\\": prefer a domain-qualified finalizer name to avoid accidental '
+            "conflicts with other finalizer writers",
+            id="bare",
+        ),
+    ],
+)
+def test_bare_finalizers_are_warned_of(finalizer: str, warning: str | None) -> None:
+    @with_api
+    async def run(client: ApiClient) -> None:
+        await define(client)
+        expected = None if warning is None else f'299 - "{warning}"'
+        answer = await client.raw("POST", things(), thing("a", "v1", finalizer, size=1))
+        assert answer.status == 201
+        assert answer.headers.get("warning") == expected
+        await client.ok("POST", things(), thing("b", size=1))
+        answer = await client.raw(
+            "PATCH",
+            things("b"),
+            {"metadata": {"finalizers": [finalizer]}},
+            {"content-type": "application/merge-patch+json"},
+        )
+        assert (answer.status, answer.headers.get("warning")) == (200, expected)
+        # It is said once, not at every write after.
+        answer = await client.raw(
+            "PATCH", things("b"), {"spec": {"size": 2}}, {"content-type": "application/merge-patch+json"}
+        )
+        assert (answer.status, answer.headers.get("warning")) == (200, None)
+
+    run()
