@@ -51,7 +51,6 @@ def test_apply_get_and_delete(kubectl: Kubectl) -> None:
     assert kubectl("get", "widgets").err == f"No resources found in {kubectl.namespace} namespace.\n"
 
 
-@pytest.mark.xfail(strict=True, reason="OpenAPI promises strategic merge patches for custom resources")
 def test_apply_of_a_change(kubectl: Kubectl) -> None:
     kubectl.apply(widget(GROUP, "w", 3))
     assert kubectl.apply(widget(GROUP, "w", 4)).out == f"widget.{GROUP}/w configured\n"

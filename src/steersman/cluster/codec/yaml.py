@@ -34,6 +34,9 @@ _RESOLVED: Final = frozenset(
 _WIDEST: Final = 2**30
 #: Values reached through aliases before a document counts as an attack.
 _MOST_ALIASED: Final = 100_000
+#: Nesting and number of values (about 1 s to read) a document may have.
+_DEEPEST: Final = 1_000
+_MOST_NODES: Final = 100_000
 _INT64: Final = (-(2**63), 2**64 - 1)
 
 _BaseLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -41,7 +44,27 @@ _BaseDumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
 class _Loader(_BaseLoader):  # type: ignore[misc]
-    """Leaves plain scalars unresolved."""
+    """Leaves plain scalars unresolved, and bounds what a document may cost.
+
+    The C parser recurses with the document: 50,000 opening brackets would overrun its stack and end the
+    process, and a node costs ten times what a value of the same JSON does.
+    """
+
+    def __init__(self, stream: bytes) -> None:
+        super().__init__(stream)
+        self._depth = 0
+        self._nodes = 0
+
+    def descend_resolver(self, current_node: Any, current_index: Any) -> None:
+        self._depth += 1
+        self._nodes += 1
+        if self._depth > _DEEPEST:
+            raise Malformed("yaml: exceeded max depth")
+        if self._nodes > _MOST_NODES:
+            raise Malformed(f"yaml: document contains more than {_MOST_NODES} values; send JSON")
+
+    def ascend_resolver(self) -> None:
+        self._depth -= 1
 
     def resolve(self, kind: type[yaml.Node], value: Any, implicit: Any) -> Any:
         if kind is yaml.ScalarNode and implicit[0]:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from steersman.cluster.schema.openapi.definitions import PREFIX
 from steersman.cluster.schema.openapi.operations import PATCH, Endpoint, Operation, Parameter, endpoints
-from steersman.cluster.schema.resources import GVK, ResourceType
+from steersman.cluster.schema.resources import GVK, ResourceType, find
 
 __all__ = ["paths"]
 
@@ -19,8 +19,9 @@ _PATCHES: Final = (
     "application/apply-patch+yaml",
     "application/json-patch+json",
     "application/merge-patch+json",
-    "application/strategic-merge-patch+json",
 )
+#: kubectl patches strategically where it reads that it may; custom resources cannot be.
+_BUILT_IN_PATCHES: Final = (*_PATCHES, "application/strategic-merge-patch+json")
 _PATCH_TYPE: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.Patch"
 
 
@@ -42,11 +43,13 @@ class _Writer:
     def path_item(self, endpoint: Endpoint, resource: ResourceType) -> dict[str, Any]:
         item: dict[str, Any] = {"parameters": [self._parameter(each) for each in endpoint.parameters]}
         group = resource.group.partition(".")[0] or "core"
+        built_in = find(resource.group, resource.version, resource.plural) is not None
+        patches = _BUILT_IN_PATCHES if built_in else _PATCHES
         for operation in endpoint.operations:
-            item[operation.method] = self._operation(operation, f"{group}_{resource.version}")
+            item[operation.method] = self._operation(operation, f"{group}_{resource.version}", patches)
         return item
 
-    def _operation(self, operation: Operation, tag: str) -> dict[str, Any]:
+    def _operation(self, operation: Operation, tag: str, patches: tuple[str, ...]) -> dict[str, Any]:
         written: dict[str, Any] = {
             "description": operation.description,
             "operationId": operation.operation_id,
@@ -57,7 +60,7 @@ class _Writer:
             "x-kubernetes-group-version-kind": operation.gvk._asdict(),
         }
         body = self._schema(operation.body)
-        consumes = _PATCHES if operation.body == PATCH else ("*/*",)
+        consumes = patches if operation.body == PATCH else ("*/*",)
         if self._version == 2:
             written |= {"consumes": list(consumes), "produces": list(_PRODUCES), "schemes": ["https"]}
         if body is None:
