@@ -53,14 +53,13 @@ def stamp(value: bytes, revision: int) -> bytes:
     """The bytes with their revision; `value` is fresh from `encode` or an older stamped form."""
     if value.startswith(_STAMP, _STAMP_OFFSET):
         return restamp(value, revision)
-    # Joined, not formatted: these bytes stay, and formatting would leave a gap behind each in the heap.
-    return b"".join((_OPEN, b'"resourceVersion":"%d",' % revision, memoryview(value)[_STAMP_OFFSET:]))
+    return b'%b"resourceVersion":"%d",%b' % (_OPEN, revision, value[_STAMP_OFFSET:])
 
 
 def restamp(value: bytes, revision: int) -> bytes:
     """Stamped bytes with another revision, as in an event that shows an earlier state."""
     end = value.index(b'"', _STAMPED_OFFSET)
-    return b"".join((value[:_STAMPED_OFFSET], b"%d" % revision, memoryview(value)[end:]))
+    return b"%b%d%b" % (value[:_STAMPED_OFFSET], revision, value[end:])
 
 
 def revision_of(value: bytes) -> int:
