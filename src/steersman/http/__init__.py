@@ -53,7 +53,7 @@ _CLIENT = ("Client", "ClientResponse", "StreamingResponse", "Timeouts")
 
 
 def __getattr__(name: str) -> Any:
-    """The client is loaded when it is first asked for: a server starts 15 ms sooner without it."""
+    """The client is loaded when it is first asked for: a server starts sooner without it."""
     if name not in _CLIENT:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from steersman.http import client

@@ -34,7 +34,7 @@ class Joined:
     """A body of many values with a separator between them, joined part by part as the peer takes it.
 
     A list of 20,000 objects is 25 MB: joined at once it would be touched three times in memory too large
-    for any cache, and stay in the process's size; part by part it costs 0.7 of that.
+    for any cache, and stay in the process's size.
     """
 
     __slots__ = ("_closing", "_opening", "_separator", "_values", "size")
@@ -101,7 +101,7 @@ def status_line(status: int) -> bytes:
 
 
 def encode_fields(headers: RawHeaders) -> bytes:
-    """Header lines. Tuples come again and again and are encoded once: 0.5 µs instead of 2."""
+    """Header lines. Tuples come again and again and are encoded once."""
     return _encoded_tuple(headers) if isinstance(headers, tuple) else _encoded(headers)
 
 

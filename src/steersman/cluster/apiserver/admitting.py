@@ -1,7 +1,7 @@
 """The admission chain of a running server: built-in plugins, quota, and what clients configure.
 
 Webhooks and policies are loaded with the first object that configures one: most clusters have none, and
-their code (expressions, an HTTP client) is a fifth of a start.
+their code (expressions, an HTTP client) would lengthen every start.
 """
 
 from __future__ import annotations

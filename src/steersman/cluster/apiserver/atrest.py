@@ -98,5 +98,5 @@ _envelope = msgspec.json.Decoder(Envelope).decode
 
 
 def envelope(value: bytes) -> Metadata:
-    """Only the metadata: 2 µs where a whole Pod takes 5."""
+    """Only the metadata, without decoding the rest."""
     return _envelope(value).metadata

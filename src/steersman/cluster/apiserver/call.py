@@ -39,7 +39,7 @@ _uid_source = random.Random(os.urandom(32))
 
 
 def new_uid() -> str:
-    """A random UUID (version 4). Unique, not secret: 1 µs instead of uuid4's 4."""
+    """A random UUID (version 4). Unique, not secret: no system call for each."""
     digits = f"{_uid_source.getrandbits(124):031x}"
     variant = "89ab"[int(digits[12], 16) & 3]
     return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[16:19]}-{digits[19:31]}"
@@ -142,7 +142,7 @@ class StoreReader:
     def __init__(self, store: Store, catalog: Catalog) -> None:
         self._store = store
         self._catalog = catalog
-        #: Namespaces are looked up on every create: 0.2 µs instead of 3 when nothing changed.
+        #: Namespaces are looked up on every create.
         self._read: dict[str, tuple[int, Object]] = {}
 
     def get(self, group: str, plural: str, namespace: str, name: str) -> Object | None:

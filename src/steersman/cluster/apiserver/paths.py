@@ -26,7 +26,7 @@ class ResourcePath(NamedTuple):
     watch: bool = False
 
 
-# A cluster's clients ask for the same objects again and again: 0.1 µs instead of 1.5 µs.
+# A cluster's clients ask for the same objects again and again.
 @lru_cache(maxsize=2048)
 def parse_path(path: str) -> ResourcePath | None:
     """None when the path is not below /api/VERSION or /apis/GROUP/VERSION."""
