@@ -16,7 +16,7 @@ import orjson
 from steersman.cluster.apiserver.bodies import match_name, match_namespace
 from steersman.cluster.apiserver.call import Api, Call, Object, timestamp
 from steersman.cluster.apiserver.options import WriteOptions
-from steersman.cluster.apiserver.ownership import in_versions
+from steersman.cluster.apiserver.ownership import with_versions
 from steersman.cluster.apiserver.render import respond_object
 from steersman.cluster.apiserver.update import endpoint_of, replace
 from steersman.cluster.codec import yaml
@@ -27,7 +27,7 @@ from steersman.cluster.schema.resources import GVK
 from steersman.http import Response
 from steersman.objects.fields import Path
 from steersman.objects.fields import invalid as invalid_field
-from steersman.objects.patches.apply import Applier, ApplyConflict
+from steersman.objects.patches.apply import Applier, ApplyConflict, InVersion
 from steersman.objects.patches.apply import apply as apply_configuration
 from steersman.objects.patches.errors import PatchError
 from steersman.objects.schemas import Schema
@@ -59,13 +59,17 @@ async def apply(api: Api, call: Call) -> Response:
         subresource,
         bool(options.force),
         resource.ownable(subresource),
-        in_versions(api, resource),
     )
 
-    def transform(old: Object) -> Object:
+    async def transform(old: Object) -> Object:
         empty = resource.kind.empty or {}
         live = old or empty
-        applied = apply_to(live, config.obj, resource.kind.schema, applier, empty)
+
+        def merged(in_version: InVersion) -> Object:
+            versioned = replace_fields(applier, convert=in_version)
+            return apply_to(live, config.obj, resource.kind.schema, versioned, empty)
+
+        applied = await with_versions(api, resource, merged)
         note_repeated_keys(call, config, options)
         new = _fresh(live) if applied is live else _completed(call, applied)
         _match(call, new, old)

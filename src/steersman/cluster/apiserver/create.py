@@ -12,7 +12,7 @@ from steersman.cluster.apiserver.atrest import envelope
 from steersman.cluster.apiserver.bodies import dedupe_owners, match_namespace, read_object
 from steersman.cluster.apiserver.call import Api, Call, Object, new_uid, timestamp
 from steersman.cluster.apiserver.options import WriteOptions
-from steersman.cluster.apiserver.ownership import in_versions, track
+from steersman.cluster.apiserver.ownership import track
 from steersman.cluster.apiserver.render import respond_object
 from steersman.cluster.apiserver.strategies import record_requester
 from steersman.cluster.store import Conflict
@@ -51,14 +51,7 @@ async def store_new(
     dedupe_owners(call, metadata)
     now = api.now()
     if tracked:
-        track(
-            call,
-            None,
-            obj,
-            options,
-            now,
-            in_versions(api, call.resource) if "managedFields" in metadata else None,
-        )
+        await track(api, call, None, obj, options)
     attributes = call.attributes("CREATE", metadata.get("name", ""), obj, None, dry_run=options.dry_run)
     await api.admission.admit(attributes)
     match_namespace(call, metadata)

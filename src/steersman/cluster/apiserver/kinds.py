@@ -57,7 +57,10 @@ class Kind(Protocol):
 
     def check_new(self, obj: Object) -> list[FieldError]: ...
 
-    def check_update(self, new: Object, old: Object, subresource: str) -> list[FieldError]: ...
+    def check_update(
+        self, new: Object, old: Object, subresource: str, warnings: list[str]
+    ) -> list[FieldError]:
+        """What is wrong; what was wrong before and did not change is added to the warnings."""
 
     def scale_of(self, obj: Object) -> Object:
         """The Scale of an object whose resource has that subresource."""
@@ -127,7 +130,9 @@ class BuiltInKind:
     def check_new(self, obj: Object) -> list[FieldError]:
         return validate_create(self._stored.group, self._stored.kind, self._type.namespaced, obj)
 
-    def check_update(self, new: Object, old: Object, subresource: str) -> list[FieldError]:
+    def check_update(
+        self, new: Object, old: Object, subresource: str, warnings: list[str]
+    ) -> list[FieldError]:
         group, kind, namespaced = self._stored.group, self._stored.kind, self._type.namespaced
         if not subresource or subresource == "scale":
             return validate_update(group, kind, namespaced, new, old)

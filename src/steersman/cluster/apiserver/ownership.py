@@ -1,52 +1,107 @@
-"""metadata.managedFields on ordinary writes: who last set which field. Server-side apply has its own way."""
+"""metadata.managedFields on ordinary writes: who last set which field. Server-side apply has its own way.
+
+Entries of other versions are read with the object in their version. Where that takes a webhook's answer,
+the work that needs it is done again with each answer that came (`with_versions`): it is pure, and what a
+write needs are few.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import orjson
 
 from steersman.cluster.apiserver.atrest import encode
 from steersman.cluster.apiserver.call import Api, Call, Object, timestamp
 from steersman.cluster.apiserver.kinds import BuiltInKind
 from steersman.cluster.apiserver.options import WriteOptions
-from steersman.cluster.apiserver.resource import Resource
+from steersman.cluster.apiserver.resource import Conversion, Resource
 from steersman.cluster.schema.decode import decode
 from steersman.objects.managed import Converter, track_update
 from steersman.objects.patches.apply import InVersion
 from steersman.objects.schemas import Schema
+from steersman.objects.status import StatusError
 
-__all__ = ["in_versions", "track"]
+__all__ = ["track", "with_versions"]
+
+_Result = TypeVar("_Result")
 
 
-def track(
-    call: Call,
-    live: Object | None,
-    obj: Object,
-    options: WriteOptions,
-    now: float,
-    versions: InVersion | None = None,
-) -> None:
+async def track(api: Api, call: Call, live: Object | None, obj: Object, options: WriteOptions) -> None:
     """Record this request's manager as the owner of what it changed, in place. `live` is None on create.
-    Without `versions`, entries of other versions are taken to have the same form."""
+    A webhook that does not answer must not stop a write: all owners stay."""
     resource = call.resource
     before = resource.kind.empty if live is None else live
-    entries = track_update(
-        before,
-        obj,
-        resource.kind.schema,
-        manager=options.field_manager or call.manager,
-        api_version=resource.type.api_version,
-        subresource=call.path.subresource,
-        time=timestamp(now),
-        keep=resource.ownable(call.path.subresource),
-        convert=None if versions is None else _pairs(versions, before or {}, obj),
-    )
+
+    def tracked(in_version: InVersion) -> list[Object]:
+        return track_update(
+            before,
+            obj,
+            resource.kind.schema,
+            manager=options.field_manager or call.manager,
+            api_version=resource.type.api_version,
+            subresource=call.path.subresource,
+            time=timestamp(api.now()),
+            keep=resource.ownable(call.path.subresource),
+            convert=_pairs(in_version, before or {}, obj),
+        )
+
+    try:
+        entries = await with_versions(api, resource, tracked)
+    except StatusError:
+        entries = list(((live or {}).get("metadata") or {}).get("managedFields") or ())
     if entries:
         obj["metadata"]["managedFields"] = entries
     else:
         obj["metadata"].pop("managedFields", None)
 
 
-def in_versions(api: Api, resource: Resource) -> InVersion:
-    """Objects of the resource in the other versions it is served in."""
+async def with_versions(api: Api, resource: Resource, work: Callable[[InVersion], _Result]) -> _Result:
+    """What `work` makes with objects of the resource in its other versions. It may be called again and
+    again. Raises StatusError (500) when a webhook does not answer."""
+    conversion = resource.conversion
+    if conversion is None:
+        return work(_in_served_versions(api, resource))
+    answers: _Answers = {}
+    while True:
+        try:
+            return work(_in_webhook_versions(resource, conversion, answers))
+        except _Unanswered as missing:
+            version = missing.api_version.rpartition("/")[2]
+            [answers[missing.key]] = await conversion.convert([missing.obj], version)
 
+
+#: Converted objects, by the given one's content and the apiVersion.
+_Answers = dict[tuple[bytes, str], Object]
+
+
+class _Unanswered(Exception):
+    """An object is needed in a version that the webhook was not asked for yet."""
+
+    def __init__(self, obj: Object, api_version: str, key: tuple[bytes, str]) -> None:
+        self.obj, self.api_version, self.key = obj, api_version, key
+
+
+def _in_webhook_versions(resource: Resource, conversion: Conversion, answers: _Answers) -> InVersion:
+    def in_version(obj: Object, api_version: str) -> tuple[Object, Schema] | None:
+        group, _, version = api_version.rpartition("/")
+        schema = conversion.schema(version) if group == resource.group else None
+        if schema is None:
+            return None
+        # Before a create there is nothing, which a webhook could not read.
+        obj = {"apiVersion": resource.type.api_version, "kind": resource.type.kind, "metadata": {}, **obj}
+        if obj["apiVersion"] == api_version:
+            return obj, schema
+        key = (orjson.dumps(obj), api_version)
+        if key not in answers:
+            raise _Unanswered(obj, api_version, key)
+        return answers[key], schema
+
+    return in_version
+
+
+def _in_served_versions(api: Api, resource: Resource) -> InVersion:
     def served(api_version: str) -> Resource | None:
         group, _, version = api_version.rpartition("/")
         found = api.catalog.find(group, version, resource.plural)

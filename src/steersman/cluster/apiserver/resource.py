@@ -18,7 +18,7 @@ from steersman.cluster.apiserver.strategies import Strategy, strategy_for
 from steersman.cluster.schema.conversion import convert
 from steersman.cluster.schema.resources import GVK, ResourceType
 from steersman.objects.fieldsets import FieldFilter, excluding, fields_of, including
-from steersman.objects.patches.apply import InVersion
+from steersman.objects.schemas import Schema
 
 __all__ = ["Catalog", "Conversion", "Resource"]
 
@@ -31,6 +31,9 @@ _STAGES: Final = (None, "beta", "alpha")
 class Conversion(Protocol):
     async def convert(self, objects: Sequence[Object], version: str) -> list[Object]:
         """The objects in a version. Raises StatusError."""
+
+    def schema(self, version: str) -> Schema | None:
+        """The shape of objects in a version; None for one that there is not (any more)."""
 
 
 class Resource:
@@ -138,10 +141,6 @@ class Resource:
 
     def shown(self, values: Sequence[bytes]) -> Awaitable[list[bytes]] | None:
         """At-rest bytes as this version's `read`, `whole` and `item` need them. None: they are so already."""
-        return None
-
-    async def versions_of(self, *objects: Object) -> InVersion | None:
-        """The objects in the other versions that `conversion` knows, where there is one."""
         return None
 
     async def show(self, value: bytes) -> bytes:

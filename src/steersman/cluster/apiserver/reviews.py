@@ -58,7 +58,7 @@ class Reviews:
         obj = read_object(call, options)
         match_namespace(call, obj["metadata"])
         kind = call.resource.type
-        track(call, None, obj, options, api.now())
+        await track(api, call, None, obj, options)
         errors = validate_review(kind.group, kind.kind, obj)
         if errors:
             # Kubernetes does not know the kind's name at this point, and its message shows it.

@@ -6,7 +6,7 @@ admit, prepare, check, and store if nobody else wrote meanwhile; otherwise again
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 import orjson
@@ -17,19 +17,19 @@ from steersman.cluster.apiserver.bodies import dedupe_owners, match_name, match_
 from steersman.cluster.apiserver.call import Api, Call, Object
 from steersman.cluster.apiserver.create import admitted, is_service, settled, store_new
 from steersman.cluster.apiserver.options import WriteOptions, parse_resource_version
-from steersman.cluster.apiserver.ownership import in_versions, track
+from steersman.cluster.apiserver.ownership import track
 from steersman.cluster.apiserver.render import respond_object
 from steersman.cluster.apiserver.strategies import carry_over_allocations
 from steersman.cluster.store import Conflict, NotFound, Record
 from steersman.http import Response
-from steersman.objects.fields import FieldError, Path
+from steersman.objects.fields import Path
 from steersman.objects.fields import invalid as invalid_field
 from steersman.objects.status import StatusError, conflict, invalid, modified, not_found
 
 __all__ = ["Endpoint", "Written", "replace", "update"]
 
 #: New object from old: a fresh one in normal form, defaults filled in.
-Transform = Callable[[Object], Object]
+Transform = Callable[[Object], Object | Awaitable[Object]]
 
 #: A writer that keeps losing the race gives up; each round means somebody else's write succeeded.
 _TRIES = 100
@@ -96,13 +96,13 @@ async def replace(
         record = api.store.get(key)
         if record is None:
             if endpoint.creates or (resource.strategy.allow_create_on_update and not call.path.subresource):
-                created = await _create(api, call, transform({}), options, endpoint)
+                created = await _create(api, call, await _made(transform({})), options, endpoint)
                 if created is not None:
                     return created
                 continue
             raise not_found(resource.group, resource.plural, name)
         old = resource.read(await resource.show(record.value))
-        new = transform(old)
+        new = await _made(transform(old))
         _check_preconditions(call, new, old)
         try:
             value = await _write(api, call, record, new, old, options, endpoint)
@@ -110,6 +110,10 @@ async def replace(
             continue
         return Written(await resource.show(value))
     raise modified(resource.group, resource.plural, name)
+
+
+async def _made(new: Object | Awaitable[Object]) -> Object:
+    return new if isinstance(new, dict) else await new
 
 
 async def _create(
@@ -151,9 +155,7 @@ async def _write(
     resource = call.resource
     dedupe_owners(call, new["metadata"])
     if not endpoint.applies:
-        converts = resource.conversion is not None
-        versions = await resource.versions_of(old, new) if converts else in_versions(api, resource)
-        track(call, old, new, options, api.now(), versions)
+        await track(api, call, old, new, options)
     attributes = call.attributes("UPDATE", call.path.name, new, old, dry_run=options.dry_run)
     await api.admission.admit(attributes)
     match_namespace(call, new["metadata"])
@@ -162,9 +164,7 @@ async def _write(
 
     async def check_and_store() -> bytes:
         _prepare(call, new, old, endpoint)
-        errors = _check(call, new, old)
-        if errors:
-            raise invalid(resource.group, resource.type.kind, call.path.name, errors)
+        _check(call, new, old)
         await api.admission.validate(attributes)
         store = _store(api, call, record, new, old, dry_run=options.dry_run)
         return await (admitted(api, attributes, store) if attributes.pending else store)
@@ -194,14 +194,16 @@ def _prepare(call: Call, new: Object, old: Object, endpoint: Endpoint) -> None:
         metadata["deletionTimestamp"] = before["deletionTimestamp"]
     if "deletionGracePeriodSeconds" in before:
         metadata.setdefault("deletionGracePeriodSeconds", before["deletionGracePeriodSeconds"])
-    subresource = call.path.subresource
+
+
+def _check(call: Call, new: Object, old: Object) -> None:
+    resource, subresource = call.resource, call.path.subresource
+    strategy, warnings = resource.strategy, call.warnings
+    errors = resource.kind.check_update(resource.checked(new), resource.checked(old), subresource, warnings)
+    if errors:
+        raise invalid(resource.group, resource.type.kind, call.path.name, errors)
     if not subresource or subresource in strategy.subresources:
-        call.warnings.extend(strategy.warnings_on_update(new, old, subresource))
-
-
-def _check(call: Call, new: Object, old: Object) -> list[FieldError]:
-    resource = call.resource
-    return resource.kind.check_update(resource.checked(new), resource.checked(old), call.path.subresource)
+        warnings.extend(strategy.warnings_on_update(new, old, subresource))
 
 
 async def _store(api: Api, call: Call, record: Record, new: Object, old: Object, *, dry_run: bool) -> bytes:

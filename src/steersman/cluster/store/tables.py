@@ -6,7 +6,8 @@ segments lies in exactly one table, which is what the API server lists and watch
 prefix is answered too, by looking at all tables it can touch.
 
 Called by the index only. Writing marks a key as touched; sorting happens when somebody reads, and
-costs in proportion to what was touched since the last read.
+costs in proportion to what was touched since the last read. What nobody reads must not keep old records
+alive, so after some writes the sorted records are let go of, and made anew by the next read.
 """
 
 from __future__ import annotations
@@ -20,6 +21,9 @@ from steersman.cluster.store.interface import Record
 __all__ = ["Tables", "table_of"]
 
 _key_of = attrgetter("key")
+
+#: Keys touched without a read after which a table lets go of its sorted records.
+_STALE = 512
 
 
 def table_of(text: str) -> str:
@@ -38,24 +42,32 @@ def _end_of(prefix: str) -> str:
 
 
 class _Table:
-    __slots__ = ("_all", "_keys", "_records", "touched")
+    __slots__ = ("_all", "_keys", "_records", "_touched")
 
     def __init__(self, records: Mapping[str, Record]) -> None:
         self._all = records
         self._keys: list[str] = []
-        #: The records of `_keys`, position by position.
-        self._records: list[Record] = []
-        #: Keys written since the two lists were right.
-        self.touched: set[str] = set()
+        #: The records of `_keys`, position by position; None after many writes without a read.
+        self._records: list[Record] | None = []
+        #: Keys written since the lists were right; never many more than there are keys.
+        self._touched: set[str] = set()
+
+    def touch(self, key: str) -> None:
+        touched = self._touched
+        touched.add(key)
+        if len(touched) >= _STALE:
+            self._records = None
+            if len(touched) > 2 * len(self._keys) + _STALE:
+                self._merge()
 
     def records(self) -> list[Record]:
         """All records, sorted by key. Not the caller's to change or to keep."""
-        if self.touched:
-            if len(self.touched) * 64 < len(self._keys):
-                self._repair()
-            else:
-                self._rebuild()
-            self.touched.clear()
+        if self._touched and (self._records is None or len(self._touched) * 64 >= len(self._keys)):
+            self._merge()
+        if self._records is None:
+            self._records = [self._all[key] for key in self._keys]
+        elif self._touched:
+            self._repair(self._records)
         return self._records
 
     def bounds(self, prefix: str, after: str) -> tuple[int, int]:
@@ -64,26 +76,30 @@ class _Table:
         low, high = bisect_left(keys, prefix), bisect_left(keys, _end_of(prefix))
         return (min(max(low, bisect_right(keys, after)), high) if after else low), high
 
-    def _repair(self) -> None:
-        for key in self.touched:
-            position = bisect_left(self._keys, key)
-            known = position < len(self._keys) and self._keys[position] == key
+    def _repair(self, records: list[Record]) -> None:
+        keys = self._keys
+        for key in self._touched:
+            position = bisect_left(keys, key)
+            known = position < len(keys) and keys[position] == key
             record = self._all.get(key)
             if record is not None and known:
-                self._records[position] = record
+                records[position] = record
             elif record is not None:
-                self._keys.insert(position, key)
-                self._records.insert(position, record)
+                keys.insert(position, key)
+                records.insert(position, record)
             elif known:
-                del self._keys[position], self._records[position]
+                del keys[position], records[position]
+        self._touched.clear()
 
-    def _rebuild(self) -> None:
-        touched, records = self.touched, self._all
-        keys = [key for key in self._keys if key not in touched] if self._keys else []
-        keys += sorted(key for key in touched if key in records)
+    def _merge(self) -> None:
+        """Bring the keys up to date; the records of the old ones are not."""
+        touched, everything = self._touched, self._all
+        keys = [key for key in self._keys if key not in touched]
+        keys += sorted(key for key in touched if key in everything)
         keys.sort()  # two sorted runs: one merge
         self._keys = keys
-        self._records = [records[key] for key in keys]
+        self._records = None
+        touched.clear()
 
 
 class Tables:
@@ -99,7 +115,7 @@ class Tables:
         table = self._tables.get(name)
         if table is None:
             table = self._tables[name] = _Table(self._all)
-        table.touched.add(key)
+        table.touch(key)
         return name
 
     def slice(self, prefix: str, after: str = "") -> tuple[list[Record], int, int]:

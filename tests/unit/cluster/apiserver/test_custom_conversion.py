@@ -213,6 +213,87 @@ async def test_ownership_follows_a_field_through_its_versions(client: ApiClient,
     assert (owners["first"]["apiVersion"], owners["second"]["apiVersion"]) == (V1, V2)
 
 
+async def applied(client: ApiClient, manager: str, app: Object, **query: str) -> tuple[int, Object]:
+    where = path(app["apiVersion"].rpartition("/")[2], app["metadata"]["name"])
+    asked = "&".join(f"{key}={value}" for key, value in {"fieldManager": manager, **query}.items())
+    return await client.ask(
+        "PATCH", f"{where}?{asked}", app, {"content-type": "application/apply-patch+yaml"}
+    )
+
+
+def owned(obj: Object) -> dict[str, tuple[str, Object]]:
+    entries = obj["metadata"].get("managedFields") or ()
+    return {entry["manager"]: (entry["apiVersion"], entry["fieldsV1"]["f:spec"]) for entry in entries}
+
+
+@with_webhook
+async def test_what_was_applied_in_another_version_and_no_longer_is_goes(
+    client: ApiClient, hook: Converter
+) -> None:
+    await applied(client, "me", web_app("v1", "a", "one", replicas=1))
+    code, again = await applied(client, "me", web_app("v2", "a", "one"))
+    assert (code, again["spec"]) == (200, {"hostname": "one"})
+    assert owned(again) == {"me": (V2, {"f:hostname": {}})}
+    # The renamed field counts as the one it was.
+    code, renamed = await applied(client, "me", {**web_app("v1", "a", ""), "spec": {"replicas": 2}})
+    assert (code, renamed["spec"]) == (200, {"replicas": 2})
+
+
+@with_webhook
+async def test_a_field_owned_in_another_version_is_a_conflict(client: ApiClient, hook: Converter) -> None:
+    await applied(client, "first", web_app("v1", "a", "one", replicas=1))
+    code, status = await applied(client, "second", web_app("v2", "a", "two"))
+    assert code == 409
+    assert status["details"]["causes"] == [
+        {"reason": "FieldManagerConflict", "message": 'conflict with "first"', "field": ".spec.host"}
+    ]
+    code, forced = await applied(client, "second", web_app("v2", "a", "two"), force="true")
+    assert (code, forced["spec"]) == (200, {"hostname": "two", "replicas": 1})
+    assert owned(forced) == {"first": (V1, {"f:replicas": {}}), "second": (V2, {"f:hostname": {}})}
+
+
+@with_webhook
+async def test_what_somebody_owns_in_another_version_stays(client: ApiClient, hook: Converter) -> None:
+    await applied(client, "first", web_app("v1", "a", "one"))
+    await applied(client, "second", web_app("v2", "a", "one", replicas=3))
+    code, less = await applied(client, "second", {**web_app("v2", "a", ""), "spec": {"replicas": 3}})
+    assert (code, less["spec"]) == (200, {"hostname": "one", "replicas": 3})
+    assert owned(less) == {"first": (V1, {"f:host": {}}), "second": (V2, {"f:replicas": {}})}
+
+
+@with_webhook
+async def test_without_the_webhook_an_apply_fails_and_an_update_leaves_all_owners(
+    client: ApiClient, hook: Converter
+) -> None:
+    await applied(client, "first", web_app("v1", "a", "one"))
+    await applied(client, "second", web_app("v2", "a", "one"))
+    owners = owned(await client.ok("GET", path("v1", "a")))
+    hook.spoil = lambda asked, answer: {**answer, "result": {"status": "Failure", "message": "no"}}
+    code, status = await applied(client, "first", web_app("v1", "a", "two"), force="true")
+    assert (code, status["message"]) == (500, f"conversion webhook for {V1}, Kind=WebApp failed: no")
+    code, patched = await client.patch(path("v1", "a"), {"spec": {"host": "two"}})
+    assert (code, patched["spec"]) == (200, {"host": "two"})
+    assert owned(patched) == owners
+
+
+@with_webhook
+async def test_owners_sent_with_a_create_are_read_in_their_version(
+    client: ApiClient, hook: Converter
+) -> None:
+    entry = {
+        "manager": "before",
+        "operation": "Apply",
+        "apiVersion": V2,
+        "time": "2026-01-01T00:00:00Z",
+        "fieldsType": "FieldsV1",
+        "fieldsV1": {"f:spec": {"f:hostname": {}, "f:gone": {}}},
+    }
+    app = web_app("v1", "a", "one")
+    app["metadata"]["managedFields"] = [entry]
+    made = await client.ok("POST", f"{path('v1')}?fieldManager=now", app)
+    assert owned(made) == {"before": (V2, {"f:gone": {}}), "now": (V1, {".": {}, "f:host": {}})}
+
+
 @with_webhook
 async def test_status_and_scale_in_another_version(client: ApiClient, hook: Converter) -> None:
     await client.ok("POST", path("v1"), web_app("v1", "a", "one", replicas=1))

@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+import gc
+import random
+import sys
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -67,5 +71,37 @@ def test_few_touches_in_a_large_table_are_repaired_in_place():
     del records["/a/b/0000"], records["/a/b/0999"]
     for key in ("/a/b/0500", "/a/b/0500x", "/a/b/0000", "/a/b/0999", "/a/b/never"):
         tables.touch(key)
+    found, low, high = tables.slice("/a/b/")
+    assert found[low:high] == [records[key] for key in sorted(records)]
+
+
+def test_records_that_nobody_reads_are_let_go_of():
+    records: dict[str, Record] = {}
+    tables = Tables(records)
+    old = bytes(bytearray(b"old"))
+    unused = sys.getrefcount(old)
+    for n in range(1000):
+        records[f"/a/b/{n}"] = Record(f"/a/b/{n}", old, n, n)
+        tables.touch(f"/a/b/{n}")
+    tables.slice("/a/b/")
+    for n in range(1000):
+        records[f"/a/b/{n}"] = Record(f"/a/b/{n}", b"new", 1000 + n, n)
+        tables.touch(f"/a/b/{n}")
+    assert sys.getrefcount(old) == unused
+
+
+def test_what_is_remembered_of_keys_that_come_and_go_is_bounded():
+    records: dict[str, Record] = {}
+    tables = Tables(records)
+    rand = random.Random(7)
+    for n in range(20_000):
+        records[f"/a/b/{n}"] = Record(f"/a/b/{n}", b"", n, n)
+        tables.touch(f"/a/b/{n}")
+        if len(records) > 100:
+            gone = rand.choice(list(records))
+            del records[gone]
+            tables.touch(gone)
+    kept = [obj for obj in gc.get_objects() if isinstance(obj, set) and "/a/b/19999" in obj]
+    assert all(len(touched) < 2_000 for touched in kept)
     found, low, high = tables.slice("/a/b/")
     assert found[low:high] == [records[key] for key in sorted(records)]

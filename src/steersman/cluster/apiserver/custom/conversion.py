@@ -21,6 +21,7 @@ from steersman.cluster.schema.errors import DecodeError
 from steersman.cluster.schema.resources import GVK
 from steersman.cluster.schema.structural.conversion import Conversion, accept_review, conversion_review
 from steersman.cluster.schema.structural.errors import ConversionError
+from steersman.objects.schemas import Schema
 from steersman.objects.status import StatusError
 
 __all__ = ["WebhookConversion"]
@@ -48,6 +49,10 @@ class WebhookConversion:
     def kind(self, version: str, default: CustomKind) -> CustomKind:
         """The kind of a stored version, which may be none of the definition's any more."""
         return self.kinds.get(version, default)
+
+    def schema(self, version: str) -> Schema | None:
+        kind = self.kinds.get(version)
+        return None if kind is None else kind.schema
 
     async def convert(self, objects: Sequence[Object], version: str) -> list[Object]:
         """The objects in a version; the given ones are left alone. Raises StatusError (500)."""

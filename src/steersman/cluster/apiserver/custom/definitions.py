@@ -32,6 +32,7 @@ from steersman.cluster.schema.structural.naming import (
     set_condition,
 )
 from steersman.cluster.schema.structural.publishing import definitions
+from steersman.cluster.schema.validation.crd_conversion import ca_bundle_is_valid
 from steersman.cluster.store import Conflict, Event, NotFound, Subscription, Unavailable
 
 if TYPE_CHECKING:
@@ -119,8 +120,10 @@ class Definitions:
             status = set_condition(status, condition, now)
         definition["status"] = status
         if condition_is_true(definition, "NamesAccepted"):
-            self._serve(definition)
-            definition["status"] = established(definition, now)
+            valid = _bundle_is_valid(definition)
+            if valid or condition_is_true(definition, "Established"):
+                self._serve(definition)
+            definition["status"] = established(definition, now, ca_bundle_valid=valid)
         if definition["status"] != self._resource.read(record.value)["status"]:
             await self._api.store.put(key, encode(definition), expected=record.revision)
 
@@ -204,6 +207,13 @@ class Definitions:
     async def _later(self, key: str) -> None:
         await asyncio.sleep(_RETRY_S)
         self._note(key)
+
+
+def _bundle_is_valid(definition: Object) -> bool:
+    """Whether the CA bundle of a conversion webhook, where there is one, holds certificates."""
+    webhook = (definition["spec"].get("conversion") or {}).get("webhook") or {}
+    bundle = (webhook.get("clientConfig") or {}).get("caBundle")
+    return not bundle or ca_bundle_is_valid(bundle)
 
 
 def _published_types(

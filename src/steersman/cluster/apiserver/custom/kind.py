@@ -109,12 +109,16 @@ class CustomKind:
     def check_new(self, obj: Object) -> list[FieldError]:
         return self._structure.validate_create(obj, self._metadata_errors(obj)).errors
 
-    def check_update(self, new: Object, old: Object, subresource: str) -> list[FieldError]:
+    def check_update(
+        self, new: Object, old: Object, subresource: str, warnings: list[str]
+    ) -> list[FieldError]:
         earlier = self._metadata_errors(new)
         earlier += validate_object_meta_update(new["metadata"], old["metadata"])
-        if subresource == "status":
-            return self._structure.validate_status(new, old, earlier).errors
-        return self._structure.validate_update(new, old, earlier).errors
+        status = subresource == "status"
+        validate = self._structure.validate_status if status else self._structure.validate_update
+        verdict = validate(new, old, earlier)
+        warnings += verdict.warnings
+        return verdict.errors
 
     def _metadata_errors(self, obj: Object) -> list[FieldError]:
         return validate_object_meta(

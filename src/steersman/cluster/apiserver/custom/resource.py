@@ -22,9 +22,6 @@ from steersman.cluster.apiserver.custom.kind import CustomKind
 from steersman.cluster.apiserver.resource import Resource
 from steersman.cluster.apiserver.strategies import Strategy
 from steersman.cluster.schema.resources import ResourceType
-from steersman.objects.patches.apply import InVersion
-from steersman.objects.schemas import Schema
-from steersman.objects.status import StatusError
 
 if TYPE_CHECKING:
     from steersman.cluster.apiserver.custom.conversion import WebhookConversion
@@ -131,35 +128,3 @@ class CustomResource(Resource):
 
     def is_current(self, value: bytes) -> bool:
         return _unmarked(value)[0] in ("", self.stored.version)
-
-    async def versions_of(self, *objects: Object) -> InVersion | None:
-        """The objects in the versions their owners wrote them in. None when the webhook does not answer:
-        that must not stop a write."""
-        conversion = self.conversion
-        assert conversion is not None
-        owned = {
-            entry.get("apiVersion", "")
-            for obj in objects
-            for entry in obj["metadata"].get("managedFields") or ()
-        }
-        own = self.type.api_version
-        forms: dict[str, list[Object]] = {own: list(objects)}
-        kinds = {own: self._custom}
-        for api_version in sorted(owned - {own}):
-            group, _, version = api_version.rpartition("/")
-            kind = conversion.kinds.get(version) if group == self.group else None
-            if kind is None:
-                continue
-            try:
-                forms[api_version] = await conversion.convert(objects, version)
-            except StatusError:
-                return None
-            kinds[api_version] = kind
-
-        def in_version(obj: Object, api_version: str) -> tuple[Object, Schema] | None:
-            for known, form in zip(objects, forms.get(api_version, ()), strict=False):
-                if known is obj:
-                    return form, kinds[api_version].schema
-            return None
-
-        return in_version
