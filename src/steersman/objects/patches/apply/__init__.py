@@ -5,14 +5,15 @@
 
 `apply` merges a configuration into an object by its schema, removes what its manager applied before and no
 longer does, refuses to change what others own (unless forced), and keeps metadata.managedFields.
-`would_change` tells whether it is worth a write. Pure: no I/O, no clock. The API server's PATCH and the
-operator framework's drift detection are the callers.
+`would_change` tells whether it is worth a write, `is_applied` the same to a client that has no schema. Pure:
+no I/O, no clock. The API server's PATCH and the operator framework's drift detection are the callers.
 
     applying      the algorithm                        start here
     merging       configuration into object, by schema
     pruning       what goes when it is no longer applied
     checking      whether a configuration has its type's form
     last_applied  the move from client-side apply
+    matching      whether a configuration is applied already, from managedFields alone
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from steersman.objects.patches.apply.applying import (
     apply,
     would_change,
 )
+from steersman.objects.patches.apply.matching import applied_fields, is_applied
 from steersman.objects.patches.apply.pruning import InVersion
 from steersman.objects.patches.errors import ApplyConflict, Conflict, InvalidConfiguration
 
@@ -35,6 +37,8 @@ __all__ = [
     "Conflict",
     "InVersion",
     "InvalidConfiguration",
+    "applied_fields",
     "apply",
+    "is_applied",
     "would_change",
 ]
