@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from steersman.objects.patches.apply import Applier, ApplyConflict, apply
-from steersman.objects.patches.apply.matching import is_applied
+from steersman.objects.patches.apply.matching import applied_values, is_applied
 from tests.unit.objects.patches.test_apply_twin import Story, stories, take, whole
 
 Object = dict[str, Any]
@@ -136,3 +136,14 @@ def test_a_truth_value_is_not_a_number():
     wanted = deployment()
     wanted["spec"]["replicas"] = 1
     assert not is_applied(live, wanted, "me")
+
+
+def test_applied_values_change_with_what_was_applied_and_with_nothing_else():
+    before = applied_values(live_deployment(), "me")
+    live = live_deployment()
+    live["status"]["replicas"] = 1
+    live["spec"]["strategy"]["type"] = "Recreate"
+    assert applied_values(live, "me") == before
+    live["spec"]["template"]["spec"]["containers"][0]["image"] = "nginx:2"
+    assert applied_values(live, "me") != before
+    assert applied_values(live, "somebody") is None

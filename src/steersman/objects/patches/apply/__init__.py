@@ -25,7 +25,7 @@ from steersman.objects.patches.apply.applying import (
     apply,
     would_change,
 )
-from steersman.objects.patches.apply.matching import applied_fields, is_applied
+from steersman.objects.patches.apply.matching import applied_values, is_applied
 from steersman.objects.patches.apply.pruning import InVersion
 from steersman.objects.patches.errors import ApplyConflict, Conflict, InvalidConfiguration
 
@@ -37,7 +37,7 @@ __all__ = [
     "Conflict",
     "InVersion",
     "InvalidConfiguration",
-    "applied_fields",
+    "applied_values",
     "apply",
     "is_applied",
     "would_change",

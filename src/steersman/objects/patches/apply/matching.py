@@ -5,7 +5,8 @@ The fields a manager applied before are in the object's managedFields, and so is
 these fields, with the values the object has. The operator framework asks this before every write.
 
 A "no" may be wrong (the server writes some values differently from how they were given): then an apply is
-sent that the server finds to change nothing. A "yes" is never wrong.
+sent that the server finds to change nothing, and whoever remembers the `applied_values` after it can tell
+the next time. A "yes" is never wrong.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import orjson
 from steersman.objects.fieldsets import Fields, children, is_member, value_element
 from steersman.objects.quantities import canonical
 
-__all__ = ["applied_fields", "is_applied"]
+__all__ = ["applied_fields", "applied_values", "is_applied"]
 
 #: What every configuration has and no manager owns.
 _IDENTITY = frozenset(("apiVersion", "kind"))
@@ -54,6 +55,25 @@ def is_applied(live: Mapping[str, Any], config: Mapping[str, Any], manager: str)
     if rest:
         wanted["metadata"] = rest
     return _map_matches(live, wanted, fields, quantities=False)
+
+
+def applied_values(live: Mapping[str, Any], manager: str) -> Any:
+    """What an object has in the fields that a manager applied: the same as long as nobody changes them."""
+    fields = applied_fields(live, manager)
+    return None if fields is None else _values(live, fields)
+
+
+def _values(live: Any, node: Fields) -> Any:
+    below = children(node)
+    if isinstance(live, dict) and below:
+        return {name: _values(live.get(name[2:]), child) for name, child in below.items()}
+    if isinstance(live, list) and below and next(iter(below)).startswith("k:"):
+        found: list[Any] = []
+        for element, child in below.items():
+            keys = orjson.loads(element[2:])
+            found += [_values(item, child) for item in live if _has_keys(item, keys, missing=False)]
+        return found
+    return live
 
 
 def _matches(live: Any, wanted: Any, node: Fields, *, name: str, quantities: bool) -> bool:
