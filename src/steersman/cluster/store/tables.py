@@ -49,7 +49,7 @@ class _Table:
         self._keys: list[str] = []
         #: The records of `_keys`, position by position; None after many writes without a read.
         self._records: list[Record] | None = []
-        #: Keys written since the lists were right; never many more than there are keys.
+        #: Keys written since the lists were right; bounded by a share of the keys there are.
         self._touched: set[str] = set()
 
     def touch(self, key: str) -> None:
@@ -57,7 +57,7 @@ class _Table:
         touched.add(key)
         if len(touched) >= _STALE:
             self._records = None
-            if len(touched) > 2 * len(self._keys) + _STALE:
+            if len(touched) > len(self._keys) // 4 + _STALE:
                 self._merge()
 
     def records(self) -> list[Record]:
