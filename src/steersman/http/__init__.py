@@ -21,7 +21,7 @@ from steersman.http.upgraded import Upgraded
 from steersman.http.websocket import WebSocket
 
 if TYPE_CHECKING:
-    from steersman.http.client import Client, ClientResponse, StreamingResponse, Timeouts
+    from steersman.http.client import Client, ClientResponse, Proxy, StreamingResponse, Timeouts
 
 __all__ = [
     "Client",
@@ -35,6 +35,7 @@ __all__ = [
     "Joined",
     "Limits",
     "OnError",
+    "Proxy",
     "RawHeaders",
     "Request",
     "RequestRefused",
@@ -49,7 +50,7 @@ __all__ = [
     "server_tls",
 ]
 
-_CLIENT = ("Client", "ClientResponse", "StreamingResponse", "Timeouts")
+_CLIENT = ("Client", "ClientResponse", "Proxy", "StreamingResponse", "Timeouts")
 
 
 def __getattr__(name: str) -> Any:

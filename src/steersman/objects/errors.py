@@ -6,6 +6,8 @@
         ├── TimeError             a timestamp that is not RFC 3339
         ├── SelectorError         a label or field selector that cannot be parsed
         ├── FieldSetError         FieldsV1 that cannot be read
+        ├── builders.errors.BuildError (see there)
+        ├── custom.errors  (see there)
         └── patches.errors.PatchError  (see there)
 
 The message is what a client of the API sees.

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 from steersman.http.client.connection import Answer, ClientConnection, Mode
 from steersman.http.client.pool import Pool
+from steersman.http.client.proxy import Proxy
 from steersman.http.client.response import ClientResponse, StreamingResponse
 from steersman.http.errors import Disconnected, ProtocolError, TimedOut, UpgradeRefused
 from steersman.http.headers import Headers, RawHeaders
@@ -55,8 +56,12 @@ class Client:
         pool_size: int = 32,
         timeouts: Timeouts | None = None,
         max_response_bytes: int = 1 << 30,
+        proxy: Proxy | None = None,
     ) -> None:
-        """`headers` go with every request; `max_response_bytes` bounds what is collected in memory."""
+        """`headers` go with every request; `max_response_bytes` bounds what is collected in memory.
+
+        With a `proxy` every connection is a tunnel through it.
+        """
         url = urlsplit(base_url)
         if url.scheme not in ("http", "https") or not url.hostname:
             raise ValueError(f"{base_url!r} is no http(s) URL")
@@ -81,6 +86,7 @@ class Client:
             connect_timeout_s=self._timeouts.connect_s,
             idle_timeout_s=self._timeouts.idle_s,
             max_bytes=max_response_bytes,
+            proxy=proxy,
         )
 
     async def request(
@@ -165,6 +171,10 @@ class Client:
             upgraded.abort()
             raise
         return WebSocket(upgraded, masks=True, subprotocol=chosen, max_message_bytes=max_message_bytes)
+
+    def use_tls(self, ssl: tls.SSLContext) -> None:
+        """Speak with other certificates from now on; what is open ends with its request or stream."""
+        self._pool.use_tls(ssl)
 
     async def close(self) -> None:
         """Drop all connections but upgraded ones, which belong to whoever asked for them."""

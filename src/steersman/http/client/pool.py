@@ -11,6 +11,7 @@ import ssl as tls
 from collections import deque
 
 from steersman.http.client.connection import ClientConnection
+from steersman.http.client.proxy import Proxy, tunnel
 from steersman.http.errors import ClientClosed, ConnectFailed, TimedOut
 from steersman.http.receiving import new_buffer
 from steersman.http.tls import ClientContext
@@ -33,6 +34,7 @@ class Pool:
         "_idle_timeout_s",
         "_max_bytes",
         "_port",
+        "_proxy",
         "_size",
         "_ssl",
         "_waiters",
@@ -48,7 +50,9 @@ class Pool:
         connect_timeout_s: float,
         idle_timeout_s: float,
         max_bytes: int,
+        proxy: Proxy | None = None,
     ) -> None:
+        self._proxy = proxy
         self._host = host
         self._port = port
         self._ssl = ssl
@@ -135,6 +139,16 @@ class Pool:
         else:
             connection.abort()
 
+    def use_tls(self, ssl: tls.SSLContext) -> None:
+        """Make connections with `ssl` from now on; those there are end with what they carry."""
+        self._ssl = ssl
+        for connection in self._all:
+            connection.reusable = False
+        while self._idle:
+            self._idle.pop().close()
+            self._count -= 1
+            self._wake()
+
     async def close(self) -> None:
         self._closed = True
         for waiter in self._waiters:
@@ -153,15 +167,10 @@ class Pool:
         if self._ssl is not None:
             name = (self._ssl.server_name if isinstance(self._ssl, ClientContext) else None) or self._host
         where = f"{self._host}:{self._port}"
+        ssl = self._ssl
         try:
             async with asyncio.timeout(self._connect_timeout_s):
-                _, connection = await asyncio.get_running_loop().create_connection(
-                    lambda: ClientConnection(self._buffer, self._max_bytes, self._lost),
-                    self._host,
-                    self._port,
-                    ssl=self._ssl,
-                    server_hostname=name,
-                )
+                connection = await self._open(name)
         except TimeoutError as error:
             raise TimedOut(f"no connection to {where} within {self._connect_timeout_s} s") from error
         except OSError as error:
@@ -169,8 +178,19 @@ class Pool:
         if self._closed:
             connection.abort()
             raise ClientClosed("the client is closed")
+        # Other certificates may have come into use meanwhile; this one then carries one request.
+        connection.reusable = connection.reusable and ssl is self._ssl
         if not connection.lost:
             self._all.add(connection)
+        return connection
+
+    async def _open(self, server_name: str | None) -> ClientConnection:
+        connection = ClientConnection(self._buffer, self._max_bytes, self._lost)
+        if self._proxy is not None:
+            return await tunnel(self._proxy, self._host, self._port, connection, self._ssl, server_name)
+        await asyncio.get_running_loop().create_connection(
+            lambda: connection, self._host, self._port, ssl=self._ssl, server_hostname=server_name
+        )
         return connection
 
     def _lost(self, connection: ClientConnection) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from steersman.cluster.schema.validation.cron import schedule_error
+from steersman.objects.cron import schedule_error
 
 SCHEDULES = {
     "* * * * *": "",

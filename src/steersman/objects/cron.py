@@ -1,6 +1,6 @@
 """Cron schedules as robfig/cron reads them: what is wrong with a schedule, in its words.
 
-Called by the validation of CronJobs. When a schedule fires next is the business of the controller.
+Called by the validation of CronJobs and by their builder; when one fires next is for its controller to know.
 """
 
 from __future__ import annotations

@@ -1,0 +1,8 @@
+"""Leader election by a Kubernetes Lease: `core` has the rules, `engine` the requests."""
+
+from __future__ import annotations
+
+from steersman.election.lease.core import LeaseSettings
+from steersman.election.lease.engine import LeaseElector
+
+__all__ = ["LeaseElector", "LeaseSettings"]

@@ -1,0 +1,127 @@
+"""What a pod is made of: its containers, what they need together, and the API objects that it mentions.
+
+For whoever has to look into pods: admission, the Node authorizer, validation, strategies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+from steersman.objects.amounts import Amounts, added, largest, parsed
+
+__all__ = [
+    "CONTAINER_FIELDS",
+    "MIRROR_ANNOTATION",
+    "SECRET_REFERENCES",
+    "configmap_names",
+    "container_totals",
+    "containers_of",
+    "environment_sources",
+    "is_pod_level",
+    "secret_names",
+]
+
+Object = dict[str, Any]
+
+#: On pods that a node makes of what runs on it anyway.
+MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
+
+CONTAINER_FIELDS: Final = ("initContainers", "containers", "ephemeralContainers")
+#: Volume sources that refer to a secret, in pods and persistent volumes alike: by which field.
+SECRET_REFERENCES: Final = {
+    "cephfs": "secretRef",
+    "cinder": "secretRef",
+    "csi": "nodePublishSecretRef",
+    "flexVolume": "secretRef",
+    "iscsi": "secretRef",
+    "rbd": "secretRef",
+    "scaleIO": "secretRef",
+    "storageos": "secretRef",
+}
+
+
+def containers_of(spec: Object) -> list[Object]:
+    """All of a pod's containers, in the order in which they are talked about."""
+    return [container for field in CONTAINER_FIELDS for container in spec.get(field) or ()]
+
+
+def is_pod_level(resource: str) -> bool:
+    """Whether a pod may ask for the resource as a whole."""
+    return resource in ("cpu", "memory") or resource.startswith("hugepages-")
+
+
+def container_totals(spec: Object, amounts_of: Callable[[Object], Mapping[str, str] | None]) -> Amounts:
+    """What the containers need together, given what counts for each.
+
+    Containers run side by side and add up; init containers run one after the other beside the sidecars
+    started before them, so the largest moment counts.
+    """
+    total: Amounts = {}
+    for container in spec.get("containers") or ():
+        total = added(total, parsed(amounts_of(container)))
+    sidecars: Amounts = {}
+    peak: Amounts = {}
+    for container in spec.get("initContainers") or ():
+        amounts = parsed(amounts_of(container))
+        if container.get("restartPolicy") == "Always":
+            total = added(total, amounts)
+            sidecars = amounts = added(sidecars, amounts)
+        else:
+            amounts = added(amounts, sidecars)
+        peak = largest(peak, amounts)
+    return largest(total, peak)
+
+
+def environment_sources(container: Object, kind: str) -> Iterator[tuple[str, str]]:
+    """(variable, name) of each `secret` or `configMap` that the environment comes from; the variable is
+    empty where the whole of it does."""
+    for variable in container.get("env") or ():
+        source = (variable.get("valueFrom") or {}).get(f"{kind}KeyRef")
+        if source is not None:
+            yield variable.get("name", ""), source.get("name", "")
+    for source in container.get("envFrom") or ():
+        whole = source.get(f"{kind}Ref")
+        if whole is not None:
+            yield "", whole.get("name", "")
+
+
+def secret_names(spec: Object) -> Iterator[str]:
+    """The secrets a pod mentions by a name that is not empty."""
+    yield from filter(None, _secrets(spec))
+
+
+def _secrets(spec: Object) -> Iterator[str]:
+    for reference in spec.get("imagePullSecrets") or ():
+        yield reference.get("name", "")
+    for container in containers_of(spec):
+        yield from (name for _, name in environment_sources(container, "secret"))
+    for volume in spec.get("volumes") or ():
+        yield _at(volume, "azureFile", "secretName")
+        yield _at(volume, "secret", "secretName")
+        yield from (_at(volume, source, field, "name") for source, field in SECRET_REFERENCES.items())
+        for source in (volume.get("projected") or {}).get("sources") or ():
+            yield _at(source, "secret", "name")
+
+
+def configmap_names(spec: Object) -> Iterator[str]:
+    """The config maps a pod mentions by a name that is not empty."""
+    yield from filter(None, _configmaps(spec))
+
+
+def _configmaps(spec: Object) -> Iterator[str]:
+    for container in containers_of(spec):
+        yield from (name for _, name in environment_sources(container, "configMap"))
+    for volume in spec.get("volumes") or ():
+        yield _at(volume, "configMap", "name")
+        for source in (volume.get("projected") or {}).get("sources") or ():
+            yield _at(source, "configMap", "name")
+
+
+def _at(source: Object, *path: str) -> str:
+    found: object = source
+    for part in path:
+        if not isinstance(found, dict):
+            return ""
+        found = found.get(part)
+    return found if isinstance(found, str) else ""

@@ -1,0 +1,33 @@
+"""The operator framework as its users see it: `Operator`, `Context`, `Action`.
+
+    from steersman.operator import Action, Context, Operator
+
+Start reading at `operator` (how one is declared), then `context` (what a reconcile can do), `children`
+(writes that change something, or are not made) and `assembly` (how it runs).
+"""
+
+from __future__ import annotations
+
+from steersman.operator.action import Action
+from steersman.operator.assembly import Settings, assemble, run, serve
+from steersman.operator.context import Context
+from steersman.operator.errors import OperatorError
+from steersman.operator.operator import Chain, Handler, Operator
+from steersman.operator.status import NewCondition
+from steersman.runtime import Requeue, TerminalError
+
+__all__ = [
+    "Action",
+    "Chain",
+    "Context",
+    "Handler",
+    "NewCondition",
+    "Operator",
+    "OperatorError",
+    "Requeue",
+    "Settings",
+    "TerminalError",
+    "assemble",
+    "run",
+    "serve",
+]

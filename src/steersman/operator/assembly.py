@@ -1,0 +1,222 @@
+"""Operators put together and run: one manager, shared caches, a controller for each.
+
+`serve` runs inside a loop and ends when asked to; `run` is for a program of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import uvloop
+
+from steersman.aio import Clock, SystemClock
+from steersman.client import Client
+from steersman.election import default_identity
+from steersman.election.config import ElectionConfig
+from steersman.objects.resource_type import ResourceType
+from steersman.operator.children import Children
+from steersman.operator.context import Tools
+from steersman.operator.daemons import Daemons
+from steersman.operator.definition import Definition, Mapper
+from steersman.operator.errors import OperatorError
+from steersman.operator.operator import Chain
+from steersman.operator.reconciling import Reconciler
+from steersman.operator.status import StatusWriter
+from steersman.operator.timers import TimerReconciler, appears
+from steersman.runtime import Cache, Change, Controller, Informer, Key, Manager, Recorder, logs
+from steersman.runtime.metrics import Metrics
+
+__all__ = ["Settings", "assemble", "run", "serve"]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How operators run, as far as it is not theirs to say."""
+
+    #: Where probes and metrics listen; None for nowhere.
+    address: str | None = ":8080"
+    #: How long running reconciles may take to end when stopping.
+    grace_s: float = 30.0
+    #: Every object is looked at again after about this long, changed or not.
+    resync_s: float = 36_000.0
+
+
+def run(*operators: Chain[Any], settings: Settings | None = None) -> None:
+    """Run operators until SIGTERM or Ctrl-C, against the cluster that the kubeconfig or the pod names."""
+    logs.set_up()
+
+    async def main() -> None:
+        metrics = Metrics()
+        async with Client.load() as client:
+            client.observe_requests(metrics.observe_requests(client.host))
+            manager = assemble(operators, client, settings=settings, metrics=metrics)
+            await manager.run_until_signalled()
+
+    uvloop.run(main())
+
+
+async def serve(
+    *operators: Chain[Any],
+    client: Client | None = None,
+    clock: Clock | None = None,
+    settings: Settings | None = None,
+    stop: asyncio.Event | None = None,
+    started: Callable[[Manager], None] | None = None,
+) -> None:
+    """Run operators inside this loop until `stop` is set; without `stop`, until cancelled.
+
+    `started` is given the manager before it runs.
+    """
+    if client is None:
+        async with Client.load() as loaded:
+            await serve(*operators, client=loaded, clock=clock, settings=settings, stop=stop, started=started)
+        return
+    manager = assemble(operators, client, clock=clock, settings=settings)
+    if started is not None:
+        started(manager)
+    if stop is not None:
+        manager.add_service("stop", partial(_stop_when, stop, manager))
+    await manager.run()
+
+
+async def _stop_when(stop: asyncio.Event, manager: Manager) -> None:
+    await stop.wait()
+    manager.stop()
+
+
+def assemble(
+    operators: Sequence[Chain[Any]],
+    client: Client,
+    *,
+    clock: Clock | None = None,
+    settings: Settings | None = None,
+    metrics: Metrics | None = None,
+) -> Manager:
+    """A manager that will run these operators. Raises OperatorError for what cannot run."""
+    clock, settings = clock or SystemClock(), settings or Settings()
+    definitions = [operator.definition for operator in operators]
+    if not definitions:
+        raise OperatorError("there is no operator to run")
+    for definition in definitions:
+        definition.check()
+    election = _election(definitions)
+    elector = election.elector(client, clock) if election is not None else None
+    manager = Manager(
+        client,
+        elector=elector,
+        clock=clock,
+        address=settings.address,
+        grace_s=settings.grace_s,
+        resync_s=settings.resync_s,
+        keep_managed_fields_of=[definition.name for definition in definitions],
+        metrics=metrics,
+    )
+    instance = elector.identity if elector is not None else default_identity()
+    for definition in definitions:
+        _Assembly(manager, definition, instance).add()
+    return manager
+
+
+def _election(definitions: Sequence[Definition[Any]]) -> ElectionConfig | None:
+    """One process leads or it does not: operators that run together share their election."""
+    elections: list[ElectionConfig] = []
+    for definition in definitions:
+        if definition.election is not None and definition.election not in elections:
+            elections.append(definition.election)
+    if len(elections) > 1:
+        raise OperatorError("operators that run in one process need the same leader election")
+    return elections[0] if elections else None
+
+
+class _Assembly:
+    """What one operator needs of a manager."""
+
+    def __init__(self, manager: Manager, definition: Definition[Any], instance: str) -> None:
+        self._manager = manager
+        self._definition = definition
+        self._informers: dict[ResourceType, Informer] = {}
+        self._primary = manager.informers.get(
+            definition.resource, namespace=definition.namespaces or None, labels=definition.selector
+        )
+        self._informers[definition.resource] = self._primary
+        for resource in (*definition.owns, *(watch.resource for watch in definition.watches)):
+            if resource not in self._informers:
+                self._informers[resource] = manager.informers.get(
+                    resource, namespace=definition.namespaces or None
+                )
+        recorder = manager.add_recorder(
+            Recorder(manager.client, definition.name, instance, clock=manager.clock)
+        )
+        writer = definition.name
+        self._tools = Tools(
+            manager.client,
+            manager.clock,
+            Children(manager.client, writer, self._cache_of),
+            StatusWriter(
+                manager.client,
+                definition.resource,
+                self._primary.cache,
+                writer,
+                subresource=definition.has_status,
+            ),
+            recorder,
+            lambda: manager.elector.term if manager.elector is not None else 0,
+        )
+
+    def _cache_of(self, resource: ResourceType) -> Cache | None:
+        informer = self._informers.get(resource)
+        return None if informer is None else informer.cache
+
+    def add(self) -> None:
+        definition, manager = self._definition, self._manager
+        reconciler = Reconciler(definition, self._primary.cache, self._tools)
+        if definition.reconcile is not None or definition.dependents or definition.finalizer:
+            manager.add(self._controller(reconciler))
+        for timer in definition.timers:
+            name = f"{definition.name}-{timer.name}"
+            calls = TimerReconciler(timer, self._primary.cache, reconciler, manager.clock.wall)
+            controller = Controller(
+                name, calls, clock=manager.clock, concurrency=definition.concurrency, retry=definition.retry
+            )
+            manager.add(controller.primary(self._primary, appears))
+        for daemon in definition.daemons:
+            daemons = Daemons(
+                f"{definition.name}-{daemon.name}",
+                daemon,
+                self._primary,
+                reconciler,
+                clock=manager.clock,
+                retry=definition.retry,
+            )
+            manager.add_service(daemons.name, daemons.run, leader_only=True)
+
+    def _controller(self, reconciler: Reconciler[Any]) -> Controller:
+        definition = self._definition
+        controller = Controller(
+            definition.name,
+            reconciler,
+            clock=self._manager.clock,
+            concurrency=definition.concurrency,
+            timeout_s=definition.timeout_s,
+            retry=definition.retry,
+            min_interval_s=definition.min_interval_s,
+        )
+        controller.primary(self._primary, definition.predicate)
+        for resource, predicate in definition.owns.items():
+            controller.owns(self._informers[resource], definition.resource, predicate)
+        for watch in definition.watches:
+            controller.watches(self._informers[watch.resource], _keys(watch.mapper), watch.predicate)
+        return controller
+
+
+def _keys(mapper: Mapper) -> Callable[[Change], list[Key]]:
+    """A mapper's answer as keys; it may also say `namespace/name`."""
+
+    def keys(change: Change) -> list[Key]:
+        return [Key.parse(each) if isinstance(each, str) else each for each in mapper(change)]
+
+    return keys

@@ -1,0 +1,242 @@
+"""`Operator`: how an operator is declared, by decorators or as one chain of calls.
+
+    op = Operator(WebApp).owns(Deployment, Service)
+
+    @op.reconcile
+    async def reconcile(ctx: Context[WebApp]) -> Action: ...
+
+    op.run()
+
+or `Operator(WebApp).reconcile(f).on_delete(g).requeue_after(300).run()`: what registers a function returns
+it as a `Handler`, which can be called like the function and continues the chain.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from functools import update_wrapper
+from typing import Any, Generic, ParamSpec, Self, TypeVar, cast
+
+from steersman.client import Client
+from steersman.election.config import ElectionConfig
+from steersman.objects.resource_type import Typed
+from steersman.operator import dependents
+from steersman.operator.action import seconds
+from steersman.operator.context import Context
+from steersman.operator.definition import (
+    Daemon,
+    Definition,
+    Dependent,
+    Mapper,
+    Predicate,
+    Reconcile,
+    Timer,
+    Watch,
+)
+from steersman.operator.errors import OperatorError
+from steersman.operator.kinds import Kind, resource_of
+from steersman.runtime import RetryPolicy
+
+__all__ = ["Chain", "Handler", "Operator"]
+
+R = TypeVar("R", bound=Typed)
+D = TypeVar("D", bound=Typed)
+P = ParamSpec("P")
+V = TypeVar("V")
+F = TypeVar("F", bound=Callable[..., Awaitable[Any]])
+
+
+class Chain(Generic[R]):
+    """Everything that can be declared. An `Operator` has it, and so has each of its handlers."""
+
+    definition: Definition[R]
+
+    # what it does
+
+    def reconcile(self, function: Reconcile[R]) -> Handler[R, [Context[R]], Any]:
+        """The function that brings the world to what an object says. Required, unless dependents do it."""
+        self.definition.reconcile = _asynchronous(function, "reconcile")
+        return Handler(self.definition, function)
+
+    def on_delete(self, function: Reconcile[R]) -> Handler[R, [Context[R]], Any]:
+        """The function that cleans up before an object goes. A finalizer holds the object until it has
+        returned; an `Action.requeue` from it keeps the object longer."""
+        self.definition.on_delete = _asynchronous(function, "on_delete")
+        if self.definition.finalizer is None:
+            self.definition.finalizer = self.definition.default_finalizer
+        return Handler(self.definition, function)
+
+    def timer(
+        self, every: float | timedelta
+    ) -> Callable[[Callable[[Context[R]], Awaitable[None]]], Handler[R, [Context[R]], None]]:
+        """`@op.timer(60)`: a function called for every object in this interval, while the operator leads."""
+        every_s = seconds(every)
+        if every_s <= 0:
+            raise OperatorError("a timer needs an interval greater than zero")
+
+        def register(function: Callable[[Context[R]], Awaitable[None]]) -> Handler[R, [Context[R]], None]:
+            timer = Timer(function.__name__, _asynchronous(function, "timer"), every_s)
+            self.definition.timers.append(timer)
+            return Handler(self.definition, function)
+
+        return register
+
+    def daemon(self, function: Callable[[Context[R]], Awaitable[None]]) -> Handler[R, [Context[R]], None]:
+        """A function that runs for every object as long as it exists; it is cancelled when the object or
+        the leadership goes, and started again when it fails or returns."""
+        self.definition.daemons.append(Daemon(function.__name__, _asynchronous(function, "daemon")))
+        return Handler(self.definition, function)
+
+    def dependent(
+        self,
+        kind: type[D],
+        *,
+        after: str | Handler[Any, Any, Any] | tuple[str | Handler[Any, Any, Any], ...] = (),
+        ready: Callable[[D], bool] | None = None,
+    ) -> Callable[[Callable[[Context[R]], Awaitable[D | None]]], Handler[R, [Context[R]], D | None]]:
+        """`@op.dependent(Deployment, after=config, ready=…)`: a function that returns a child, or None for
+        none. Children are made in order; one is made only when those it comes `after` are ready."""
+
+        def register(
+            function: Callable[[Context[R]], Awaitable[D | None]],
+        ) -> Handler[R, [Context[R]], D | None]:
+            earlier = after if isinstance(after, tuple) else (after,)
+            dependent = Dependent(
+                function.__name__,
+                kind,
+                _asynchronous(function, "dependent"),
+                tuple(each if isinstance(each, str) else each.__name__ for each in earlier),
+                ready,
+            )
+            dependents.add(self.definition.dependents, dependent)
+            self.owns(kind)
+            return Handler(self.definition, function)
+
+        return register
+
+    # what it looks at
+
+    def owns(self, *kinds: Kind, when: Predicate | None = None) -> Self:
+        """Changes of these objects, if they belong to one of ours, bring that one back."""
+        for kind in kinds:
+            self.definition.owns[resource_of(kind)] = when
+        return self
+
+    def watches(self, kind: Kind, mapper: Mapper, *, when: Predicate | None = None) -> Self:
+        """Changes of other objects bring those of ours back that `mapper` names."""
+        self.definition.watches.append(Watch(resource_of(kind), mapper, when))
+        return self
+
+    def when(self, predicate: Predicate) -> Self:
+        """Look only at changes of our own objects that fit."""
+        self.definition.predicate = predicate
+        return self
+
+    def in_namespaces(self, *namespaces: str) -> Self:
+        """Work in these namespaces only; all of them without this."""
+        self.definition.namespaces = namespaces
+        return self
+
+    def with_selector(self, labels: str) -> Self:
+        """Look only at objects with these labels; the API server chooses them."""
+        self.definition.selector = labels
+        return self
+
+    # how it does it
+
+    def with_finalizer(self) -> Self:
+        """Hold objects until the operator has seen that they are to go."""
+        return self.with_custom_finalizer(self.definition.default_finalizer)
+
+    def with_custom_finalizer(self, name: str) -> Self:
+        if "/" not in name:
+            raise OperatorError(f"a finalizer's name is DOMAIN/NAME: {name!r}")
+        self.definition.finalizer = name
+        return self
+
+    def requeue_after(self, after: float | timedelta) -> Self:
+        """Look at every object again after this long, unless its reconcile says otherwise."""
+        self.definition.requeue_after_s = seconds(after)
+        return self
+
+    def error_requeue(self, after: float | timedelta) -> Self:
+        """Try again this long after a failure, always. Without this the wait doubles: 1 s, 2 s, … 5 min."""
+        self.definition.retry = RetryPolicy.flat(seconds(after))
+        return self
+
+    def with_retry(self, retry: RetryPolicy) -> Self:
+        self.definition.retry = retry
+        return self
+
+    def with_concurrency(self, reconciles: int) -> Self:
+        """How many objects are reconciled at the same time; one object never twice."""
+        if reconciles < 1:
+            raise OperatorError("an operator needs at least one reconcile at a time")
+        self.definition.concurrency = reconciles
+        return self
+
+    def with_timeout(self, limit: float | timedelta) -> Self:
+        """Cancel a reconcile that takes longer; it counts as failed."""
+        self.definition.timeout_s = seconds(limit)
+        return self
+
+    def with_min_interval(self, interval: float | timedelta) -> Self:
+        """Let this much time pass between two reconciles of one object, however often it changes."""
+        self.definition.min_interval_s = seconds(interval)
+        return self
+
+    def with_leader_election(self, election: ElectionConfig) -> Self:
+        """Of all replicas let one work; the others stand by with warm caches."""
+        self.definition.election = election
+        return self
+
+    # running
+
+    def run(self) -> None:
+        """Run until SIGTERM or Ctrl-C, against the cluster that the kubeconfig or the pod names."""
+        from steersman.operator.assembly import run
+
+        run(self)
+
+    async def serve(self, client: Client | None = None, **settings: Any) -> None:
+        """The same inside a running loop; see `steersman.operator.serve`."""
+        from steersman.operator.assembly import serve
+
+        await serve(self, client=client, **settings)
+
+
+class Operator(Chain[R]):
+    """An operator for the objects of one class: `Operator(WebApp)`."""
+
+    def __init__(self, kind: type[R], *, name: str = "") -> None:
+        resource = getattr(kind, "resource_type", None)
+        if resource is None:
+            raise OperatorError(f"{kind!r} is no class of objects: derive it from CustomResource")
+        default = f"{resource.plural}.{resource.group}" if resource.group else resource.plural
+        self.definition = Definition(kind, name or default)
+
+    def __repr__(self) -> str:
+        return f"Operator({self.definition.kind.__name__})"
+
+
+class Handler(Chain[R], Generic[R, P, V]):
+    """A registered function: called like itself, and the chain goes on from it."""
+
+    __name__: str
+
+    def __init__(self, definition: Definition[R], function: Callable[P, Awaitable[V]]) -> None:
+        self.definition = definition
+        self._function = function
+        update_wrapper(cast(Any, self), function)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Awaitable[V]:
+        return self._function(*args, **kwargs)
+
+
+def _asynchronous(function: F, what: str) -> F:
+    called = function if inspect.isroutine(function) else type(function).__call__
+    if not inspect.iscoroutinefunction(called) and not isinstance(function, Handler):
+        raise OperatorError(f"a {what} function is written with `async def`: {function!r} is not")
+    return function

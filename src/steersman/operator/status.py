@@ -1,0 +1,91 @@
+"""Status as the operator writes it: only when it differs, never over somebody else's change.
+
+A write carries the resource version it was computed from. When the object has moved on, it is read again
+and the difference computed anew, so conditions that others set are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from steersman.client import Client, Conflict
+from steersman.objects.conditions import set_condition
+from steersman.objects.patches import merge
+from steersman.objects.resource_type import ResourceType
+from steersman.runtime import Cache, Key
+
+__all__ = ["NewCondition", "StatusWriter", "with_conditions"]
+
+Object = dict[str, Any]
+
+_TRIES = 5
+
+
+class NewCondition(NamedTuple):
+    """A condition as the operator's author gives it."""
+
+    type: str
+    status: str
+    reason: str
+    message: str = ""
+
+
+def with_conditions(
+    status: Mapping[str, Any], conditions: Iterable[NewCondition], *, generation: int | None, now: str
+) -> Object:
+    """A status with some of its conditions set; their transition times move only when their status does."""
+    current = status.get("conditions")
+    for condition in conditions:
+        current = set_condition(
+            current,
+            condition.type,
+            condition.status,
+            reason=condition.reason,
+            message=condition.message,
+            observed_generation=generation,
+            now=now,
+        )
+    return dict(status) if current is None else {**status, "conditions": list(current)}
+
+
+class StatusWriter:
+    """Writes the status of objects of one resource."""
+
+    def __init__(
+        self, client: Client, resource: ResourceType, cache: Cache, writer: str, *, subresource: bool
+    ) -> None:
+        self._client = client
+        self._resource = resource
+        self._cache = cache
+        self._writer = writer
+        self._subresource = "status" if subresource else ""
+
+    async def write(self, obj: Object, change: Callable[[Object], Object]) -> Object:
+        """Have the object's status be what `change` makes of it. The object as it then is."""
+        for _ in range(_TRIES):
+            status = obj.get("status") or {}
+            patch = merge.create(status, change(status))
+            if not patch:
+                return obj
+            try:
+                return await self._send(obj, patch)
+            except Conflict:
+                metadata = obj["metadata"]
+                obj = await self._client.get(self._resource, metadata["name"], metadata.get("namespace"))
+        return await self._send(obj, merge.create(obj.get("status") or {}, change(obj.get("status") or {})))
+
+    async def _send(self, obj: Object, patch: Object) -> Object:
+        metadata = obj["metadata"]
+        body = {"metadata": {"resourceVersion": metadata["resourceVersion"]}, "status": patch}
+        with self._cache.writing(Key.of(obj), self._writer):
+            answer = await self._client.patch(
+                self._resource,
+                metadata["name"],
+                body,
+                metadata.get("namespace"),
+                type="merge",
+                subresource=self._subresource,
+            )
+            self._cache.wrote(answer, self._writer)
+        return answer

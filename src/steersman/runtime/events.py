@@ -1,0 +1,185 @@
+"""Events about objects, as `kubectl describe` shows them. Recording never fails and never waits.
+
+`Recorder.event` is called from reconciles; a manager runs `Recorder.run`, which sends in the background.
+What an API server does not take is reported in the log and given up; a full buffer drops what is new.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+from collections import OrderedDict
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from steersman.aio import Backoff, Clock, SystemClock
+from steersman.client import Client, ClientError, Invalid, NotFound, ServerError, Unreachable
+from steersman.objects.resource_type import ResourceType, Typed
+from steersman.objects.times import format_micro_time
+from steersman.runtime.events_core import Correlator, Occurrence, Reference, Series
+
+__all__ = ["EVENTS", "Recorder"]
+
+EVENTS = ResourceType("events.k8s.io", "v1", "Event", "events")
+
+_log = logging.getLogger(__name__)
+
+_MOST_PENDING = 1000
+_MOST_TRIES = 5
+_RETRY = Backoff(1.0, 10.0)
+#: What the API takes at most, in bytes.
+_NOTE_BYTES = 1024
+_WORD_BYTES = 128
+
+
+class Recorder:
+    """Tells of what happened to objects, on behalf of one component."""
+
+    def __init__(self, client: Client, component: str, instance: str, *, clock: Clock | None = None) -> None:
+        """`component` is a qualified name (`example.com/webapp-operator`), `instance` this very process."""
+        self._client = client
+        self._component = component
+        self._instance = _cut(instance, _WORD_BYTES)
+        self._clock = clock or SystemClock()
+        self._correlator = Correlator()
+        self._pending: OrderedDict[int, Series] = OrderedDict()
+        self._work = asyncio.Event()
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._numbers = itertools.count()
+        self.dropped = 0
+        """How many occurrences were not told of because the buffer was full."""
+
+    def event(
+        self,
+        regarding: Mapping[str, Any] | Typed,
+        type: Literal["Normal", "Warning"],  # noqa: A002 - Kubernetes' word
+        reason: str,
+        note: str,
+        *,
+        action: str = "Reconcile",
+        related: Mapping[str, Any] | Typed | None = None,
+    ) -> None:
+        """Tell that something happened to `regarding`: an object, or a reference to one."""
+        try:
+            occurrence = Occurrence(
+                _reference(regarding),
+                type,
+                _cut(reason, _WORD_BYTES),
+                note,
+                _cut(action, _WORD_BYTES),
+                None if related is None else _reference(related),
+            )
+        except (KeyError, TypeError, AttributeError):
+            _log.exception("the event %s says nothing that could be told", reason)
+            return
+        series = self._correlator.observe(occurrence, self._clock.monotonic())
+        if series is not None:
+            self._add(series)
+
+    async def run(self) -> None:
+        """Send until cancelled."""
+        while True:
+            while self._pending:
+                _, series = self._pending.popitem(last=False)
+                await self._send(series)
+            self._idle.set()
+            self._work.clear()
+            await self._work.wait()
+
+    async def flush(self) -> None:
+        """Wait until nothing is left to send."""
+        await self._idle.wait()
+
+    def _add(self, series: Series) -> None:
+        if id(series) not in self._pending and len(self._pending) >= _MOST_PENDING:
+            self.dropped += 1
+            if self.dropped == 1:
+                _log.warning("events come faster than they can be sent; some are dropped")
+            return
+        self._pending[id(series)] = series
+        self._idle.clear()
+        self._work.set()
+
+    async def _send(self, series: Series) -> None:
+        namespace = series.occurrence.regarding.namespace or "default"
+        try:
+            if series.name:
+                await self._client.patch(EVENTS, series.name, {"series": self._series(series)}, namespace)
+            else:
+                body = self._body(series, namespace)
+                await self._client.create(body, kind=EVENTS)
+                series.name = body["metadata"]["name"]
+        except (NotFound, Invalid) as error:
+            if series.name:
+                # Events live for an hour; one that cannot be continued is told anew.
+                series.name = ""
+                self._add(series)
+            else:
+                _log.warning("an event was not taken: %s", error)
+        except (Unreachable, ServerError) as error:
+            await self._retry(series, error)
+        except ClientError as error:
+            _log.warning("an event was not taken: %s", error)
+
+    async def _retry(self, series: Series, error: ClientError) -> None:
+        series.failures += 1
+        if series.failures >= _MOST_TRIES:
+            _log.warning("an event was not taken after %d tries: %s", series.failures, error)
+            return
+        self._add(series)
+        await self._clock.sleep(_RETRY.wait_s(series.failures))
+
+    def _series(self, series: Series) -> dict[str, Any]:
+        return {"count": series.count, "lastObservedTime": self._now()}
+
+    def _body(self, series: Series, namespace: str) -> dict[str, Any]:
+        occurrence = series.occurrence
+        stamp = f"{int(self._clock.wall() * 1e6):x}{next(self._numbers) & 0xFFF:03x}"
+        body: dict[str, Any] = {
+            "apiVersion": EVENTS.api_version,
+            "kind": EVENTS.kind,
+            "metadata": {"name": f"{occurrence.regarding.name[:230]}.{stamp}", "namespace": namespace},
+            "eventTime": self._now(),
+            "reportingController": self._component,
+            "reportingInstance": self._instance,
+            "type": occurrence.type,
+            "reason": occurrence.reason,
+            "action": occurrence.action,
+            "note": _cut(occurrence.note, _NOTE_BYTES),
+            "regarding": _as_object(occurrence.regarding),
+        }
+        if occurrence.related is not None:
+            body["related"] = _as_object(occurrence.related)
+        if series.count > 1:
+            body["series"] = self._series(series)
+        return body
+
+    def _now(self) -> str:
+        return format_micro_time(datetime.fromtimestamp(self._clock.wall(), UTC))
+
+
+def _reference(what: Mapping[str, Any] | Typed) -> Reference:
+    obj = what if isinstance(what, Mapping) else what.to_object()
+    metadata = obj.get("metadata", obj)
+    return Reference(
+        obj["apiVersion"],
+        obj["kind"],
+        metadata.get("namespace") or "",
+        metadata["name"],
+        metadata.get("uid") or "",
+        metadata.get("resourceVersion") or "",
+    )
+
+
+def _as_object(reference: Reference) -> dict[str, str]:
+    names = ("apiVersion", "kind", "namespace", "name", "uid", "resourceVersion")
+    return {name: value for name, value in zip(names, reference, strict=True) if value}
+
+
+def _cut(text: str, most_bytes: int) -> str:
+    """At most so many bytes, without cutting a character in two."""
+    encoded = text.encode()
+    return text if len(encoded) <= most_bytes else encoded[: most_bytes - 3].decode(errors="ignore") + "…"

@@ -1,0 +1,127 @@
+"""Adding and removing one finalizer of an object, whatever others do to the list meanwhile.
+
+Both are JSON patches that test what they rely on, so they apply to the list they were made for or not at
+all; then the object is read again. The answer goes into the cache, so that the next reconcile sees it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import Any
+
+from steersman.client import Client, Conflict, Invalid, NotFound
+from steersman.objects.resource_type import ResourceType
+from steersman.runtime.cache import Cache
+from steersman.runtime.keys import Key
+
+__all__ = ["add_finalizer", "remove_finalizer"]
+
+Object = dict[str, Any]
+Patch = list[dict[str, Any]]
+
+#: Every further try means that somebody changed the list in that very moment.
+_MOST_TRIES = 10
+
+
+async def add_finalizer(
+    client: Client,
+    resource: ResourceType,
+    obj: Object,
+    name: str,
+    *,
+    cache: Cache | None = None,
+    writer: str = "",
+) -> Object | None:
+    """The object with the finalizer; as it is if it is being deleted; None if it is gone."""
+    return await _change(client, resource, obj, _addition, name, cache, writer)
+
+
+async def remove_finalizer(
+    client: Client,
+    resource: ResourceType,
+    obj: Object,
+    name: str,
+    *,
+    cache: Cache | None = None,
+    writer: str = "",
+) -> Object | None:
+    """The object without the finalizer; None if it is gone, perhaps because this was the last one."""
+    return await _change(client, resource, obj, _removal, name, cache, writer)
+
+
+async def _change(
+    client: Client,
+    resource: ResourceType,
+    obj: Object,
+    make_patch: Callable[[Object, str], Patch | None],
+    name: str,
+    cache: Cache | None,
+    writer: str,
+) -> Object | None:
+    key, uid = Key.of(obj), obj["metadata"]["uid"]
+    for tries_left in reversed(range(_MOST_TRIES)):
+        patch = make_patch(obj, name)
+        if patch is None:
+            return obj
+        try:
+            with cache.writing(key, writer) if cache is not None else nullcontext():
+                answer = await client.patch(resource, key.name, patch, key.namespace, type="json")
+                gone = _is_gone(answer)
+                if cache is not None and gone:
+                    cache.removed(key, uid, writer)
+                elif cache is not None:
+                    cache.wrote(answer, writer)
+            return None if gone else answer
+        except NotFound:
+            return None
+        except (Invalid, Conflict) as error:
+            # A test that does not hold says nothing about fields; anything else is the caller's fault.
+            if error.causes or not tries_left:
+                raise
+        found = await client.find(resource, key.name, key.namespace)
+        if found is None or found["metadata"]["uid"] != uid:
+            return None
+        obj = found
+    raise AssertionError("the last try returns or raises")
+
+
+def _addition(obj: Object, name: str) -> Patch | None:
+    metadata = obj["metadata"]
+    present = metadata.get("finalizers") or []
+    if name in present or metadata.get("deletionTimestamp"):
+        return None
+    if present:
+        return [
+            _test("/metadata/uid", metadata["uid"]),
+            _test("/metadata/finalizers", present),
+            {"op": "add", "path": "/metadata/finalizers/-", "value": name},
+        ]
+    # Adding a list would replace one that appeared meanwhile, so nothing may have changed at all.
+    return [
+        _test("/metadata/resourceVersion", metadata["resourceVersion"]),
+        {"op": "add", "path": "/metadata/finalizers", "value": [name]},
+    ]
+
+
+def _removal(obj: Object, name: str) -> Patch | None:
+    metadata = obj["metadata"]
+    present = metadata.get("finalizers") or []
+    if name not in present:
+        return None
+    path = f"/metadata/finalizers/{present.index(name)}"
+    return [_test("/metadata/uid", metadata["uid"]), _test(path, name), {"op": "remove", "path": path}]
+
+
+def _test(path: str, value: Any) -> dict[str, Any]:
+    return {"op": "test", "path": path, "value": value}
+
+
+def _is_gone(answer: Object) -> bool:
+    """Whether this write was the last that kept a deleted object."""
+    metadata = answer["metadata"]
+    return (
+        "deletionTimestamp" in metadata
+        and not metadata.get("finalizers")
+        and not metadata.get("deletionGracePeriodSeconds")
+    )
