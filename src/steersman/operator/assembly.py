@@ -27,7 +27,7 @@ from steersman.operator.operator import Chain
 from steersman.operator.reconciling import Reconciler
 from steersman.operator.status import StatusWriter
 from steersman.operator.timers import TimerReconciler, appears
-from steersman.runtime import Cache, Change, Controller, Informer, Key, Manager, Recorder, logs
+from steersman.runtime import Cache, Change, Controller, Informer, Key, Manager, Recorder, Writes, logs
 from steersman.runtime.metrics import Metrics
 
 __all__ = ["Settings", "assemble", "run", "serve"]
@@ -151,18 +151,13 @@ class _Assembly:
         recorder = manager.add_recorder(
             Recorder(manager.client, definition.name, instance, clock=manager.clock)
         )
-        writer = definition.name
+        # The name the controller listens under: what is written here does not wake it.
+        writes = Writes(manager.client, definition.name, self._cache_of)
         self._tools = Tools(
             manager.client,
             manager.clock,
-            Children(manager.client, writer, self._cache_of),
-            StatusWriter(
-                manager.client,
-                definition.resource,
-                self._primary.cache,
-                writer,
-                subresource=definition.has_status,
-            ),
+            Children(manager.client, definition.name, self._cache_of, writes),
+            StatusWriter(manager.client, definition.resource, writes, subresource=definition.has_status),
             recorder,
             lambda: manager.elector.term if manager.elector is not None else 0,
         )

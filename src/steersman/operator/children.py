@@ -21,11 +21,11 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from steersman.client import Client, NotFound
+from steersman.client import Client
 from steersman.objects.patches.apply import applied_values, is_applied
 from steersman.objects.resource_type import ResourceType
 from steersman.objects.selectors import LabelSelector
-from steersman.runtime import Cache, Key
+from steersman.runtime import Cache, Key, Writes
 from steersman.runtime.cached import number
 
 __all__ = ["Children"]
@@ -49,15 +49,19 @@ class _Outcome(NamedTuple):
 
 
 class Children:
-    """One operator's hands. `cache_of` gives the cache of a resource that is watched.
+    """One operator's hands. `cache_of` gives the cache of a resource that is watched."""
 
-    `name` is the operator's: it is the field manager, and the writer whose own changes are no news to it.
-    """
-
-    def __init__(self, client: Client, name: str, cache_of: Callable[[ResourceType], Cache | None]) -> None:
+    def __init__(
+        self,
+        client: Client,
+        manager: str,
+        cache_of: Callable[[ResourceType], Cache | None],
+        writes: Writes,
+    ) -> None:
         self._client = client
-        self._manager = self._writer = name
+        self._manager = manager
         self._cache_of = cache_of
+        self._writes = writes
         self._outcomes: dict[tuple[ResourceType, Key], _Outcome] = {}
         self._told: set[ResourceType] = set()
 
@@ -88,13 +92,11 @@ class Children:
         cache = self._cache_of(resource)
         if cache is None:
             self._tell_once(resource)
-            return await self._send(resource, config)
-        if (live := self._unchanged(cache, resource, key, config, digest)) is not None:
+        elif (live := self._unchanged(cache, resource, key, config, digest)) is not None:
             return live
-        with cache.writing(key, self._writer):
-            answer = await self._send(resource, config)
-            cache.wrote(answer, self._writer)
-        self._remember(resource, key, config, digest, answer)
+        answer = await self._writes.apply(resource, config, field_manager=self._manager)
+        if cache is not None:
+            self._remember(resource, key, config, digest, answer)
         return answer
 
     async def delete(self, resource: ResourceType, name: str, namespace: str) -> None:
@@ -103,28 +105,12 @@ class Children:
         key = Key(namespace if resource.namespaced else "", name)
         uid = None
         if cache is not None:
+            self._outcomes.pop((resource, key), None)
             cached = cache.get(key)
             if cached is None or "deletionTimestamp" in cached.metadata():
                 return
             uid = cached.uid
-        self._outcomes.pop((resource, key), None)
-        try:
-            await self._client.delete(resource, name, namespace or None, propagation="Background", uid=uid)
-        except NotFound:
-            return
-
-    async def _send(self, resource: ResourceType, config: Object) -> Object:
-        return await self._client.apply(config, field_manager=self._manager, force=True, kind=resource)
-
-    async def _send_delete(
-        self, resource: ResourceType, name: str, namespace: str, uid: str | None = None
-    ) -> Object | None:
-        try:
-            return await self._client.delete(
-                resource, name, namespace or None, propagation="Background", uid=uid
-            )
-        except NotFound:
-            return None
+        await self._writes.delete(resource, key, uid)
 
     def _unchanged(
         self, cache: Cache, resource: ResourceType, key: Key, config: Object, digest: bytes
@@ -138,8 +124,9 @@ class Children:
         live = cached.object()
         if known and outcome is not None and outcome.resource_version == cached.resource_version:
             return live
-        if live["metadata"].get("deletionTimestamp"):
-            return None
+        if "deletionTimestamp" in live["metadata"]:
+            # Nothing brings it back; its end will be a change that brings the owner back.
+            return live
         if is_applied(live, config, self._manager):
             became = b""
         elif known and outcome is not None and outcome.became and outcome.became == self._became(live):

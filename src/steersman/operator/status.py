@@ -13,7 +13,7 @@ from steersman.client import Client, Conflict
 from steersman.objects.conditions import set_condition
 from steersman.objects.patches import merge
 from steersman.objects.resource_type import ResourceType
-from steersman.runtime import Cache, Key
+from steersman.runtime import Key, Writes
 
 __all__ = ["NewCondition", "StatusWriter", "with_conditions"]
 
@@ -52,13 +52,10 @@ def with_conditions(
 class StatusWriter:
     """Writes the status of objects of one resource."""
 
-    def __init__(
-        self, client: Client, resource: ResourceType, cache: Cache, writer: str, *, subresource: bool
-    ) -> None:
+    def __init__(self, client: Client, resource: ResourceType, writes: Writes, *, subresource: bool) -> None:
         self._client = client
         self._resource = resource
-        self._cache = cache
-        self._writer = writer
+        self._writes = writes
         self._subresource = "status" if subresource else ""
 
     async def write(self, obj: Object, change: Callable[[Object], Object]) -> Object:
@@ -76,16 +73,5 @@ class StatusWriter:
         return await self._send(obj, merge.create(obj.get("status") or {}, change(obj.get("status") or {})))
 
     async def _send(self, obj: Object, patch: Object) -> Object:
-        metadata = obj["metadata"]
-        body = {"metadata": {"resourceVersion": metadata["resourceVersion"]}, "status": patch}
-        with self._cache.writing(Key.of(obj), self._writer):
-            answer = await self._client.patch(
-                self._resource,
-                metadata["name"],
-                body,
-                metadata.get("namespace"),
-                type="merge",
-                subresource=self._subresource,
-            )
-            self._cache.wrote(answer, self._writer)
-        return answer
+        body = {"metadata": {"resourceVersion": obj["metadata"]["resourceVersion"]}, "status": patch}
+        return await self._writes.patch(self._resource, Key.of(obj), body, subresource=self._subresource)

@@ -18,9 +18,17 @@ from steersman.runtime.informers import Informers
 from steersman.runtime.keys import Key
 from steersman.runtime.manager import Manager
 from steersman.runtime.metrics import Metrics
+from steersman.runtime.predicates import (
+    Predicate,
+    annotations_changed,
+    generation_changed,
+    labels_changed,
+    resource_version_changed,
+)
 from steersman.runtime.queue import WorkQueue
 from steersman.runtime.requests import Outcome, Request, Result
 from steersman.runtime.retry import RetryPolicy
+from steersman.runtime.writes import Writes
 
 __all__ = [
     "Cache",
@@ -33,6 +41,7 @@ __all__ = [
     "Manager",
     "Metrics",
     "Outcome",
+    "Predicate",
     "ReconcileTimeout",
     "Recorder",
     "Request",
@@ -42,6 +51,11 @@ __all__ = [
     "RuntimeProblem",
     "TerminalError",
     "WorkQueue",
+    "Writes",
     "add_finalizer",
+    "annotations_changed",
+    "generation_changed",
+    "labels_changed",
     "remove_finalizer",
+    "resource_version_changed",
 ]

@@ -176,7 +176,6 @@ class Controller:
         """
         if self._queue is not None:
             raise RuntimeError(f"controller {self.name} is running already")
-        self._stop.clear()
         queue = self._queue = WorkQueue(
             self._clock,
             name=self.name,
@@ -202,6 +201,7 @@ class Controller:
             for source, handler in self._sources:
                 source.remove_handler(handler)
             self._running.clear()
+            self._stop.clear()
             self._queue = None
             self._overflowed = False
             self._backlog = None
@@ -209,7 +209,10 @@ class Controller:
             await queue.close()
 
     def stop(self, grace_s: float = 30.0) -> None:
-        """Start nothing more; `run` returns when the reconciles have ended, or cuts them off in the end."""
+        """Start nothing more; `run` returns when the reconciles have ended, or cuts them off in the end.
+
+        A run that is about to begin ends at once.
+        """
         self._grace_s = grace_s
         self._stop.set()
 

@@ -120,6 +120,11 @@ class Manager:
         return recorder
 
     @property
+    def leadership(self) -> Leadership | None:
+        """The term that controllers act in now; None while standing by, or without an elector."""
+        return self._leadership
+
+    @property
     def is_leader(self) -> bool:
         """Whether controllers may act here: always if there is no elector."""
         return self.elector is None or self.elector.is_leader
@@ -127,7 +132,7 @@ class Manager:
     # --- running
 
     async def run(self) -> None:
-        """Run until `stop` is called. Being cancelled is the same without waiting for reconciles."""
+        """Run, once, until `stop` is called. Being cancelled is the same without waiting for reconciles."""
         if self._scope is not None:
             raise RuntimeError("the manager is running already")
         try:

@@ -1,0 +1,115 @@
+"""Writes whose result the writer sees at once: the API is asked, the answer goes into the cache.
+
+A controller that reads from caches and writes through this never acts on a state older than its own last
+write, and is not woken by its own changes. Resources without a cache are written all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Literal
+
+from steersman.client import Client, NotFound
+from steersman.objects.resource_type import ResourceType
+from steersman.runtime.cache import Cache
+from steersman.runtime.keys import Key
+
+__all__ = ["Writes"]
+
+Object = dict[str, Any]
+Patch = Mapping[str, Any] | Sequence[Mapping[str, Any]]
+
+
+class Writes:
+    """What one writer (a controller, by its name) changes. `cache_of` gives the caches it reads."""
+
+    def __init__(self, client: Client, writer: str, cache_of: Callable[[ResourceType], Cache | None]) -> None:
+        self._client = client
+        self._writer = writer
+        self._cache_of = cache_of
+
+    async def create(self, resource: ResourceType, obj: Mapping[str, Any]) -> Object:
+        """Make an object. Raises `AlreadyExists`, …"""
+        metadata = obj["metadata"]
+        return await self._written(
+            resource,
+            Key(metadata.get("namespace") or "", metadata["name"]) if metadata.get("name") else None,
+            self._client.create(obj, kind=resource),
+        )
+
+    async def replace(
+        self, resource: ResourceType, obj: Mapping[str, Any], *, subresource: str = ""
+    ) -> Object:
+        """Put an object in the place of the version it was made from. Raises `Conflict`."""
+        return await self._written(
+            resource, Key.of(obj), self._client.replace(obj, kind=resource, subresource=subresource)
+        )
+
+    async def patch(
+        self,
+        resource: ResourceType,
+        key: Key,
+        patch: Patch,
+        *,
+        type: Literal["merge", "json", "strategic"] = "merge",  # noqa: A002 - the client's word
+        subresource: str = "",
+    ) -> Object:
+        """Change part of an object."""
+        return await self._written(
+            resource,
+            key,
+            self._client.patch(
+                resource, key.name, patch, key.namespace or None, type=type, subresource=subresource
+            ),
+        )
+
+    async def apply(self, resource: ResourceType, config: Mapping[str, Any], *, field_manager: str) -> Object:
+        """Server-side apply, taking fields over from others."""
+        return await self._written(
+            resource,
+            Key.of(config),
+            self._client.apply(config, field_manager=field_manager, force=True, kind=resource),
+        )
+
+    async def delete(
+        self,
+        resource: ResourceType,
+        key: Key,
+        uid: str | None,
+        *,
+        propagation: Literal["Foreground", "Background", "Orphan"] | None = "Background",
+        grace_s: int | None = None,
+    ) -> Object | None:
+        """Have an object deleted, if it is still this one (`uid`). What remains of it; None if it is gone."""
+        cache = self._cache_of(resource)
+        with self._bracket(cache, key):
+            try:
+                remaining = await self._client.delete(
+                    resource,
+                    key.name,
+                    key.namespace or None,
+                    propagation=propagation,
+                    uid=uid,
+                    grace_s=grace_s,
+                )
+            except NotFound:
+                remaining = None
+            if cache is not None and remaining is not None:
+                cache.wrote(remaining, self._writer)
+            elif cache is not None and uid is not None:
+                cache.removed(key, uid, self._writer)
+        return remaining
+
+    async def _written(self, resource: ResourceType, key: Key | None, write: Awaitable[Object]) -> Object:
+        cache = self._cache_of(resource)
+        with self._bracket(cache, key):
+            answer = await write
+            if cache is not None:
+                cache.wrote(answer, self._writer)
+        return answer
+
+    def _bracket(self, cache: Cache | None, key: Key | None) -> AbstractContextManager[None]:
+        """A watch that is faster than the answer tells the writer nothing new; of an object whose name the
+        API makes up, it may."""
+        return nullcontext() if cache is None or key is None else cache.writing(key, self._writer)
