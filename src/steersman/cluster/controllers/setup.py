@@ -1,0 +1,78 @@
+"""What every built-in controller is made with.
+
+A controller's module has one function `add(setup)` that makes its informers, writes and `Controller`s. It is
+an API client like any operator: it reads caches, writes through the client, and knows nothing of the store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from typing import Any
+
+from steersman.aio import Clock
+from steersman.client import Client
+from steersman.election import default_identity
+from steersman.objects.resource_type import ResourceType
+from steersman.runtime import Cache, Controller, Informer, Manager, Recorder, Writes
+
+__all__ = ["Options", "Setup"]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the cluster's administrator decides about the controllers."""
+
+    #: The authority that pods are told to trust (PEM).
+    root_certificate: str = ""
+    #: Where pods get their addresses from; empty: nodes get no ranges.
+    pod_cidr: str = "10.244.0.0/16"
+    node_mask: int = 24
+    #: A node that is silent for this long is not ready any more.
+    node_grace_s: float = 50.0
+    node_period_s: float = 5.0
+    #: Where the local-path provisioner keeps volumes; empty: it makes none.
+    volumes: str = ""
+
+
+@dataclass(slots=True)
+class Setup:
+    """One process's controllers: they share a manager, its caches and its clock."""
+
+    manager: Manager
+    options: Options = field(default_factory=Options)
+    identity: str = field(default_factory=default_identity)
+
+    @property
+    def client(self) -> Client:
+        return self.manager.client
+
+    @property
+    def clock(self) -> Clock:
+        return self.manager.clock
+
+    def informer(
+        self,
+        resource: ResourceType,
+        *,
+        namespace: str | Collection[str] | None = None,
+        labels: str = "",
+        fields: str = "",
+        metadata_only: bool = False,
+    ) -> Informer:
+        """The shared informer of a resource."""
+        return self.manager.informers.get(
+            resource, namespace=namespace, labels=labels, fields=fields, metadata_only=metadata_only
+        )
+
+    def writes(self, writer: str, *informers: Informer) -> Writes:
+        """How the controller `writer` writes: what it writes of these resources it sees at once."""
+        caches: dict[ResourceType, Cache] = {informer.resource: informer.cache for informer in informers}
+        return Writes(self.client, writer, caches.get)
+
+    def recorder(self, component: str) -> Recorder:
+        return self.manager.add_recorder(Recorder(self.client, component, self.identity, clock=self.clock))
+
+    def controller(self, name: str, reconcile: Callable[..., Any], **options: Any) -> Controller:
+        """A controller, added to the manager; say next what it looks at."""
+        return self.manager.add(Controller(name, reconcile, clock=self.clock, **options))
