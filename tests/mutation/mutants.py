@@ -92,7 +92,7 @@ def _turned(source: str, node: ast.expr) -> str | None:
             other = " or " if isinstance(operator, ast.And) else " and "
             return f"({other.join(f'({_text(source, value)})' for value in values)})"
         case ast.Compare(left=left, ops=[operator], comparators=[right]):
-            return f"({_text(source, left)} {_INVERSE[type(operator)]} {_text(source, right)})"
+            return f"({_operand(source, left)} {_INVERSE[type(operator)]} {_operand(source, right)})"
         case _:
             return None
 
@@ -116,6 +116,15 @@ def _text(source: str, node: ast.expr) -> str:
     assert text is not None
     # A position does not include the parentheses around what needs them.
     return f"({text})" if isinstance(node, ast.NamedExpr | ast.Lambda | ast.IfExp) else text
+
+
+def _operand(source: str, node: ast.expr) -> str:
+    """As `_text`, where a comparison would bind tighter than what is in `node`."""
+    text = _text(source, node)
+    loose = isinstance(node, ast.BoolOp | ast.Compare) or (
+        isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
+    )
+    return f"({text})" if loose else text
 
 
 def _replaced(source: str, edit: _Edit) -> str:

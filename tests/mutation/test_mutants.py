@@ -20,6 +20,15 @@ from tests.mutation.mutants import mutants, sample
         pytest.param("if a not in b: c()", ["if (a in b): c()"], id="a-comparison-once-only"),
         pytest.param("x = a and b or c", ["x = ((a and b) and (c))", "x = ((a) or (b)) or c"], id="and-or"),
         pytest.param("if (a := b) is None: c()", ["if ((a := b) is not None): c()"], id="assignment"),
+        pytest.param(
+            "x = (a or b) == (c or d)",
+            [
+                "x = ((a or b) != (c or d))",
+                "x = (((a) and (b))) == (c or d)",
+                "x = (a or b) == (((c) and (d)))",
+            ],
+            id="operands-keep-their-parentheses",
+        ),
         pytest.param("x = a < b < c", [], id="a-chain-is-left-alone"),
         pytest.param("x = f'{a == b}'", [], id="an-f-string-is-left-alone"),
         pytest.param("if TYPE_CHECKING: import a", [], id="imports-for-types-are-left-alone"),

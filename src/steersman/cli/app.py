@@ -7,7 +7,9 @@ import sys
 
 import typer
 
+from steersman.cli.crd import crd
 from steersman.cli.failure import CommandFailed
+from steersman.cli.run import run
 from steersman.cli.up import up
 
 __all__ = ["main"]
@@ -21,6 +23,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("up")(up)
+app.command("run")(run)
+app.command("crd")(crd)
 
 
 @app.callback(invoke_without_command=True)

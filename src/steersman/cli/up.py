@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import ctypes
 import errno
-import gc
 import ipaddress
 import json
 import logging
@@ -14,22 +11,19 @@ import os
 import signal
 import sys
 import time
-from enum import StrEnum
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from steersman.cli.failure import CommandFailed
+from steersman.cli.options import LogLevel, Output
+from steersman.cli.process import require_cluster_packages, run_loop
 
 if TYPE_CHECKING:
     from steersman.cluster.local import LocalCluster
 
 __all__ = ["up"]
-
-#: glibc's name for "how many heaps" (malloc.h).
-_M_ARENA_MAX = -8
 
 _EXAMPLES = """Start a Kubernetes-compatible cluster in the foreground; Ctrl-C stops it.
 
@@ -43,18 +37,6 @@ Examples:
 
   kubectl --kubeconfig ~/.local/state/steersman/cluster/kubeconfig get namespaces
 """
-
-
-class Output(StrEnum):
-    TEXT = "text"
-    JSON = "json"
-
-
-class LogLevel(StrEnum):
-    DEBUG = "debug"
-    INFO = "info"
-    WARNING = "warning"
-    ERROR = "error"
 
 
 def up(
@@ -92,6 +74,10 @@ def up(
         Path | None,
         typer.Option(metavar="FILE", help="Encrypt Secrets on disk: base64 keys of 32 bytes, newest first."),
     ] = None,
+    authentication_config: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Other issuers of tokens (AuthenticationConfiguration)."),
+    ] = None,
     audit_policy: Annotated[
         Path | None, typer.Option(metavar="FILE", help="What to audit (audit.k8s.io/v1 Policy).")
     ] = None,
@@ -113,8 +99,7 @@ def up(
     _check_controllers(controllers)
     _check_admin_token(admin_token)
     _check_audit(audit_policy, audit_log, output)
-    if find_spec("jsonschema_rs") is None:
-        raise CommandFailed("a cluster needs more packages: pip install 'steersman[cluster]'")
+    require_cluster_packages()
     from steersman.cluster.local import ClusterConfig, LocalCluster, default_data_folder
 
     config = ClusterConfig(
@@ -126,6 +111,7 @@ def up(
         service_cidr=service_cidr,
         disabled_admission=_plugins(disable_admission),
         encryption_key=encryption_key,
+        authentication=authentication_config,
         audit_policy=audit_policy,
         audit_log=audit_log,
         max_requests_inflight=max_requests_inflight,
@@ -196,34 +182,18 @@ def _check_controllers(controllers: str) -> None:
 
 
 def _run(cluster: LocalCluster, output: Output, started: float) -> None:
-    import uvloop
-
     from steersman.cluster.apiserver.audit import AuditError
+    from steersman.cluster.auth.errors import ConfigurationInvalid
     from steersman.cluster.auth.pki import PkiError
     from steersman.cluster.schema.errors import SchemaError
     from steersman.cluster.store import StoreError
 
-    _use_one_heap()
-    # Objects at rest are bytes, which the collector does not look at; the many small objects that make up
-    # the code and its tables are here to stay, so nothing is gained by visiting them again and again.
-    gc.collect()
-    gc.freeze()
-    gc.enable()
-    gc.set_threshold(50_000, 20, 20)
     try:
-        uvloop.run(_serve(cluster, output, started))
-    except (StoreError, SchemaError, PkiError, AuditError) as error:
+        run_loop(_serve(cluster, output, started))
+    except (StoreError, SchemaError, PkiError, AuditError, ConfigurationInvalid) as error:
         raise CommandFailed(str(error)) from None
     except (OSError, ValueError) as error:
         raise CommandFailed(_explain(error, cluster)) from None
-
-
-def _use_one_heap() -> None:
-    """Let all threads share one malloc heap. Values are made on the loop and freed after the store's thread
-    has written them; with a heap per thread (glibc's default) the pages freed in one are not used by the
-    other, and memory creeps up under churn."""
-    with contextlib.suppress(OSError, AttributeError):  # not glibc: nothing to tune
-        ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 1)
 
 
 def _explain(error: OSError | ValueError, cluster: LocalCluster) -> str:

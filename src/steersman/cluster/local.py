@@ -14,18 +14,19 @@ import os
 import secrets
 import ssl
 import tempfile
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+from weakref import WeakSet
 
-from steersman.aio import Scope
+from steersman.aio import Clock, Scope
 from steersman.cluster.apiserver.access import Access
 from steersman.cluster.apiserver.admitting import AdmissionSetup
 from steersman.cluster.apiserver.allocation import ServiceAllocator
 from steersman.cluster.apiserver.atrest import stamp
 from steersman.cluster.apiserver.audit import Auditor
-from steersman.cluster.apiserver.bootstrap import install_essentials
+from steersman.cluster.apiserver.bootstrap import ensure, install_essentials
 from steersman.cluster.apiserver.call import Api, StoreReader
 from steersman.cluster.apiserver.certificates import CertificateSigning
 from steersman.cluster.apiserver.default_roles import install_default_roles
@@ -42,7 +43,12 @@ from steersman.cluster.apiserver.role_aggregation import RoleAggregation
 from steersman.cluster.apiserver.server import KUBERNETES_VERSION, APIServer
 from steersman.cluster.apiserver.tokens import OpenIDMetadata
 from steersman.cluster.apiserver.watch import WatchHubs
-from steersman.cluster.auth.authentication import CertificateAuthenticator, StaticTokens
+from steersman.cluster.auth.authentication import (
+    Anonymous,
+    CertificateAuthenticator,
+    StaticTokens,
+    TokenAuthenticator,
+)
 from steersman.cluster.auth.pki import Authority, write_private
 from steersman.cluster.auth.service_accounts import open_signing_key
 from steersman.cluster.auth.users import AUTHENTICATED_GROUP, MASTERS_GROUP, User
@@ -52,8 +58,12 @@ from steersman.http import Server, server_tls
 from steersman.objects.status import StatusError
 
 if TYPE_CHECKING:
+    from steersman.client import Client
+    from steersman.client.sending import Observe
+    from steersman.cluster.apiserver.aggregation import Aggregator
     from steersman.cluster.apiserver.custom import Definitions
-    from steersman.cluster.schema.openapi import Extension, OpenAPI
+    from steersman.cluster.in_process import InProcess
+    from steersman.cluster.schema.openapi import Extension, Foreign, OpenAPI
 
 __all__ = ["MEMORY", "ClusterConfig", "LocalCluster", "default_data_folder"]
 
@@ -91,6 +101,8 @@ class ClusterConfig:
     controllers: Collection[str] = ("all",)
     #: Keys that encrypt Secrets on disk (see store.sealing), one a line, the newest first.
     encryption_key: Path | None = None
+    #: Who else vouches for users (AuthenticationConfiguration of apiserver.config.k8s.io).
+    authentication: Path | None = None
     #: What is logged of requests, by whom and about what (audit.k8s.io/v1 Policy), and where.
     audit_policy: Path | None = None
     audit_log: str | None = None
@@ -117,7 +129,10 @@ class LocalCluster:
         self._fairness: Fairness | None = None
         self._auditor: Auditor | None = None
         self._definitions: Definitions | None = None
+        self._aggregator: Aggregator | None = None
         self._documents: OpenAPI | None = None
+        self._api_server: APIServer | None = None
+        self._in_process: WeakSet[InProcess] = WeakSet()
         self.url = ""
         self.token = ""
         self.kubeconfig = Path()
@@ -156,6 +171,7 @@ class LocalCluster:
             Health({"ping": lambda: ""}, {"bootstrap": lambda: "" if ready else "not finished"}),
             Gate(api.access, self._open_fairness(api), self._open_audit()),
         )
+        self._api_server = server
         self._server = Server(server.handle, on_error=server.answer_error)
         await self._server.start(config.bind, config.port, self._tls(folder, api))
         self.url = f"https://{_host_in_url(self._reachable)}:{self._server.port}"
@@ -167,6 +183,8 @@ class LocalCluster:
         self._scope.start(RoleAggregation(api).run(), name="role aggregation")
         self._scope.start(CertificateSigning(api, self.authority).run(), name="certificate signing")
         self._follow_definitions(api)
+        if config.runs("validatingadmissionpolicy-status"):
+            self._check_policies(api)
         self._scope.start(self._aggregate(api, server, folder), name="aggregation")
         self._scope.start(api.hubs.bookmark_forever(), name="bookmarks")
         self.kubeconfig = config.kubeconfig or folder / "kubeconfig"
@@ -183,6 +201,39 @@ class LocalCluster:
     def store(self) -> Store:
         assert self._store is not None
         return self._store
+
+    def client(
+        self,
+        token: str | None = None,
+        *,
+        namespace: str = "default",
+        user_agent: str = "steersman",
+        observe: Observe | None = None,
+        clock: Clock | None = None,
+    ) -> Client:
+        """A client that needs no socket; the admin's unless another user's token is given."""
+        from steersman.client import Client
+        from steersman.client.credentials import FixedFields, bearer
+        from steersman.cluster.in_process import InProcess
+        from steersman.http import Client as Http
+        from steersman.http import client_tls
+
+        def connect() -> Http:
+            return Http(self.url, ssl=client_tls(ca=self.authority.pem))
+
+        assert self._api_server is not None
+        fields = ((b"User-Agent", user_agent.encode()),)
+        transport = InProcess(self._api_server.handle, self._api_server.answer_error, connect, fields)
+        self._in_process.add(transport)
+        credentials = FixedFields(bearer(token if token is not None else self.token))
+        return Client(
+            transport,
+            namespace=namespace,
+            credentials=credentials,
+            observe=observe,
+            clock=clock,
+            host=self.url.removeprefix("https://"),
+        )
 
     @property
     def _reachable(self) -> str:
@@ -218,7 +269,10 @@ class LocalCluster:
         assert stored is not None
         services.load(stored.read(record.value) for record in store.range(stored.prefix).records)
         certificates = CertificateAuthenticator(self.authority.certificate)
-        self._access = Access.open(store, catalog, open_signing_key(folder), certificates, self._admin())
+        others, anonymous = self._other_issuers()
+        self._access = Access.open(
+            store, catalog, open_signing_key(folder), certificates, self._admin(), others, anonymous
+        )
         self._admission = AdmissionSetup(
             store,
             catalog,
@@ -230,6 +284,18 @@ class LocalCluster:
         )
         chain = self._admission.chain
         return Api(store, catalog, chain, services, WatchHubs(store), self._access, self._scope)
+
+    def _other_issuers(self) -> tuple[list[TokenAuthenticator], Anonymous]:
+        """Who may vouch for users besides this cluster, their keys kept fresh; and who may go without."""
+        if self.config.authentication is None:
+            return [], Anonymous()
+        from steersman.cluster.auth.authentication_file import read_authentication_file
+        from steersman.cluster.auth.oidc import ExternalIssuers, fetch
+
+        settings = read_authentication_file(self.config.authentication)
+        issuers = ExternalIssuers(settings.issuers)
+        self._scope.start(issuers.run(fetch), name="keys of other issuers")
+        return [issuers], settings.anonymous
 
     def _open_fairness(self, api: Api) -> Fairness:
         count = stored_count(api.store, api.catalog)
@@ -245,7 +311,7 @@ class LocalCluster:
         return self._auditor
 
     def _follow_definitions(self, api: Api) -> None:
-        """Serve custom resources; their code is loaded with the first definition."""
+        """Serve custom resources."""
 
         def start() -> None:
             from steersman.cluster.apiserver.custom import Definitions
@@ -253,27 +319,32 @@ class LocalCluster:
             self._definitions = Definitions(api, self._publish)
             self._definitions.start()
 
-        prefix = "/apiextensions.k8s.io/customresourcedefinitions/"
-        if api.store.count(prefix):
-            start()
-            return
+        _when_first(api, "/apiextensions.k8s.io/customresourcedefinitions/", start)
 
-        def on_first(_: object) -> None:
-            waiting.cancel()
-            start()
+    def _check_policies(self, api: Api) -> None:
+        """Look at the types in admission policies."""
 
-        waiting = api.store.watch(prefix, api.store.revision, on_first)
+        def start() -> None:
+            from steersman.cluster.apiserver.policy_status import PolicyStatus
+
+            self._scope.start(PolicyStatus(api).run(), name="policy status")
+
+        _when_first(api, "/admissionregistration.k8s.io/validatingadmissionpolicies/", start)
 
     async def _aggregate(self, api: Api, server: APIServer, folder: Path) -> None:
         """Other API servers behind this one. Loaded after the start, which does not wait for it."""
         await asyncio.sleep(_AFTER_START_S)
         from steersman.cluster.admission.webhooks import EndpointResolver
-        from steersman.cluster.apiserver.aggregation import Aggregator
+        from steersman.cluster.apiserver.aggregation import Aggregator, authentication_config_map
 
         front = folder / "front-proxy"
         front.mkdir(mode=0o700, exist_ok=True)
+        authority = Authority.open(front)
+        believed = authentication_config_map(authority, self.authority.pem)
+        await ensure(api, "", "configmaps", believed, follow="data")
         reader = StoreReader(api.store, api.catalog)
-        aggregator = Aggregator(reader, EndpointResolver(reader), Authority.open(front))
+        aggregator = Aggregator(reader, EndpointResolver(reader), authority, self._publish)
+        self._aggregator = aggregator
         subscriptions = aggregator.watch(api.store)
         server.serve_others(aggregator)
         try:
@@ -293,11 +364,16 @@ class LocalCluster:
         if self._documents is None:
             from steersman.cluster.schema.openapi import OpenAPI
 
-            self._documents = OpenAPI(f"v{KUBERNETES_VERSION}", self._custom_documents)
+            self._documents = OpenAPI(
+                f"v{KUBERNETES_VERSION}", self._custom_documents, self._foreign_documents
+            )
         return self._documents
 
     def _custom_documents(self) -> Iterable[Extension]:
         return self._definitions.published() if self._definitions is not None else ()
+
+    def _foreign_documents(self) -> Iterable[Foreign]:
+        return self._aggregator.published() if self._aggregator is not None else ()
 
     def _tls(self, folder: Path, api: Api) -> ssl.SSLContext:
         names = {
@@ -330,6 +406,8 @@ class LocalCluster:
 
     async def stop(self) -> None:
         """Watchers get an end, requests in flight their answer, the store its last commit."""
+        for transport in tuple(self._in_process):
+            await transport.close()
         if self._server is not None:
             await self._server.drain(_DRAIN_S)
             if self._fairness is not None:
@@ -352,6 +430,19 @@ class LocalCluster:
         if self._temporary is not None:
             self._temporary.cleanup()
             self._temporary = None
+
+
+def _when_first(api: Api, prefix: str, start: Callable[[], None]) -> None:
+    """Start something with the first object that it is for; its code is loaded then."""
+    if api.store.count(prefix):
+        start()
+        return
+
+    def on_first(_: object) -> None:
+        waiting.cancel()
+        start()
+
+    waiting = api.store.watch(prefix, api.store.revision, on_first)
 
 
 def _report(error: BaseException) -> None:

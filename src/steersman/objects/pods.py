@@ -1,4 +1,4 @@
-"""What a pod is made of: its containers, what they need together, and the API objects that it mentions.
+"""What a pod is made of: its containers, what they need together, and the API objects it mentions.
 
 For whoever has to look into pods: admission, the Node authorizer, validation, strategies.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from steersman.objects.amounts import Amounts, added, largest, parsed
+from steersman.objects.amounts import ZERO, Amounts, added, largest, parsed
 
 __all__ = [
     "CONTAINER_FIELDS",
@@ -18,7 +18,9 @@ __all__ = [
     "container_totals",
     "containers_of",
     "environment_sources",
+    "has_own_resources",
     "is_pod_level",
+    "quality_of_service",
     "secret_names",
 ]
 
@@ -51,6 +53,12 @@ def is_pod_level(resource: str) -> bool:
     return resource in ("cpu", "memory") or resource.startswith("hugepages-")
 
 
+def has_own_resources(spec: Object) -> bool:
+    """Whether the pod asks for resources as a whole, so that its containers need not."""
+    resources = spec.get("resources") or {}
+    return any(is_pod_level(name) for part in ("requests", "limits") for name in resources.get(part) or ())
+
+
 def container_totals(spec: Object, amounts_of: Callable[[Object], Mapping[str, str] | None]) -> Amounts:
     """What the containers need together, given what counts for each.
 
@@ -71,6 +79,31 @@ def container_totals(spec: Object, amounts_of: Callable[[Object], Mapping[str, s
             amounts = added(amounts, sidecars)
         peak = largest(peak, amounts)
     return largest(total, peak)
+
+
+def quality_of_service(spec: Object) -> str:
+    """Guaranteed, Burstable or BestEffort, from the pod's own resources or else all of its containers'."""
+    if has_own_resources(spec):
+        return _quality(spec["resources"])
+    classes = {
+        _quality(container.get("resources") or {})
+        for field in ("initContainers", "containers")
+        for container in spec.get(field) or ()
+    }
+    if len(classes) > 1:
+        return "Burstable"
+    return classes.pop() if classes else "BestEffort"
+
+
+def _quality(resources: Object) -> str:
+    requests, limits = parsed(resources.get("requests")), parsed(resources.get("limits"))
+    amounts = [(requests.get(name, ZERO), limits.get(name, ZERO)) for name in ("cpu", "memory")]
+    if any(request != limit for request, limit in amounts):
+        return "Burstable"
+    given = {bool(request) for request, _ in amounts}
+    if len(given) > 1:
+        return "Burstable"
+    return "Guaranteed" if given.pop() else "BestEffort"
 
 
 def environment_sources(container: Object, kind: str) -> Iterator[tuple[str, str]]:

@@ -152,10 +152,11 @@ class _Assembly:
             Recorder(manager.client, definition.name, instance, clock=manager.clock)
         )
         # The name the controller listens under: what is written here does not wake it.
-        writes = Writes(manager.client, definition.name, self._cache_of)
+        writes = Writes(manager.client, definition.name, self._cache_of, manager.check_leadership)
         self._tools = Tools(
             manager.client,
             manager.clock,
+            writes,
             Children(manager.client, definition.name, self._cache_of, writes),
             StatusWriter(manager.client, definition.resource, writes, subresource=definition.has_status),
             recorder,

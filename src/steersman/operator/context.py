@@ -23,7 +23,7 @@ from steersman.operator.children import Children
 from steersman.operator.errors import OperatorError
 from steersman.operator.kinds import Kind, made_from, object_of, resource_of
 from steersman.operator.status import NewCondition, StatusWriter, with_conditions
-from steersman.runtime import Recorder, Request
+from steersman.runtime import Recorder, Request, Writes
 
 __all__ = ["Context", "Tools"]
 
@@ -41,6 +41,7 @@ class Tools:
 
     client: Client
     clock: Clock
+    writes: Writes
     children: Children
     status: StatusWriter
     recorder: Recorder

@@ -78,14 +78,7 @@ class Reconciler(Generic[R]):
             obj = ctx.object
         if action is not None and action.after_s is not None:
             return Result.requeue(action.after_s)
-        await remove_finalizer(
-            self._tools.client,
-            self._definition.resource,
-            obj,
-            finalizer,
-            cache=self._cache,
-            writer=self._definition.name,
-        )
+        await remove_finalizer(self._tools.writes, self._definition.resource, obj, finalizer)
         return Result.done()
 
     async def _hold(self, obj: Object) -> Object | None:
@@ -93,14 +86,7 @@ class Reconciler(Generic[R]):
         finalizer = self._definition.finalizer
         if finalizer is None or finalizer in obj["metadata"].get("finalizers", ()):
             return obj
-        return await add_finalizer(
-            self._tools.client,
-            self._definition.resource,
-            obj,
-            finalizer,
-            cache=self._cache,
-            writer=self._definition.name,
-        )
+        return await add_finalizer(self._tools.writes, self._definition.resource, obj, finalizer)
 
     @staticmethod
     def _result(action: Action | None, default_s: float | None) -> Result:

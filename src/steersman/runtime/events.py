@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from steersman.aio import Backoff, Clock, SystemClock
 from steersman.client import Client, ClientError, Invalid, NotFound, ServerError, Unreachable
+from steersman.objects.names import is_dns1123_subdomain
 from steersman.objects.resource_type import ResourceType, Typed
 from steersman.objects.times import format_micro_time
 from steersman.runtime.events_core import Correlator, Occurrence, Reference, Series
@@ -123,6 +124,8 @@ class Recorder:
             await self._retry(series, error)
         except ClientError as error:
             _log.warning("an event was not taken: %s", error)
+        except Exception:  # noqa: BLE001 - telling of things must not end what does them
+            _log.exception("an event could not be sent")
 
     async def _retry(self, series: Series, error: ClientError) -> None:
         series.failures += 1
@@ -137,11 +140,10 @@ class Recorder:
 
     def _body(self, series: Series, namespace: str) -> dict[str, Any]:
         occurrence = series.occurrence
-        stamp = f"{int(self._clock.wall() * 1e6):x}{next(self._numbers) & 0xFFF:03x}"
         body: dict[str, Any] = {
             "apiVersion": EVENTS.api_version,
             "kind": EVENTS.kind,
-            "metadata": {"name": f"{occurrence.regarding.name[:230]}.{stamp}", "namespace": namespace},
+            "metadata": {"name": self._name(occurrence.regarding.name), "namespace": namespace},
             "eventTime": self._now(),
             "reportingController": self._component,
             "reportingInstance": self._instance,
@@ -156,6 +158,12 @@ class Recorder:
         if series.count > 1:
             body["series"] = self._series(series)
         return body
+
+    def _name(self, regarding: str) -> str:
+        stamp = f"{int(self._clock.wall() * 1e6):x}{next(self._numbers) & 0xFFF:03x}"
+        name = f"{regarding[:230]}.{stamp}"
+        # Some objects have names that no Event may have, such as the role system:node.
+        return f"event.{stamp}" if is_dns1123_subdomain(name) else name
 
     def _now(self) -> str:
         return format_micro_time(datetime.fromtimestamp(self._clock.wall(), UTC))

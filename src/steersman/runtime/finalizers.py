@@ -7,13 +7,12 @@ all; then the object is read again. The answer goes into the cache, so that the 
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import nullcontext
 from typing import Any
 
-from steersman.client import Client, Conflict, Invalid, NotFound
+from steersman.client import Conflict, Invalid, NotFound
 from steersman.objects.resource_type import ResourceType
-from steersman.runtime.cache import Cache
 from steersman.runtime.keys import Key
+from steersman.runtime.writes import Writes, is_gone
 
 __all__ = ["add_finalizer", "remove_finalizer"]
 
@@ -24,40 +23,22 @@ Patch = list[dict[str, Any]]
 _MOST_TRIES = 10
 
 
-async def add_finalizer(
-    client: Client,
-    resource: ResourceType,
-    obj: Object,
-    name: str,
-    *,
-    cache: Cache | None = None,
-    writer: str = "",
-) -> Object | None:
+async def add_finalizer(writes: Writes, resource: ResourceType, obj: Object, name: str) -> Object | None:
     """The object with the finalizer; as it is if it is being deleted; None if it is gone."""
-    return await _change(client, resource, obj, _addition, name, cache, writer)
+    return await _change(writes, resource, obj, _addition, name)
 
 
-async def remove_finalizer(
-    client: Client,
-    resource: ResourceType,
-    obj: Object,
-    name: str,
-    *,
-    cache: Cache | None = None,
-    writer: str = "",
-) -> Object | None:
+async def remove_finalizer(writes: Writes, resource: ResourceType, obj: Object, name: str) -> Object | None:
     """The object without the finalizer; None if it is gone, perhaps because this was the last one."""
-    return await _change(client, resource, obj, _removal, name, cache, writer)
+    return await _change(writes, resource, obj, _removal, name)
 
 
 async def _change(
-    client: Client,
+    writes: Writes,
     resource: ResourceType,
     obj: Object,
     make_patch: Callable[[Object, str], Patch | None],
     name: str,
-    cache: Cache | None,
-    writer: str,
 ) -> Object | None:
     key, uid = Key.of(obj), obj["metadata"]["uid"]
     for tries_left in reversed(range(_MOST_TRIES)):
@@ -65,21 +46,15 @@ async def _change(
         if patch is None:
             return obj
         try:
-            with cache.writing(key, writer) if cache is not None else nullcontext():
-                answer = await client.patch(resource, key.name, patch, key.namespace, type="json")
-                gone = _is_gone(answer)
-                if cache is not None and gone:
-                    cache.removed(key, uid, writer)
-                elif cache is not None:
-                    cache.wrote(answer, writer)
-            return None if gone else answer
+            answer = await writes.patch(resource, key, patch, type="json")
+            return None if is_gone(answer) else answer
         except NotFound:
             return None
         except (Invalid, Conflict) as error:
             # A test that does not hold says nothing about fields; anything else is the caller's fault.
             if error.causes or not tries_left:
                 raise
-        found = await client.find(resource, key.name, key.namespace)
+        found = await writes.client.find(resource, key.name, key.namespace)
         if found is None or found["metadata"]["uid"] != uid:
             return None
         obj = found
@@ -115,13 +90,3 @@ def _removal(obj: Object, name: str) -> Patch | None:
 
 def _test(path: str, value: Any) -> dict[str, Any]:
     return {"op": "test", "path": path, "value": value}
-
-
-def _is_gone(answer: Object) -> bool:
-    """Whether this write was the last that kept a deleted object."""
-    metadata = answer["metadata"]
-    return (
-        "deletionTimestamp" in metadata
-        and not metadata.get("finalizers")
-        and not metadata.get("deletionGracePeriodSeconds")
-    )

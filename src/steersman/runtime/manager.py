@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 from steersman.aio import Clock, Scope, SystemClock
 from steersman.client import Client
-from steersman.election import Elector, Leadership
+from steersman.election import Elector, Leadership, LeadershipLost
 from steersman.runtime.controller import Controller
 from steersman.runtime.events import Recorder
 from steersman.runtime.informer import RESYNC_S
@@ -118,6 +118,14 @@ class Manager:
         self._recorders.append(recorder)
         self.add_service("events", recorder.run)
         return recorder
+
+    def check_leadership(self) -> None:
+        """Raise `LeadershipLost` if there is an elector and this process does not lead at this moment."""
+        if self.elector is None:
+            return
+        if self._leadership is None:
+            raise LeadershipLost(f"{self.elector.identity} does not lead")
+        self._leadership.check()
 
     @property
     def leadership(self) -> Leadership | None:

@@ -2,6 +2,9 @@
 
 A controller that reads from caches and writes through this never acts on a state older than its own last
 write, and is not woken by its own changes. Resources without a cache are written all the same.
+
+Right before each write the writer's leadership is asked for: one that lost it, or slept through its end,
+writes nothing more.
 """
 
 from __future__ import annotations
@@ -15,19 +18,29 @@ from steersman.objects.resource_type import ResourceType
 from steersman.runtime.cache import Cache
 from steersman.runtime.keys import Key
 
-__all__ = ["Writes"]
+__all__ = ["Writes", "is_gone"]
 
 Object = dict[str, Any]
 Patch = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 
 
 class Writes:
-    """What one writer (a controller, by its name) changes. `cache_of` gives the caches it reads."""
+    """What one writer (a controller, by its name) changes. `cache_of` gives the caches it reads.
 
-    def __init__(self, client: Client, writer: str, cache_of: Callable[[ResourceType], Cache | None]) -> None:
-        self._client = client
+    `check` raises when the writer must not write any more (`LeadershipLost`).
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        writer: str,
+        cache_of: Callable[[ResourceType], Cache | None],
+        check: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.client = client
         self._writer = writer
         self._cache_of = cache_of
+        self._check = check
 
     async def create(self, resource: ResourceType, obj: Mapping[str, Any]) -> Object:
         """Make an object. Raises `AlreadyExists`, …"""
@@ -35,7 +48,7 @@ class Writes:
         return await self._written(
             resource,
             Key(metadata.get("namespace") or "", metadata["name"]) if metadata.get("name") else None,
-            self._client.create(obj, kind=resource),
+            lambda: self.client.create(obj, kind=resource),
         )
 
     async def replace(
@@ -43,7 +56,7 @@ class Writes:
     ) -> Object:
         """Put an object in the place of the version it was made from. Raises `Conflict`."""
         return await self._written(
-            resource, Key.of(obj), self._client.replace(obj, kind=resource, subresource=subresource)
+            resource, Key.of(obj), lambda: self.client.replace(obj, kind=resource, subresource=subresource)
         )
 
     async def patch(
@@ -59,7 +72,7 @@ class Writes:
         return await self._written(
             resource,
             key,
-            self._client.patch(
+            lambda: self.client.patch(
                 resource, key.name, patch, key.namespace or None, type=type, subresource=subresource
             ),
         )
@@ -69,7 +82,7 @@ class Writes:
         return await self._written(
             resource,
             Key.of(config),
-            self._client.apply(config, field_manager=field_manager, force=True, kind=resource),
+            lambda: self.client.apply(config, field_manager=field_manager, force=True, kind=resource),
         )
 
     async def delete(
@@ -83,9 +96,10 @@ class Writes:
     ) -> Object | None:
         """Have an object deleted, if it is still this one (`uid`). What remains of it; None if it is gone."""
         cache = self._cache_of(resource)
+        self._check()
         with self._bracket(cache, key):
             try:
-                remaining = await self._client.delete(
+                remaining = await self.client.delete(
                     resource,
                     key.name,
                     key.namespace or None,
@@ -101,11 +115,18 @@ class Writes:
                 cache.removed(key, uid, self._writer)
         return remaining
 
-    async def _written(self, resource: ResourceType, key: Key | None, write: Awaitable[Object]) -> Object:
+    async def _written(
+        self, resource: ResourceType, key: Key | None, write: Callable[[], Awaitable[Object]]
+    ) -> Object:
         cache = self._cache_of(resource)
+        self._check()
         with self._bracket(cache, key):
-            answer = await write
-            if cache is not None:
+            answer = await write()
+            if cache is None:
+                return answer
+            if is_gone(answer):
+                cache.removed(Key.of(answer), answer["metadata"]["uid"], self._writer)
+            else:
                 cache.wrote(answer, self._writer)
         return answer
 
@@ -113,3 +134,10 @@ class Writes:
         """A watch that is faster than the answer tells the writer nothing new; of an object whose name the
         API makes up, it may."""
         return nullcontext() if cache is None or key is None else cache.writing(key, self._writer)
+
+
+def is_gone(answer: Mapping[str, Any]) -> bool:
+    """Whether a write was the last that kept a deleted object: the API answers with it all the same."""
+    metadata = answer["metadata"]
+    held = metadata.get("finalizers") or metadata.get("deletionGracePeriodSeconds")
+    return "deletionTimestamp" in metadata and not held

@@ -1,11 +1,12 @@
-"""The engines under test. A new one adds a line to ENGINES: an arena, and how to run a test in it."""
+"""The engines under test. A new one adds a line to ENGINES."""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 from typing import Any, Protocol, cast
 
 import pytest
@@ -13,7 +14,11 @@ import pytest
 from steersman.client import Client
 from steersman.cluster.local import ClusterConfig, LocalCluster
 from steersman.election import Elector, LeaseElector
+from tests.conformance.election.stores import postgres_arena, redis_arena
 from tests.sim.virtual_time import VirtualClock, run_virtual
+from tests.support.hurried_time import run_hurried
+from tests.support.postgres_server import PostgresServer, postgres_server
+from tests.support.redis_server import RedisServer, redis_server
 
 
 class Arena(Protocol):
@@ -71,16 +76,38 @@ async def lease_arena() -> AsyncIterator[Arena]:
         yield LeaseArena(cluster)
 
 
-ENGINES: dict[str, tuple[Callable[[], AbstractAsyncContextManager[Arena]], Callable[..., Any]]] = {
+#: An arena, how to run a test in it, and the fixtures of the servers it needs.
+ENGINES: dict[str, tuple[Any, ...]] = {
     "lease": (lease_arena, run_virtual),
+    "redis": (redis_arena, run_hurried, "redis"),
+    "postgres": (postgres_arena, run_hurried, "postgres"),
 }
 
 
-@pytest.fixture(params=ENGINES)
-def arena(request: pytest.FixtureRequest) -> str:
+@pytest.fixture(scope="session")
+def redis() -> Iterator[RedisServer]:
+    with redis_server() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    with postgres_server() as server:
+        yield server
+
+
+@pytest.fixture(
+    params=[
+        pytest.param(name, marks=[pytest.mark.slow] if servers else [])
+        for name, (_, _, *servers) in ENGINES.items()
+    ]
+)
+def arena(
+    request: pytest.FixtureRequest,
+) -> tuple[Callable[[], AbstractAsyncContextManager[Arena]], Callable[..., Any]]:
     """Which engine; tests are given its arena."""
-    engine: str = request.param
-    return engine
+    open_arena, run, *servers = ENGINES[request.param]
+    return partial(open_arena, *map(request.getfixturevalue, servers)), run
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -88,7 +115,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     """Run `async def` tests, each in an arena of its own."""
     if not inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
-    open_arena, run = ENGINES[pyfuncitem.funcargs["arena"]]
+    open_arena, run = pyfuncitem.funcargs["arena"]
 
     async def main() -> None:
         async with open_arena() as arena:

@@ -108,6 +108,15 @@ async def test_events_about_objects_without_a_namespace_are_in_default(client: C
 
 
 @in_cluster
+async def test_objects_may_have_names_that_events_may_not(client: Client) -> None:
+    role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "a:b"}}
+    async with recording(client) as recorder:
+        recorder.event(role, "Normal", "Seen", "odd name")
+    [event] = await events(client)
+    assert event["regarding"]["name"] == "a:b"
+
+
+@in_cluster
 async def test_recording_never_fails(client: Client) -> None:
     recorder = Recorder(client, "example.com/op", "pod-1", clock=VirtualClock())
     recorder.event({"kind": "Nothing"}, "Normal", "Odd", "no name")

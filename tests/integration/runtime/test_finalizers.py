@@ -10,10 +10,15 @@ from steersman.client import Client, Invalid
 from steersman.runtime.cache import Cache
 from steersman.runtime.cached import Intake
 from steersman.runtime.finalizers import add_finalizer, remove_finalizer
+from steersman.runtime.writes import Writes
 from tests.integration.runtime.embedded import CONFIG_MAPS, config_map, in_cluster
 
 OURS = "example.com/ours"
 THEIRS = "example.com/theirs"
+
+
+def writes_of(client: Client, cache: Cache | None = None, writer: str = "") -> Writes:
+    return Writes(client, writer, lambda _: cache)
 
 
 async def stored(client: Client, name: str = "a") -> list[str] | None:
@@ -24,9 +29,9 @@ async def stored(client: Client, name: str = "a") -> list[str] | None:
 @in_cluster
 async def test_it_is_added_once(client: Client) -> None:
     obj = await client.create(config_map("a"))
-    obj = await add_finalizer(client, CONFIG_MAPS, obj, OURS)
+    obj = await add_finalizer(writes_of(client), CONFIG_MAPS, obj, OURS)
     assert obj is not None
-    again = await add_finalizer(client, CONFIG_MAPS, obj, OURS)
+    again = await add_finalizer(writes_of(client), CONFIG_MAPS, obj, OURS)
     assert again is obj, "no request for what is there"
     assert await stored(client) == [OURS]
 
@@ -35,10 +40,10 @@ async def test_it_is_added_once(client: Client) -> None:
 async def test_it_is_added_beside_others_that_appeared_meanwhile(client: Client) -> None:
     stale = await client.create(config_map("a"))
     await client.patch(CONFIG_MAPS, "a", {"metadata": {"finalizers": [THEIRS]}})
-    await add_finalizer(client, CONFIG_MAPS, stale, OURS)
+    await add_finalizer(writes_of(client), CONFIG_MAPS, stale, OURS)
     assert await stored(client) == [THEIRS, OURS]
     stale["metadata"]["finalizers"] = [THEIRS]
-    await add_finalizer(client, CONFIG_MAPS, stale, OURS)
+    await add_finalizer(writes_of(client), CONFIG_MAPS, stale, OURS)
     assert await stored(client) == [THEIRS, OURS], "not twice, though the stale object lacks it"
 
 
@@ -46,10 +51,10 @@ async def test_it_is_added_beside_others_that_appeared_meanwhile(client: Client)
 async def test_only_ours_is_removed_wherever_it_stands_by_now(client: Client) -> None:
     stale = await client.create(config_map("a", finalizers=[THEIRS, OURS]))
     await client.patch(CONFIG_MAPS, "a", {"metadata": {"finalizers": ["example.com/new", "x.com/y", OURS]}})
-    await remove_finalizer(client, CONFIG_MAPS, stale, OURS)
+    await remove_finalizer(writes_of(client), CONFIG_MAPS, stale, OURS)
     assert await stored(client) == ["example.com/new", "x.com/y"]
     unchanged = await client.get(CONFIG_MAPS, "a")
-    assert await remove_finalizer(client, CONFIG_MAPS, unchanged, OURS) is unchanged
+    assert await remove_finalizer(writes_of(client), CONFIG_MAPS, unchanged, OURS) is unchanged
 
 
 @in_cluster
@@ -58,7 +63,7 @@ async def test_removing_the_last_one_lets_a_deleted_object_go(client: Client) ->
     cache = Cache(Intake(CONFIG_MAPS))
     cache.wrote(obj)
     await client.delete(CONFIG_MAPS, "a")
-    assert await remove_finalizer(client, CONFIG_MAPS, obj, OURS, cache=cache) is None
+    assert await remove_finalizer(writes_of(client, cache), CONFIG_MAPS, obj, OURS) is None
     assert await stored(client) is None
     assert cache.get(("default", "a")) is None
 
@@ -70,7 +75,7 @@ async def test_the_cache_has_the_answer_at_once(client: Client) -> None:
     cache.wrote(obj)
     heard: list[Any] = []
     cache.handlers.add(heard.append, "me")
-    await add_finalizer(client, CONFIG_MAPS, obj, OURS, cache=cache, writer="me")
+    await add_finalizer(writes_of(client, cache, "me"), CONFIG_MAPS, obj, OURS)
     cached = cache.get(("default", "a"))
     assert cached is not None
     assert cached.metadata()["finalizers"] == [OURS]
@@ -82,11 +87,11 @@ async def test_nothing_is_added_to_what_is_being_deleted_or_gone(client: Client)
     await client.create(config_map("a", finalizers=[THEIRS]))
     await client.delete(CONFIG_MAPS, "a")
     deleting = await client.get(CONFIG_MAPS, "a")
-    assert await add_finalizer(client, CONFIG_MAPS, deleting, OURS) is deleting
+    assert await add_finalizer(writes_of(client), CONFIG_MAPS, deleting, OURS) is deleting
     gone = await client.create(config_map("b"))
     await client.delete(CONFIG_MAPS, "b")
-    assert await add_finalizer(client, CONFIG_MAPS, gone, OURS) is None
-    assert await remove_finalizer(client, CONFIG_MAPS, gone, OURS) is gone
+    assert await add_finalizer(writes_of(client), CONFIG_MAPS, gone, OURS) is None
+    assert await remove_finalizer(writes_of(client), CONFIG_MAPS, gone, OURS) is gone
 
 
 @in_cluster
@@ -94,9 +99,9 @@ async def test_another_object_of_the_same_name_is_left_alone(client: Client) -> 
     old = await client.create(config_map("a"))
     await client.delete(CONFIG_MAPS, "a")
     await client.create(config_map("a", finalizers=[THEIRS]))
-    assert await add_finalizer(client, CONFIG_MAPS, old, OURS) is None
+    assert await add_finalizer(writes_of(client), CONFIG_MAPS, old, OURS) is None
     old["metadata"]["finalizers"] = [OURS, THEIRS]
-    assert await remove_finalizer(client, CONFIG_MAPS, old, OURS) is None
+    assert await remove_finalizer(writes_of(client), CONFIG_MAPS, old, OURS) is None
     assert await stored(client) == [THEIRS]
 
 
@@ -104,4 +109,4 @@ async def test_another_object_of_the_same_name_is_left_alone(client: Client) -> 
 async def test_a_name_the_api_refuses_is_the_callers_fault(client: Client) -> None:
     obj = await client.create(config_map("a"))
     with pytest.raises(Invalid, match="finalizers"):
-        await add_finalizer(client, CONFIG_MAPS, obj, "not a name")
+        await add_finalizer(writes_of(client), CONFIG_MAPS, obj, "not a name")

@@ -24,7 +24,9 @@ from tests.integration.runtime.embedded import CONFIG_MAPS, config_map, in_clust
 from tests.sim.virtual_time import VirtualClock
 
 WIDGETS = ResourceType("example.com", "v1", "Widget", "widgets")
-CRDS = ResourceType("apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions", False)
+CRDS = ResourceType(
+    "apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions", False
+)
 
 
 class Replica:
@@ -90,7 +92,9 @@ async def test_a_standby_is_ready_and_works_at_once_when_its_turn_comes(client: 
         async with running(standby):
             await until(lambda: standby.ready)
             await has(client, "b")
-            await until(lambda: "b" in leader.seen and len(standby.informer.cache) == len(leader.informer.cache))
+            await until(
+                lambda: "b" in leader.seen and len(standby.informer.cache) == len(leader.informer.cache)
+            )
             assert standby.seen == []
             assert (leader.manager.is_leader, standby.manager.is_leader) == (True, False)
             leader.manager.stop()
@@ -196,7 +200,12 @@ async def test_a_resource_that_is_not_there_yet_is_picked_up_when_it_is(client: 
                 "apiVersion": "apiextensions.k8s.io/v1",
                 "kind": "CustomResourceDefinition",
                 "metadata": {"name": "widgets.example.com"},
-                "spec": {"group": "example.com", "scope": "Namespaced", "names": names, "versions": [version]},
+                "spec": {
+                    "group": "example.com",
+                    "scope": "Namespaced",
+                    "names": names,
+                    "versions": [version],
+                },
             },
             kind=CRDS,
         )

@@ -7,6 +7,8 @@ import base64
 import os
 import socket
 import stat
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,7 @@ import yaml
 from steersman.cluster.local import ClusterConfig, LocalCluster, default_data_folder
 from steersman.cluster.store import Locked
 from steersman.http import Client, client_tls
-from tests.support.api import api, config_map
+from tests.support.api import PATIENCE_S, ApiClient, api, config_map
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 
@@ -123,6 +125,30 @@ def test_the_api_service_follows_the_port(tmp_path: Path) -> None:
     for _ in range(2):
         port, shown = asyncio.run(endpoint())
         assert shown == [port, port]
+
+
+def test_other_api_servers_learn_whom_to_believe(tmp_path: Path) -> None:
+    path = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
+
+    async def learned(client: ApiClient) -> dict[str, str]:
+        async with asyncio.timeout(PATIENCE_S):
+            while True:
+                code, found = await client.ask("GET", path)
+                if code == 200 and "client-ca-file" in found.get("data", {}):
+                    data: dict[str, str] = found["data"]
+                    return data
+                await asyncio.sleep(0.01)
+
+    async def visit() -> dict[str, str]:
+        async with api(data=str(tmp_path)) as client:
+            data = await learned(client)
+            assert data["client-ca-file"] == client.cluster.authority.pem.decode()
+            assert data["requestheader-client-ca-file"] != data["client-ca-file"]
+            # What somebody made of it is put right at the next start.
+            await client.patch(path, {"data": None})
+            return data
+
+    assert asyncio.run(visit()) == asyncio.run(visit())
 
 
 def test_allocated_addresses_outlive_a_restart(tmp_path: Path) -> None:
@@ -235,3 +261,12 @@ def test_the_default_folder_is_the_users(xdg: str, folder: str, monkeypatch: pyt
     monkeypatch.setenv("HOME", "/home/x")
     monkeypatch.setenv("XDG_STATE_HOME", xdg)
     assert default_data_folder() == Path(folder)
+
+
+def test_what_only_some_clusters_need_is_not_loaded_by_all() -> None:
+    parts = ("admission.webhooks", "apiserver.custom", "cel", "schema.structural")
+    show = "import sys, steersman.cluster.local; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", show], capture_output=True, text=True, check=True)
+    modules = set(loaded.stdout.split())
+    assert "steersman.cluster.apiserver.server" in modules
+    assert not modules & {"yaml", *(f"steersman.cluster.{part}" for part in parts)}

@@ -75,7 +75,9 @@ def test_requests_are_counted_by_code_method_and_host(metrics: Metrics) -> None:
     observe("GET", "200")
     observe("PATCH", "<error>")
     assert value(metrics, "rest_client_requests_total", code="200", method="GET", host="10.0.0.1:443") == 2
-    assert value(metrics, "rest_client_requests_total", code="<error>", method="PATCH", host="10.0.0.1:443") == 1
+    assert (
+        value(metrics, "rest_client_requests_total", code="<error>", method="PATCH", host="10.0.0.1:443") == 1
+    )
 
 
 def test_histograms_are_cumulative() -> None:

@@ -40,7 +40,9 @@ PREDICATES = {
     [
         pytest.param(lambda s: s.put("b"), {"generation", "labels", "annotations", "version"}, id="added"),
         pytest.param(
-            lambda s: s.put("a", deleted=True), {"generation", "labels", "annotations", "version"}, id="deleted"
+            lambda s: s.put("a", deleted=True),
+            {"generation", "labels", "annotations", "version"},
+            id="deleted",
         ),
         pytest.param(lambda s: s.resync(), {"generation", "labels", "annotations"}, id="resync"),
         pytest.param(lambda s: s.put("a", **BASE), {"version"}, id="status"),
@@ -52,7 +54,9 @@ PREDICATES = {
         ),
         pytest.param(lambda s: s.put("a", **BASE | {"labels": {}}), {"labels", "version"}, id="labels"),
         pytest.param(
-            lambda s: s.put("a", **BASE | {"annotations": {"y": "2"}}), {"annotations", "version"}, id="annotations"
+            lambda s: s.put("a", **BASE | {"annotations": {"y": "2"}}),
+            {"annotations", "version"},
+            id="annotations",
         ),
     ],
 )

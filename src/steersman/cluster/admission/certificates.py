@@ -6,17 +6,14 @@ Approving, signing and attesting need a permission of their own, on the signer t
 
 from __future__ import annotations
 
-import base64
-import binascii
-import re
 from typing import Final
 
-from cryptography import x509
 from cryptography.x509.oid import NameOID
 
 from steersman.cluster.admission.chain import Attributes, Object
 from steersman.cluster.auth.authorization import Action, Authorizer
 from steersman.cluster.auth.users import MASTERS_GROUP, User
+from steersman.cluster.schema.pem import certificate_request
 from steersman.objects.fields import quote
 
 __all__ = [
@@ -24,26 +21,11 @@ __all__ = [
     "CertificateSigning",
     "CertificateSubjectRestriction",
     "ClusterTrustBundleAttest",
-    "parse_csr",
 ]
 
 _GROUP: Final = "certificates.k8s.io"
 _REQUESTS: Final = "certificatesigningrequests"
 _CLIENT_SIGNER: Final = "kubernetes.io/kube-apiserver-client"
-_PEM: Final = re.compile(
-    rb"-----BEGIN CERTIFICATE REQUEST-----.*?-----END CERTIFICATE REQUEST-----", re.DOTALL
-)
-
-
-def parse_csr(encoded: str) -> x509.CertificateSigningRequest:
-    """spec.request of a CertificateSigningRequest. Raises ValueError."""
-    try:
-        found = _PEM.search(base64.b64decode(encoded, validate=True))
-    except binascii.Error:
-        found = None
-    if found is None:
-        raise ValueError("PEM block type must be CERTIFICATE REQUEST")
-    return x509.load_pem_x509_csr(found[0])
 
 
 class _SignerPermission:
@@ -147,7 +129,7 @@ class CertificateSubjectRestriction:
         if spec.get("signerName") != _CLIENT_SIGNER:
             return
         try:
-            request = parse_csr(spec.get("request") or "")
+            request = certificate_request(spec.get("request") or "")
         except ValueError as error:
             raise attributes.refusal(f"failed to parse CSR: {error}") from error
         groups = [part.value for part in request.subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)]

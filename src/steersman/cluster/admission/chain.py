@@ -56,7 +56,7 @@ class Attributes:
     options: Object | None = None
     #: The kind of `object` where it is not the resource's own (Scale, Eviction, Binding).
     object_kind: GVK | None = None
-    #: What plugins note for the audit log.
+    #: What plugins note for the audit log; the first word on a key counts.
     annotations: dict[str, str] = field(default_factory=dict)
     #: Set by a plugin that changed what others have already seen: all are asked once more.
     wants_reinvocation: bool = False

@@ -36,12 +36,8 @@ class NamespaceLifecycle:
             raise not_found("", "namespaces", attributes.namespace)
         if namespace["status"].get("phase") != "Terminating":
             return
-        error = forbidden(
-            attributes.group,
-            attributes.plural,
-            attributes.name,
-            f"unable to create new content in namespace {attributes.namespace} because it is being "
-            "terminated",
+        error = attributes.refusal(
+            f"unable to create new content in namespace {attributes.namespace} because it is being terminated"
         )
         assert error.details is not None
         error.details["causes"] = [

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from steersman.cluster.admission.chain import Attributes, Object, Reader
-from steersman.cluster.admission.pod_references import MIRROR_ANNOTATION, configmap_names, secret_names
 from steersman.objects.fields import quote
+from steersman.objects.pods import MIRROR_ANNOTATION, configmap_names, secret_names
 from steersman.objects.status import not_found
 
 __all__ = ["check_mirror_pod", "claims_status", "driver_audiences"]

@@ -23,13 +23,14 @@ from typing import Final
 
 from cryptography.x509.oid import NameOID
 
-from steersman.cluster.admission.certificates import parse_csr
 from steersman.cluster.admission.chain import Attributes, Object, Reader
 from steersman.cluster.admission.node_pods import check_mirror_pod, claims_status, driver_audiences
 from steersman.cluster.auth.authorization import Action, Authorizer
 from steersman.cluster.auth.nodes import node_of
 from steersman.cluster.auth.users import NODE_PREFIX
+from steersman.cluster.schema.pem import certificate_request
 from steersman.objects.fields import quote
+from steersman.objects.pods import MIRROR_ANNOTATION
 from steersman.objects.status import StatusError, not_found
 
 __all__ = ["NodeRestriction"]
@@ -227,7 +228,7 @@ class NodeRestriction:
                 f"pod {place} is not running on node {quote(spec['nodeName'])} named in the "
                 "PodCertificateRequest"
             )
-        if "kubernetes.io/config.mirror" in pod["metadata"].get("annotations", {}):
+        if MIRROR_ANNOTATION in pod["metadata"].get("annotations", {}):
             raise attributes.refusal(f"pod {place} is a mirror pod")
         return pod
 
@@ -408,7 +409,7 @@ def _signing_request(node: str, attributes: Attributes) -> None:
     if spec.get("signerName") not in _NODE_SIGNERS:
         return
     try:
-        request = parse_csr(spec.get("request") or "")
+        request = certificate_request(spec.get("request") or "")
     except ValueError as error:
         raise attributes.refusal(f"unable to parse csr: {error}") from error
     names = [part.value for part in request.subject.get_attributes_for_oid(NameOID.COMMON_NAME)]

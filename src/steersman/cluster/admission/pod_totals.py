@@ -1,40 +1,27 @@
 """What a pod needs as a whole, from what its containers ask for.
 
-Containers run side by side and add up; init containers run one after the other beside the sidecars started
-before them, so the largest moment counts. LimitRanger looks at the spec alone; quota also at what the node
-has granted and at the overhead of the runtime.
+LimitRanger looks at the spec alone; quota also at what the node has granted and at the overhead of the
+runtime.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final
 
 from steersman.cluster.admission.chain import Object
+from steersman.objects.amounts import Amounts, added, largest
+from steersman.objects.pods import container_totals, is_pod_level
 from steersman.objects.quantities import Quantity
 
-__all__ = ["Amounts", "charged_totals", "has_own_resources", "spec_totals"]
+__all__ = ["charged_totals", "spec_totals"]
 
-Amounts = dict[str, Quantity]
 #: A container → the amounts that count for it.
 _Choice = Callable[[Object], Mapping[str, str]]
-
-_HUGE_PAGES: Final = "hugepages-"
-
-
-def _is_pod_level(name: str) -> bool:
-    return name in ("cpu", "memory") or name.startswith(_HUGE_PAGES)
-
-
-def has_own_resources(spec: Object) -> bool:
-    """Whether the pod asks for resources as a whole, so that its containers need not."""
-    resources = spec.get("resources") or {}
-    return any(_is_pod_level(name) for part in ("requests", "limits") for name in resources.get(part) or ())
 
 
 def spec_totals(spec: Object, part: str) -> Amounts:
     """The pod's requests or limits as it was written."""
-    totals = _sum(spec, lambda container: container["resources"].get(part) or {})
+    totals = container_totals(spec, lambda container: container["resources"].get(part))
     for name, text in ((spec.get("resources") or {}).get(part) or {}).items():
         if name in ("cpu", "memory"):
             totals[name] = Quantity.parse(text)
@@ -53,16 +40,16 @@ def charged_totals(pod: Object, part: str) -> Amounts:
         for field in ("initContainerStatuses", "containerStatuses")
         for each in status.get(field) or ()
     }
-    totals: Amounts = {} if infeasible else _sum(spec, lambda c: c["resources"].get(part) or {})
+    totals: Amounts = {} if infeasible else container_totals(spec, lambda c: c["resources"].get(part))
     if statuses:
         for choose in _granted(statuses, part, infeasible=infeasible):
-            _raise(totals, _sum(spec, choose))
+            totals = largest(totals, container_totals(spec, choose))
     for name, text in ((spec.get("resources") or {}).get(part) or {}).items():
-        if _is_pod_level(name):
+        if is_pod_level(name):
             totals[name] = Quantity.parse(text)
     for name, text in (spec.get("overhead") or {}).items():
         if part == "requests":
-            _add(totals, {name: Quantity.parse(text)})
+            totals = added(totals, {name: Quantity.parse(text)})
         elif totals.get(name):
             totals[name] += Quantity.parse(text)
     return totals
@@ -86,37 +73,3 @@ def _granted(statuses: Mapping[str, Object], part: str, *, infeasible: bool) -> 
         return asked(container) if found is None else found
 
     return [in_force, set_aside] if part == "requests" else [in_force]
-
-
-def _sum(spec: Object, choose: _Choice) -> Amounts:
-    totals: Amounts = {}
-    for container in spec.get("containers") or ():
-        _add(totals, _parsed(choose(container)))
-    sidecars: Amounts = {}
-    peak: Amounts = {}
-    for container in spec.get("initContainers") or ():
-        amounts = _parsed(choose(container))
-        if container.get("restartPolicy") == "Always":
-            _add(totals, amounts)
-            _add(sidecars, amounts)
-            _raise(peak, sidecars)
-        else:
-            _add(amounts, sidecars)
-            _raise(peak, amounts)
-    _raise(totals, peak)
-    return totals
-
-
-def _parsed(amounts: Mapping[str, str]) -> Amounts:
-    return {name: Quantity.parse(text) for name, text in amounts.items()}
-
-
-def _add(totals: Amounts, amounts: Amounts) -> None:
-    for name, amount in amounts.items():
-        totals[name] = totals[name] + amount if name in totals else amount
-
-
-def _raise(totals: Amounts, amounts: Amounts) -> None:
-    for name, amount in amounts.items():
-        if name not in totals or amount > totals[name]:
-            totals[name] = amount

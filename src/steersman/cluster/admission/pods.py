@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from steersman.cluster.admission.chain import Attributes, Reader
-from steersman.objects.status import StatusError, forbidden
+from steersman.objects.status import StatusError
 
 __all__ = ["DefaultTolerationSeconds", "Priority"]
 
@@ -53,7 +53,7 @@ class Priority:
         name = default["metadata"]["name"]
         if attributes.operation == "CREATE" or name != attributes.name:
             why = f"PriorityClass {name} is already marked as default. Only one default can exist"
-            raise forbidden("scheduling.k8s.io", "priorityclasses", attributes.name, why)
+            raise attributes.refusal(why)
 
     def _fill(self, attributes: Attributes, spec: dict[str, Any]) -> None:
         class_name = spec.get("priorityClassName", "")
@@ -77,13 +77,13 @@ class Priority:
             f"the {what} ({given}) must not be provided in pod spec; priority admission controller computed "
             f"{computed} from the given PriorityClass name"
         )
-        return forbidden("", "pods", attributes.name, why)
+        return attributes.refusal(why)
 
     def _class(self, attributes: Attributes, name: str) -> dict[str, Any] | None:
         if name:
             found = self._reader.get("scheduling.k8s.io", "priorityclasses", "", name)
             if found is None:
-                raise forbidden("", "pods", attributes.name, f"no PriorityClass with name {name} was found")
+                raise attributes.refusal(f"no PriorityClass with name {name} was found")
             return found
         return self._default()
 

@@ -15,12 +15,12 @@ from collections.abc import Awaitable, Iterator
 from typing import Any, Final
 
 from steersman.cluster.admission.chain import Attributes, Object, Reader
-from steersman.cluster.admission.pod_references import (
+from steersman.objects.names import generate_name
+from steersman.objects.pods import (
     MIRROR_ANNOTATION,
     environment_sources,
     secret_names,
 )
-from steersman.objects.names import generate_name
 from steersman.objects.status import StatusError
 
 __all__ = ["ServiceAccount"]

@@ -11,13 +11,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from steersman.cluster.apiserver.certificates import CertificateRights
 from steersman.cluster.apiserver.default_roles import default_rules
 from steersman.cluster.apiserver.escalation import Escalation
 from steersman.cluster.apiserver.impersonation import impersonate, wanted_user
 from steersman.cluster.apiserver.paths import ResourcePath
 from steersman.cluster.apiserver.resource import Catalog, Resource
 from steersman.cluster.auth.authentication import (
+    Anonymous,
     Authentication,
     CertificateAuthenticator,
     TokenAuthenticator,
@@ -75,7 +75,6 @@ class Access:
     rbac: RBAC
     tokens: ServiceAccountTokens
     escalation: Escalation
-    certificates: CertificateRights
     subscriptions: Sequence[Subscription]
 
     @classmethod
@@ -87,6 +86,7 @@ class Access:
         certificates: CertificateAuthenticator | None,
         static: TokenAuthenticator,
         others: Sequence[TokenAuthenticator] = (),
+        anonymous: Anonymous | None = None,
     ) -> Access:
         """`static` are the tokens known from the start, `others` come last (external issuers)."""
         lookup = StoreLookup(store, catalog)
@@ -96,7 +96,7 @@ class Access:
         nodes = NodeAuthorizer(graph, default_rules("system:node"))
         authorizer = AuthorizerChain([Masters(), nodes, rbac])
         authentication = Authentication(
-            certificates, [static, tokens, BootstrapTokens(lookup), *others], tokens.audiences
+            certificates, [static, tokens, BootstrapTokens(lookup), *others], tokens.audiences, anonymous
         )
         return cls(
             authentication,
@@ -104,7 +104,6 @@ class Access:
             rbac,
             tokens,
             Escalation(authorizer, rbac),
-            CertificateRights(authorizer),
             subscriptions,
         )
 
@@ -123,9 +122,8 @@ class Access:
             raise denied(user, action, self.authorizer.decide(user, action).reason)
 
     def check_write(self, user: User, action: Action, new: Object, old: Object | None) -> None:
-        """Refuse writes that would give away rights: roles, bindings, certificates. Others pass."""
+        """Refuse writes that would give away rights: roles and bindings. Others pass."""
         self.escalation.check(user, action, new, old)
-        self.certificates.check(user, action, new, old)
 
 
 def action_of(path: ResourcePath, verb: str, query: Mapping[str, list[str]]) -> Action:

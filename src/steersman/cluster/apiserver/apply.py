@@ -13,13 +13,12 @@ from typing import Any, Final
 
 import orjson
 
-from steersman.cluster.apiserver.bodies import match_name, match_namespace
+from steersman.cluster.apiserver.bodies import match_name, match_namespace, strict_warnings
 from steersman.cluster.apiserver.call import Api, Call, Object, timestamp
 from steersman.cluster.apiserver.options import WriteOptions
 from steersman.cluster.apiserver.ownership import with_versions
 from steersman.cluster.apiserver.render import respond_object
 from steersman.cluster.apiserver.update import endpoint_of, replace
-from steersman.cluster.codec import yaml
 from steersman.cluster.codec.errors import Malformed
 from steersman.cluster.schema.errors import DecodeError
 from steersman.cluster.schema.go_messages import json_type
@@ -135,6 +134,8 @@ def _parse(body: bytes) -> tuple[Any, str]:
             pass
         except orjson.JSONEncodeError:
             raise bad_request(_TOO_DEEP) from None
+    from steersman.cluster.codec import yaml
+
     try:
         value, repeated = yaml.parse(body)
     except Malformed as error:
@@ -157,8 +158,7 @@ def note_repeated_keys(call: Call, config: Configuration, options: WriteOptions)
         return
     if options.field_validation == "Strict":
         raise bad_request(f"error strict decoding patch: {config.repeated_keys}")
-    if config.repeated_keys not in call.warnings:
-        call.warnings.append(config.repeated_keys)
+    call.warnings.extend(strict_warnings([config.repeated_keys]))
 
 
 # --- The object

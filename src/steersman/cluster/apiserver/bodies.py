@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from typing import Any, Final
 
 import orjson
 
 from steersman.cluster.apiserver.call import Call, Object
 from steersman.cluster.apiserver.kinds import Decoded, read_built_in
 from steersman.cluster.apiserver.options import WriteOptions
-from steersman.cluster.codec import decode_options
+from steersman.cluster.codec import BodyRejected, decode_options, parse_body
 from steersman.cluster.schema.errors import DecodeError
 from steersman.cluster.schema.resources import GVK
 from steersman.objects.fields import Path
@@ -24,22 +26,47 @@ __all__ = [
     "read_delete_options",
     "read_object",
     "read_part",
+    "strict_warnings",
 ]
+
+_YAML_ERRORS: Final = "yaml: unmarshal errors:\n"
 
 
 def read_object(call: Call, options: WriteOptions) -> Object:
     """The body as an object of the resource's kind, with defaults."""
     content_type = call.request.headers.get("content-type") or ""
-    obj, warnings = call.resource.kind.read(content_type, call.request.content, options.field_validation)
-    call.warnings.extend(warnings)
+    content = call.request.content
+    obj, warnings = call.resource.kind.read(content_type, content, options.field_validation)
+    call.warnings.extend(strict_warnings(warnings))
+    if "managedFields" not in obj["metadata"] and b"managedFields" in content:
+        with suppress(BodyRejected):
+            if _resets_owners(parse_body(content_type, content, call.resource.type.gvk)[0]):
+                obj["metadata"]["managedFields"] = []
     return obj
+
+
+def _resets_owners(given: Any) -> bool:
+    """Whether an object as it was given asks to forget who owns its fields: by an empty list, which the
+    normal form does not have."""
+    metadata = given.get("metadata") if isinstance(given, dict) else None
+    return isinstance(metadata, dict) and metadata.get("managedFields") == []
+
+
+def strict_warnings(findings: Sequence[str]) -> Iterator[str]:
+    """What strict reading found, as warnings: what YAML says in several lines is several."""
+    for text in findings:
+        head, found, rest = text.partition(_YAML_ERRORS)
+        if found and head in ("", "error converting YAML to JSON: "):
+            yield from (line.strip() for line in rest.split("\n"))
+        else:
+            yield text
 
 
 def read_part(call: Call, options: WriteOptions, kind: GVK) -> Object:
     """The body as an object of a built-in kind that a subresource takes."""
     content_type = call.request.headers.get("content-type") or ""
     obj, warnings = read_built_in(kind, content_type, call.request.content, options.field_validation)
-    call.warnings.extend(warnings)
+    call.warnings.extend(strict_warnings(warnings))
     return obj
 
 
@@ -102,10 +129,13 @@ def accept_patched(
     call: Call, patched: Object, options: WriteOptions, accept: Callable[[Object], Decoded]
 ) -> Object:
     """A patched object read like a body; what does not decode is the patch's fault."""
+    resets = _resets_owners(patched)
     try:
         obj, findings = accept(patched)
     except DecodeError as error:
         raise _bad_patch(patched, str(error)) from None
+    if resets:
+        obj["metadata"]["managedFields"] = []
     if findings and options.field_validation == "Strict":
         raise _bad_patch(patched, "strict decoding error: " + ", ".join(findings))
     if findings and options.field_validation == "Warn":

@@ -11,7 +11,7 @@ from steersman.cluster.schema.decode import decode
 from steersman.cluster.schema.defaults import apply_defaults
 from steersman.cluster.store import Conflict
 
-__all__ = ["install_essentials"]
+__all__ = ["ensure", "install_essentials"]
 
 _NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
 _PRIORITY_CLASSES = {
@@ -30,16 +30,16 @@ _PRIORITY_CLASSES = {
 async def install_essentials(api: Api, host: str, port: int) -> None:
     """Create what is missing; what is there stays, except the API service's address, which follows us."""
     for name in _NAMESPACES:
-        await _ensure(api, "", "namespaces", {"metadata": {"name": name}})
+        await ensure(api, "", "namespaces", {"metadata": {"name": name}})
     for name, (value, description) in _PRIORITY_CLASSES.items():
-        await _ensure(
+        await ensure(
             api,
             "scheduling.k8s.io",
             "priorityclasses",
             {"metadata": {"name": name}, "value": value, "description": description},
         )
     ranges = {"metadata": {"name": "kubernetes"}, "spec": {"cidrs": [str(api.services.network)]}}
-    await _ensure(api, "networking.k8s.io", "servicecidrs", ranges)
+    await ensure(api, "networking.k8s.io", "servicecidrs", ranges)
     labels = {"component": "apiserver", "provider": "kubernetes"}
     metadata = {"name": "kubernetes", "namespace": "default", "labels": labels}
     address = api.services.first_address
@@ -52,7 +52,7 @@ async def install_essentials(api: Api, host: str, port: int) -> None:
         "ports": [{"name": "https", "port": 443, "protocol": "TCP", "targetPort": port}],
     }
     service = {"metadata": metadata, "spec": spec}
-    await _ensure(api, "", "services", service, follow="spec")
+    await ensure(api, "", "services", service, follow="spec")
     api.services.load([service])
     ports = [{"name": "https", "port": port, "protocol": "TCP"}]
     subsets = [{"addresses": [{"ip": host}], "ports": ports}]
@@ -61,7 +61,7 @@ async def install_essentials(api: Api, host: str, port: int) -> None:
         "metadata": {"name": "kubernetes", "namespace": "default", "labels": unmirrored},
         "subsets": subsets,
     }
-    await _ensure(api, "", "endpoints", endpoints, follow="subsets")
+    await ensure(api, "", "endpoints", endpoints, follow="subsets")
     slice_metadata = {
         "name": "kubernetes",
         "namespace": "default",
@@ -74,25 +74,26 @@ async def install_essentials(api: Api, host: str, port: int) -> None:
         "endpoints": [{"addresses": [host], "conditions": {"ready": True}}],
         "ports": ports,
     }
-    await _ensure(api, "discovery.k8s.io", "endpointslices", endpoint_slice, follow="ports")
+    await ensure(api, "discovery.k8s.io", "endpointslices", endpoint_slice, follow="ports")
 
 
-async def _ensure(api: Api, group: str, plural: str, given: Object, follow: str = "") -> None:
+async def ensure(api: Api, group: str, plural: str, given: Object, follow: str = "") -> None:
+    """Make an object exist. Of one that is there, the field `follow` is set to what is given."""
     resource = api.catalog.stored(group, plural)
     assert resource is not None
     key = resource.key(given["metadata"].get("namespace", ""), given["metadata"]["name"])
     record = api.store.get(key)
     obj = _complete(api, resource, given)
-    if record is None:
-        try:
-            await api.store.put(key, encode(obj), expected=0)
-        except Conflict:
-            return
-    elif follow:
+    if record is not None:
         existing = resource.read(record.value)
-        if existing.get(follow) != obj.get(follow):
-            existing[follow] = obj[follow]
-            await api.store.put(key, encode(existing), expected=record.revision)
+        if not follow or existing.get(follow) == obj.get(follow):
+            return
+        obj = {**existing, follow: obj[follow]}
+    try:
+        await api.store.put(key, encode(obj), expected=record.revision if record is not None else 0)
+    except Conflict:
+        # Somebody else is at it, and stands.
+        return
 
 
 def _complete(api: Api, resource: Resource, given: dict[str, Any]) -> Object:

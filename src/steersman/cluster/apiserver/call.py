@@ -86,6 +86,8 @@ class Call:
     action: Action
     passage: Passage | None = None
     warnings: list[str] = field(default_factory=list)
+    #: What admission notes for the audit log.
+    annotations: dict[str, str] = field(default_factory=dict)
 
     @property
     def namespace(self) -> str:
@@ -120,14 +122,18 @@ class Call:
             user=self.user,
             dry_run=dry_run,
             warnings=self.warnings,
+            annotations=self.annotations,
             options=_options(operation, self.query) if self.query else None,
         )
 
 
-def _options(operation: str, query: Mapping[str, list[str]]) -> Object:
+def _options(operation: str, query: Mapping[str, list[str]]) -> Object | None:
     """The request's options as an object, for those who see it whole (webhooks)."""
-    kind = {"CREATE": "CreateOptions", "UPDATE": "UpdateOptions", "DELETE": "DeleteOptions"}[operation]
-    options: Object = {"kind": kind, "apiVersion": "meta.k8s.io/v1"}
+    kinds = {"CREATE": "CreateOptions", "UPDATE": "UpdateOptions", "DELETE": "DeleteOptions"}
+    if operation not in kinds:
+        # A connection's options are its object.
+        return None
+    options: Object = {"kind": kinds[operation], "apiVersion": "meta.k8s.io/v1"}
     for key in ("fieldManager", "fieldValidation"):
         if query.get(key, [""])[0]:
             options[key] = query[key][0]

@@ -1,39 +1,35 @@
-"""CertificateSigningRequests: who may approve and sign, what the built-in signers demand, and signing.
+"""CertificateSigningRequests: what the built-in signers demand, and signing.
 
 `sign` is pure; `CertificateSigning` follows the store and signs what is approved, so that
-`kubectl certificate approve` yields a certificate without any controller. `CertificateRights` are the
-checks that kube-apiserver makes as admission plugins (CertificateApproval, CertificateSigning,
-CertificateSubjectRestriction).
+`kubectl certificate approve` yields a certificate without any controller. Who may approve is admission's
+business.
 """
 
 from __future__ import annotations
 
 import asyncio
 import base64
-import binascii
 import logging
-import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.x509.oid import ExtendedKeyUsageOID as Extended
 from cryptography.x509.oid import NameOID
 
 from steersman.cluster.apiserver.atrest import encode
 from steersman.cluster.apiserver.call import Api, timestamp
-from steersman.cluster.auth.authorization import Action, Authorizer
 from steersman.cluster.auth.feed import follow_objects
 from steersman.cluster.auth.pki import Authority, alternative_names, key_usage
 from steersman.cluster.auth.rules import quote_list
-from steersman.cluster.auth.users import MASTERS_GROUP, NODE_PREFIX, NODES_GROUP, User
+from steersman.cluster.auth.users import NODE_PREFIX, NODES_GROUP
+from steersman.cluster.schema.pem import certificate_request
 from steersman.cluster.store import Conflict, NotFound, StoreError
 from steersman.objects.conditions import condition_is
-from steersman.objects.fields import quote
-from steersman.objects.status import forbidden
 
-__all__ = ["CertificateRights", "CertificateSigning", "SigningRefused", "sign"]
+__all__ = ["CertificateSigning", "SigningRefused", "sign"]
 
 _log = logging.getLogger(__name__)
 
@@ -78,23 +74,10 @@ _EXTENDED: Mapping[str, x509.ObjectIdentifier] = {
     "netscape sgc": x509.ObjectIdentifier("2.16.840.1.113730.4.1"),
 }
 _CLIENT_USAGES = ("digital signature", "key encipherment")
-_PEM = re.compile(rb"-----BEGIN CERTIFICATE REQUEST-----.*?-----END CERTIFICATE REQUEST-----", re.DOTALL)
 
 
 class SigningRefused(Exception):
     """The signer does not sign such requests. The text goes into the Failed condition."""
-
-
-def parse_request(encoded: str) -> x509.CertificateSigningRequest:
-    """spec.request: base64 of PEM. Raises ValueError."""
-    try:
-        pem = base64.b64decode(encoded, validate=True)
-    except binascii.Error:
-        raise ValueError("illegal base64 data") from None
-    found = _PEM.search(pem)
-    if found is None:
-        raise ValueError("PEM block type must be CERTIFICATE REQUEST")
-    return x509.load_pem_x509_csr(found[0])
 
 
 # What the signers demand
@@ -185,9 +168,9 @@ def sign(request: Object, authority: Authority, now: datetime | None = None) -> 
         return None
     usages = spec.get("usages") or []
     try:
-        parsed = parse_request(spec.get("request", ""))
+        parsed = certificate_request(spec.get("request", ""))
         good = parsed.is_signature_valid
-    except Exception as error:  # noqa: BLE001 - whatever a hostile request makes the parser raise
+    except (ValueError, UnsupportedAlgorithm) as error:
         raise SigningRefused(f"unable to parse csr: {error}") from None
     if not good:
         raise SigningRefused("unable to verify certificate request signature")
@@ -285,52 +268,3 @@ class CertificateSigning:
             return
         except StoreError as error:
             _log.warning("the certificate of %s cannot be stored: %s", name, error)
-
-
-# Rights
-
-
-class CertificateRights:
-    """The checks on writes of certificate requests, after mutating admission."""
-
-    def __init__(self, authorizer: Authorizer) -> None:
-        self._authorizer = authorizer
-
-    def check(self, user: User, action: Action, new: Object, old: Object | None) -> None:
-        """Raise 403 when the user may not do this. Other resources pass."""
-        if (action.group, action.resource) != (_GROUP, _PLURAL):
-            return
-        if old is None:
-            self._check_subject(new)
-        elif action.subresource == "approval":
-            self._require(user, "approve", old)
-        elif action.subresource == "status" and _issued(new) != _issued(old):
-            self._require(user, "sign", old)
-
-    def _require(self, user: User, verb: str, request: Object) -> None:
-        # Of the stored request: nobody chooses the signer they are judged by.
-        signer = request["spec"].get("signerName", "")
-        for name in (signer, signer.partition("/")[0] + "/*"):
-            if self._authorizer.allows(user, Action(verb, _GROUP, "*", "signers", name=name)):
-                return
-        why = f"user not permitted to {verb} requests with signerName {quote(signer)}"
-        raise forbidden(_GROUP, _PLURAL, request["metadata"]["name"], why)
-
-    @staticmethod
-    def _check_subject(request: Object) -> None:
-        spec = request.get("spec") or {}
-        if spec.get("signerName") != _CLIENT:
-            return
-        name = request["metadata"].get("name", "")
-        try:
-            organizations = _texts(parse_request(spec.get("request", "")).subject, NameOID.ORGANIZATION_NAME)
-        except Exception as error:  # noqa: BLE001 - whatever a hostile request makes the parser raise
-            raise forbidden(_GROUP, _PLURAL, name, f"failed to parse CSR: {error}") from None
-        if MASTERS_GROUP in organizations:
-            why = f"use of {_CLIENT} signer with {MASTERS_GROUP} group is not allowed"
-            raise forbidden(_GROUP, _PLURAL, name, why)
-
-
-def _issued(request: Object) -> tuple[Any, Any]:
-    status = request.get("status") or {}
-    return status.get("certificate"), status.get("conditions") or []

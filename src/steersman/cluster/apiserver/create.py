@@ -67,7 +67,7 @@ async def store_new(
         metadata["name"] = attributes.name = generate_name(metadata["generateName"])
 
     async def check_and_put() -> bytes:
-        _complete_and_check(call, obj)
+        await _complete_and_check(call, obj)
         await api.admission.validate(attributes)
         put = _put(api, call, obj, options, generated=generated)
         return await (admitted(api, attributes, put) if attributes.pending else put)
@@ -112,13 +112,15 @@ async def settled(
     return await asyncio.shield(api.scope.start(decide(), name="service write"))
 
 
-def _complete_and_check(call: Call, obj: Object) -> None:
+async def _complete_and_check(call: Call, obj: Object) -> None:
     kind, strategy = call.resource.type, call.resource.strategy
     call.warnings.extend(strategy.prepare_create(obj))
     if kind.kind == "CertificateSigningRequest":
         user = call.user
         record_requester(obj, user.name, user.uid, user.groups, user.extra)
     errors = call.resource.kind.check_new(call.resource.checked(obj))
+    if not isinstance(errors, list):
+        errors = await errors
     if errors:
         raise invalid(kind.group, kind.kind, obj["metadata"].get("name", ""), errors)
     call.warnings.extend(strategy.warnings_on_create(obj))

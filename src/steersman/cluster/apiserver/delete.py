@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from steersman.cluster.apiserver.atrest import encode, stamp
 from steersman.cluster.apiserver.bodies import read_delete_options
 from steersman.cluster.apiserver.call import Api, Call, Object, timestamp
 from steersman.cluster.apiserver.create import is_service
-from steersman.cluster.apiserver.custom.deletion import mark_definition
 from steersman.cluster.apiserver.filters import Filter
 from steersman.cluster.apiserver.options import DeleteOptions, ListOptions
-from steersman.cluster.apiserver.reads import find, select
+from steersman.cluster.apiserver.reads import find
 from steersman.cluster.apiserver.render import respond_list, respond_object, success
 from steersman.cluster.apiserver.resource import Resource
 from steersman.cluster.apiserver.strategies import grace_period_s
@@ -54,11 +55,8 @@ async def delete_collection(api: Api, call: Call) -> Response:
     options = DeleteOptions.parse(call.query, read_delete_options(call))
     listing = ListOptions.parse(call.query)
     chosen = Filter(call.resource, call.path.namespace, listing.label_selector, listing.field_selector)
-    records = select(api, chosen)
-    values = [record.value for record in records]
-    if (pending := call.resource.shown(values)) is not None:
-        values = await pending
-    for record in records:
+    selected = await _selected(api, call.resource, chosen)
+    for record, _ in selected:
         name = record.key.rpartition("/")[2]
         namespace = call.resource.read(record.value)["metadata"].get("namespace", "")
         one = call.on(namespace, name)
@@ -67,7 +65,17 @@ async def delete_collection(api: Api, call: Call) -> Response:
         except StatusError as error:
             if error.code != 404:
                 raise
+    values = [value for _, value in selected]
     return respond_list(api, call, values, {"resourceVersion": str(api.store.revision)})
+
+
+async def _selected(api: Api, resource: Resource, chosen: Filter) -> list[tuple[Record, bytes]]:
+    """The records to delete, each with what is shown of it. Selectors are about what is shown."""
+    records = api.store.range(chosen.scope).records
+    values: Sequence[bytes] = [record.value for record in records]
+    if (pending := resource.shown(values)) is not None:
+        values = await pending
+    return [(record, value) for record, value in zip(records, values, strict=True) if chosen.matches(value)]
 
 
 async def remove(api: Api, call: Call, name: str, options: DeleteOptions) -> tuple[bytes, bool]:
@@ -77,7 +85,8 @@ async def remove(api: Api, call: Call, name: str, options: DeleteOptions) -> tup
         record = find(api, resource, call.path.namespace, name)
         obj = resource.read(record.value)
         _check_preconditions(resource, obj, options)
-        attributes = call.attributes("DELETE", name, None, obj, dry_run=options.dry_run)
+        old = obj if resource.conversion is None else resource.read(await resource.show(record.value))
+        attributes = call.attributes("DELETE", name, None, old, dry_run=options.dry_run)
         await api.admission.admit(attributes)
         await api.admission.validate(attributes)
         before = dict(obj["metadata"])
@@ -131,6 +140,8 @@ def _mark(api: Api, resource: Resource, obj: Object, options: DeleteOptions) -> 
     if _is_namespace(resource):
         return _mark_namespace(api, obj)
     if _is_definition(resource) and "deletionTimestamp" not in metadata:
+        from steersman.cluster.apiserver.custom.deletion import mark_definition
+
         mark_definition(obj, timestamp(api.now()))
     graceful = False
     if resource.strategy.graceful:

@@ -25,12 +25,13 @@ Headers = tuple[tuple[bytes, bytes], ...]
 class Passage:
     """A request that was let in."""
 
-    __slots__ = ("_event", "_ticket", "user")
+    __slots__ = ("_event", "_fault", "_ticket", "user")
 
     def __init__(self, user: User, ticket: Ticket, event: AuditEvent | None) -> None:
         self.user = user
         self._ticket = ticket
         self._event = event
+        self._fault: Exception | None = None
 
     @property
     def headers(self) -> Sequence[tuple[bytes, bytes]]:
@@ -42,8 +43,11 @@ class Passage:
     def note(self, annotations: Mapping[str, str]) -> None:
         """Admission's remarks for the audit log."""
         if self._event is not None:
-            for key, value in annotations.items():
-                self._event.annotate(key, value)
+            self._event.note(annotations)
+
+    def fail(self, fault: Exception) -> None:
+        """The answer, still to come, tells of a fault of the server."""
+        self._fault = fault
 
     def started(self) -> None:
         """A stream is open and has its first state: it holds no seat any more."""
@@ -56,7 +60,11 @@ class Passage:
         self._ticket.done()
         if response is not None:
             response.headers = _joined(tuple(response.headers), tuple(self.headers))
-        if self._event is not None:
+        if self._event is None:
+            return
+        if self._fault is not None:
+            self._event.panic(self._fault)
+        else:
             self._event.complete(response)
 
 

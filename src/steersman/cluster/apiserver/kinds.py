@@ -6,8 +6,10 @@ A verb never asks which of the two it has.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import orjson
 
 from steersman.cluster.apiserver.strategies import apply_scale, scale_of
 from steersman.cluster.codec import FieldValidation, decode_body
@@ -27,11 +29,15 @@ from steersman.objects.schemas import Schema
 if TYPE_CHECKING:
     from steersman.cluster.apiserver.columns import ColumnDefinition, Row
 
-__all__ = ["BuiltInKind", "Decoded", "Kind", "accept_built_in", "read_built_in"]
+__all__ = ["BuiltInKind", "Decoded", "Errors", "Kind", "accept_built_in", "read_built_in"]
 
 Object = dict[str, Any]
+#: Definitions with more bytes than this are checked beside the loop.
+_LARGE: Final = 16 << 10
 #: An object in normal form with its defaults, and what strict decoding found.
 Decoded = tuple[Object, list[str]]
+#: What is wrong with an object; awaitable where finding out takes long.
+Errors = list[FieldError] | Awaitable[list[FieldError]]
 
 
 class Kind(Protocol):
@@ -55,17 +61,19 @@ class Kind(Protocol):
     def complete(self, obj: Object) -> None:
         """Give an object from the store what it lacks since its kind changed."""
 
-    def check_new(self, obj: Object) -> list[FieldError]: ...
+    def check_new(self, obj: Object) -> Errors: ...
 
-    def check_update(
-        self, new: Object, old: Object, subresource: str, warnings: list[str]
-    ) -> list[FieldError]:
+    def check_update(self, new: Object, old: Object, subresource: str, warnings: list[str]) -> Errors:
         """What is wrong; what was wrong before and did not change is added to the warnings."""
 
     def scale_of(self, obj: Object) -> Object:
         """The Scale of an object whose resource has that subresource."""
 
     def set_replicas(self, obj: Object, replicas: int) -> None: ...
+
+    @property
+    def replicas_paths(self) -> Mapping[str, str | None]:
+        """Where each of its apiVersions keeps the replicas; None where there is no scale."""
 
     def columns(self) -> list[ColumnDefinition]: ...
 
@@ -96,6 +104,8 @@ class BuiltInKind:
         self._stored = resource_type.storage or resource_type.gvk
         self._schema: Schema | None = None
         self._empty: Object | None = None
+        #: Checking one can take long enough to be noticed by others.
+        self._is_definition = self._stored.kind == "CustomResourceDefinition"
 
     @property
     def schema(self) -> Schema:
@@ -127,12 +137,22 @@ class BuiltInKind:
     def set_replicas(self, obj: Object, replicas: int) -> None:
         apply_scale(obj, replicas)
 
-    def check_new(self, obj: Object) -> list[FieldError]:
-        return validate_create(self._stored.group, self._stored.kind, self._type.namespaced, obj)
+    @property
+    def replicas_paths(self) -> Mapping[str, str | None]:
+        return {self._type.api_version: "spec.replicas"}
 
-    def check_update(
-        self, new: Object, old: Object, subresource: str, warnings: list[str]
-    ) -> list[FieldError]:
+    def check_new(self, obj: Object) -> Errors:
+        group, kind, namespaced = self._stored.group, self._stored.kind, self._type.namespaced
+        if self._is_definition and _is_large(obj):
+            return _aside(lambda: validate_create(group, kind, namespaced, obj))
+        return validate_create(group, kind, namespaced, obj)
+
+    def check_update(self, new: Object, old: Object, subresource: str, warnings: list[str]) -> Errors:
+        if self._is_definition and _is_large(new):
+            return _aside(lambda: self._check_update(new, old, subresource))
+        return self._check_update(new, old, subresource)
+
+    def _check_update(self, new: Object, old: Object, subresource: str) -> list[FieldError]:
         group, kind, namespaced = self._stored.group, self._stored.kind, self._type.namespaced
         if not subresource or subresource == "scale":
             return validate_update(group, kind, namespaced, new, old)
@@ -149,3 +169,14 @@ class BuiltInKind:
         from steersman.cluster.apiserver.columns import rows
 
         return rows(self._type.group, self._type.version, self._type.plural, objects, now)
+
+
+def _is_large(obj: Object) -> bool:
+    return len(orjson.dumps(obj)) > _LARGE
+
+
+def _aside(check: Callable[[], list[FieldError]]) -> Awaitable[list[FieldError]]:
+    # What checks definitions has loaded this too; a start without any need not.
+    from steersman.cluster.cel import aside
+
+    return aside(check)

@@ -16,7 +16,7 @@ from steersman.cluster.codec import FieldValidation
 from steersman.objects.fields import FieldError, Path, forbidden, invalid, not_supported, required, too_long
 from steersman.objects.status import bad_request, options_invalid
 
-__all__ = ["DeleteOptions", "ListOptions", "WriteOptions", "parse_query"]
+__all__ = ["DeleteOptions", "ListOptions", "WriteOptions", "connect_options", "parse_query"]
 
 Query = Mapping[str, Sequence[str]]
 
@@ -109,6 +109,25 @@ class WriteOptions:
 
 
 _DEFAULT_WRITE_OPTIONS = WriteOptions()
+
+
+#: The streams a connection to a pod can have.
+_STREAMS = ("stdin", "stdout", "stderr", "tty")
+
+
+def connect_options(query: Query, kind: str, path: str) -> dict[str, Any]:
+    """PodExecOptions and its like, as clients of admission see them. `path` is what follows a proxy's."""
+    options: dict[str, Any] = {"kind": kind, "apiVersion": "v1"}
+    if kind.endswith("ProxyOptions"):
+        return options | ({"path": path} if path else {})
+    options |= {name: True for name in _STREAMS if _boolean(query, name)}
+    if container := _one(query, "container"):
+        options["container"] = container
+    if command := query.get("command"):
+        options["command"] = list(command)
+    if ports := query.get("ports"):
+        options["ports"] = [_integer({"ports": [port]}, "ports") for port in ports]
+    return options
 
 
 @dataclass(slots=True)

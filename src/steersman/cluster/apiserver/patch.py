@@ -29,6 +29,7 @@ from steersman.objects.status import (
     StatusError,
     bad_request,
     internal_error,
+    not_found,
     payload_too_large,
     unprocessable_patch,
     unsupported_custom_patch,
@@ -59,6 +60,9 @@ async def patch(api: Api, call: Call) -> Response:
     schema = call.resource.kind.schema
 
     def transform(old: Object) -> Object:
+        if not old:
+            # Kinds that an update may create; a patch has nothing to be applied to.
+            raise not_found(call.resource.group, call.resource.plural, call.path.name)
         patched = apply_patch(kind, old, change, schema)
         return accept_patched(call, patched, options, call.resource.kind.accept)
 

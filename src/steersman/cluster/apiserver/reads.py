@@ -20,7 +20,7 @@ from steersman.cluster.store import Compacted, FutureRevision, Record
 from steersman.http import Response
 from steersman.objects.status import StatusError, bad_request, expired, not_found, revision_too_large
 
-__all__ = ["find", "get", "list_objects", "select"]
+__all__ = ["find", "get", "list_objects"]
 
 _LIST_EXPIRED = "The resourceVersion for the provided list is too old."
 _CONTINUE_EXPIRED = (
@@ -156,12 +156,6 @@ def _page(
             return records, step.revision, "", 0
         revision = step.revision
         after = step.records[-1].key
-
-
-def select(api: Api, chosen: Filter) -> list[Record]:
-    """Everything selected, now."""
-    records = api.store.range(chosen.scope).records
-    return [record for record in records if chosen.matches(record.value)]
 
 
 def _write_token(chosen: Filter, last_key: str, revision: int) -> str:

@@ -13,6 +13,7 @@ import orjson
 
 from steersman.cluster.apiserver.call import Api, Call, Object
 from steersman.cluster.apiserver.resource import Resource
+from steersman.cluster.apiserver.warning_headers import warning_headers
 from steersman.http import Content, Joined, Response
 from steersman.objects.fields import Path, invalid
 from steersman.objects.status import StatusError, options_invalid
@@ -47,19 +48,9 @@ _YAML_HEADERS: Sequence[tuple[bytes, bytes]] = (
 )
 
 
-def _warning_headers(warnings: Sequence[str]) -> list[tuple[bytes, bytes]]:
-    """Each warning once, as a quoted string (RFC 7234); control characters would split the header."""
-    headers = []
-    for text in dict.fromkeys(warnings):
-        printable = "".join(c if c.isprintable() else " " for c in text)
-        quoted = printable.replace("\\", "\\\\").replace('"', '\\"')
-        headers.append((b"Warning", b'299 - "%b"' % quoted.encode()))
-    return headers
-
-
 def respond_json(body: Content, code: int = 200, *, warnings: Sequence[str] = ()) -> Response:
     """Bytes that are JSON already."""
-    headers = [*_JSON_HEADERS, *_warning_headers(warnings)] if warnings else _JSON_HEADERS
+    headers = [*_JSON_HEADERS, *warning_headers(warnings)] if warnings else _JSON_HEADERS
     return Response(code, body, headers)
 
 
@@ -67,7 +58,7 @@ def _respond_value(value: Any, form: Form, code: int, warnings: Sequence[str]) -
     if form.yaml:
         from steersman.cluster.codec import yaml
 
-        return Response(code, yaml.dump(value), [*_YAML_HEADERS, *_warning_headers(warnings)])
+        return Response(code, yaml.dump(value), [*_YAML_HEADERS, *warning_headers(warnings)])
     return respond_json(_dumps(value, form), code, warnings=warnings)
 
 

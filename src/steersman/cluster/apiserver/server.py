@@ -172,9 +172,9 @@ class APIServer:
                 call = self._call(request, plan, plan.path, passage)
                 answer = self._watch(call) if plan.verb == "watch" else self._dispatch(call, plan.verb)
         except Exception as error:  # noqa: BLE001 - every failure becomes a Status
-            answer = self._answer_failed(call, error)
+            answer = self._answer_failed(call, passage, error)
         if isinstance(answer, Response):
-            self._leave(plan, passage, answer, started)
+            self._leave(plan, call, passage, answer, started)
             return answer
         return self._finish(call, plan, passage, answer, started)
 
@@ -190,16 +190,20 @@ class APIServer:
         try:
             answer = await pending
         except Exception as error:  # noqa: BLE001 - every failure becomes a Status
-            answer = self._answer_failed(call, error)
+            answer = self._answer_failed(call, passage, error)
         finally:
-            self._leave(plan, passage, answer, started)
+            self._leave(plan, call, passage, answer, started)
         return answer
 
-    def _leave(self, plan: _Plan, passage: Passage, answer: Response | None, started: float) -> None:
+    def _leave(
+        self, plan: _Plan, call: Call | None, passage: Passage, answer: Response | None, started: float
+    ) -> None:
         action = plan.action
         code = answer.status if answer is not None else 200
         seconds = time.perf_counter() - started
         self.metrics.observe(action.verb, action.group, action.resource, code, seconds)
+        if call is not None and call.annotations:
+            passage.note(call.annotations)
         passage.leave(answer)
 
     def _plan(self, request: Request) -> _Plan:
@@ -282,6 +286,8 @@ class APIServer:
         try:
             user = self._access.authentication.by_header(request.headers.get("authorization"))
         except InvalidCredentials:
+            user = None
+        if user is ANONYMOUS and not self._access.authentication.anonymous.allows(request.path):
             user = None
         if user is None or (state["bad_certificate"] and user is ANONYMOUS):
             self._gate.refuse(request, action)
@@ -388,13 +394,22 @@ class APIServer:
         """Any error as a Status (also for the HTTP server's own refusals)."""
         return failure(_status_of(error))
 
-    def _answer_failed(self, call: Call | None, error: Exception) -> Response:
+    def _answer_failed(self, call: Call | None, passage: Passage, error: Exception) -> Response:
+        status = _refusal_of(error)
+        if status is None:
+            passage.fail(error)
+            status = _fault(error)
         if call is None:
-            return failure(_status_of(error))
-        return failure(_status_of(error), call.form, call.warnings)
+            return failure(status)
+        return failure(status, call.form, call.warnings)
 
 
 def _status_of(error: Exception) -> StatusError:
+    return _refusal_of(error) or _fault(error)
+
+
+def _refusal_of(error: Exception) -> StatusError | None:
+    """An error that is an answer; None for one that nobody expected."""
     match error:
         case StatusError():
             return error
@@ -412,6 +427,10 @@ def _status_of(error: Exception) -> StatusError:
             if error.status == 413:
                 return payload_too_large(error.message)
             return StatusError(error.status, "", error.message, headers=error.headers)
+    return None
+
+
+def _fault(error: Exception) -> StatusError:
     _log.error("request failed", exc_info=error)
     return internal_error("the server failed to handle the request; its log says why")
 

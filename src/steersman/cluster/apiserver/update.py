@@ -152,7 +152,6 @@ def _check_preconditions(call: Call, new: Object, old: Object) -> None:
 async def _write(
     api: Api, call: Call, record: Record, new: Object, old: Object, options: WriteOptions, endpoint: Endpoint
 ) -> bytes:
-    resource = call.resource
     dedupe_owners(call, new["metadata"])
     if not endpoint.applies:
         await track(api, call, old, new, options)
@@ -164,7 +163,7 @@ async def _write(
 
     async def check_and_store() -> bytes:
         _prepare(call, new, old, endpoint)
-        _check(call, new, old)
+        await _check(call, new, old)
         await api.admission.validate(attributes)
         store = _store(api, call, record, new, old, dry_run=options.dry_run)
         return await (admitted(api, attributes, store) if attributes.pending else store)
@@ -196,10 +195,12 @@ def _prepare(call: Call, new: Object, old: Object, endpoint: Endpoint) -> None:
         metadata.setdefault("deletionGracePeriodSeconds", before["deletionGracePeriodSeconds"])
 
 
-def _check(call: Call, new: Object, old: Object) -> None:
+async def _check(call: Call, new: Object, old: Object) -> None:
     resource, subresource = call.resource, call.path.subresource
     strategy, warnings = resource.strategy, call.warnings
     errors = resource.kind.check_update(resource.checked(new), resource.checked(old), subresource, warnings)
+    if not isinstance(errors, list):
+        errors = await errors
     if errors:
         raise invalid(resource.group, resource.type.kind, call.path.name, errors)
     if not subresource or subresource in strategy.subresources:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import NamedTuple, Protocol, runtime_checkable
 
@@ -24,6 +25,7 @@ from steersman.cluster.auth.users import ANONYMOUS, AUTHENTICATED_GROUP, User
 
 __all__ = [
     "API_AUDIENCE",
+    "Anonymous",
     "AudienceTokens",
     "Authenticated",
     "Authentication",
@@ -65,14 +67,9 @@ class StaticTokens:
 
     def __init__(self, users: Mapping[str, User]) -> None:
         self._users = {_digest(token): user for token, user in users.items()}
-        #: Tokens that were found good; these never expire.
-        self._good: dict[str, User] = {}
 
     def authenticate(self, token: str) -> User | None:
-        user = self._good.get(token)
-        if user is None and (user := self._users.get(_digest(token))) is not None:
-            self._good[token] = user
-        return user
+        return self._users.get(_digest(token))
 
 
 class CertificateAuthenticator:
@@ -109,6 +106,17 @@ def _may_authenticate_clients(certificate: x509.Certificate) -> bool:
     return ExtendedKeyUsageOID.CLIENT_AUTH in usage
 
 
+@dataclass(frozen=True, slots=True)
+class Anonymous:
+    """Whether requests without credentials are served at all; with `paths`, only these."""
+
+    enabled: bool = True
+    paths: frozenset[str] = frozenset()
+
+    def allows(self, path: str) -> bool:
+        return self.enabled and (not self.paths or path in self.paths)
+
+
 class Authentication:
     """The chain: client certificate first, then bearer token, else anonymous."""
 
@@ -117,10 +125,12 @@ class Authentication:
         certificates: CertificateAuthenticator | None,
         tokens: Sequence[TokenAuthenticator],
         audiences: Sequence[str] = (API_AUDIENCE,),
+        anonymous: Anonymous | None = None,
     ) -> None:
         self._certificates = certificates
         self._tokens = tokens
         self.audiences = audiences
+        self.anonymous = anonymous or Anonymous()
 
     def by_certificate(self, der: bytes) -> User | None:
         """The certificate's user; None when it is not one of ours. Callers cache it per connection."""

@@ -19,7 +19,6 @@ __all__ = [
     "AuthorizerChain",
     "Decision",
     "ExplainingAuthorizer",
-    "HealthForAll",
     "Masters",
     "denied",
     "refusal",
@@ -67,18 +66,6 @@ class Masters:
 
     def allows(self, user: User, action: Action) -> bool:
         return MASTERS_GROUP in user.groups
-
-
-class HealthForAll:
-    """Anyone, even anonymous, may ask whether the server is well and which version it is."""
-
-    _PATHS = frozenset({"/healthz", "/livez", "/readyz", "/version", "/version/"})
-
-    def allows(self, user: User, action: Action) -> bool:
-        path = action.path
-        if action.verb not in ("get", "head"):
-            return False
-        return path in self._PATHS or path.startswith(("/healthz/", "/livez/", "/readyz/"))
 
 
 class AuthorizerChain:

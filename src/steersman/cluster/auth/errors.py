@@ -3,6 +3,7 @@
 Exception
 ├── InvalidCredentials    the client's fault: a 401
 ├── BadToken              it is no token, or nobody we trust signed it
+├── ConfigurationInvalid  the authentication file cannot be read or means nothing; one line
 └── RoleMissing           a binding refers to a role that is not there
 """
 
@@ -10,7 +11,7 @@ from __future__ import annotations
 
 from steersman.objects.fields import quote
 
-__all__ = ["BadToken", "InvalidCredentials", "RoleMissing"]
+__all__ = ["BadToken", "ConfigurationInvalid", "InvalidCredentials", "RoleMissing"]
 
 
 class InvalidCredentials(Exception):
@@ -19,6 +20,13 @@ class InvalidCredentials(Exception):
 
 class BadToken(Exception):
     """The text says nothing of the token's content."""
+
+
+class ConfigurationInvalid(Exception):
+    """What is wrong with the file that configures authentication."""
+
+    def __init__(self, file: str, problem: str) -> None:
+        super().__init__(f"{file}: {problem}".replace("\n", " "))
 
 
 class RoleMissing(Exception):

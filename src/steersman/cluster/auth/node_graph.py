@@ -12,13 +12,14 @@ or two dictionary reads however many pods there are.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import orjson
 
 from steersman.cluster.auth.feed import OnChange, follow
 from steersman.cluster.store import Store, Subscription
+from steersman.objects.pods import MIRROR_ANNOTATION, SECRET_REFERENCES, configmap_names, secret_names
 
 __all__ = ["NodeGraph"]
 
@@ -32,18 +33,6 @@ _PREFIXES = {
     "volumeattachments": "/storage.k8s.io/volumeattachments/",
     "resourceslices": "/resource.k8s.io/resourceslices/",
     "podcertificaterequests": "/certificates.k8s.io/podcertificaterequests/",
-}
-_MIRROR = "kubernetes.io/config.mirror"
-#: Volume sources with a secret of their own: where its name is.
-_VOLUME_SECRETS = {
-    "cephfs": "secretRef",
-    "cinder": "secretRef",
-    "csi": "nodePublishSecretRef",
-    "flexVolume": "secretRef",
-    "iscsi": "secretRef",
-    "rbd": "secretRef",
-    "scaleIO": "secretRef",
-    "storageos": "secretRef",
 }
 _MOUNTED_CSI_SECRETS = ("nodePublishSecretRef", "nodeStageSecretRef", "nodeExpandSecretRef")
 
@@ -162,7 +151,7 @@ class NodeGraph:
 def _pod_references(namespace: str, name: str, pod: Object) -> Iterator[_Reference]:
     yield "pods", namespace, name
     # A node makes its mirror pods itself: they must not open anything to it.
-    if _MIRROR in pod["metadata"].get("annotations", {}):
+    if MIRROR_ANNOTATION in pod["metadata"].get("annotations", {}):
         return
     spec = pod["spec"]
     if account := spec.get("serviceAccountName"):
@@ -173,12 +162,10 @@ def _pod_references(namespace: str, name: str, pod: Object) -> Iterator[_Referen
 
 
 def _mentioned(pod: Object, spec: Object) -> Iterator[tuple[str, str]]:
-    for secret in spec.get("imagePullSecrets") or ():
-        yield "secrets", secret.get("name", "")
-    for kind in ("initContainers", "containers", "ephemeralContainers"):
-        yield from _environment(spec.get(kind) or ())
+    yield from (("secrets", name) for name in secret_names(spec))
+    yield from (("configmaps", name) for name in configmap_names(spec))
     for volume in spec.get("volumes") or ():
-        yield from _volume(pod["metadata"]["name"], volume)
+        yield "persistentvolumeclaims", _claim(pod["metadata"]["name"], volume)
     status = pod.get("status") or {}
     made = {
         entry["name"]: entry.get("resourceClaimName") for entry in status.get("resourceClaimStatuses") or ()
@@ -190,35 +177,17 @@ def _mentioned(pod: Object, spec: Object) -> Iterator[tuple[str, str]]:
     yield "resourceclaims", extended.get("resourceClaimName", "")
 
 
-def _environment(containers: Iterable[Object]) -> Iterator[tuple[str, str]]:
-    for container in containers:
-        sources = [*(container.get("envFrom") or ())]
-        sources += (variable.get("valueFrom") or {} for variable in container.get("env") or ())
-        for source in sources:
-            for key in ("secretRef", "secretKeyRef"):
-                yield "secrets", (source.get(key) or {}).get("name", "")
-            for key in ("configMapRef", "configMapKeyRef"):
-                yield "configmaps", (source.get(key) or {}).get("name", "")
-
-
-def _volume(pod: str, volume: Object) -> Iterator[tuple[str, str]]:
-    yield "secrets", (volume.get("secret") or {}).get("secretName", "")
-    yield "secrets", (volume.get("azureFile") or {}).get("secretName", "")
-    yield "configmaps", (volume.get("configMap") or {}).get("name", "")
-    for source, key in _VOLUME_SECRETS.items():
-        yield "secrets", ((volume.get(source) or {}).get(key) or {}).get("name", "")
-    for projected in (volume.get("projected") or {}).get("sources") or ():
-        yield "secrets", (projected.get("secret") or {}).get("name", "")
-        yield "configmaps", (projected.get("configMap") or {}).get("name", "")
-    claim = (volume.get("persistentVolumeClaim") or {}).get("claimName", "")
-    if not claim and volume.get("ephemeral") is not None:
-        claim = f"{pod}-{volume['name']}"
-    yield "persistentvolumeclaims", claim
+def _claim(pod: str, volume: Object) -> str:
+    """The claim behind a pod's volume; an ephemeral one is made under the names of both."""
+    if volume.get("ephemeral") is not None:
+        return f"{pod}-{volume['name']}"
+    claim: str = (volume.get("persistentVolumeClaim") or {}).get("claimName", "")
+    return claim
 
 
 def _volume_secrets(spec: Object, claim_namespace: str) -> Iterator[_Reference]:
     """The secrets a volume is mounted with; they live with its claim unless it says otherwise."""
-    references = [(spec.get(source) or {}).get(key) for source, key in _VOLUME_SECRETS.items()]
+    references = [(spec.get(source) or {}).get(key) for source, key in SECRET_REFERENCES.items()]
     references += ((spec.get("csi") or {}).get(key) for key in _MOUNTED_CSI_SECRETS)
     for reference in references:
         if reference and reference.get("name"):

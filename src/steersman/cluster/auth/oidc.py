@@ -1,9 +1,7 @@
 """Tokens of other issuers (OpenID Connect): users that somebody else vouches for.
 
-Configured by a file in Kubernetes' form (AuthenticationConfiguration): for each issuer its URL, the
-audiences its tokens must be for, which claims make the user, and which values others must have. What only
-a CEL expression could say is refused when the file is read. An issuer's keys come from its discovery
-document, or from a file (`jwksFile`, beside the configuration), for clusters without a network.
+`authentication_file` reads who they are; `claims` makes users of what their tokens say. An issuer's keys come
+from its discovery document, or from a file.
 
 `authenticate` never waits: keys are fetched by `run`, again every few minutes, and soon when a token
 names a key that is not known yet.
@@ -15,21 +13,22 @@ import asyncio
 import hashlib
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 import orjson
-import yaml
 
 from steersman.cluster.auth.authentication import API_AUDIENCE, Authenticated
+from steersman.cluster.auth.claims import ClaimMappings
 from steersman.cluster.auth.errors import BadToken, InvalidCredentials
 from steersman.cluster.auth.jwt import Token, VerificationKey, parse
 from steersman.cluster.auth.rules import quote_list
-from steersman.cluster.auth.users import AUTHENTICATED_GROUP, User
+from steersman.cluster.auth.users import User
+from steersman.http import Client, Timeouts, client_tls
 
-__all__ = ["ExternalIssuers", "Fetch", "Issuer", "read_issuers", "read_key_set"]
+__all__ = ["ExternalIssuers", "Fetch", "Issuer", "fetch", "read_key_set"]
 
 _log = logging.getLogger(__name__)
 
@@ -41,117 +40,20 @@ _REFRESH_S = 600.0
 _SOONEST_S = 10.0
 _NOT_BEFORE_LEEWAY_S = 300
 _REMEMBERED = 4096
-
-
-class Mapped(NamedTuple):
-    """A claim, and what is put before its value."""
-
-    claim: str
-    prefix: str = ""
+_TIMEOUTS = Timeouts(connect_s=5.0, total_s=15.0)
+_LARGEST = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Issuer:
     url: str
     audiences: tuple[str, ...]
-    username: Mapped
-    groups: Mapped | None = None
-    uid_claim: str = ""
-    required: Mapping[str, str] | None = None
+    mappings: ClaimMappings
     discovery_url: str = ""
+    #: PEM of who vouches for its certificate; empty for the system's authorities.
     authority: str = ""
-    keys_file: Path | None = None
-
-    def user_of(self, claims: Object) -> User:
-        """Raises InvalidCredentials."""
-        for claim, value in (self.required or {}).items():
-            if claims.get(claim) != value:
-                raise InvalidCredentials(f"oidc: required claim {claim} not present or of another value")
-        name = _text(claims, self.username.claim)
-        if self.username.claim == "email" and claims.get("email_verified", True) is not True:
-            raise InvalidCredentials("oidc: email not verified")
-        groups = _texts(claims, self.groups.claim) if self.groups else []
-        prefix = self.groups.prefix if self.groups else ""
-        uid = _text(claims, self.uid_claim) if self.uid_claim else ""
-        token_id = claims.get("jti")
-        extra = {"authentication.kubernetes.io/credential-id": [f"JTI={token_id}"]} if token_id else {}
-        own = tuple(prefix + group for group in groups)
-        return User(self.username.prefix + name, uid, (*own, AUTHENTICATED_GROUP), extra)
-
-
-def _text(claims: Object, claim: str) -> str:
-    value = claims.get(claim)
-    if not isinstance(value, str) or not value:
-        raise InvalidCredentials(f"oidc: claim {claim} is not a text")
-    return value
-
-
-def _texts(claims: Object, claim: str) -> list[str]:
-    """A claim that is a list, or one value alone; a missing one is no groups."""
-    value = claims.get(claim)
-    values = [value] if isinstance(value, str) else [] if value is None else value
-    if not isinstance(values, list) or not all(isinstance(each, str) for each in values):
-        raise InvalidCredentials(f"oidc: claim {claim} is not a list of texts")
-    return values
-
-
-# The file
-
-
-def read_issuers(file: Path) -> list[Issuer]:
-    """The issuers of an AuthenticationConfiguration. Raises ValueError when it cannot be followed."""
-    try:
-        content = yaml.safe_load(file.read_text())
-    except yaml.YAMLError as error:
-        raise ValueError(f"{file}: {error}") from None
-    if not isinstance(content, dict) or content.get("kind") != "AuthenticationConfiguration":
-        raise ValueError(f"{file}: not an AuthenticationConfiguration")
-    issuers = []
-    for number, given in enumerate(content.get("jwt") or ()):
-        try:
-            issuers.append(_issuer(given, file.parent))
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
-            what = f"{error.args[0]} is missing" if isinstance(error, KeyError) else str(error)
-            raise ValueError(f"{file}: jwt[{number}]: {what}") from None
-    urls = [issuer.url for issuer in issuers]
-    if len(urls) != len(set(urls)):
-        raise ValueError(f"{file}: an issuer is given twice")
-    return issuers
-
-
-def _issuer(given: Object, folder: Path) -> Issuer:
-    issuer, mappings = given["issuer"], given["claimMappings"]
-    url, audiences = issuer["url"], tuple(issuer["audiences"])
-    if not url.startswith("https://"):
-        raise ValueError("issuer.url must be an https URL")
-    if url == API_AUDIENCE:
-        raise ValueError("issuer.url is the cluster's own")
-    if not audiences:
-        raise ValueError("issuer.audiences must not be empty")
-    if given.get("userValidationRules") or mappings.get("extra"):
-        raise ValueError("CEL expressions are not supported here")
-    required = {}
-    for rule in given.get("claimValidationRules") or ():
-        required[_claim(rule)] = str(rule.get("requiredValue", ""))
-    username, groups = mappings["username"], mappings.get("groups")
-    keys = given.get("jwksFile")
-    return Issuer(
-        url,
-        audiences,
-        Mapped(_claim(username), username["prefix"]),
-        Mapped(_claim(groups), groups["prefix"]) if groups else None,
-        _claim(mappings["uid"]) if mappings.get("uid") else "",
-        required,
-        issuer.get("discoveryURL", ""),
-        issuer.get("certificateAuthority", ""),
-        folder / keys if keys else None,
-    )
-
-
-def _claim(given: Object) -> str:
-    if given.get("expression"):
-        raise ValueError("CEL expressions are not supported here")
-    return str(given["claim"])
+    #: Its keys where they are given, and not asked for.
+    keys: tuple[VerificationKey, ...] = ()
 
 
 def read_key_set(body: bytes) -> tuple[VerificationKey, ...]:
@@ -182,15 +84,11 @@ class _Known(NamedTuple):
 
 class ExternalIssuers:
     def __init__(self, issuers: Sequence[Issuer], now: Callable[[], float] = time.time) -> None:
-        """Raises ValueError or OSError when an issuer's key file cannot be used."""
         self._issuers = {issuer.url: issuer for issuer in issuers}
         self._now = now
-        self._keys: dict[str, tuple[VerificationKey, ...]] = {}
+        self._keys = {issuer.url: issuer.keys for issuer in issuers}
         self._known: dict[bytes, _Known] = {}
         self._wanted = asyncio.Event()
-        for issuer in issuers:
-            if issuer.keys_file is not None:
-                self._keys[issuer.url] = read_key_set(issuer.keys_file.read_bytes())
 
     def authenticate(self, token: str) -> User | None:
         found = self._find(token)
@@ -246,12 +144,12 @@ class ExternalIssuers:
             raise InvalidCredentials("oidc: malformed claims") from None
         if self._now() + _NOT_BEFORE_LEEWAY_S < begin:
             raise InvalidCredentials("oidc: token is not valid yet")
-        return _Known(issuer.user_of(claims), meant, until)
+        return _Known(issuer.mappings.user_of(claims), meant, until)
 
     def _check_signature(self, issuer: Issuer, token: Token) -> None:
-        keys = self._keys.get(issuer.url, ())
+        keys = self._keys[issuer.url]
         key_id = token.header.get("kid")
-        if issuer.keys_file is None and not any(key.id == key_id for key in keys):
+        if not issuer.keys and not any(key.id == key_id for key in keys):
             self._wanted.set()
         try:
             token.verify(keys)
@@ -275,7 +173,7 @@ class ExternalIssuers:
     async def refresh(self, fetch: Fetch) -> None:
         """Fetch every issuer's keys now. Those that cannot be reached keep the keys they had."""
         for issuer in self._issuers.values():
-            if issuer.keys_file is not None:
+            if issuer.keys:
                 continue
             try:
                 self._keys[issuer.url] = await _fetch_keys(issuer, fetch)
@@ -291,3 +189,18 @@ async def _fetch_keys(issuer: Issuer, fetch: Fetch) -> tuple[VerificationKey, ..
     if document.get("issuer") != issuer.url:
         raise ValueError(f"its document says it is {document.get('issuer')!r}")
     return read_key_set(await fetch(document["jwks_uri"], issuer.authority))
+
+
+async def fetch(url: str, authority: str) -> bytes:
+    """What is at a URL of an issuer. Raises ValueError, OSError, and what the HTTP client raises."""
+    parts = urlsplit(url)
+    if parts.scheme != "https":
+        raise ValueError(f"{url} is not an https URL")
+    tls = client_tls(ca=authority.encode() if authority else None)
+    base = f"{parts.scheme}://{parts.netloc}"
+    async with Client(base, ssl=tls, timeouts=_TIMEOUTS, max_response_bytes=_LARGEST) as client:
+        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        answer = await client.request("GET", target)
+    if answer.status != 200:
+        raise ValueError(f"{url} answers {answer.status}")
+    return answer.content

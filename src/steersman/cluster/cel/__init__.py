@@ -13,7 +13,7 @@ How an expression goes: `lexer` → `parser` (with `macros`) → `syntax` tree �
 functions from `library`) → `planner`, `operators` and `loops` (closures) → `Program.evaluate`. Beside it:
 `declarations` (schemas as types and JSON as values), `estimate` (the most a rule can cost).
 
-**Cost.** No rule and no object can hold up the server. Three walls stand one behind the other:
+**Cost.** No rule and no object can hold up the server. Four walls stand one behind the other:
 
 1. `Program.estimate` bounds the cost by the sizes a schema allows. A definition whose rules pass the limits
    in `limits` is refused before it is stored.
@@ -24,15 +24,18 @@ functions from `library`) → `planner`, `operators` and `loops` (closures) → 
    charged on top, beyond an allowance that keeps the costs of ordinary rules the same.
 3. Regular expressions run in linear time and have a bound of steps of their own (`regex`).
 
+4. What a request evaluates on the event loop is bounded much tighter; the rest happens in a thread
+   (`patience`).
+
 The depth of an expression is bounded by the parser; values are as deep as the decoder let them be.
 
-Must not know: where rules come from, HTTP, storage. Called from one event loop; nothing here blocks or is
-shared between threads.
+Must not know: where rules come from, HTTP, storage. Programs are immutable and may run in both threads.
 """
 
 from __future__ import annotations
 
-from steersman.cluster.cel.admission import admission_variables
+from steersman.cluster.cel.admission import admission_variables, compile_admission
+from steersman.cluster.cel.aside import aside, on_loop
 from steersman.cluster.cel.bounds import Bounds
 from steersman.cluster.cel.builtins import declare_builtin
 from steersman.cluster.cel.declarations import (
@@ -53,6 +56,7 @@ from steersman.cluster.cel.errors import (
 from steersman.cluster.cel.escaping import escape, unescape
 from steersman.cluster.cel.library.authorization import Authorizer, Decision, Question, ResourceCheck
 from steersman.cluster.cel.limits import Budget
+from steersman.cluster.cel.patience import evaluated, patiently
 from steersman.cluster.cel.program import Environment, Program
 from steersman.cluster.cel.types import BOOL, DYN, INT, NULL, STRING, Type
 from steersman.cluster.cel.values import NONE, LazyMap, Optional
@@ -83,11 +87,16 @@ __all__ = [
     "ResultTypeError",
     "Type",
     "admission_variables",
+    "aside",
+    "compile_admission",
     "declare",
     "declare_builtin",
     "declare_fields",
     "escape",
+    "evaluated",
+    "on_loop",
     "optional_declaration",
+    "patiently",
     "simple",
     "unescape",
 ]

@@ -1,6 +1,7 @@
 """The types of built-in kinds, for checking policies against what they match.
 
-Only types: built-in objects are dynamic values to expressions, as in kube-apiserver.
+Only types: built-in objects are dynamic values to expressions, as in kube-apiserver. What has no single type
+in OpenAPI (quantities) is not visible.
 """
 
 from __future__ import annotations
@@ -28,17 +29,21 @@ _SCALARS: Final = {
 
 def declare_builtin(schema: Schema) -> Declaration:
     """A built-in type as CEL sees it; fields are resolved when they are asked for."""
-    return simple(_type(schema))
+    return simple(_type(schema) or types.DYN)
 
 
-def _type(schema: Schema) -> Type:
+def _type(schema: Schema) -> Type | None:
     match schema.kind:
         case "struct":
             return types.object_type(schema.name or "object", lambda name: _field(schema, name))
         case "map":
-            return types.map_of(types.STRING, _type(schema.element()))
+            element = _type(schema.element())
+            return None if element is None else types.map_of(types.STRING, element)
         case "list":
-            return types.list_of(_type(schema.element()))
+            element = _type(schema.element())
+            return None if element is None else types.list_of(element)
+        case "scalar" if schema.scalar == "quantity":
+            return None
         case "scalar":
             return _SCALARS.get(schema.scalar, types.DYN)
     return types.DYN

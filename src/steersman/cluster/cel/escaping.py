@@ -5,33 +5,10 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from steersman.cluster.cel.words import NOT_NAMES
+
 __all__ = ["escape", "unescape"]
 
-_RESERVED: Final = frozenset(
-    [
-        "true",
-        "false",
-        "null",
-        "in",
-        "as",
-        "break",
-        "const",
-        "continue",
-        "else",
-        "for",
-        "function",
-        "if",
-        "import",
-        "let",
-        "loop",
-        "package",
-        "namespace",
-        "return",
-        "var",
-        "void",
-        "while",
-    ]
-)
 _WORDS: Final = {"__": "underscores", ".": "dot", "-": "dash", "/": "slash"}
 _SYMBOLS: Final = {word: symbol for symbol, word in _WORDS.items()}
 _NAME: Final = re.compile(r"[A-Za-z_./-][A-Za-z0-9_./-]*", re.ASCII)
@@ -41,7 +18,7 @@ _ESCAPED: Final = re.compile(r"__([^_]+)__")
 
 def escape(name: str) -> str | None:
     """The identifier a field is reached by, or None when CEL cannot reach it."""
-    if name in _RESERVED:
+    if name in NOT_NAMES:
         return f"__{name}__"
     if _NAME.fullmatch(name) is None:
         return None
@@ -51,7 +28,7 @@ def escape(name: str) -> str | None:
 def unescape(identifier: str) -> str | None:
     """The field an identifier stands for, or None when it is none that `escape` makes."""
     whole = _ESCAPED.fullmatch(identifier)
-    if whole and whole.group(1) in _RESERVED:
+    if whole and whole.group(1) in NOT_NAMES:
         return whole.group(1)
     if any(word not in _SYMBOLS for word in _ESCAPED.findall(identifier)):
         return None

@@ -12,32 +12,9 @@ from typing import Any, Final
 from steersman.cluster.cel.source import Issues
 from steersman.cluster.cel.values import Uint
 
-__all__ = ["EOF", "RESERVED", "Token", "tokenize"]
+__all__ = ["EOF", "Token", "tokenize"]
 
 EOF: Final = "<EOF>"
-
-#: Words that no identifier may be; `in`, `true`, `false` and `null` are tokens of their own.
-RESERVED: Final = frozenset(
-    [
-        "as",
-        "break",
-        "const",
-        "continue",
-        "else",
-        "for",
-        "function",
-        "if",
-        "import",
-        "let",
-        "loop",
-        "package",
-        "namespace",
-        "return",
-        "var",
-        "void",
-        "while",
-    ]
-)
 
 _TOKEN: Final = re.compile(
     r"""(?P<space>[\t \r\n\u000C]+|//[^\n]*)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from steersman.cluster.cel import macros
-from steersman.cluster.cel.lexer import EOF, RESERVED, Token, tokenize
+from steersman.cluster.cel.lexer import EOF, Token, tokenize
 from steersman.cluster.cel.source import Issues
 from steersman.cluster.cel.syntax import (
     Call,
@@ -22,6 +22,7 @@ from steersman.cluster.cel.syntax import (
     Select,
     StructLiteral,
 )
+from steersman.cluster.cel.words import RESERVED
 
 __all__ = ["DEPTH_LIMIT", "parse"]
 

@@ -18,16 +18,17 @@ from steersman.cluster.cel.estimate import estimate
 from steersman.cluster.cel.library import ALL
 from steersman.cluster.cel.limits import CALL_LIMIT, Budget
 from steersman.cluster.cel.operators import MISMATCH
+from steersman.cluster.cel.patience import OutOfPatience, evaluating
 from steersman.cluster.cel.planner import Planned, plan
 from steersman.cluster.cel.runtime_types import TYPE_NAMES
 from steersman.cluster.cel.source import Issues
-from steersman.cluster.cel.syntax import Expr
+from steersman.cluster.cel.syntax import Expr, Ident, Select, walk
 from steersman.cluster.cel.types import Type
 from steersman.cluster.cel.validators import validate_literals, validate_patterns
 
-__all__ = ["Environment", "Program"]
+__all__ = ["Environment", "Program", "shown_type"]
 
-_SHOWN: Final = {
+_LONG_NAMES: Final = {
     "null": "null_type",
     "timestamp": "google.protobuf.Timestamp",
     "duration": "google.protobuf.Duration",
@@ -75,8 +76,13 @@ class Environment:
         return Program(expression, tree, planned, self.variables)
 
 
+def shown_type(kind: Type) -> str:
+    """A type's name as cel-go has it."""
+    return _LONG_NAMES.get(kind.kind, str(kind))
+
+
 def _wrong_result(wanted: tuple[Type, ...]) -> str:
-    names = [_SHOWN.get(kind.kind, str(kind)) for kind in wanted]
+    names = [shown_type(kind) for kind in wanted]
     return (
         f"must evaluate to {names[0]}" if len(names) == 1 else f"must evaluate to one of [{' '.join(names)}]"
     )
@@ -105,9 +111,14 @@ class Program:
     def evaluate(self, bindings: Mapping[str, Any], budget: Budget | None = None) -> Any:
         """The value of the expression; values in are JSON, converted as declared.
 
-        Raises EvaluationError, or BudgetExceeded when it costs more than a call may or the budget has.
+        Raises EvaluationError, or BudgetExceeded when it costs more than a call may or the budget has;
+        OutOfPatience where `patience` bounds it.
         """
         limit = CALL_LIMIT if budget is None or budget.remaining > CALL_LIMIT else budget.remaining
+        patience = evaluating.get()
+        hurried = patience is not None and patience.left < limit
+        if patience is not None and hurried:
+            limit = patience.left
         frame: list[Any] = [None] * self._size
         frame[0] = limit - self._cost
         try:
@@ -118,6 +129,8 @@ class Program:
                 frame[place] = value if declared.plain else declared.value(value)
             return self._run(frame)
         except BudgetExceeded as error:
+            if hurried:
+                raise OutOfPatience from None
             error.overall = limit < CALL_LIMIT
             raise
         except EvaluationError:
@@ -129,8 +142,21 @@ class Program:
         except RecursionError as error:
             raise EvaluationError("evaluation recursion limit exceeded") from error
         finally:
+            spent = limit - max(frame[0], 0)
             if budget is not None:
-                budget.remaining -= limit - max(frame[0], 0)
+                budget.remaining -= spent
+            if patience is not None:
+                patience.left -= spent
+
+    def selects(self, variable: str, field: str) -> bool:
+        """Whether the expression looks at a field of a variable anywhere."""
+        return any(
+            isinstance(node, Select)
+            and node.field == field
+            and isinstance(node.operand, Ident)
+            and node.operand.name == variable
+            for node in walk(self._tree)
+        )
 
     def cost(self, bindings: Mapping[str, Any]) -> int:
         """What evaluating on these values costs; raises as `evaluate` does."""

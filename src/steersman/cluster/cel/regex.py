@@ -9,8 +9,10 @@ beyond a bound that only expressions made for it reach.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
-from typing import Final
+from threading import get_ident
+from typing import Final, TypeAlias
 
 from steersman.cluster.cel.errors import BudgetExceeded, EvaluationError
 from steersman.cluster.cel.regex_syntax import (
@@ -21,20 +23,27 @@ from steersman.cluster.cel.regex_syntax import (
     Node,
     Repeat,
     SyntaxProblem,
-    Test,
     parse,
 )
+from steersman.cluster.cel.unicode_groups import group_test
 
 __all__ = ["Regex", "compiled"]
 
 _MOST_INSTRUCTIONS: Final = 20_000
 _MOST_STATES: Final = 1_000
 _MOST_STEPS: Final = 500_000
+#: Whether an instruction takes a character.
+_Test: TypeAlias = Callable[[str], bool]
+
+
+def compiled(expression: str, complaint: str = "") -> Regex:
+    """The program of an expression, kept for its next use. `complaint` begins the text of a refusal."""
+    return _kept(expression, complaint, get_ident())
 
 
 @lru_cache(maxsize=512)
-def compiled(expression: str, complaint: str = "") -> Regex:
-    """The program of an expression, kept for its next use. `complaint` begins the text of a refusal."""
+def _kept(expression: str, complaint: str, _thread: int) -> Regex:
+    """Each thread has its own: a program learns while it runs."""
     try:
         return Regex(expression)
     except SyntaxProblem as problem:
@@ -62,7 +71,7 @@ class Regex:
 
     def __init__(self, expression: str) -> None:
         self._expression = expression
-        self._tests: list[Test | None] = []
+        self._tests: list[_Test | None] = []
         self._place: list[str] = []
         self._next: list[tuple[int, ...]] = []
         end = self._emit(None, "match", ())
@@ -74,7 +83,7 @@ class Regex:
 
     # -- compiling ----------------------------------------------------------------------------------
 
-    def _emit(self, test: Test | None, place: str, following: tuple[int, ...]) -> int:
+    def _emit(self, test: _Test | None, place: str, following: tuple[int, ...]) -> int:
         if len(self._next) >= _MOST_INSTRUCTIONS:
             raise SyntaxProblem("expression too large", self._expression[:100])
         self._tests.append(test)
@@ -85,8 +94,8 @@ class Regex:
     def _compile(self, node: Node, then: int) -> int:
         """The first instruction of `node` followed by `then`."""
         match node:
-            case Chars(test):
-                return self._emit(test, "", (then,))
+            case Chars():
+                return self._emit(_test_of(node), "", (then,))
             case Assert(place):
                 return self._emit(None, place, (then,))
             case Concat(parts):
@@ -233,6 +242,32 @@ class Regex:
                 ready.append((instruction, origin))
             elif place == "split" or _holds(place, text, at):
                 pending.extend(reversed(self._next[instruction]))
+
+
+def _test_of(chars: Chars) -> _Test:
+    tests = [low.__eq__ if low == high else _between(low, high) for low, high in chars.ranges]
+    tests += (group_test(name) for name in chars.groups)
+    tests += (_test_of(each) for each in chars.sets)
+    test = tests[0] if len(tests) == 1 else _any_of(tests)
+    if chars.folded:
+        test = _folded(test)
+    return _negated(test) if chars.negated else test
+
+
+def _between(low: str, high: str) -> _Test:
+    return lambda char: low <= char <= high
+
+
+def _any_of(tests: list[_Test]) -> _Test:
+    return lambda char: any(test(char) for test in tests)
+
+
+def _folded(test: _Test) -> _Test:
+    return lambda char: test(char) or test(char.lower()[:1]) or test(char.upper()[:1])
+
+
+def _negated(test: _Test) -> _Test:
+    return lambda char: not test(char)
 
 
 def _is_word(text: str, at: int) -> bool:

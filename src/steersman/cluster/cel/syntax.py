@@ -6,7 +6,8 @@ keeps evaluation a plain loop. What a fold would have cost is still charged (see
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ __all__ = [
     "OptionalMap",
     "Select",
     "StructLiteral",
+    "walk",
 ]
 
 Macro = Literal[
@@ -116,3 +118,18 @@ class OptionalMap(Expr):
     name: str
     body: Expr
     flat: bool
+
+
+def walk(node: Expr) -> Iterator[Expr]:
+    """A node and all below it."""
+    yield node
+    for part in fields(node):
+        yield from _below(getattr(node, part.name, None))
+
+
+def _below(value: Any) -> Iterator[Expr]:
+    if isinstance(value, Expr):
+        yield from walk(value)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _below(item)

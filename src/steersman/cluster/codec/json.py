@@ -13,8 +13,8 @@ from typing import Any, Final
 import orjson
 
 from steersman.cluster.codec.errors import Malformed
-from steersman.cluster.codec.json_syntax import explain
 from steersman.cluster.schema.findings import Literal, Repeated
+from steersman.cluster.schema.json_syntax import json_syntax_error
 
 __all__ = ["parse", "parse_exactly", "repeated_fields"]
 
@@ -31,8 +31,7 @@ def parse(body: bytes, *, duplicates: bool = False) -> Any:
     try:
         value = orjson.loads(body)
     except orjson.JSONDecodeError:
-        fault = explain(body)
-        if fault:
+        if fault := json_syntax_error(body):
             raise Malformed(fault) from None
         return parse_exactly(body, numbers=float)
     if duplicates and not _has_every_quote(body, value):
@@ -54,7 +53,7 @@ def parse_exactly(body: bytes, *, numbers: Callable[[str], float] = Literal) -> 
     except RecursionError:
         raise Malformed(_TOO_DEEP) from None
     except ValueError as error:
-        raise Malformed(explain(body) or str(error)) from None
+        raise Malformed(json_syntax_error(body) or str(error)) from None
 
 
 def _has_every_quote(body: bytes, value: Any) -> bool:

@@ -68,7 +68,7 @@ class Setup:
     def writes(self, writer: str, *informers: Informer) -> Writes:
         """How the controller `writer` writes: what it writes of these resources it sees at once."""
         caches: dict[ResourceType, Cache] = {informer.resource: informer.cache for informer in informers}
-        return Writes(self.client, writer, caches.get)
+        return Writes(self.client, writer, caches.get, self.manager.check_leadership)
 
     def recorder(self, component: str) -> Recorder:
         return self.manager.add_recorder(Recorder(self.client, component, self.identity, clock=self.clock))

@@ -15,6 +15,7 @@ from typing import Any, Final
 import orjson
 
 from steersman.cluster.schema import boil
+from steersman.cluster.schema.enums import ENUMS_FILE
 from steersman.cluster.schema.errors import TableMissing
 from steersman.cluster.schema.resources import GVK
 
@@ -32,8 +33,8 @@ def table() -> dict[str, dict[str, Any]]:
 
 @cache
 def table_digest() -> str:
-    """A hash of the table and its prose: documents made from the same are the same."""
-    return hashlib.sha256(_read(boil.TABLE) + _read(boil.PROSE)).hexdigest()
+    """A hash of the table and what goes with it: documents made from the same are the same."""
+    return hashlib.sha256(_read(boil.TABLE) + _read(boil.PROSE) + ENUMS_FILE.read_bytes()).hexdigest()
 
 
 def prose() -> dict[str, tuple[str, dict[str, str]]]:

@@ -63,3 +63,20 @@ def test_the_class_may_not_change_meanwhile(plugin: PersistentVolumeClaimResize)
 def test_the_old_annotation_names_the_class(plugin: PersistentVolumeClaimResize) -> None:
     named = {"annotations": {"volume.beta.kubernetes.io/storage-class": "fast"}}
     ask(plugin, update(claim("2Gi", None, **named), claim("1Gi", None, **named)))
+
+
+@pytest.mark.parametrize(
+    ("write", "expected"),
+    [
+        (("UPDATE", "", "persistentvolumeclaims", ""), True),
+        (("CREATE", "", "persistentvolumeclaims", ""), False),
+        (("UPDATE", "", "persistentvolumeclaims", "status"), False),
+        (("UPDATE", "example.com", "persistentvolumeclaims", ""), False),
+        (("UPDATE", "", "pods", ""), False),
+    ],
+    ids=str,
+)
+def test_interest(
+    plugin: PersistentVolumeClaimResize, write: tuple[str, str, str, str], expected: bool
+) -> None:
+    assert plugin.handles(*write) is expected

@@ -127,6 +127,11 @@ def test_a_node_ends_the_pods_it_runs(plugin: NodeRestriction) -> None:
     assert why(plugin, by_node("pods", {}, subresource="eviction", name="theirs")) == (
         "node n1 can only evict pods with spec.nodeName set to itself"
     )
+    ask(plugin, by_node("pods", {"metadata": {"name": "mine"}}, subresource="eviction", name=""))
+    for obj in ({}, None):
+        assert why(plugin, by_node("pods", obj, subresource="eviction", name="")) == (
+            "could not determine pod from request data"
+        )
 
 
 def test_no_other_writes_to_pods(plugin: NodeRestriction) -> None:
@@ -153,8 +158,11 @@ def test_no_other_writes_to_pods(plugin: NodeRestriction) -> None:
 def test_pod_status(plugin: NodeRestriction, new: Object, node: str, expected: str) -> None:
     old = {"metadata": {}, "spec": {"nodeName": node}, "status": {}}
     assert why(plugin, update("pods", {**old, **new}, old, subresource="status")) == expected
-    fine = {**old, "spec": {"nodeName": "n1"}}
-    ask(plugin, update("pods", {**fine, "status": {"phase": "Running"}}, fine, subresource="status"))
+    claims = {"resourceClaimStatuses": [{"name": "c"}]}
+    fine = {**old, "spec": {"nodeName": "n1"}, "status": claims}
+    ask(
+        plugin, update("pods", {**fine, "status": {**claims, "phase": "Running"}}, fine, subresource="status")
+    )
 
 
 # --- Itself
@@ -217,6 +225,12 @@ def test_labels_that_would_draw_work_are_reserved(plugin: NodeRestriction, label
 )
 def test_what_a_node_may_not_change_about_itself(plugin: NodeRestriction, new: Object, expected: str) -> None:
     assert why(plugin, update("nodes", new, node(taints=[{"key": "k"}]), name="n1")) == expected
+
+
+def test_a_node_keeps_what_it_has(plugin: NodeRestriction) -> None:
+    kept = node(taints=[{"key": "k"}], configSource={"a": "b"})
+    kept["metadata"]["ownerReferences"] = [{"name": "x"}]
+    ask(plugin, update("nodes", {**kept, "status": {"phase": "x"}}, kept, name="n1"))
 
 
 def test_leases_and_csi_nodes_of_its_own(plugin: NodeRestriction) -> None:
@@ -290,6 +304,11 @@ def token(pod: str = "mine", uid: str = "u1", audiences: list[str] | None = None
 )
 def test_tokens_are_for_pods_it_runs(plugin: NodeRestriction, attributes: Attributes, expected: str) -> None:
     assert why(plugin, attributes) == expected
+
+
+def test_accounts_themselves_are_left_to_the_authorizer(plugin: NodeRestriction) -> None:
+    ask(plugin, by_node("serviceaccounts", {}))
+    ask(plugin, update("serviceaccounts", {}, {}, subresource="token"))
 
 
 def add_volumes(stored: Stored, *volumes: Object) -> None:

@@ -82,3 +82,21 @@ def test_other_systems_cannot_resize(stored: Stored) -> None:
     assert error.message.endswith('pod resize is only supported on linux nodes, node "n1" is "windows"')
     assert error.details is not None
     assert error.details["causes"] == [{"reason": "UnsupportedPlatform"}]
+
+
+@pytest.mark.parametrize(
+    ("write", "expected"),
+    [
+        (("CREATE", "", "pods", ""), True),
+        (("CREATE", "", "pods", "binding"), True),
+        (("CREATE", "", "pods", "eviction"), False),
+        (("UPDATE", "", "pods", ""), False),
+        (("CREATE", "example.com", "pods", ""), False),
+        (("CREATE", "", "services", ""), False),
+    ],
+    ids=str,
+)
+def test_places_are_given_when_pods_get_their_node(
+    stored: Stored, write: tuple[str, str, str, str], expected: bool
+) -> None:
+    assert PodTopologyLabels(stored).handles(*write) is expected

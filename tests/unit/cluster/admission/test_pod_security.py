@@ -8,6 +8,7 @@ import pytest
 
 from steersman.cluster.admission import Attributes
 from steersman.cluster.admission.pod_security import Exemptions, PodSecurity
+from steersman.cluster.admission.pod_security.levels import LevelVersion, Policy
 from steersman.cluster.auth.users import User
 
 from .conftest import Object, Stored, write
@@ -60,7 +61,22 @@ def test_a_label_that_makes_no_sense_enforces_the_strictest(stored: Stored) -> N
     namespace(stored, enforce="basline")
     attributes = write("pods", pod())
     assert 'violates PodSecurity "restricted:latest"' in refused(PodSecurity(stored), attributes).message
-    assert "must be one of privileged" in attributes.annotations[PREFIX + "error"]
+    assert attributes.annotations[PREFIX + "error"] == (
+        "Failed to parse policy: metadata.labels[pod-security.kubernetes.io/enforce]: Invalid value: "
+        '"basline": must be one of privileged, baseline, restricted'
+    )
+
+
+@pytest.mark.parametrize("plural", ["pods", "replicationcontrollers"])
+def test_labels_that_make_no_sense_warn_of_nothing_but_are_noted(stored: Stored, plural: str) -> None:
+    namespace(stored, warn="x", audit="y")
+    obj = pod() if plural == "pods" else {"spec": {"template": TEMPLATE}}
+    attributes = ask(PodSecurity(stored), write(plural, obj))
+    assert attributes.warnings == []
+    error = attributes.annotations[PREFIX + "error"]
+    assert error.startswith("Failed to parse policy: [metadata.labels[")
+    assert error.count("must be one of privileged, baseline, restricted") == 2
+    assert error.endswith("]")
 
 
 TEMPLATE = {"metadata": {}, "spec": PRIVILEGED}
@@ -89,6 +105,18 @@ def test_what_makes_pods_is_only_warned(stored: Stored, group: str, plural: str,
     assert attributes.annotations == {}
 
 
+def test_annotations_of_a_template_count(stored: Stored) -> None:
+    namespace(stored, enforce="baseline")
+    unconfined = {"container.apparmor.security.beta.kubernetes.io/c": "unconfined"}
+    template = {
+        "metadata": {"annotations": unconfined},
+        "spec": {"containers": [{"name": "c", "image": "i"}]},
+    }
+    attributes = ask(PodSecurity(stored), write("replicationcontrollers", {"spec": {"template": template}}))
+    (warning,) = attributes.warnings
+    assert "apparmor" in warning.lower()
+
+
 def test_a_controller_without_template_is_fine(stored: Stored) -> None:
     namespace(stored, enforce="baseline")
     ask(PodSecurity(stored), write("replicationcontrollers", {"spec": {}}))
@@ -107,6 +135,18 @@ def test_a_controller_without_template_is_fine(stored: Stored) -> None:
 def test_updates_count_when_they_change_what_runs(stored: Stored, spec: Object, matters: bool) -> None:
     namespace(stored, enforce="baseline")
     update = write("pods", pod(spec), operation="UPDATE", old=pod())
+    if matters:
+        assert refused(PodSecurity(stored), update).code == 403
+    else:
+        ask(PodSecurity(stored), update)
+
+
+@pytest.mark.parametrize(("image", "matters"), [("i", False), ("j", True)])
+def test_ephemeral_containers_that_stay_do_not_count(stored: Stored, image: str, matters: bool) -> None:
+    namespace(stored, enforce="baseline")
+    old = pod({**PRIVILEGED, "ephemeralContainers": [{"name": "e", "image": "i"}]})
+    new = pod({**PRIVILEGED, "ephemeralContainers": [{"name": "e", "image": image}]})
+    update = write("pods", new, operation="UPDATE", subresource="ephemeralcontainers", old=old)
     if matters:
         assert refused(PodSecurity(stored), update).code == 403
     else:
@@ -207,15 +247,21 @@ def test_pods_are_not_looked_at_without_need(
 
 
 def test_looking_at_pods_takes_a_second_at_most(stored: Stored) -> None:
-    times = iter([0.0, 0.5, 2.0])
-    for name in ("a1", "a2", "b1"):
-        add_pod(stored, name, PRIVILEGED, owner=name[0])
+    times = iter([0.0, 0.5, 0.5, 0.5, 2.0])
+    network = {"containers": [], "hostNetwork": True}
+    path = {"containers": [], "volumes": [{"name": "v", "hostPath": {}}]}
+    for name, spec in (("a1", PRIVILEGED), ("a2", PRIVILEGED), ("b1", network)):
+        add_pod(stored, name, spec, owner=name[0])
+    for name in ("x", "y"):
+        add_pod(stored, name, path)
     plugin = PodSecurity(stored, clock=lambda: next(times))
     assert ask(plugin, relabel(labels(enforce="baseline"), {})).warnings == [
-        "new PodSecurity enforce level only checked against the first 2 of 3 existing pods",
+        "new PodSecurity enforce level only checked against the first 4 of 5 existing pods",
         'existing pods in namespace "default" violate the new PodSecurity enforce level "baseline:latest"',
-        # One of each owner comes first.
-        "a1 (and 1 other pod): privileged",
+        # One of each owner comes first, and all that have none.
+        "a1: privileged",
+        "b1: host namespaces",
+        "x (and 1 other pod): hostPath volumes",
     ]
 
 
@@ -229,3 +275,23 @@ def test_an_exempt_namespace_is_told_that_its_labels_mean_nothing(stored: Stored
     assert ask(plugin, relabel(given)).warnings == expected
     assert ask(plugin, relabel(given, {})).warnings == expected
     assert ask(plugin, relabel({})).warnings == []
+    # Nothing gets stricter, so nothing is said.
+    laxer = labels(enforce="privileged", enforce_version="v1.20", warn="baseline")
+    assert ask(plugin, relabel(laxer, labels(enforce="baseline"))).warnings == []
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        labels(enforce="privileged", audit="privileged", warn="privileged"),
+        labels(enforce="baseline", audit="privileged", audit_version="v1.20"),
+    ],
+    ids=["nothing is asked for", "what holds anyway"],
+)
+def test_an_exempt_namespace_is_not_told_what_makes_no_difference(
+    stored: Stored, given: dict[str, str]
+) -> None:
+    defaults = Policy(enforce=LevelVersion("baseline"), warn=LevelVersion("baseline"))
+    plugin = PodSecurity(stored, defaults, Exemptions(namespaces=frozenset({"default"})))
+    assert ask(plugin, relabel(given)).warnings == []
+    assert ask(plugin, relabel(labels(enforce="restricted"))).warnings != []

@@ -183,6 +183,18 @@ def test_old_annotations() -> None:
         'seccompProfile (forbidden annotation seccomp.security.alpha.kubernetes.io/pod="unconfined")'
     )
     assert found("baseline", {}, 19, **seccomp) == ""
+    for profile in ("runtime/default", "docker/default", "localhost/mine"):
+        assert found("baseline", {}, 18, **dict.fromkeys(seccomp, profile)) == ""
+
+
+def test_the_stricter_of_two_checks_speaks_for_both() -> None:
+    path = hardened(volumes=[{"name": "v", "hostPath": {"path": "/"}}])
+    assert found("restricted", path).startswith("restricted volume types")
+    assert "hostPath volumes" not in found("restricted", path)
+    # The stricter one came later.
+    adding = containers(context(capabilities={"add": ["SYS_TIME"]}))
+    assert "non-default capabilities" in found("restricted", adding, 20)
+    assert "non-default capabilities" not in found("restricted", adding, 22)
 
 
 @pytest.mark.parametrize(

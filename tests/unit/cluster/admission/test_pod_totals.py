@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from steersman.cluster.admission.pod_totals import charged_totals, has_own_resources, spec_totals
+from steersman.cluster.admission.pod_totals import charged_totals, spec_totals
 
 from .conftest import Object
 
@@ -54,9 +54,6 @@ def test_the_pods_own_resources_replace_its_containers() -> None:
     spec = {"containers": [container("a", "1")], "resources": own}
     assert texts(spec_totals(spec, "requests")) == {"cpu": "3"}
     assert texts(charged_totals({"spec": spec}, "requests")) == {"cpu": "3", "hugepages-2Mi": "4Mi"}
-    assert has_own_resources(spec)
-    assert not has_own_resources({"resources": {"requests": {"example.com/x": "1"}}})
-    assert not has_own_resources({})
 
 
 def test_overhead_is_charged_but_limits_nothing_that_has_no_limit() -> None:
@@ -94,3 +91,40 @@ def test_a_resize_that_cannot_be_is_not_charged() -> None:
         },
     }
     assert texts(charged_totals(pod, "requests")) == {"cpu": "1"}
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [{"type": "PodResizePending", "reason": "Deferred"}, {"type": "Ready", "reason": "Infeasible"}],
+    ids=str,
+)
+def test_a_resize_that_may_come_is_charged(condition: Object) -> None:
+    pod = {
+        "spec": {"containers": [container("a", "8")]},
+        "status": {
+            "conditions": [condition],
+            "containerStatuses": [{"name": "a", "allocatedResources": {"cpu": "1"}}],
+        },
+    }
+    assert texts(charged_totals(pod, "requests")) == {"cpu": "8"}
+
+
+@pytest.mark.parametrize(("infeasible", "expected"), [(False, "4"), (True, "3")])
+def test_of_containers_without_status_what_they_ask_for_counts(infeasible: bool, expected: str) -> None:
+    condition = {"type": "PodResizePending", "reason": "Infeasible"}
+    pod = {
+        "spec": {"containers": [container("a", "1"), container("b", "1")]},
+        "status": {
+            "conditions": [condition] if infeasible else [],
+            "containerStatuses": [{"name": "a", "allocatedResources": {"cpu": "3"}}],
+        },
+    }
+    assert texts(charged_totals(pod, "requests")) == {"cpu": expected}
+
+
+def test_what_is_set_aside_limits_nothing() -> None:
+    pod = {
+        "spec": {"containers": [container("a", "1", "2")]},
+        "status": {"containerStatuses": [{"name": "a", "allocatedResources": {"cpu": "9"}}]},
+    }
+    assert texts(charged_totals(pod, "limits")) == {"cpu": "2"}

@@ -225,6 +225,23 @@ def test_a_client_that_leaves_once_it_was_charged_gets_it_back(quotas: Quotas) -
     assert quotas.used() == {"pods": "0"}
 
 
+def test_a_client_that_leaves_once_it_was_refused_has_left(quotas: Quotas) -> None:
+    quotas.quota("q", {"pods": "0"})
+
+    async def body(plugin: ResourceQuota) -> None:
+        waiting = asyncio.ensure_future(charge(plugin, new_pod()))
+        await asyncio.sleep(0)
+        (request,) = plugin._ledger._desks["default"].waiting
+        while not request.answer.done():
+            await asyncio.sleep(0)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+
+    run(quotas, body)
+    assert quotas.used() == {"pods": "0"}
+
+
 def test_what_is_given_back_survives_a_conflict(quotas: Quotas) -> None:
     quotas.quota("q", {"pods": "5"})
 
@@ -427,6 +444,22 @@ def test_usage_is_counted_from_what_is_stored(quotas: Quotas) -> None:
         },
     }
     assert quota["status"]["used"]["pods"] == "9", "the quota given is left alone"
+
+
+def test_what_nobody_can_count_stays_as_it_was(quotas: Quotas) -> None:
+    hard = {"pods": "5", "count/pods": "5", "example.com/odd": "7"}
+    quotas.quota("q", hard, used={"example.com/odd": "3"})
+    asked = []
+
+    class Recording(Quotas):
+        def list(self, group: str, plural: str, namespace: str = "") -> list[Object]:
+            asked.append((group, plural))
+            return super().list(group, plural, namespace)
+
+    (quota,) = quotas.list("", "resourcequotas")
+    used = recalculate(quota, Recording())["status"]["used"]
+    assert used == {"count/pods": "0", "example.com/odd": "3", "pods": "0"}
+    assert asked == [("", "pods")]
 
 
 def test_counting_follows_the_scopes(quotas: Quotas) -> None:

@@ -63,6 +63,15 @@ def test_a_pod_stuck_in_its_end_costs_nothing(now: float, counts: bool) -> None:
 
 
 @pytest.mark.parametrize(
+    "metadata",
+    [{"deletionTimestamp": "1970-01-01T00:01:40Z"}, {"deletionGracePeriodSeconds": 60}],
+    ids=["no time to end in", "not ending"],
+)
+def test_a_pod_that_may_take_its_time_costs(metadata: Object) -> None:
+    assert "pods" in Pods(now=lambda: 1e6).usage({**pod(), "metadata": metadata})
+
+
+@pytest.mark.parametrize(
     ("spec", "expected"),
     [
         ({"type": "ClusterIP", "ports": [{}]}, {}),
@@ -71,10 +80,10 @@ def test_a_pod_stuck_in_its_end_costs_nothing(now: float, counts: bool) -> None:
         (
             {
                 "type": "LoadBalancer",
-                "ports": [{}, {"nodePort": 30000}],
+                "ports": [{}, {"nodePort": 30000}, {"nodePort": 30001}],
                 "allocateLoadBalancerNodePorts": False,
             },
-            {"services.nodeports": "1", "services.loadbalancers": "1"},
+            {"services.nodeports": "2", "services.loadbalancers": "1"},
         ),
         ({"type": "ExternalName"}, {}),
     ],
@@ -131,6 +140,11 @@ def test_device_claims_are_charged_the_worst_case() -> None:
     }
 
 
+def test_device_claims_are_counted_by_number_and_device_class() -> None:
+    names = ["count/resourceclaims.resource.k8s.io", "gpu.deviceclass.resource.k8s.io/devices"]
+    assert evaluator_for("resource.k8s.io", "resourceclaims").matching([*names, "pods"]) == names
+
+
 @pytest.mark.parametrize(
     ("group", "plural", "names"),
     [
@@ -176,6 +190,9 @@ def test_a_quota_on_compute_makes_containers_speak() -> None:
         (Selector("Terminating"), {"activeDeadlineSeconds": 5}, True),
         (Selector("Terminating"), {}, False),
         (Selector("NotTerminating"), {}, True),
+        (Selector("NotTerminating"), {"activeDeadlineSeconds": 5}, False),
+        (Selector("Terminating"), {"activeDeadlineSeconds": 0}, True),
+        (Selector("Terminating"), {"activeDeadlineSeconds": -1}, False),
         (Selector("BestEffort"), {}, True),
         (Selector("NotBestEffort"), {}, False),
         (Selector("PriorityClass"), {"priorityClassName": "high"}, True),

@@ -59,7 +59,7 @@ def test_scheduling_is_merged(stored: Stored) -> None:
     plugin = runtime(
         stored, scheduling={"nodeSelector": {"b": "2"}, "tolerations": [{"key": "k", "operator": "Exists"}]}
     )
-    new = pod(nodeSelector={"a": "1", "b": "2"}, tolerations=[{"key": "x", "operator": "Exists"}])
+    new = pod(nodeSelector={"a": "1"}, tolerations=[{"key": "x", "operator": "Exists"}])
     ask(plugin, write("pods", new))
     assert new["spec"]["nodeSelector"] == {"a": "1", "b": "2"}
     assert [each["key"] for each in new["spec"]["tolerations"]] == ["x", "k"]
@@ -85,12 +85,37 @@ def test_scheduling_is_merged(stored: Stored) -> None:
             ["added"],
         ),
         (
+            {"key": "k", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 10},
+            {"key": "k", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 5},
+            ["given"],
+        ),
+        (
+            {"key": "k", "operator": "Exists", "effect": "NoExecute"},
+            {"key": "k", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 5},
+            ["given"],
+        ),
+        (
+            {"key": "k", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 5},
+            {"key": "k", "operator": "Equal", "value": "v", "effect": "NoExecute"},
+            ["given", "added"],
+        ),
+        (
             {"key": "k", "operator": "Equal", "value": "a"},
             {"key": "k", "operator": "Equal", "value": "b"},
             ["given", "added"],
         ),
     ],
-    ids=["same", "any value", "any key", "any effect", "longer", "other value"],
+    ids=[
+        "same",
+        "any value",
+        "any key",
+        "any effect",
+        "longer",
+        "shorter",
+        "for ever",
+        "not for ever",
+        "other value",
+    ],
 )
 def test_a_toleration_that_another_covers_goes(
     stored: Stored, given: Object, added: Object, expected: list[str]
@@ -99,6 +124,12 @@ def test_a_toleration_that_another_covers_goes(
     new = pod(tolerations=[given])
     ask(plugin, write("pods", new))
     assert new["spec"]["tolerations"] == [{"given": given, "added": added}[name] for name in expected]
+
+
+def test_a_class_without_selector_adds_none(stored: Stored) -> None:
+    new = pod()
+    ask(runtime(stored, scheduling={}), write("pods", new))
+    assert new["spec"] == pod()["spec"]
 
 
 def test_pods_without_a_class_pass(stored: Stored) -> None:

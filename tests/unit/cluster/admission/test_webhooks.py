@@ -12,6 +12,7 @@ import pytest
 from steersman.cluster.admission import Attributes
 from steersman.cluster.auth.pki import Authority
 from steersman.cluster.auth.users import User
+from steersman.cluster.schema.resources import GVK
 from steersman.http import Response
 from steersman.objects.status import StatusError
 
@@ -348,6 +349,33 @@ async def test_a_patched_object_gets_defaults_and_loses_what_is_unknown(server: 
 
 
 @with_hooks
+async def test_a_connection_is_asked_about_and_its_options_may_change(server: Hooks) -> None:
+    about = {"rules": [rule(operations=["CONNECT"], resources=["pods/attach"])]}
+    server.add(
+        "a", lambda _: patch({"op": "add", "path": "/container", "value": "main"}), mutating=True, **about
+    )
+    server.add("b", allow, **about)
+    options = {"kind": "PodAttachOptions", "apiVersion": "v1", "stdin": True}
+    connecting = write("pods", operation="CONNECT", subresource="attach", kind="Pod")
+    connecting.object, connecting.object_kind = options, GVK("", "v1", "PodAttachOptions")
+    await server.write(connecting)
+    assert [(path, request["operation"], request["object"]) for path, request in server.seen] == [
+        ("/a", "CONNECT", {"kind": "PodAttachOptions", "apiVersion": "v1", "stdin": True}),
+        (
+            "/b",
+            "CONNECT",
+            {"kind": "PodAttachOptions", "apiVersion": "v1", "stdin": True, "container": "main"},
+        ),
+    ]
+    asked = server.seen[0][1]
+    assert (asked["kind"]["kind"], asked["subResource"], asked["options"]) == (
+        "PodAttachOptions",
+        "attach",
+        None,
+    )
+
+
+@with_hooks
 async def test_owners_that_make_no_sense_are_restored(server: Hooks) -> None:
     good = [
         {
@@ -604,13 +632,6 @@ def test_deep_nesting_is_survived(where: str) -> None:
         assert (await refused(server, create())).code == 500
 
     run()
-
-
-@with_hooks
-async def test_a_webhook_that_warns_too_much_is_cut_short(server: Hooks) -> None:
-    server.add("v", lambda _: {"warnings": ["x" * 1000] * 100})
-    attributes = await server.write(create())
-    assert attributes.warnings == ["x" * 256] * 16
 
 
 @with_hooks

@@ -17,9 +17,9 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from steersman.cluster.apiserver.certificates import CertificateSigning, SigningRefused, sign
 from steersman.cluster.auth.authentication import CertificateAuthenticator
 from steersman.cluster.auth.pki import Authority
-from steersman.objects.status import StatusError
+from tests.support.api import ApiClient, with_api
 
-from .access_world import ADMIN, ANN, World, action, in_world, refused, rule
+from .access_world import World, in_world, rule
 
 Object = dict[str, Any]
 
@@ -191,60 +191,61 @@ async def test_approval_brings_the_certificate(world: World) -> None:
         bad = approved(request(pem(), usages=["server auth"]))
         await world.put("certificatesigningrequests", "bad", bad, group=GROUP)
         await done.wait()
-    failed = world.read("certificatesigningrequests", "bad", group=GROUP)["status"]["conditions"][-1]
+    before, failed = world.read("certificatesigningrequests", "bad", group=GROUP)["status"]["conditions"]
+    assert before["type"] == "Approved"
     assert (failed["type"], failed["reason"]) == ("Failed", "SignerValidationFailure")
     assert failed["message"] == "invalid usage for client certificate: server auth"
 
 
-# Rights
+# Rights, which are admission's: here that it is asked
+
+ACCESS = "/apis/rbac.authorization.k8s.io/v1"
+AS_ANN = {"impersonate-user": "ann"}
 
 
-@pytest.mark.parametrize("names", [CLIENT, "kubernetes.io/*", ""], ids=["the signer", "its domain", "all"])
-@in_world
-async def test_approving_needs_the_signer(world: World, names: str) -> None:
-    old, new = request(pem()), approved(request(pem()))
-    asked = action("update", f"{PATH}/r/approval")
-    with pytest.raises(StatusError) as error:
-        world.access.check_write(ANN, asked, new, old)
-    assert refused(403, error.value) == (
+async def grant(client: ApiClient, name: str, *rules: Object) -> None:
+    meta = {"name": name}
+    subjects = [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "ann"}]
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name}
+    await client.ok("POST", f"{ACCESS}/clusterroles", {"metadata": meta, "rules": list(rules)})
+    binding = {"metadata": meta, "roleRef": role, "subjects": subjects}
+    await client.ok("POST", f"{ACCESS}/clusterrolebindings", binding)
+
+
+@with_api
+async def test_approving_needs_the_right_to_the_signer_too(client: ApiClient) -> None:
+    await grant(client, "writer", rule("update", "certificatesigningrequests/approval", GROUP))
+    made = await client.ok("POST", PATH, request(pem()))
+    new = {**made, "status": {"conditions": [{"type": "Approved", "status": "True", "reason": "Tested"}]}}
+    code, answer = await client.ask("PUT", f"{PATH}/r/approval", new, AS_ANN)
+    assert (code, answer["message"]) == (
+        403,
         'certificatesigningrequests.certificates.k8s.io "r" is forbidden: user not permitted to approve '
-        'requests with signerName "kubernetes.io/kube-apiserver-client"'
+        'requests with signerName "kubernetes.io/kube-apiserver-client"',
     )
-    await world.grant("ann", rule("approve", "signers", GROUP, names))
-    world.access.check_write(ANN, asked, new, old)
-    world.access.check_write(ADMIN, asked, new, old)
+    await grant(client, "approver", rule("approve", "signers", GROUP, CLIENT))
+    await client.ok("PUT", f"{PATH}/r/approval", new, AS_ANN)
 
 
-@in_world
-async def test_the_signer_asked_about_is_the_stored_one(world: World) -> None:
-    await world.grant("ann", rule("approve sign", "signers", GROUP, "mine.com/x"))
-    old, new = request(pem()), request(pem(), "mine.com/x")
-    for part in ("approval", "status"):
-        with pytest.raises(StatusError):
-            world.access.check_write(ANN, action("update", f"{PATH}/r/{part}"), approved(new), old)
-
-
-@in_world
-async def test_issuing_needs_the_right_to_sign(world: World) -> None:
-    old = approved(request(pem()))
-    new = {**old, "status": {**old["status"], "certificate": "eA=="}}
-    asked = action("update", f"{PATH}/r/status")
-    with pytest.raises(StatusError):
-        world.access.check_write(ANN, asked, new, old)
-    world.access.check_write(ANN, asked, {**old, "metadata": {"name": "r", "labels": {}}}, old)
-    await world.grant("ann", rule("sign", "signers", GROUP, CLIENT))
-    world.access.check_write(ANN, asked, new, old)
-
-
-@in_world
-async def test_nobody_asks_to_be_a_master(world: World) -> None:
-    asked = action("create", PATH)
-    with pytest.raises(StatusError) as error:
-        world.access.check_write(ADMIN, asked, request(pem("ann", ["a", "system:masters"])), None)
-    assert "use of kubernetes.io/kube-apiserver-client signer with system:masters group is not allowed" in (
-        refused(403, error.value)
+@with_api
+async def test_issuing_needs_the_right_to_sign(client: ApiClient) -> None:
+    await grant(client, "writer", rule("update", "certificatesigningrequests/status", GROUP))
+    made = await client.ok("POST", PATH, request(pem(), "a.b/c"))
+    issued = AUTHORITY.issue("ann").certificate
+    new = {**made, "status": {"certificate": base64.b64encode(issued).decode()}}
+    code, answer = await client.ask("PUT", f"{PATH}/r/status", new, AS_ANN)
+    assert (code, answer["message"].partition(": ")[2]) == (
+        403,
+        'user not permitted to sign requests with signerName "a.b/c"',
     )
-    world.access.check_write(ANN, asked, request(pem("ann", ["dev"])), None)
-    with pytest.raises(StatusError) as error:
-        world.access.check_write(ANN, asked, request(b"rubbish"), None)
-    assert "failed to parse CSR" in refused(403, error.value)
+    await grant(client, "signer", rule("sign", "signers", GROUP, "a.b/*"))
+    await client.ok("PUT", f"{PATH}/r/status", new, AS_ANN)
+
+
+@with_api
+async def test_nobody_asks_to_be_a_master(client: ApiClient) -> None:
+    code, answer = await client.ask("POST", PATH, request(pem("ann", ["a", "system:masters"])))
+    assert (code, answer["message"].partition(": ")[2]) == (
+        403,
+        "use of kubernetes.io/kube-apiserver-client signer with system:masters group is not allowed",
+    )

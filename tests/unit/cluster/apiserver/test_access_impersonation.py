@@ -222,8 +222,12 @@ async def test_a_narrow_right_holds_for_what_it_says(
 
 @in_world
 async def test_nodes_and_accounts_bring_nothing_but_their_name(world: World) -> None:
+    # Not even with the right to more in the same way.
+    more = "groups uids userextras/a.b/c"
     await world.grant(
-        "ann", *constrained("arbitrary-node", "nodes"), *constrained("serviceaccount", "serviceaccounts")
+        "ann",
+        *constrained("arbitrary-node", f"nodes {more}"),
+        *constrained("serviceaccount", f"serviceaccounts {more}"),
     )
     for name in ("system:node:x", "system:serviceaccount:n:bot"):
         world.access.acting(ANN, headers(name), PODS)

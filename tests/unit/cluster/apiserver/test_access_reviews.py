@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from steersman.cluster.apiserver.reviews import Reviews, review_action
-from steersman.cluster.auth.authorization import Action
+from steersman.cluster.auth.authorization import Action, AuthorizerChain
 from steersman.cluster.auth.users import User
 from steersman.objects.status import StatusError
 
@@ -68,6 +68,24 @@ async def test_may_they(world: World) -> None:
     assert (await ask(world, path, ann))["status"] == {"allowed": True}
     metrics = {"spec": {"user": "bob", "nonResourceAttributes": {"path": "/metrics", "verb": "get"}}}
     assert (await ask(world, path, metrics))["status"] == {"allowed": False}
+
+
+@in_world
+async def test_authorizers_see_all_of_whom_is_asked_about(world: World) -> None:
+    seen: list[tuple[User, Action]] = []
+
+    class Recorder:
+        def allows(self, user: User, action: Action) -> bool:
+            seen.append((user, action))
+            return True
+
+    world.access.authorizer = AuthorizerChain([Recorder()])
+    spec = {"user": "bob", "uid": "u", "groups": ["g"], "extra": {"k": ["v"]}}
+    asked = {"nonResourceAttributes": {"path": "/metrics", "verb": "get"}}
+    await ask(world, f"{ACCESS}/subjectaccessreviews", {"spec": {**spec, **asked}})
+    await ask(world, f"{ACCESS}/subjectaccessreviews", {"spec": {"user": "bob", **asked}})
+    action = Action("get", path="/metrics")
+    assert seen == [(User("bob", "u", ("g",), {"k": ["v"]}), action), (User("bob"), action)]
 
 
 @in_world

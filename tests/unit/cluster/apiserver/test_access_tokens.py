@@ -45,7 +45,7 @@ async def test_a_token_as_asked_for(world: World) -> None:
     token = answer["status"].pop("token")
     (entry,) = answer["metadata"].pop("managedFields")
     assert entry["fieldsV1"] == {"f:spec": {"f:expirationSeconds": {}}}
-    assert entry["subresource"] == "token"
+    assert (entry["subresource"], entry["manager"]) == ("token", "test")
     assert answer == {
         "kind": "TokenRequest",
         "apiVersion": "authentication.k8s.io/v1",
@@ -63,6 +63,14 @@ async def test_a_token_as_asked_for(world: World) -> None:
         "status": {"expirationTimestamp": "2023-11-14T22:23:20Z"},
     }
     assert world.access.authentication.by_header(f"Bearer {token}").name == "system:serviceaccount:n:bot"
+
+
+@in_world
+async def test_the_manager_may_be_named(world: World) -> None:
+    await with_account(world)
+    call = world.call(f"{PATH}?fieldManager=me", {"spec": {"expirationSeconds": 600}})
+    answer = content(await TokenRequests(world.access.tokens, 0).create(world.api, call))
+    assert [entry["manager"] for entry in answer["metadata"]["managedFields"]] == ["me"]
 
 
 @in_world
@@ -102,6 +110,9 @@ async def test_a_token_for_another_audience_does_not_open_the_api(world: World) 
                                   "apiVersion": "admissionregistration.k8s.io/v1"}}, {},
          "cannot bind token to object of type admissionregistration.k8s.io/v1, "
          "Kind=MutatingWebhookConfiguration (feature gate APIServerWebhookAuthenticationToken is disabled)"),
+        (400, {"boundObjectRef": {"kind": "Policy", "name": "x",
+                                  "apiVersion": "admissionregistration.k8s.io/v1"}}, {},
+         "cannot bind token to object of type admissionregistration.k8s.io/v1, Kind=Policy"),
         (400, {"boundObjectRef": {"kind": "Pod", "apiVersion": "v1", "name": "others"}}, {},
          'cannot bind token for serviceaccount "bot" to pod running with different serviceaccount name.'),
         (404, {"boundObjectRef": {"kind": "Pod", "apiVersion": "v1", "name": "gone"}}, {}, 'pods "gone" not found'),

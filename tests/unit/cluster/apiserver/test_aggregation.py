@@ -512,3 +512,84 @@ def test_backends_are_told_whom_to_believe() -> None:
     config_map = authentication_config_map(FRONT, SERVING.pem)
     assert config_map["data"]["requestheader-client-ca-file"] == FRONT.pem.decode()
     assert orjson.loads(config_map["data"]["requestheader-allowed-names"]) == ["front-proxy-client"]
+
+
+# Schemas
+
+V2 = {
+    "swagger": "2.0",
+    "paths": {f"{PODS}/": {"get": {"responses": {}}}, "/apis/other/v1/x": {}},
+    "definitions": {},
+}
+V3_URL = "/openapi/v3/apis/metrics.k8s.io/v1beta1"
+
+
+def _document(document: object, **headers: str) -> Callable[[Request], Response]:
+    encoded = [(name.encode(), value.encode()) for name, value in headers.items()]
+    return lambda _: Response(200, orjson.dumps(document), encoded)
+
+
+def _asked(there: World, path: str) -> int:
+    return sum(request.path == path for request in there.seen)
+
+
+@with_world
+async def test_schemas_of_a_backend_are_taken_once(there: World) -> None:
+    def v2(request: Request) -> Response:
+        if request.headers.get("if-none-match") == '"1"':
+            return Response(304)
+        return Response(200, orjson.dumps(V2), ((b"ETag", b'"1"'),))
+
+    url = {"serverRelativeURL": f"{V3_URL}?hash=1"}
+    there.paths |= {
+        "/openapi/v2": v2,
+        "/openapi/v3": _document({"paths": {"apis/metrics.k8s.io/v1beta1": url}}),
+        V3_URL: _document({"openapi": "3.0.0"}),
+    }
+    await there.register()
+    [foreign] = there.aggregator.published()
+    assert (foreign.path, foreign.v3) == ("apis/metrics.k8s.io/v1beta1", b'{"openapi":"3.0.0"}')
+    assert list(foreign.v2["paths"]) == [f"{PODS}/"]
+    await there.aggregator.look_after(there.api)
+    assert there.aggregator.published() == [foreign]
+    assert (_asked(there, "/openapi/v2"), _asked(there, V3_URL)) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("v2", "v3"),
+    [
+        pytest.param(None, None, id="none"),
+        pytest.param(["no document"], None, id="no object"),
+        pytest.param(None, {"paths": {"apis/metrics.k8s.io/v1beta1": {}}}, id="no place"),
+        pytest.param(
+            None,
+            {"paths": {"apis/metrics.k8s.io/v1beta1": {"serverRelativeURL": "/secrets"}}},
+            id="a place that is not for documents",
+        ),
+    ],
+)
+def test_a_backend_without_good_schemas_is_served_all_the_same(v2: object, v3: object) -> None:
+    @with_world
+    async def run(there: World) -> None:
+        for path, document in (("/openapi/v2", v2), ("/openapi/v3", v3)):
+            if document is not None:
+                there.paths[path] = _document(document)
+        await there.register()
+        assert there.aggregator.published() == []
+        assert there.condition()[0] == "True"
+        assert _asked(there, "/secrets") == 0
+
+    run()
+
+
+@with_world
+async def test_the_last_schemas_stay_while_a_backend_says_nonsense(there: World) -> None:
+    there.paths["/openapi/v2"] = _document(V2)
+    await there.register()
+    [foreign] = there.aggregator.published()
+    there.paths["/openapi/v2"] = _document(["nonsense"])
+    await there.aggregator.look_after(there.api)
+    assert there.aggregator.published() == [foreign]
+    del there.paths["/openapi/v2"]
+    await there.aggregator.look_after(there.api)
+    assert there.aggregator.published() == []

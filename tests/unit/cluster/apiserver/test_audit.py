@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from steersman.cluster.auth.authorization import Action
 from steersman.cluster.auth.users import User
 from steersman.http import Joined, Request, Response
 from steersman.objects.status import not_found
+from tests.support.api import PATIENCE_S, ApiClient, api
 from tests.unit.cluster.apiserver.asking import ask
 
 ANN = User("ann", "7", ("dev", "system:authenticated"), {"scopes": ("a", "b")})
@@ -279,6 +281,17 @@ def test_the_first_annotation_of_a_key_counts() -> None:
     assert line["annotations"] == {"pod-security.kubernetes.io/enforce-policy": "restricted:latest"}
 
 
+@pytest.mark.parametrize(("level", "shown"), [("Metadata", False), ("Request", True)])
+def test_what_webhooks_changed_is_shown_where_requests_are(level: str, shown: bool) -> None:
+    audit = Audit(level, omitStages=["RequestReceived"])
+    event = audit.begin(ask(PODS), GET)
+    patch = "patch.webhook.admission.k8s.io/round_0_index_0"
+    event.note({"mutation.webhook.admission.k8s.io/round_0_index_0": "{}", patch: "{}"})
+    event.complete()
+    (line,) = audit.lines()
+    assert (patch in line["annotations"], len(line["annotations"])) == (shown, 1 + shown)
+
+
 @pytest.mark.parametrize(
     ("headers", "addresses"),
     [
@@ -493,3 +506,78 @@ def test_old_files_are_forgotten_and_an_existing_log_is_continued(tmp_path: Path
         "audit.log",
     ]
     assert (tmp_path / "audit.log").read_bytes() == b"before\nafter\n"
+
+
+async def logged(tmp_path: Path, requests: Callable[[ApiClient], Awaitable[None]]) -> list[dict[str, Any]]:
+    """The lines about creates in a real server's log."""
+    log = tmp_path / "audit.log"
+    async with asyncio.timeout(PATIENCE_S), api(audit_log=str(log)) as client:
+        await requests(client)
+    lines = [orjson.loads(line) for line in log.read_bytes().splitlines()]
+    return [line for line in lines if line["verb"] == "create" and line["stage"] != "RequestReceived"]
+
+
+def test_what_admission_notes_is_logged_whether_it_refuses_or_not(tmp_path: Path) -> None:
+    container = {"name": "c", "image": "i", "securityContext": {"privileged": True}}
+    pod = {"metadata": {"name": "p"}, "spec": {"containers": [container]}}
+
+    async def requests(client: ApiClient) -> None:
+        for name, mode in (("watched", "audit"), ("guarded", "enforce")):
+            labels = {f"pod-security.kubernetes.io/{mode}": "baseline"}
+            await client.ok("POST", "/api/v1/namespaces", {"metadata": {"name": name, "labels": labels}})
+            account = f"/api/v1/namespaces/{name}/serviceaccounts"
+            await client.ok("POST", account, {"metadata": {"name": "default"}})
+            code, _ = await client.ask("POST", f"/api/v1/namespaces/{name}/pods", pod)
+            assert code == (201 if mode == "audit" else 403)
+
+    lines = asyncio.run(logged(tmp_path, requests))
+    watched, guarded = (line["annotations"] for line in lines if line["objectRef"]["resource"] == "pods")
+    prefix = "pod-security.kubernetes.io/"
+    assert watched[f"{prefix}enforce-policy"] == "privileged:latest"
+    assert watched[f"{prefix}audit-violations"].startswith('would violate PodSecurity "baseline:latest"')
+    assert guarded[f"{prefix}enforce-policy"] == "baseline:latest"
+
+
+def test_what_policies_note_is_logged(tmp_path: Path) -> None:
+    base = "/apis/admissionregistration.k8s.io/v1"
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}
+    policy = {
+        "metadata": {"name": "notes"},
+        "spec": {
+            "matchConstraints": {"resourceRules": [rule]},
+            "validations": [{"expression": "object.metadata.name != 'odd'", "message": "odd"}],
+            "auditAnnotations": [{"key": "who", "valueExpression": "'by ' + request.userInfo.username"}],
+        },
+    }
+    binding = {
+        "metadata": {"name": "notes"},
+        "spec": {"policyName": "notes", "validationActions": ["Audit"]},
+    }
+
+    async def requests(client: ApiClient) -> None:
+        await client.ok("POST", f"{base}/validatingadmissionpolicies", policy)
+        await client.ok("POST", f"{base}/validatingadmissionpolicybindings", binding)
+        await client.ok("POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "odd"}})
+
+    lines = asyncio.run(logged(tmp_path, requests))
+    (noted,) = (line["annotations"] for line in lines if line["objectRef"]["resource"] == "configmaps")
+    assert noted["notes/who"] == "by admin"
+    (failure,) = orjson.loads(noted["validation.policy.admission.k8s.io/validation_failure"])
+    assert (failure["policy"], failure["message"]) == ("notes", "odd")
+
+
+def test_a_request_that_fails_by_a_fault_ends_in_a_panic(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fault() -> str:
+        raise RuntimeError("boom")
+
+    async def requests(client: ApiClient) -> None:
+        monkeypatch.setattr("steersman.cluster.apiserver.create.new_uid", fault)
+        code, _ = await client.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "n"}})
+        assert code == 500
+        monkeypatch.undo()
+
+    (line,) = asyncio.run(logged(tmp_path, requests))
+    assert line["stage"] == "Panic"
+    assert line["responseStatus"]["message"] == "APIServer panic'd: boom"

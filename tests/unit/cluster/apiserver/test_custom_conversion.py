@@ -481,6 +481,41 @@ async def test_policies_see_the_version_they_ask_for(client: ApiClient, hook: Co
     await client.ok("POST", path("v1"), web_app("v1", "a", "good"))
 
 
+@with_webhook
+async def test_policies_about_deletions_see_the_version_they_ask_for(
+    client: ApiClient, hook: Converter
+) -> None:
+    base = "/apis/admissionregistration.k8s.io/v1"
+    rule = {"apiGroups": [GROUP], "apiVersions": ["v2"], "operations": ["DELETE"], "resources": ["webapps"]}
+    policy = {
+        "metadata": {"name": "keep"},
+        "spec": {
+            "matchConstraints": {"resourceRules": [rule]},
+            "validations": [{"expression": "oldObject.spec.hostname != 'kept'", "message": "it is kept"}],
+        },
+    }
+    await client.ok("POST", f"{base}/validatingadmissionpolicies", policy)
+    binding = {"metadata": {"name": "keep"}, "spec": {"policyName": "keep", "validationActions": ["Deny"]}}
+    await client.ok("POST", f"{base}/validatingadmissionpolicybindings", binding)
+    for name in ("kept", "other"):
+        await client.ok("POST", path("v1"), web_app("v1", name, name))
+    code, status = await client.ask("DELETE", path("v2", "kept"))
+    assert code == 422
+    assert "it is kept" in status["message"]
+    await client.ok("DELETE", path("v2", "other"))
+
+
+@with_webhook
+async def test_a_deletion_by_field_selector_is_about_the_converted_objects(
+    client: ApiClient, hook: Converter
+) -> None:
+    for name in "abc":
+        await client.ok("POST", path("v1"), web_app("v1", name, "x" if name != "b" else "y"))
+    deleted = await client.ok("DELETE", f"{path('v2')}?fieldSelector=spec.hostname%3Dx")
+    assert [item["metadata"]["name"] for item in deleted["items"]] == ["a", "c"]
+    assert [item["metadata"]["name"] for item in (await client.ok("GET", path("v2")))["items"]] == ["b"]
+
+
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [

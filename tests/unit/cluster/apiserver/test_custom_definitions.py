@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 from typing import Any
 
 import pytest
@@ -297,3 +298,137 @@ def test_bare_finalizers_are_warned_of(finalizer: str, warning: str | None) -> N
         assert (answer.status, answer.headers.get("warning")) == (200, None)
 
     run()
+
+
+@with_api
+async def test_what_breaks_a_new_rule_and_did_not_change_is_warned_of(client: ApiClient) -> None:
+    size = {"type": "integer"}
+    await define(client, version("v1", storage=True, size=size, note={"type": "string"}))
+    await client.ok("POST", things(), thing("a", size=1))
+    rule = {"rule": "self > 5", "message": "too small"}
+    stricter = {**size, "x-kubernetes-validations": [rule]}
+    await redefine(client, version("v1", storage=True, size=stricter, note={"type": "string"}))
+    merge = {"content-type": "application/merge-patch+json"}
+    answer = await client.raw("PATCH", things("a"), {"spec": {"note": "x"}}, merge)
+    assert answer.status == 200
+    assert answer.headers.get("warning") == '299 - "spec.size: Invalid value: 1: too small"'
+    code, status = await client.patch(things("a"), {"spec": {"size": 2}})
+    assert (code, status["message"].endswith("spec.size: Invalid value: 2: too small")) == (422, True)
+
+
+@with_api
+async def test_a_definition_is_not_established_with_an_invalid_ca_bundle(client: ApiClient) -> None:
+    bad = definition()
+    webhook = {
+        "conversionReviewVersions": ["v1"],
+        "clientConfig": {"url": "https://localhost:1/", "caBundle": base64.b64encode(b"none").decode()},
+    }
+    bad["spec"]["conversion"] = {"strategy": "Webhook", "webhook": webhook}
+    await client.ok("POST", DEFINITIONS, bad)
+    refused = await until(client, "things", "Established", "False")
+    while condition(refused, "Established")["reason"] == "Installing":
+        refused = await until(client, "things", "Established", "False")
+    assert condition(refused, "Established")["reason"] == "InvalidCABundle"
+    assert condition(refused, "Established")["message"] == "The conversion webhook CABundle is invalid"
+    assert (await client.ask("GET", things()))[0] == 404
+    await client.patch(
+        f"{DEFINITIONS}/things.{GROUP}", {"spec": {"conversion": {"strategy": "None", "webhook": None}}}
+    )
+    await until(client, "things", "Established")
+    await client.ok("POST", things(), thing("a", size=1))
+
+
+async def answered_meanwhile(client: ApiClient, request: asyncio.Task[Object]) -> int:
+    """How many other requests are answered while one is under way."""
+    count = 0
+    while not request.done():
+        assert (await client.ask("GET", "/version"))[0] == 200
+        count += 1
+    return count
+
+
+@with_api
+async def test_a_rule_that_takes_long_does_not_hold_up_others(client: ApiClient) -> None:
+    rule = {"rule": "self.all(x, self.exists(y, y == x))", "message": "never false"}
+    numbers = {
+        "type": "array",
+        "maxItems": 700,
+        "items": {"type": "integer"},
+        "x-kubernetes-validations": [rule],
+    }
+    await define(client, version("v1", storage=True, numbers=numbers))
+    made = asyncio.create_task(client.ok("POST", things(), thing("a", numbers=list(range(400)))))
+    assert await answered_meanwhile(client, made) > 10
+    assert (await made)["spec"]["numbers"][:2] == [0, 1]
+    changed = thing("a", numbers=list(range(700)))
+    changed["metadata"]["resourceVersion"] = (await made)["metadata"]["resourceVersion"]
+    refused = asyncio.create_task(client.ask("PUT", things("a"), changed))
+    code, status = await refused
+    assert code == 422
+    assert "no further validation rules will be run due to call cost exceeds limit" in status["message"]
+
+
+def large(depth: int) -> Object:
+    """A schema that takes a while to check and to compile."""
+    node: Object = {"type": "string", "maxLength": 10}
+    for _ in range(depth):
+        node = {"type": "object", "properties": {f"field{number}": node for number in range(6)}}
+    return node
+
+
+@with_api
+async def test_a_large_definition_does_not_hold_up_others(client: ApiClient) -> None:
+    made = asyncio.create_task(
+        client.ok("POST", DEFINITIONS, definition(version("v1", storage=True, big=large(4))))
+    )
+    assert await answered_meanwhile(client, made) > 10
+    served = asyncio.create_task(until(client, "things", "Established"))
+    assert await answered_meanwhile(client, served) > 10
+    await client.ok("POST", things(), thing("a", big={"field1": {"field2": {}}}))
+    wrong = large(4)
+    wrong["properties"]["field5"] = {"type": "unheard-of"}
+    current = await client.ok("GET", f"{DEFINITIONS}/things.{GROUP}")
+    current["spec"]["versions"] = [version("v1", storage=True, big=wrong)]
+    code, status = await client.ask("PUT", f"{DEFINITIONS}/things.{GROUP}", current)
+    assert (code, status["details"]["causes"][0]["reason"]) == (422, "FieldValueNotSupported")
+
+
+@with_api
+async def test_defaults_reach_objects_written_while_a_definition_changed(client: ApiClient) -> None:
+    await define(client)
+    await client.ok("POST", things(), thing("before"))
+    current = await client.ok("GET", f"{DEFINITIONS}/things.{GROUP}")
+    color = {"type": "string", "default": "red"}
+    current["spec"]["versions"] = [version("v1", storage=True, color=color, big=large(3))]
+    changed = asyncio.create_task(client.ok("PUT", f"{DEFINITIONS}/things.{GROUP}", current))
+    async with client.watch(f"{things()}?watch=true") as events:
+        number = 0
+        while not changed.done():
+            await client.ok("POST", things(), thing(f"during-{number}"))
+            number += 1
+        await events.rest()
+    found = (await client.ok("GET", things()))["items"]
+    assert len(found) == number + 1
+    assert {item["spec"].get("color") for item in found} == {"red"}
+
+
+@with_api
+async def test_scaling_takes_the_replicas_wherever_they_are(client: ApiClient) -> None:
+    sized = version("v1", storage=True, size={"type": "integer"}, note={"type": "string"})
+    sized["subresources"] = {
+        "scale": {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"}
+    }
+    await define(client, sized)
+    apply = {"content-type": "application/apply-patch+yaml"}
+    applied = thing("a", size=1, note="x")
+    await client.ok("PATCH", f"{things('a')}?fieldManager=applier", applied, apply)
+    await client.ask(
+        "PATCH",
+        f"{things('a')}/scale?fieldManager=scaler",
+        {"spec": {"replicas": 3}},
+        {"content-type": "application/merge-patch+json"},
+    )
+    scaled = await client.ok("GET", things("a"))
+    owners = {entry["manager"]: entry["fieldsV1"]["f:spec"] for entry in scaled["metadata"]["managedFields"]}
+    assert scaled["spec"] == {"size": 3, "note": "x"}
+    assert owners == {"applier": {"f:note": {}}, "scaler": {"f:size": {}}}

@@ -10,6 +10,7 @@ from steersman.cluster.apiserver.options import (
     DeleteOptions,
     ListOptions,
     WriteOptions,
+    connect_options,
     parse_query,
     parse_resource_version,
 )
@@ -317,3 +318,37 @@ def test_bad_resource_versions(text: str, problem: str) -> None:
         f'invalid resource version: resourceVersion: Invalid value: "{text}": '
         f'strconv.ParseUint: parsing "{text}": {problem}'
     )
+
+
+@pytest.mark.parametrize(
+    ("kind", "query", "path", "options"),
+    [
+        pytest.param(
+            "PodAttachOptions",
+            "stdin=true&stdout=1&stderr=false&tty=0&container=main",
+            "",
+            {"stdin": True, "stdout": True, "container": "main"},
+            id="attach",
+        ),
+        pytest.param(
+            "PodExecOptions",
+            "command=sh&command=-c&tty",
+            "",
+            {"tty": True, "command": ["sh", "-c"]},
+            id="exec",
+        ),
+        pytest.param(
+            "PodPortForwardOptions", "ports=80&ports=443", "", {"ports": [80, 443]}, id="portforward"
+        ),
+        pytest.param("ServiceProxyOptions", "stdin=true", "/a/b", {"path": "/a/b"}, id="proxy"),
+        pytest.param("NodeProxyOptions", "", "", {}, id="proxy without a path"),
+    ],
+)
+def test_options_of_connections(kind: str, query: str, path: str, options: dict[str, Any]) -> None:
+    found = connect_options(parse_query(query), kind, path)
+    assert found == {"kind": kind, "apiVersion": "v1", **options}
+
+
+def test_a_port_that_is_no_number_is_refused() -> None:
+    with pytest.raises(StatusError, match="invalid syntax"):
+        connect_options(parse_query("ports=http"), "PodPortForwardOptions", "")

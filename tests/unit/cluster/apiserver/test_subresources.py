@@ -196,6 +196,33 @@ def test_a_pod_without_a_node_cannot_be_connected_to(path: str, code: int) -> No
 
 
 @with_api
+async def test_a_connection_cannot_be_tried_out(client: ApiClient) -> None:
+    await client.ok("POST", PODS, pod("p"))
+    code, status = await client.ask("POST", f"{PODS}/p/exec?command=sh&dryRun=All")
+    assert (code, status["message"]) == (400, "dryRun is not supported")
+
+
+@with_api
+async def test_a_policy_may_forbid_to_connect(client: ApiClient) -> None:
+    group = "/apis/admissionregistration.k8s.io/v1"
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CONNECT"], "resources": ["pods/exec"]}
+    spec = {
+        "matchConstraints": {"resourceRules": [rule]},
+        "validations": [{"expression": "object.command[0] != 'sh'", "message": "no shells"}],
+    }
+    await client.ok("POST", f"{group}/validatingadmissionpolicies", {"metadata": {"name": "p"}, "spec": spec})
+    bound = {"policyName": "p", "validationActions": ["Deny"]}
+    await client.ok(
+        "POST", f"{group}/validatingadmissionpolicybindings", {"metadata": {"name": "p"}, "spec": bound}
+    )
+    await client.ok("POST", PODS, pod("p"))
+    code, status = await client.ask("POST", f"{PODS}/p/exec?command=sh&container=main")
+    assert (code, "no shells" in status["message"]) == (422, True)
+    code, status = await client.ask("POST", f"{PODS}/p/exec?command=ls")
+    assert (code, status["message"]) == (400, "pod p does not have a host assigned")
+
+
+@with_api
 async def test_an_unreachable_node_is_said_to_be_so(client: ApiClient) -> None:
     await client.ok("POST", PODS, pod("p", nodeName="n"))
     code, status = await client.ask("GET", f"{PODS}/p/log")

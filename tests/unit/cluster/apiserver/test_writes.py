@@ -255,3 +255,39 @@ def test_requests_that_make_no_sense(method: str, path: str, code: int) -> None:
         assert answer.status == code
 
     with_api(body)()
+
+
+@pytest.mark.parametrize("owners", [[], [{}]], ids=["empty", "one empty entry"])
+def test_owners_are_forgotten_on_request(owners: list[Object]) -> None:
+    @with_api
+    async def run(client: ApiClient) -> None:
+        for name in ("put", "patched", "yaml"):
+            made = await client.ok("POST", MAPS, config_map(name, key="value"))
+            assert made["metadata"]["managedFields"]
+        reset = config_map("put", key="value")
+        reset["metadata"]["managedFields"] = owners
+        put = await client.ok("PUT", f"{MAPS}/put", reset)
+        _, patched = await client.patch(f"{MAPS}/patched", {"metadata": {"managedFields": owners}})
+        text = f"metadata: {{name: yaml, managedFields: {owners}}}\ndata: {{key: value}}\n"
+        body = f"apiVersion: v1\nkind: ConfigMap\n{text}".encode()
+        yaml = await client.ok("PUT", f"{MAPS}/yaml", body, {"content-type": "application/yaml"})
+        for obj in (put, patched, yaml):
+            assert "managedFields" not in obj["metadata"]
+            again = await client.ok("GET", f"{MAPS}/{obj['metadata']['name']}")
+            assert "managedFields" not in again["metadata"]
+        # A status has no say in it, and a create begins anew.
+        created = config_map("new", managedFields="managedFields")
+        created["metadata"]["managedFields"] = owners
+        (entry,) = (await client.ok("POST", MAPS, created))["metadata"]["managedFields"]
+        assert entry["manager"] == "test"
+
+    run()
+
+
+@with_api
+async def test_owners_are_not_forgotten_through_a_subresource(client: ApiClient) -> None:
+    await client.ok("POST", DEPLOYMENTS, deployment("d"))
+    change = {"metadata": {"managedFields": []}, "status": {"observedGeneration": 1}}
+    code, changed = await client.patch(f"{DEPLOYMENTS}/d/status", change)
+    assert code == 200
+    assert [entry.get("subresource", "") for entry in changed["metadata"]["managedFields"]] == ["", "status"]

@@ -87,6 +87,15 @@ def test_an_unknown_token_is_refused(token: str) -> None:
         by_header(f"Bearer {token}")
 
 
+def test_a_refused_token_stays_refused() -> None:
+    tokens = StaticTokens({"ann-token": ANN})
+    assert tokens.authenticate("ann-token") == ANN
+    for _ in range(3):
+        assert tokens.authenticate("guess") is None
+    assert tokens.authenticate("ann-token") == ANN
+    assert "guess" not in repr(vars(tokens))
+
+
 def test_a_refusal_and_the_tokens_tell_no_token() -> None:
     tokens = StaticTokens({"ann-token": ANN})
     with pytest.raises(InvalidCredentials) as refused:

@@ -4,18 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from steersman.cluster.auth.authorization import (
-    Action,
-    AuthorizerChain,
-    HealthForAll,
-    Masters,
-    refusal,
-)
+from steersman.cluster.auth.authorization import Action, AuthorizerChain, Masters, refusal
 from steersman.cluster.auth.users import ANONYMOUS, User
 
 ADMIN = User("root", groups=("system:masters",))
 ANN = User("ann", groups=("system:authenticated",))
-CHAIN = AuthorizerChain([Masters(), HealthForAll()])
+CHAIN = AuthorizerChain([Masters()])
 
 
 @pytest.mark.parametrize(
@@ -31,32 +25,6 @@ def test_masters_may_do_everything_and_others_nothing(action: Action) -> None:
     assert CHAIN.allows(ADMIN, action)
     assert not CHAIN.allows(ANN, action)
     assert not CHAIN.allows(ANONYMOUS, action)
-
-
-@pytest.mark.parametrize(
-    ("path", "allowed"),
-    [
-        ("/healthz", True),
-        ("/livez", True),
-        ("/livez/ping", True),
-        ("/readyz", True),
-        ("/version", True),
-        ("/version/", True),
-        ("/versions", False),
-        ("/healthzz", False),
-        ("/", False),
-        ("/api", False),
-        ("/openapi/v2", False),
-        ("/metrics", False),
-    ],
-)
-def test_anyone_may_ask_for_health_and_version(path: str, allowed: bool) -> None:
-    assert CHAIN.allows(ANONYMOUS, Action("get", path=path)) is allowed
-
-
-@pytest.mark.parametrize(("verb", "allowed"), [("get", True), ("head", True), ("post", False)])
-def test_health_is_for_reading(verb: str, allowed: bool) -> None:
-    assert CHAIN.allows(ANONYMOUS, Action(verb, path="/readyz")) is allowed
 
 
 def test_an_empty_chain_allows_nothing() -> None:

@@ -179,6 +179,16 @@ def test_a_signing_key_must_be_able_to_sign() -> None:
         SigningKey.load(pem)
 
 
+ED25519 = VerificationKey.of(ed25519.Ed25519PrivateKey.generate().public_key()).jwk()
+
+
+def test_a_key_of_a_set_need_not_name_its_algorithm() -> None:
+    assert VerificationKey.from_jwk(ED25519).algorithm == "EdDSA"
+    assert VerificationKey.from_jwk({**ED25519, "alg": ""}).algorithm == "EdDSA"
+    silent = {key: value for key, value in ED25519.items() if key != "alg"}
+    assert VerificationKey.from_jwk(silent).algorithm == "EdDSA"
+
+
 @pytest.mark.parametrize(
     "jwk",
     [
@@ -190,6 +200,8 @@ def test_a_signing_key_must_be_able_to_sign() -> None:
         {"kty": "RSA", "n": "AQAB", "e": "AQAB"},
         {"kty": "RSA", "n": 5, "e": "AQAB"},
         {"kty": "OKP", "crv": "Ed25519", "x": "AA"},
+        {**ED25519, "crv": "X25519"},
+        {**ED25519, "alg": "ES256"},
     ],
     ids=str,
 )

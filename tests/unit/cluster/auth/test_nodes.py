@@ -222,6 +222,19 @@ async def test_volumes_and_their_secrets_through_the_claim(world: World) -> None
 
 
 @in_world
+async def test_two_volumes_share_a_secret_until_the_last_goes(world: World) -> None:
+    await world.pod("pod", spec=SPEC)
+    for name in ("one", "two"):
+        spec = {"claimRef": {"namespace": "ns", "name": "claim"}, "azureFile": {"secretName": "azure"}}
+        await world.put(f"/core/persistentvolumes/{name}", {"metadata": {"name": name}, "spec": spec})
+    for name, allowed in (("one", True), ("two", False)):
+        assert world.may("get", "secrets", "azure")
+        await world.store.delete(f"/core/persistentvolumes/{name}")
+        assert world.may("get", "secrets", "azure") is allowed
+    assert not world.graph._secret_volumes
+
+
+@in_world
 async def test_objects_that_name_their_node(world: World) -> None:
     for key, resource, namespace in (
         ("/storage.k8s.io/volumeattachments/x", "storage.k8s.io/volumeattachments", ""),

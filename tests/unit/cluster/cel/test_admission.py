@@ -129,16 +129,19 @@ def test_built_in_types_are_checked() -> None:
         properties={
             "labels": Schema("map", values=Schema("scalar", scalar="string")),
             "owners": Schema("list", values=lambda: pod),
+            "port": Schema("scalar", scalar="int-or-string"),
             "cpu": Schema("scalar", scalar="quantity"),
+            "limits": Schema("map", values=Schema("scalar", scalar="quantity")),
         },
     )
     environment = Environment({"object": declare_builtin(pod)})
     rule = environment.compile(
-        "object.owners.all(o, o.owners.size() == 0) && object.labels.a == '' && object.cpu == 1"
+        "object.owners.all(o, o.owners.size() == 0) && object.labels.a == '' && object.port == 1"
     )
-    assert rule.evaluate({"object": {"owners": [{"owners": []}], "labels": {"a": ""}, "cpu": 1}}) is True
-    with pytest.raises(CompileError, match="undefined field 'spec'"):
-        environment.compile("object.owners.all(o, o.spec == 1)")
+    assert rule.evaluate({"object": {"owners": [{"owners": []}], "labels": {"a": ""}, "port": 1}}) is True
+    for unknown in ("spec", "cpu", "limits"):
+        with pytest.raises(CompileError, match=f"undefined field '{unknown}'"):
+            environment.compile(f"object.owners.all(o, has(o.{unknown}))")
 
 
 def test_struct_literals_make_objects_of_declared_types() -> None:

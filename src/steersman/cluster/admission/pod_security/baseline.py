@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any, Final
 
 from steersman.cluster.admission.chain import Object
-from steersman.cluster.admission.pod_references import containers_of
 from steersman.cluster.admission.pod_security.findings import (
     Check,
     Finding,
@@ -18,6 +17,7 @@ from steersman.cluster.admission.pod_security.findings import (
     verb,
 )
 from steersman.objects.fields import quote
+from steersman.objects.pods import containers_of
 
 __all__ = ["BASELINE", "in_user_namespace", "proc_mount", "setters_of", "valid_seccomp"]
 

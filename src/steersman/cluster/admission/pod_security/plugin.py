@@ -227,7 +227,7 @@ class PodSecurity:
 
 
 def _note(attributes: Attributes, key: str, value: str) -> None:
-    attributes.annotations[PREFIX + key] = value
+    attributes.annotations.setdefault(PREFIX + key, value)
 
 
 def _violation(policy: LevelVersion, findings: Sequence[Finding], verb: str = "violate") -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Final
 
 from steersman.cluster.admission.chain import Object
-from steersman.cluster.admission.pod_references import containers_of
 from steersman.cluster.admission.pod_security.baseline import (
     in_user_namespace,
     proc_mount,
@@ -21,6 +20,7 @@ from steersman.cluster.admission.pod_security.findings import (
     security,
     verb,
 )
+from steersman.objects.pods import containers_of
 
 __all__ = ["RESTRICTED"]
 

@@ -25,7 +25,7 @@ from steersman.cluster.admission.webhooks.errors import ExpressionError
 from steersman.cluster.admission.webhooks.matching import is_exempt
 from steersman.cluster.admission.webhooks.mutating import Reinvocations, write_back
 from steersman.cluster.admission.webhooks.versions import accepted, in_version
-from steersman.cluster.cel import Budget
+from steersman.cluster.cel import Budget, evaluated
 from steersman.cluster.cel.limits import VALIDATION_BUDGET
 from steersman.objects.fields import quote
 from steersman.objects.status import StatusError, unavailable
@@ -110,7 +110,7 @@ class MutatingAdmissionPolicy:
         versioned = await in_version(context.types, attributes, invocation.served)
         bindings = partial(bindings_for, context, attributes, versioned, invocation, namespace)
         try:
-            if not policy.conditions.hold(bindings):
+            if not await evaluated(lambda: policy.conditions.hold(bindings)):
                 return []
         except ExpressionError as error:
             return [failure(str(error))]
@@ -148,9 +148,13 @@ class MutatingAdmissionPolicy:
                 "CustomResourceDefinitions are created and when they are available."
             )
         assert versioned.object is not None
-        budget = Budget(VALIDATION_BUDGET)
-        values = bindings_for(context, attributes, versioned, invocation, namespace, budget)
-        changed = mutation.apply(versioned.object, schema, values, budget)
+
+        def patch() -> Any:
+            budget = Budget(VALIDATION_BUDGET)
+            values = bindings_for(context, attributes, versioned, invocation, namespace, budget)
+            return mutation.patch(values, budget)
+
+        changed = mutation.apply(versioned.object, schema, await evaluated(patch))
         if changed is versioned.object:
             return
         await write_back(context, attributes, accepted(context.types, versioned.kind, changed))

@@ -30,9 +30,12 @@ class Mutation:
     kind: str
     program: Program
 
-    def apply(self, obj: Object, schema: Schema, bindings: Mapping[str, Any], budget: Budget) -> Object:
-        """The object afterwards; the argument is left alone. Raises MutationFailed, ExpressionError."""
-        value = plain(self.program.evaluate(bindings, budget))
+    def patch(self, bindings: Mapping[str, Any], budget: Budget) -> Any:
+        """What the expression gives, as JSON. Raises MutationFailed, ExpressionError."""
+        return plain(self.program.evaluate(bindings, budget))
+
+    def apply(self, obj: Object, schema: Schema, value: Any) -> Object:
+        """The object with the patch; the argument is left alone. Raises MutationFailed."""
         if self.kind == "JSONPatch":
             return apply_json_patch(obj, value)
         return apply_configuration(obj, value, schema)

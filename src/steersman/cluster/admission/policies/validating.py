@@ -26,7 +26,7 @@ from steersman.cluster.admission.webhooks.errors import ExpressionError, OutOfBu
 from steersman.cluster.admission.webhooks.invoking import annotate
 from steersman.cluster.admission.webhooks.matching import is_exempt
 from steersman.cluster.admission.webhooks.versions import in_version
-from steersman.cluster.cel import Budget
+from steersman.cluster.cel import Budget, evaluated
 from steersman.cluster.cel.limits import MESSAGE_SIZE_LIMIT, VALIDATION_BUDGET
 from steersman.objects.status import StatusError
 
@@ -173,9 +173,11 @@ class ValidatingAdmissionPolicy:
         evaluation = _Evaluation(
             invocation, partial(bindings_for, context, attributes, versioned, invocation, namespace)
         )
-        for violation in evaluation.violations():
+        violations, notes, denied = await evaluated(evaluation.run)
+        for violation in violations:
             verdict.enforce(attributes, violation, invocation.binding)
-        for key, value in evaluation.annotations(verdict.denied):
+        verdict.denied += denied
+        for key, value in notes:
             verdict.annotate(invocation.policy.name, key, value)
 
 
@@ -186,17 +188,24 @@ class _Evaluation:
         self._policy = invocation.policy
         self._violation = partial(_Violation, invocation.policy.name, invocation.binding.name)
         self._bindings = bindings
-        self._matched = False
 
-    def violations(self) -> list[_Violation]:
-        """What is wrong with the write; that something cannot be said is wrong too, unless ignored."""
+    def run(self) -> tuple[list[_Violation], list[tuple[str, str]], list[_Violation]]:
+        """What is wrong with the write; what the policy wants noted; and notes that could not be made, which
+        deny. That something cannot be said is wrong too, unless failures are ignored."""
         try:
-            self._matched = self._policy.conditions.hold(self._bindings)
-            if not self._matched:
-                return []
-            return list(self._failed())
+            if not self._policy.conditions.hold(self._bindings):
+                return [], [], []
         except ExpressionError as error:
-            return [] if self._policy.ignore_failures else [self._violation(str(error), "")]
+            return self._failure(error), [], []
+        try:
+            violations = list(self._failed())
+        except ExpressionError as error:
+            violations = self._failure(error)
+        denied: list[_Violation] = []
+        return violations, list(self._notes(denied)), denied
+
+    def _failure(self, error: ExpressionError) -> list[_Violation]:
+        return [] if self._policy.ignore_failures else [self._violation(str(error), "")]
 
     def _failed(self) -> Iterator[_Violation]:
         budget = Budget(VALIDATION_BUDGET)
@@ -232,10 +241,9 @@ class _Evaluation:
                 message = ""
         return message or validation.message or f"failed expression: {validation.expression}"
 
-    def annotations(self, denied: list[_Violation]) -> Iterator[tuple[str, str]]:
-        """What the policy wants noted. A note that cannot be made denies, unless failures are ignored."""
+    def _notes(self, denied: list[_Violation]) -> Iterator[tuple[str, str]]:
         rules = self._policy.rules
-        if not self._matched or not rules.annotations:
+        if not rules.annotations:
             return
         budget = Budget(VALIDATION_BUDGET)
         values = self._bindings(budget)
@@ -243,8 +251,7 @@ class _Evaluation:
             try:
                 value = program.evaluate(values, budget)
             except ExpressionError as error:
-                if not self._policy.ignore_failures:
-                    denied.append(self._violation(str(error), ""))
+                denied += self._failure(error)
                 if isinstance(error, OutOfBudget):
                     return
                 continue

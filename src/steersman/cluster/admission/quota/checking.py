@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from steersman.cluster.admission.chain import Attributes, Object
-from steersman.cluster.admission.quota.amounts import (
+from steersman.cluster.admission.quota.evaluators import Evaluator
+from steersman.cluster.admission.quota.scopes import Selector, selectors_of
+from steersman.objects.amounts import (
     Amounts,
     added,
     increase,
@@ -14,8 +16,6 @@ from steersman.cluster.admission.quota.amounts import (
     parsed,
     printed,
 )
-from steersman.cluster.admission.quota.evaluators import Evaluator
-from steersman.cluster.admission.quota.scopes import Selector, selectors_of
 from steersman.objects.status import StatusError
 
 __all__ = ["Account", "LimitedResource", "check", "matches"]

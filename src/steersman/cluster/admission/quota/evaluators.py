@@ -13,10 +13,11 @@ from typing import Final, Protocol
 
 from steersman.cluster.admission.chain import Attributes, Object
 from steersman.cluster.admission.claims import storage_class_of
-from steersman.cluster.admission.pod_totals import charged_totals, has_own_resources
-from steersman.cluster.admission.quota.amounts import ONE, Amounts, added, parsed
+from steersman.cluster.admission.pod_totals import charged_totals
 from steersman.cluster.admission.quota.scopes import Selector, claim_matches, pod_matches
+from steersman.objects.amounts import ONE, Amounts, added, parsed
 from steersman.objects.names import is_qualified_name
+from steersman.objects.pods import has_own_resources
 from steersman.objects.quantities import Quantity
 from steersman.objects.times import parse_time
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from steersman.cluster.admission.chain import Object
-from steersman.cluster.admission.pod_totals import has_own_resources
-from steersman.cluster.admission.quota.amounts import ZERO, parsed
+from steersman.objects.amounts import ZERO, parsed
+from steersman.objects.pods import has_own_resources
 
 __all__ = ["Selector", "claim_matches", "pod_matches", "selectors_of"]
 

@@ -3,8 +3,11 @@ a service account."""
 
 from __future__ import annotations
 
+from functools import partial
+
 from steersman.cluster.auth.authorization import Action, Authorizer, ExplainingAuthorizer
 from steersman.cluster.auth.users import AUTHENTICATED_GROUP, User, account_groups, account_name
+from steersman.cluster.cel import on_loop
 from steersman.cluster.cel.library import authorization as cel
 from steersman.objects.errors import ObjectError
 from steersman.objects.selectors import FieldSelector
@@ -18,7 +21,7 @@ def asked_authorizer(authorizer: Authorizer, user: User) -> cel.Authorizer:
 
     def ask(question: cel.Question) -> cel.Decision:
         if question not in answers:
-            answers[question] = _decide(authorizer, user, question)
+            answers[question] = on_loop(partial(_decide, authorizer, user, question))
         return answers[question]
 
     return cel.Authorizer(ask)

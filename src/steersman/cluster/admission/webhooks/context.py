@@ -13,6 +13,7 @@ from steersman.cluster.admission.webhooks.errors import ExpressionError
 from steersman.cluster.admission.webhooks.review import admission_request
 from steersman.cluster.admission.webhooks.versions import Types, Versioned, in_version
 from steersman.cluster.auth.authorization import Authorizer
+from steersman.cluster.cel import evaluated
 from steersman.objects.status import forbidden
 
 __all__ = ["AdmissionContext"]
@@ -33,7 +34,10 @@ class AdmissionContext:
             return None
         versioned = await in_version(self.types, attributes, served)
         try:
-            holds = hook.conditions.hold(lambda _: self.bindings(attributes, versioned))
+            bindings = self.bindings(attributes, versioned)
+            holds = not hook.conditions.programs or await evaluated(
+                lambda: hook.conditions.hold(lambda _: bindings)
+            )
         except ExpressionError as error:
             raise forbidden(attributes.group, attributes.plural, attributes.name, str(error)) from error
         return versioned if holds else None

@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 import time
 import uuid
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,10 +35,6 @@ __all__ = ["Invoker", "annotate"]
 
 _log = logging.getLogger(__name__)
 
-#: All warnings of an answer; when they are longer, each is cut to the second length.
-_WARNINGS_LENGTH = 4096
-_CUT_WARNING_LENGTH = 256
-
 
 def annotate(attributes: Attributes, key: str, value: str) -> None:
     """Note something for the audit log: the first word on a key counts, a key that is none is dropped."""
@@ -47,18 +42,6 @@ def annotate(attributes: Attributes, key: str, value: str) -> None:
         _log.warning("%s is no name of an audit annotation", quote(key))
         return
     attributes.annotations.setdefault(key, value)
-
-
-def _bounded(warnings: Sequence[str]) -> Iterator[str]:
-    """Warnings become headers: a webhook that says too much is cut short."""
-    total = sum(map(len, warnings))
-    left = _WARNINGS_LENGTH
-    for warning in warnings:
-        text = warning if total <= _WARNINGS_LENGTH else warning[:_CUT_WARNING_LENGTH]
-        left -= len(text)
-        if left < 0:
-            return
-        yield text
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +87,7 @@ class Invoker:
         answer = await self._call(hook, attributes, versioned)
         for key, value in answer.annotations.items():
             annotate(attributes, f"{hook.name}/{key}", value)
-        attributes.warnings.extend(_bounded(answer.warnings))
+        attributes.warnings.extend(answer.warnings)
         if not answer.allowed:
             raise denial(hook.name, answer.status)
         return self._patch(hook, answer)

@@ -70,6 +70,12 @@ async def write_back(context: AdmissionContext, attributes: Attributes, new: Obj
     converted = context.types.convert(new, attributes.gvk)
     if isawaitable(converted):
         converted = await converted
+    assert attributes.object is not None
+    if "metadata" not in attributes.object:
+        # Options of a connection are no object with owners and a name.
+        attributes.object.clear()
+        attributes.object.update((key, value) for key, value in converted.items() if key != "metadata")
+        return
     _keep_owners(attributes, converted["metadata"])
     attributes.replace_object(converted)
 

@@ -22,6 +22,7 @@ from steersman.cluster.schema.errors import DecodeError
 from steersman.cluster.schema.resources import GVK, ResourceType
 from steersman.cluster.schema.resources import by_kind as built_in
 from steersman.cluster.schema.shapes import schema_of
+from steersman.cluster.schema.table import type_name
 from steersman.objects.schemas import Schema
 from steersman.objects.status import internal_error
 
@@ -182,6 +183,9 @@ class CatalogTypes:
         resource = self._kinds.get(gvk)
         if resource is not None:
             return resource.kind.accept(obj)[0]
+        if type_name(gvk) is None:
+            # Options of a connection, which have no schema.
+            return obj
         # A kind that is no resource of its own: what a subresource takes.
         accepted = decode(gvk, obj).obj
         apply_defaults(*gvk, accepted)

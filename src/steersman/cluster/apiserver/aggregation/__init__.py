@@ -4,6 +4,7 @@ aggregator      what the API server and the cluster call         start here
 registrations   APIService objects, remote and local
 availability    whether backends can be reached
 merging         discovery as if all were one server
+schemas         OpenAPI documents of backends
 proxy           one request, passed on
 identity, connections   who asks, and over what
 """

@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 from steersman.cluster.admission.chain import Reader
 from steersman.cluster.admission.webhooks.configurations import Cached
@@ -35,6 +35,10 @@ from steersman.http import Request, Response
 from steersman.http.errors import ClientError
 from steersman.http.response import plain_text
 
+if TYPE_CHECKING:
+    from steersman.cluster.apiserver.aggregation.schemas import Published
+    from steersman.cluster.schema.openapi import Foreign
+
 __all__ = ["Aggregator"]
 
 _log = logging.getLogger(__name__)
@@ -46,16 +50,28 @@ _PAUSE_S: Final = 0.25
 #: What backends depend on.
 _SERVICES: Final = ("/core/services/", "/core/endpoints/", "/discovery.k8s.io/endpointslices/")
 
+#: What can go wrong when a backend is asked about itself.
+_UNHELPFUL: Final = (ClientError, ServiceUnreachable, ValueError, OSError, ssl.SSLError)
+
 Object = dict[str, Any]
 
 
 class Aggregator:
-    def __init__(self, reader: Reader, resolver: Resolver, authority: Authority) -> None:
-        """`authority` is the request-header CA, which must sign nothing else."""
+    def __init__(
+        self,
+        reader: Reader,
+        resolver: Resolver,
+        authority: Authority,
+        republish: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`authority` is the request-header CA, which must sign nothing else. `republish` is called when
+        `published` has changed."""
         self._reader = reader
         self._clients = BackendClients(resolver, front_proxy_pair(authority))
         self._backends = Cached(self._read, (GROUP, PLURAL))
         self._discovered: dict[str, Discovered] = {}
+        self._published: dict[str, Published] = {}
+        self._republish = republish
         self._news = asyncio.Event()
         #: Grows when discovery changes, so that documents know when they are old.
         self.generation = 0
@@ -94,6 +110,11 @@ class Aggregator:
         known = [self._discovered.get(each.name) or Discovered(each) for each in backends.values()]
         return merge_items(items, known)
 
+    def published(self) -> list[Foreign]:
+        """What backends say of themselves in OpenAPI, the most important first."""
+        backends = sorted(self._backends.get().values(), key=lambda each: each.priority, reverse=True)
+        return [self._published[each.name].foreign for each in backends if each.name in self._published]
+
     # For the cluster
 
     def watch(self, store: Store) -> list[Subscription]:
@@ -126,9 +147,13 @@ class Aggregator:
         await register_local(api)
         backends = list(self._backends.get().values())
         await asyncio.gather(*(self._look_after(api, backend) for backend in backends))
-        for name in self._discovered.keys() - {backend.name for backend in backends}:
+        names = {backend.name for backend in backends}
+        for name in self._discovered.keys() - names:
             del self._discovered[name]
             self.generation += 1
+        for name in self._published.keys() - names:
+            del self._published[name]
+            self._republish()
 
     async def close(self) -> None:
         await self._clients.close()
@@ -144,13 +169,32 @@ class Aggregator:
         if fresh:
             try:
                 resources = await fetch_resources(self._clients.to(backend), backend)
-            except (ClientError, ServiceUnreachable, ValueError, OSError, ssl.SSLError) as error:
+            except _UNHELPFUL as error:
                 _log.warning("no discovery from API service %s: %s", backend.name, error)
                 fresh = False
+            await self._look_at_schemas(backend)
         now = Discovered(backend, resources, fresh)
         if before is None or (before.resources, before.fresh) != (now.resources, now.fresh):
             self.generation += 1
         self._discovered[backend.name] = now
+
+    async def _look_at_schemas(self, backend: Backend) -> None:
+        # A cluster without backends does not pay for it.
+        from steersman.cluster.apiserver.aggregation.schemas import fetch_published
+
+        before = self._published.get(backend.name)
+        try:
+            now = await fetch_published(self._clients.to(backend), backend, before)
+        except _UNHELPFUL as error:
+            _log.warning("no OpenAPI from API service %s: %s", backend.name, error)
+            return
+        if now == before:
+            return
+        if now is None:
+            del self._published[backend.name]
+        else:
+            self._published[backend.name] = now
+        self._republish()
 
     def _changed(self, *_: object) -> None:
         self._backends.invalidate()

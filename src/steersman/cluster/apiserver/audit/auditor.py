@@ -20,7 +20,7 @@ from steersman.cluster.apiserver.audit.rotation import STANDARD_ROTATION, Rotati
 from steersman.cluster.apiserver.audit.writing import STANDARD_OUTPUT, Writer, open_log
 from steersman.cluster.auth.authorization import Action
 from steersman.cluster.auth.users import User
-from steersman.cluster.codec.errors import Malformed
+from steersman.cluster.codec.configuration import read_file
 from steersman.http import Request
 
 __all__ = ["Auditor", "load_policy"]
@@ -33,13 +33,9 @@ Metrics = dict[str, dict[tuple[tuple[str, str], ...], float]]
 
 def load_policy(file: Path) -> Policy:
     """Raises PolicyInvalid with the first thing that is wrong."""
-    from steersman.cluster.codec import yaml
-
     try:
-        obj = yaml.parse(file.read_bytes())[0]
-    except OSError as error:
-        raise PolicyInvalid(str(file), error.strerror or str(error)) from None
-    except Malformed as error:
+        obj = read_file(file)
+    except ValueError as error:
         raise PolicyInvalid(str(file), str(error)) from None
     problem = next(check(obj), None)
     if problem is not None:

@@ -6,10 +6,10 @@ does not change any more.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from steersman.cluster.apiserver.audit.policy import METADATA, REQUEST_RESPONSE, Verdict
+from steersman.cluster.apiserver.audit.policy import METADATA, REQUEST, REQUEST_RESPONSE, Verdict
 from steersman.cluster.apiserver.call import new_uid
 from steersman.cluster.auth.authorization import Action
 from steersman.cluster.auth.users import User
@@ -18,6 +18,8 @@ from steersman.http import Content, Joined, Request, Response
 __all__ = ["AuditEvent", "Facts", "Outcome", "Snapshot", "audit_id"]
 
 _HEADER = b"Audit-ID"
+#: Annotations that quote what webhooks changed.
+_CONTENT = "patch.webhook.admission.k8s.io/"
 
 
 def audit_id(request: Request) -> str:
@@ -103,6 +105,12 @@ class AuditEvent:
         if self._annotations is None:
             self._annotations = {}
         self._annotations.setdefault(key, value)
+
+    def note(self, annotations: Mapping[str, str]) -> None:
+        """What admission has to say; with the request's content only where that is logged too."""
+        for key, value in annotations.items():
+            if self._facts.verdict.level >= REQUEST or not key.startswith(_CONTENT):
+                self.annotate(key, value)
 
     def authorized(self, allowed: bool, reason: str = "") -> None:
         self.annotate("authorization.k8s.io/decision", "allow" if allowed else "forbid")

@@ -6,13 +6,22 @@ Pure. A field that the format does not have is an error here, where kube-apiserv
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from steersman.cluster.auth.authorization import Action
 from steersman.cluster.auth.users import User
-from steersman.objects.fields import FieldError, Path, invalid, not_supported, required, type_invalid
+from steersman.cluster.codec.configuration import (
+    Check,
+    anything,
+    check_fields,
+    check_kind,
+    flag,
+    list_of,
+    text,
+)
+from steersman.objects.fields import FieldError, Path, invalid, not_supported, required
 from steersman.objects.names import is_dns1123_subdomain
 
 __all__ = [
@@ -139,58 +148,13 @@ def _is_of(kind: Object, action: Action) -> bool:
 
 def check(obj: Any) -> Iterator[FieldError]:
     """What is wrong with a policy, first things first."""
+    yield from check_kind(obj, ("audit.k8s.io/v1",), "Policy")
     if not isinstance(obj, dict):
-        yield type_invalid(Path("policy"), obj, "must be an object")
         return
-    for name, value in (("apiVersion", "audit.k8s.io/v1"), ("kind", "Policy")):
-        if not obj.get(name):
-            yield required(Path(name))
-        elif obj[name] != value:
-            yield not_supported(Path(name), obj[name], [value])
-    yield from _fields(obj, _POLICY, Path())
+    yield from check_fields(obj, _POLICY, Path())
     rules = obj.get("rules")
     if not rules:
         yield required(Path("rules"), "a policy needs at least one rule")
-
-
-def _fields(obj: Any, fields: Mapping[str, _Check], path: Path) -> Iterator[FieldError]:
-    if not isinstance(obj, dict):
-        yield type_invalid(path, obj, "must be an object")
-        return
-    for name, value in obj.items():
-        at = path.child(str(name))
-        if name not in fields:
-            yield invalid(at, value, f"unknown field; there are {', '.join(fields)}")
-        elif value is not None:
-            yield from fields[name](value, at)
-
-
-_Check = Callable[[Any, Path], Iterator[FieldError]]
-
-
-def _anything(value: Any, path: Path) -> Iterator[FieldError]:
-    return iter(())
-
-
-def _text(value: Any, path: Path) -> Iterator[FieldError]:
-    if not isinstance(value, str):
-        yield type_invalid(path, value, "must be a string")
-
-
-def _flag(value: Any, path: Path) -> Iterator[FieldError]:
-    if not isinstance(value, bool):
-        yield type_invalid(path, value, "must be true or false")
-
-
-def _list_of(check_item: _Check) -> _Check:
-    def check_list(value: Any, path: Path) -> Iterator[FieldError]:
-        if not isinstance(value, list):
-            yield type_invalid(path, value, "must be a list")
-            return
-        for number, item in enumerate(value):
-            yield from check_item(item, path.index(number))
-
-    return check_list
 
 
 def _stage(value: Any, path: Path) -> Iterator[FieldError]:
@@ -205,62 +169,62 @@ def _level(value: Any, path: Path) -> Iterator[FieldError]:
 
 def _url(value: Any, path: Path) -> Iterator[FieldError]:
     if not isinstance(value, str):
-        yield from _text(value, path)
+        yield from text(value, path)
     elif value != "*":
         if not value.startswith("/"):
             yield invalid(path, value, "non-resource URL rules must begin with a '/' character")
         if "*" in value[:-1]:
-            text = "non-resource URL wildcards '*' must be the final character of the rule"
-            yield invalid(path, value, text)
+            why = "non-resource URL wildcards '*' must be the final character of the rule"
+            yield invalid(path, value, why)
 
 
 def _group(value: Any, path: Path) -> Iterator[FieldError]:
     if not isinstance(value, str):
-        yield from _text(value, path)
+        yield from text(value, path)
     elif value not in ("", "*") and (problems := is_dns1123_subdomain(value)):
         yield invalid(path, value, ",".join(problems))
 
 
 def _resources(value: Any, path: Path) -> Iterator[FieldError]:
-    yield from _fields(value, _GROUP_RESOURCES, path)
+    yield from check_fields(value, _GROUP_RESOURCES, path)
     if isinstance(value, dict) and value.get("resourceNames") and not value.get("resources"):
-        text = "using resourceNames requires at least one resource"
-        yield invalid(path.child("resourceNames"), value["resourceNames"], text)
+        why = "using resourceNames requires at least one resource"
+        yield invalid(path.child("resourceNames"), value["resourceNames"], why)
 
 
 def _rule(value: Any, path: Path) -> Iterator[FieldError]:
-    yield from _fields(value, _RULE, path)
+    yield from check_fields(value, _RULE, path)
     if not isinstance(value, dict):
         return
     if not value.get("level"):
         yield required(path.child("level"))
     if value.get("nonResourceURLs") and (value.get("resources") or value.get("namespaces")):
-        text = "rules cannot apply to both regular resources and non-resource URLs"
-        yield invalid(path.child("nonResourceURLs"), value["nonResourceURLs"], text)
+        why = "rules cannot apply to both regular resources and non-resource URLs"
+        yield invalid(path.child("nonResourceURLs"), value["nonResourceURLs"], why)
 
 
-_TEXTS: Final = _list_of(_text)
-_GROUP_RESOURCES: Final[Mapping[str, _Check]] = {
+_TEXTS: Final = list_of(text)
+_GROUP_RESOURCES: Final[Mapping[str, Check]] = {
     "group": _group,
     "resources": _TEXTS,
     "resourceNames": _TEXTS,
 }
-_RULE: Final[Mapping[str, _Check]] = {
+_RULE: Final[Mapping[str, Check]] = {
     "level": _level,
     "users": _TEXTS,
     "userGroups": _TEXTS,
     "verbs": _TEXTS,
-    "resources": _list_of(_resources),
+    "resources": list_of(_resources),
     "namespaces": _TEXTS,
-    "nonResourceURLs": _list_of(_url),
-    "omitStages": _list_of(_stage),
-    "omitManagedFields": _flag,
+    "nonResourceURLs": list_of(_url),
+    "omitStages": list_of(_stage),
+    "omitManagedFields": flag,
 }
-_POLICY: Final[Mapping[str, _Check]] = {
-    "apiVersion": _text,
-    "kind": _text,
-    "metadata": _anything,
-    "rules": _list_of(_rule),
-    "omitStages": _list_of(_stage),
-    "omitManagedFields": _flag,
+_POLICY: Final[Mapping[str, Check]] = {
+    "apiVersion": text,
+    "kind": text,
+    "metadata": anything,
+    "rules": list_of(_rule),
+    "omitStages": list_of(_stage),
+    "omitManagedFields": flag,
 }

@@ -20,8 +20,10 @@ from typing import TYPE_CHECKING, Any
 from steersman.cluster.apiserver.atrest import encode
 from steersman.cluster.apiserver.call import Api, Object, StoreReader, timestamp
 from steersman.cluster.apiserver.custom.deletion import CLEANUP_FINALIZER, remove_instances
+from steersman.cluster.apiserver.custom.kind import Since
 from steersman.cluster.apiserver.custom.serving import custom_resources
 from steersman.cluster.apiserver.resource import Resource
+from steersman.cluster.cel import aside, on_loop
 from steersman.cluster.schema.openapi import Extension
 from steersman.cluster.schema.resources import ResourceType
 from steersman.cluster.schema.structural.naming import (
@@ -42,6 +44,7 @@ __all__ = ["Definitions"]
 
 _log = logging.getLogger(__name__)
 _RETRY_S = 0.5
+_LONGEST_REQUEST_S = 60.0
 
 
 class Definitions:
@@ -66,7 +69,9 @@ class Definitions:
         for record in store.range(prefix).records:
             definition = self._resource.read(record.value)
             if condition_is_true(definition, "Established"):
-                self._serve(definition)
+                basis, since = _basis(definition), Since()
+                resources = custom_resources(definition, since, self._webhook_clients)
+                self._replace(record.key, basis, since, resources)
             self._note(record.key)
         self._subscription = store.watch(prefix, store.revision, self._on_events)
         self._api.scope.start(self._work(), name="custom resource definitions")
@@ -122,7 +127,7 @@ class Definitions:
         if condition_is_true(definition, "NamesAccepted"):
             valid = _bundle_is_valid(definition)
             if valid or condition_is_true(definition, "Established"):
-                self._serve(definition)
+                await self._serve(definition)
             definition["status"] = established(definition, now, ca_bundle_valid=valid)
         if definition["status"] != self._resource.read(record.value)["status"]:
             await self._api.store.put(key, encode(definition), expected=record.revision)
@@ -137,17 +142,14 @@ class Definitions:
             if not condition_is_true(other, "NamesAccepted"):
                 self._note(self._resource.key("", other["metadata"]["name"]))
 
-    def _serve(self, definition: Object) -> None:
-        key = self._resource.key("", definition["metadata"]["name"])
-        names = (definition.get("status") or {}).get("acceptedNames")
-        basis = {"spec": definition["spec"], "names": names}
+    async def _serve(self, definition: Object) -> None:
+        key, basis = self._resource.key("", definition["metadata"]["name"]), _basis(definition)
         known = self._served.get(key)
         if known is not None and known[0] == basis:
             return
-        since = self._api.store.revision + 1
-        resources = custom_resources(definition, since, self._webhook_clients)
-        self._replace(known[1] if known else (), resources)
-        self._served[key] = (basis, resources)
+        since, clients = Since(), partial(on_loop, self._webhook_clients)
+        resources = await aside(lambda: custom_resources(definition, since, clients))
+        self._replace(key, basis, since, resources)
 
     def _webhook_clients(self) -> WebhookClients:
         if self._clients is None:
@@ -160,9 +162,25 @@ class Definitions:
     def _withdraw(self, key: str) -> None:
         known = self._served.pop(key, None)
         if known is not None:
-            self._replace(known[1], ())
+            self._change(known[1], ())
 
-    def _replace(self, old: Sequence[Resource], new: Sequence[Resource]) -> None:
+    def _replace(self, key: str, basis: Object, since: Since, resources: Sequence[Resource]) -> None:
+        """Serve a definition's resources from now on. What is written next is written by their schemas,
+        except by requests that have begun."""
+        known = self._served.get(key)
+        self._change(known[1] if known else (), resources)
+        self._served[key] = (basis, resources)
+        if known is None:
+            since.revision = self._api.store.revision + 1
+        else:
+            self._api.scope.start(self._end_of_requests(since), name="end of requests")
+
+    async def _end_of_requests(self, since: Since) -> None:
+        """Wait until no request is left that began before."""
+        await asyncio.sleep(_LONGEST_REQUEST_S)
+        since.revision = self._api.store.revision + 1
+
+    def _change(self, old: Sequence[Resource], new: Sequence[Resource]) -> None:
         self._api.catalog.replace(old, new)
         # Watchers come again and see the objects as they are served now.
         for prefix in {resource.prefix for resource in old}:
@@ -184,7 +202,7 @@ class Definitions:
         finalizers = definition["metadata"].get("finalizers") or []
         if CLEANUP_FINALIZER not in finalizers:
             return
-        self._serve(definition)
+        await self._serve(definition)
         if await remove_instances(self._api, self._instances(definition)):
             # Objects with finalizers of their own: look again when one of them went.
             self._api.scope.start(self._later(key), name="look again")
@@ -202,11 +220,18 @@ class Definitions:
         spec = definition["spec"]
         versions = [{**version, "served": True} for version in spec["versions"]]
         whole = {**definition, "spec": {**spec, "versions": versions}}
-        return custom_resources(whole, self._api.store.revision + 1, self._webhook_clients)[0]
+        since = Since(self._api.store.revision + 1)
+        return custom_resources(whole, since, self._webhook_clients)[0]
 
     async def _later(self, key: str) -> None:
         await asyncio.sleep(_RETRY_S)
         self._note(key)
+
+
+def _basis(definition: Object) -> Object:
+    """What the resources of a definition are made from."""
+    names = (definition.get("status") or {}).get("acceptedNames")
+    return {"spec": definition["spec"], "names": names}
 
 
 def _bundle_is_valid(definition: Object) -> bool:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import sys
+from collections.abc import Awaitable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from steersman.cluster.apiserver.atrest import revision_of
 from steersman.cluster.apiserver.columns.custom import table_for
-from steersman.cluster.apiserver.kinds import Decoded
+from steersman.cluster.apiserver.kinds import Decoded, Errors
+from steersman.cluster.cel import patiently
 from steersman.cluster.codec import BodyRejected, FieldValidation, parse_body, repeated_fields, strict_error
 from steersman.cluster.schema.errors import DecodeError
 from steersman.cluster.schema.resources import GVK
 from steersman.cluster.schema.structural import MetadataError, StructuralSchema, compile_schema
 from steersman.cluster.schema.structural.engine import rule_engine
 from steersman.cluster.schema.structural.paths import get_path, set_path
+from steersman.cluster.schema.structural.schema import Verdict
 from steersman.objects.fields import FieldError
 from steersman.objects.metadata import validate_object_meta, validate_object_meta_update
 from steersman.objects.names import name_is_dns_subdomain
@@ -22,11 +26,18 @@ from steersman.objects.schemas import Schema
 if TYPE_CHECKING:
     from steersman.cluster.apiserver.columns import ColumnDefinition, Row
 
-__all__ = ["CustomKind"]
+__all__ = ["CustomKind", "Since"]
 
 Object = dict[str, Any]
 
 _SCALE = GVK("autoscaling", "v1", "Scale")
+
+
+@dataclass(slots=True)
+class Since:
+    """The revision from which on stored objects are known to have the defaults of a definition's schemas."""
+
+    revision: int = sys.maxsize
 
 
 class CustomKind:
@@ -34,11 +45,18 @@ class CustomKind:
 
     empty = None
 
-    def __init__(self, gvk: GVK, version: Object, namespaced: bool, since: int) -> None:
-        """`since` is the revision from which on stored objects have this schema's defaults."""
+    def __init__(
+        self,
+        gvk: GVK,
+        version: Object,
+        namespaced: bool,
+        since: Since,
+        replicas_paths: Mapping[str, str | None],
+    ) -> None:
         self._gvk = gvk
         self._namespaced = namespaced
         self._since = since
+        self.replicas_paths = replicas_paths
         self._scale: Object | None = (version.get("subresources") or {}).get("scale")
         self._structure: StructuralSchema = compile_schema(
             (version.get("schema") or {}).get("openAPIV3Schema"), rules=rule_engine(), scale=self._scale
@@ -104,21 +122,18 @@ class CustomKind:
         self._structure.default(obj)
 
     def is_complete(self, value: bytes) -> bool:
-        return revision_of(value) >= self._since
+        return revision_of(value) >= self._since.revision
 
-    def check_new(self, obj: Object) -> list[FieldError]:
-        return self._structure.validate_create(obj, self._metadata_errors(obj)).errors
+    def check_new(self, obj: Object) -> Errors:
+        earlier = self._metadata_errors(obj)
+        return _errors(patiently(lambda: self._structure.validate_create(obj, earlier)), [])
 
-    def check_update(
-        self, new: Object, old: Object, subresource: str, warnings: list[str]
-    ) -> list[FieldError]:
+    def check_update(self, new: Object, old: Object, subresource: str, warnings: list[str]) -> Errors:
         earlier = self._metadata_errors(new)
         earlier += validate_object_meta_update(new["metadata"], old["metadata"])
         status = subresource == "status"
         validate = self._structure.validate_status if status else self._structure.validate_update
-        verdict = validate(new, old, earlier)
-        warnings += verdict.warnings
-        return verdict.errors
+        return _errors(patiently(lambda: validate(new, old, earlier)), warnings)
 
     def _metadata_errors(self, obj: Object) -> list[FieldError]:
         return validate_object_meta(
@@ -152,7 +167,15 @@ class CustomKind:
         assert self._scale is not None
         set_path(obj, self._scale["specReplicasPath"], replicas)
 
-    @property
-    def replicas_path(self) -> tuple[str, ...]:
-        assert self._scale is not None
-        return tuple(self._scale["specReplicasPath"].removeprefix(".").split("."))
+
+def _errors(verdict: Verdict | Awaitable[Verdict], warnings: list[str]) -> Errors:
+    if isinstance(verdict, Verdict):
+        warnings += verdict.warnings
+        return verdict.errors
+
+    async def later() -> list[FieldError]:
+        found = await verdict
+        warnings.extend(found.warnings)
+        return found.errors
+
+    return later()

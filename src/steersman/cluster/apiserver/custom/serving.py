@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from steersman.cluster.apiserver.custom.kind import CustomKind
+from steersman.cluster.apiserver.custom.kind import CustomKind, Since
 from steersman.cluster.apiserver.custom.resource import CustomResource
 from steersman.cluster.apiserver.strategies import Strategy, Subresource
 from steersman.cluster.schema.resources import GVK, ResourceType, SubresourceType
@@ -26,17 +26,19 @@ _SCALE = GVK("autoscaling", "v1", "Scale")
 
 
 def custom_resources(
-    definition: Object, since: int, clients: Callable[[], WebhookClients]
+    definition: Object, since: Since, clients: Callable[[], WebhookClients]
 ) -> list[CustomResource]:
-    """The served versions. `since` is the revision from which on objects are stored with these schemas;
-    `clients` is asked for only where there is a webhook to call."""
+    """The served versions. `clients` is asked for only where there is a webhook to call."""
     spec = definition["spec"]
     names = (definition.get("status") or {}).get("acceptedNames") or spec["names"]
     group, namespaced = spec["group"], spec["scope"] == "Namespaced"
     conversion = spec.get("conversion") or {}
     by_webhook = conversion.get("strategy") == "Webhook"
+    paths = {f"{group}/{version['name']}": _replicas_path(version) for version in spec["versions"]}
     kinds = {
-        version["name"]: CustomKind(GVK(group, version["name"], names["kind"]), version, namespaced, since)
+        version["name"]: CustomKind(
+            GVK(group, version["name"], names["kind"]), version, namespaced, since, paths
+        )
         for version in spec["versions"]
         if version["served"] or by_webhook
     }
@@ -48,6 +50,11 @@ def custom_resources(
             strategy = _strategy(resource_type, version, namespaced)
             resources.append(CustomResource(resource_type, kinds[version["name"]], strategy, webhook))
     return resources
+
+
+def _replicas_path(version: Object) -> str | None:
+    scale: Object | None = (version.get("subresources") or {}).get("scale")
+    return None if scale is None else str(scale["specReplicasPath"]).removeprefix(".")
 
 
 def _webhook(

@@ -6,6 +6,7 @@ from typing import Final
 
 from steersman.cluster.apiserver.strategies.strategy import Object
 from steersman.objects.fields import Path
+from steersman.objects.pods import CONTAINER_FIELDS
 
 __all__ = ["ANNOTATION", "deprecation", "profile_from_annotation", "profiles_from_annotations"]
 
@@ -42,7 +43,7 @@ def profiles_from_annotations(pod: Object) -> list[str]:
         return []
     pod_profile = (spec.get("securityContext") or {}).get("appArmorProfile")
     warnings: list[str] = []
-    for kind in ("initContainers", "containers", "ephemeralContainers"):
+    for kind in CONTAINER_FIELDS:
         for container in spec.get(kind) or ():
             key = ANNOTATION + container.get("name", "")
             context = container.get("securityContext") or {}

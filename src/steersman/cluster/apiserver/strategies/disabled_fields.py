@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import Any, Final
 
 from steersman.cluster.apiserver.strategies.strategy import Object
+from steersman.objects.pods import CONTAINER_FIELDS
 
 __all__ = ["drop_from_pod", "drop_from_template"]
 
 _PROBES: Final = ("livenessProbe", "readinessProbe", "startupProbe")
-_CONTAINERS: Final = ("initContainers", "containers", "ephemeralContainers")
 _FILES: Final = ("secret", "configMap", "downwardAPI")
 _OWNERS: Final = (
     *(("volumes", "*", kind, "defaultUser") for kind in (*_FILES, "projected")),
@@ -27,7 +27,7 @@ _OWNERS: Final = (
 
 
 def _in_containers(*paths: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
-    return tuple((kind, "*", *path) for kind in _CONTAINERS for path in paths)
+    return tuple((kind, "*", *path) for kind in CONTAINER_FIELDS for path in paths)
 
 
 _STOP_SIGNALS: Final = _in_containers(("lifecycle", "stopSignal"))
@@ -124,7 +124,7 @@ def _holders(value: Any, path: tuple[str, ...]) -> list[Object]:
 
 def _drop_empty_lifecycles(spec: Object) -> None:
     """A lifecycle that was only there for the dropped field goes with it."""
-    for kind in _CONTAINERS:
+    for kind in CONTAINER_FIELDS:
         for container in spec.get(kind) or ():
             if container.get("lifecycle") == {}:
                 del container["lifecycle"]

@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from typing import Final
 
 from steersman.cluster.apiserver.strategies.strategy import Object, Strategy, spec_of, status_endpoint
-from steersman.cluster.schema.validation.crd_warnings import definition_warnings
 from steersman.objects.fields import Path
 from steersman.objects.times import format_time
 
@@ -23,6 +22,13 @@ def _note_stored_version(definition: Object) -> None:
             if version["name"] not in stored:
                 definition["status"] = definition["status"] | {"storedVersions": [*stored, version["name"]]}
             return
+
+
+def _definition_warnings(definition: Object, old: Object | None = None) -> list[str]:
+    # Structural schemas and the expressions in them are code that a start without definitions need not load.
+    from steersman.cluster.schema.validation.crd_warnings import definition_warnings
+
+    return definition_warnings(definition, old)
 
 
 def _available_if_local(api_service: Object) -> None:
@@ -87,8 +93,8 @@ EXTENSIONS: Final = (
         generation=spec_of,
         on_create=_note_stored_version,
         on_update=lambda new, old: _note_stored_version(new),
-        create_warnings=definition_warnings,
-        update_warnings=definition_warnings,
+        create_warnings=_definition_warnings,
+        update_warnings=_definition_warnings,
         reset_fields=("status",),
         subresources={"status": status_endpoint()},
         allow_unconditional_update=False,

@@ -13,6 +13,7 @@ from steersman.cluster.apiserver.strategies.strategy import Object
 from steersman.cluster.apiserver.strategies.volume_warnings import fraction_warning, volume_warnings
 from steersman.objects.addresses import ip_warnings
 from steersman.objects.fields import Path, quote
+from steersman.objects.pods import CONTAINER_FIELDS
 
 __all__ = ["pod_warnings", "template_warnings"]
 
@@ -106,7 +107,7 @@ def _duplicates(spec: Object, here: Path) -> Iterator[str]:
 
 
 def _containers(spec: Object, here: Path) -> Iterator[tuple[Object, Path]]:
-    for kind in ("initContainers", "containers", "ephemeralContainers"):
+    for kind in CONTAINER_FIELDS:
         for index, container in enumerate(spec.get(kind) or ()):
             yield container, here.child(kind).index(index)
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from steersman.cluster.apiserver.strategies.app_armor import profiles_from_annotations
 from steersman.cluster.apiserver.strategies.disabled_fields import drop_from_pod
-from steersman.cluster.apiserver.strategies.pod_resources import compute_qos, default_pod_level_resources
+from steersman.cluster.apiserver.strategies.pod_resources import default_pod_level_resources
 from steersman.cluster.apiserver.strategies.pod_warnings import pod_warnings
 from steersman.cluster.apiserver.strategies.strategy import (
     Object,
@@ -22,6 +22,7 @@ from steersman.cluster.apiserver.strategies.strategy import (
 from steersman.objects.addresses import ip_warnings
 from steersman.objects.fields import Path
 from steersman.objects.names import is_dns1123_label
+from steersman.objects.pods import quality_of_service
 from steersman.objects.times import format_time
 
 __all__ = ["PODS", "grace_period_s"]
@@ -64,7 +65,7 @@ def _prepare_create(pod: Object) -> list[str]:
         _apply_label_keys(constraint, labels)
     warnings = profiles_from_annotations(pod)
     default_pod_level_resources(spec)
-    status["qosClass"] = compute_qos(spec)
+    status["qosClass"] = quality_of_service(spec)
     return warnings
 
 

@@ -110,7 +110,8 @@ async def _write(api: Api, call: Call, make: Callable[[Object], Object], options
     def transform(old: Object) -> Object:
         owners = old["metadata"].get("managedFields") or ()
         before = _scale(call, old)
-        before["metadata"]["managedFields"] = owners_of_scale(owners)
+        paths = call.resource.kind.replicas_paths
+        before["metadata"]["managedFields"] = owners_of_scale(owners, paths)
         scale = make(before)
         replicas = scale["spec"].get("replicas", 0)
         if replicas < 0:
@@ -127,7 +128,7 @@ async def _write(api: Api, call: Call, make: Callable[[Object], Object], options
                 new["metadata"].pop(part, None)
         scale_owners = scale["metadata"].get("managedFields") or ()
         new["metadata"]["managedFields"] = owners_of_workload(
-            owners, scale_owners, call.resource.type.api_version
+            owners, scale_owners, call.resource.type.api_version, paths
         )
         return new
 

@@ -6,54 +6,59 @@ terms of autoscaling/v1; what a write to the scale makes of them goes back into 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from steersman.objects.fieldsets import Fields, contains, difference, fields_of
+from steersman.objects.fieldsets import contains, difference, fields_of
 from steersman.objects.managed import Entry, Managed
 
-__all__ = ["REPLICAS", "SCALE_VERSION", "owners_of_scale", "owners_of_workload"]
+__all__ = ["SCALE_VERSION", "owners_of_scale", "owners_of_workload"]
 
 Entries = Sequence[dict[str, Any]]
+#: Where each apiVersion of a workload keeps its replicas; None where it has no scale.
+Replicas = Mapping[str, str | None]
 
 SCALE_VERSION: Final = "autoscaling/v1"
-#: Where a Scale, and every built-in workload, has them.
-REPLICAS: Final = "spec.replicas"
-_IN_SCALE: Final = fields_of(REPLICAS)
+_REPLICAS: Final = "spec.replicas"
+_IN_SCALE: Final = fields_of(_REPLICAS)
 
 
-def owners_of_scale(entries: Entries, replicas: str = REPLICAS) -> list[dict[str, Any]]:
+def owners_of_scale(entries: Entries, replicas: Replicas) -> list[dict[str, Any]]:
     """The entries of a workload that own its replicas, as a Scale has them."""
     owned = Managed()
     for entry in Managed.decode(entries, trusted=True).entries.values():
-        if contains(entry.fields, _path(replicas)):
+        if _owns(entry, replicas.get(entry.api_version)):
             owned.put(entry._replace(api_version=SCALE_VERSION, fields=_IN_SCALE))
     return owned.encode()
 
 
 def owners_of_workload(
-    entries: Entries, scale_entries: Entries, api_version: str, replicas: str = REPLICAS
+    entries: Entries, scale_entries: Entries, api_version: str, replicas: Replicas
 ) -> list[dict[str, Any]]:
-    """The workload's entries after its scale was written. Entries that come from the scale have no time."""
+    """The workload's entries after its scale was written through `api_version`. Entries that come from the
+    scale have no time; those of unknown versions go."""
     left = {
         _identity(entry): entry
         for entry in Managed.decode(scale_entries, trusted=True).entries.values()
-        if contains(entry.fields, _path(REPLICAS))
+        if _owns(entry, _REPLICAS)
     }
-    field: Fields = fields_of(replicas)
     result = Managed()
     for entry in Managed.decode(entries, trusted=True).entries.values():
-        if not contains(entry.fields, _path(replicas)) or left.pop(_identity(entry), None) is not None:
+        if entry.api_version not in replicas:
+            continue
+        field = replicas[entry.api_version]
+        if field is None or not _owns(entry, field) or left.pop(_identity(entry), None) is not None:
             result.put(entry)
         else:
-            result.put(entry._replace(fields=difference(entry.fields, field)))
+            result.put(entry._replace(fields=difference(entry.fields, fields_of(field))))
+    own = fields_of(replicas[api_version] or _REPLICAS)
     for entry in left.values():
-        result.put(entry._replace(api_version=api_version, time="", fields=field))
+        result.put(entry._replace(api_version=api_version, time="", fields=own))
     return result.encode()
 
 
-def _path(field: str) -> list[str]:
-    return [f"f:{name}" for name in field.split(".")]
+def _owns(entry: Entry, field: str | None) -> bool:
+    return field is not None and contains(entry.fields, [f"f:{name}" for name in field.split(".")])
 
 
 def _identity(entry: Entry) -> tuple[str, str, str]:

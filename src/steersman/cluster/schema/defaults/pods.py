@@ -12,6 +12,7 @@ from typing import Final
 from steersman.cluster.schema.defaults.filling import Object, round_resources, unset, zero
 from steersman.cluster.schema.defaults.images import default_pull_policy
 from steersman.cluster.schema.defaults.volumes import default_field_refs, default_volumes
+from steersman.objects.pods import CONTAINER_FIELDS
 
 __all__ = ["default_pod", "default_pod_spec", "default_template"]
 
@@ -23,7 +24,6 @@ _PROBE_NUMBERS: Final = (
     ("successThreshold", 1),
     ("failureThreshold", 3),
 )
-_CONTAINER_LISTS: Final = ("initContainers", "containers", "ephemeralContainers")
 _STATUS_LISTS: Final = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
 
 
@@ -71,7 +71,7 @@ def default_pod_spec(spec: Object) -> None:
     unset(spec, "terminationGracePeriodSeconds", 30)
     zero(spec, "schedulerName", "default-scheduler")
     default_volumes(spec.get("volumes") or ())
-    for kind in _CONTAINER_LISTS:
+    for kind in CONTAINER_FIELDS:
         _default_containers(spec.get(kind) or ())
     round_resources(spec, ("overhead",))
     if resources := spec.get("resources"):

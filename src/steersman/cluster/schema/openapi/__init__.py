@@ -1,8 +1,8 @@
 """OpenAPI documents of everything the server serves: version 3 by group and version, version 2 whole.
 
 kubectl needs them for explain, apply, diff and client-side validation. Documents are built when first
-asked for and kept as bytes. Custom resources come in through `Extension`s; `changed` says that there are
-others now.
+asked for and kept as bytes. Custom resources come in through `Extension`s, what other servers have through
+`Foreign`s; `changed` says that there are others now.
 """
 
 from __future__ import annotations
@@ -14,13 +14,15 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
+from steersman.cluster.schema.enums import enumerations
 from steersman.cluster.schema.openapi import gnostic
-from steersman.cluster.schema.openapi.definitions import Prose, closure, present
+from steersman.cluster.schema.openapi.definitions import closure, present
+from steersman.cluster.schema.openapi.foreign import Foreign, merge_into
 from steersman.cluster.schema.openapi.paths import paths
 from steersman.cluster.schema.resources import GVK, ResourceType, all_resources
 from steersman.cluster.schema.table import prose, table, table_digest, type_name
 
-__all__ = ["Document", "Extension", "OpenAPI"]
+__all__ = ["Document", "Extension", "Foreign", "OpenAPI"]
 
 _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
 #: Types every group's document carries: bodies and answers that belong to no group.
@@ -51,10 +53,17 @@ class Document(NamedTuple):
 
 
 class OpenAPI:
-    def __init__(self, version: str, extensions: Callable[[], Iterable[Extension]] = tuple) -> None:
-        """`version` is the Kubernetes version that documents name."""
+    def __init__(
+        self,
+        version: str,
+        extensions: Callable[[], Iterable[Extension]] = tuple,
+        foreign: Callable[[], Iterable[Foreign]] = tuple,
+    ) -> None:
+        """`version` is the Kubernetes version that documents name; `foreign` come in the order in which they
+        are merged."""
         self._version = version
         self._extensions = extensions
+        self._foreign = foreign
         self._documents: dict[str, Document] = {}
 
     def changed(self) -> None:
@@ -67,6 +76,9 @@ class OpenAPI:
 
     def group_version(self, path: str) -> Document | None:
         """The document at /openapi/v3/<path> (api/v1, apis/apps/v1), None when there is none."""
+        theirs = {foreign.path: foreign.v3 for foreign in self._foreign()}
+        if path in theirs:
+            return self._kept(path, lambda: theirs[path])
         if path not in self._group_paths():
             return None
         return self._kept(path, lambda: self._build_group(path))
@@ -103,6 +115,9 @@ class OpenAPI:
             seed = [self._version, table_digest(), path, [each.plural for each in resources], own]
             digest = hashlib.sha512(orjson.dumps(seed, option=orjson.OPT_SORT_KEYS)).hexdigest().upper()
             shown[path] = {"serverRelativeURL": f"/openapi/v3/{path}?hash={digest}"}
+        for foreign in self._foreign():
+            digest = hashlib.sha512(foreign.v3).hexdigest().upper()
+            shown[foreign.path] = {"serverRelativeURL": f"/openapi/v3/{foreign.path}?hash={digest}"}
         return orjson.dumps({"paths": shown})
 
     def _extra_definitions(self, openapi: int) -> dict[str, dict[str, Any]]:
@@ -130,18 +145,21 @@ class OpenAPI:
 
     def _build_v2(self) -> dict[str, Any]:
         definitions = {**table(), **self._extra_definitions(2)}
-        return {
+        document: dict[str, Any] = {
             "swagger": "2.0",
             "info": {"title": "Kubernetes", "version": self._version},
             "paths": paths(self._resources(), self._type_names(), 2),
             "definitions": self._present(definitions, sorted(definitions), 2),
         }
+        for foreign in self._foreign():
+            merge_into(document, foreign.v2)
+        return document
 
     def _present(
         self, definitions: Mapping[str, dict[str, Any]], names: list[str], version: int
     ) -> dict[str, Any]:
-        texts: Prose = prose()
-        return {name: present(name, definitions[name], texts, version) for name in names}
+        texts, values = prose(), enumerations()
+        return {name: present(name, definitions[name], texts, version, values) for name in names}
 
     def _type_names(self) -> Callable[[GVK], str | None]:
         extra = {

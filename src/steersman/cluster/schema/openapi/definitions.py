@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-__all__ = ["Definitions", "Prose", "closure", "present"]
+__all__ = ["Definitions", "Enums", "Prose", "closure", "present"]
 
 Definitions = Mapping[str, dict[str, Any]]
 Prose = Mapping[str, tuple[str, dict[str, str]]]
+#: Type name → field → the values it can have.
+Enums = Mapping[str, Mapping[str, list[str]]]
 
 PREFIX: Final = {2: "#/definitions/", 3: "#/components/schemas/"}
 _INT_OR_STRING: Final = "io.k8s.apimachinery.pkg.util.intstr.IntOrString"
@@ -44,15 +46,25 @@ def _references(node: dict[str, Any]) -> Iterator[str]:
             yield from _references(child)
 
 
-def present(name: str, node: dict[str, Any], prose: Prose, version: int) -> dict[str, Any]:
+def present(
+    name: str, node: dict[str, Any], prose: Prose, version: int, enums: Enums | None = None
+) -> dict[str, Any]:
     """One definition, complete."""
     description, fields = prose.get(name, ("", {}))
     scalar = _SCALARS.get((name, version))
     shown = dict(scalar) if scalar else _shown(node, version)
+    for field, values in (enums or {}).get(name, {}).items():
+        _valued(shown["properties"][field])["enum"] = values
     for field, text in fields.items():
         if field in shown.get("properties", {}):
             shown["properties"][field] = {"description": text, **shown["properties"][field]}
     return {"description": description, **shown} if description else shown
+
+
+def _valued(field: dict[str, Any]) -> dict[str, Any]:
+    """What of a field is a string: itself, or its items or values."""
+    below: dict[str, Any] | None = field.get("items") or field.get("additionalProperties")
+    return field if below is None else below
 
 
 def _shown(node: dict[str, Any], version: int) -> dict[str, Any]:

@@ -114,6 +114,11 @@ def _type(value: Any) -> bytes:
     return b"".join(_delimited(1, name.encode()) for name in names)
 
 
+def _additional(value: Any) -> bytes:
+    """A schema, or whether there may be any."""
+    return _Flag(2).encode(value) if isinstance(value, bool) else _delimited(1, _schema(value))
+
+
 _SCHEMA: Final[_Fields] = {
     "$ref": _Field(1, _text),
     "format": _Field(2, _text),
@@ -124,7 +129,7 @@ _SCHEMA: Final[_Fields] = {
     "uniqueItems": _Flag(16),
     "required": _Field(19, _text, repeated=True),
     "enum": _Field(20, _any, repeated=True),
-    "additionalProperties": _Field(21, _wrapped(1, _schema)),
+    "additionalProperties": _Field(21, _additional),
     "type": _Field(22, _type),
     "items": _Field(23, _wrapped(1, _schema)),
     "allOf": _Field(24, _schema, repeated=True),

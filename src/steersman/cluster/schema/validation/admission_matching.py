@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from steersman.cluster.schema.validation.admission_expressions import Expressions
 from steersman.cluster.schema.validation.rules import Object, invalids
 from steersman.objects.fields import (
     FieldError,
@@ -130,15 +131,20 @@ def _named_rule(rule: Object, path: Path) -> list[FieldError]:
     return errors + validate_rule(rule, path)
 
 
-def validate_match_conditions(conditions: list[Object], path: Path) -> list[FieldError]:
+def validate_match_conditions(
+    conditions: list[Object], path: Path, expressions: Expressions
+) -> list[FieldError]:
     errors: list[FieldError] = []
     if len(conditions) > _MOST_CONDITIONS:
         errors.append(too_many(path, len(conditions), _MOST_CONDITIONS))
     seen: set[str] = set()
     for number, condition in enumerate(conditions):
         name, at = condition.get("name", ""), path.index(number)
-        if not condition.get("expression", "").strip():
+        expression = condition.get("expression", "")
+        if not expression.strip():
             errors.append(required(at.child("expression")))
+        else:
+            errors += expressions.condition(at.child("expression"), expression)
         if not name:
             errors.append(required(at.child("name")))
             continue

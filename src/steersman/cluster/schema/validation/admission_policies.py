@@ -1,10 +1,13 @@
-"""Validation of admission policies and their bindings, up to the compilation of their expressions."""
+"""Validation of admission policies and their bindings."""
 
 from __future__ import annotations
 
-import re
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
+from steersman.cluster.cel.words import is_identifier
+from steersman.cluster.schema.validation.admission_expressions import Expressions
 from steersman.cluster.schema.validation.admission_matching import (
     FAILURE_POLICIES,
     REINVOCATION_POLICIES,
@@ -49,32 +52,6 @@ _PATCH_TYPES: Final = ("ApplyConfiguration", "JSONPatch")
 _MOST_ANNOTATIONS: Final = 20
 _LONGEST_ANNOTATION: Final = 5 * 1024
 _ANNOTATION_SHAPE: Final[Shape] = (("key", "Key", ""), ("valueExpression", "ValueExpression", ""))
-_identifier = re.compile("[_a-zA-Z][_a-zA-Z0-9]*").fullmatch
-_RESERVED: Final = frozenset(
-    {
-        "true",
-        "false",
-        "null",
-        "in",
-        "as",
-        "break",
-        "const",
-        "continue",
-        "else",
-        "for",
-        "function",
-        "if",
-        "import",
-        "let",
-        "loop",
-        "package",
-        "namespace",
-        "return",
-        "var",
-        "void",
-        "while",
-    }
-)
 
 
 # --- Policies
@@ -82,9 +59,9 @@ _RESERVED: Final = frozenset(
 
 def validate_validating_policy(obj: Object, old: Object | None = None) -> list[FieldError]:
     spec = obj.get("spec") or {}
-    errors = _policy_head(spec, old)
-    for number, variable in enumerate(spec.get("variables") or ()):
-        errors += _variable(variable, _SPEC.child("variables").index(number))
+    expressions = _expressions(spec, composed=bool(spec.get("variables")))
+    errors = _policy_head(spec, old, expressions)
+    errors += _variables(spec.get("variables") or (), expressions)
     validations, annotations = spec.get("validations") or (), spec.get("auditAnnotations") or []
     if not validations and not annotations:
         text = "validations or auditAnnotations must contain at least one item"
@@ -93,28 +70,32 @@ def validate_validating_policy(obj: Object, old: Object | None = None) -> list[F
             *(required(_SPEC.child(field), text) for field in ("validations", "auditAnnotations")),
         ]
     for number, validation in enumerate(validations):
-        errors += _validation(validation, _SPEC.child("validations").index(number))
-    return errors + _annotations(
-        obj["metadata"].get("name", ""), annotations, _SPEC.child("auditAnnotations")
-    )
+        errors += _validation(validation, _SPEC.child("validations").index(number), expressions)
+    return errors + _annotations(obj["metadata"].get("name", ""), annotations, expressions)
 
 
 def validate_mutating_policy(obj: Object, old: Object | None = None) -> list[FieldError]:
     spec = obj.get("spec") or {}
-    errors = _policy_head(spec, old, mutating=True)
-    for number, variable in enumerate(spec.get("variables") or ()):
-        errors += _variable(variable, _SPEC.child("variables").index(number))
+    expressions = _expressions(spec, composed=True)
+    errors = _policy_head(spec, old, expressions, mutating=True)
+    errors += _variables(spec.get("variables") or (), expressions)
     mutations = spec.get("mutations") or ()
     if not mutations:
         errors.append(required(_SPEC.child("mutations"), "mutations must contain at least one item"))
     for number, mutation in enumerate(mutations):
-        errors += _mutation(mutation, _SPEC.child("mutations").index(number))
+        errors += _mutation(mutation, _SPEC.child("mutations").index(number), expressions)
     if not spec.get("reinvocationPolicy"):
         return [*errors, required(_SPEC.child("reinvocationPolicy"))]
     return errors + validate_choice(spec, "reinvocationPolicy", REINVOCATION_POLICIES, _SPEC)
 
 
-def _policy_head(spec: Object, old: Object | None, mutating: bool = False) -> list[FieldError]:
+def _expressions(spec: Object, *, composed: bool) -> Expressions:
+    return Expressions(params=spec.get("paramKind") is not None, composed=composed)
+
+
+def _policy_head(
+    spec: Object, old: Object | None, expressions: Expressions, *, mutating: bool = False
+) -> list[FieldError]:
     """What both kinds of policies start with: when they apply, and to what."""
     errors: list[FieldError] = []
     if spec.get("failurePolicy") is None:
@@ -132,7 +113,8 @@ def _policy_head(spec: Object, old: Object | None, mutating: bool = False) -> li
         errors += _mutable_operations(constraints, path) if mutating else []
     before = None if old is None else old.get("spec") or {}
     if before is None or any(before.get(key) != spec.get(key) for key in ("paramKind", "matchConditions")):
-        errors += validate_match_conditions(spec.get("matchConditions") or [], _SPEC.child("matchConditions"))
+        path = _SPEC.child("matchConditions")
+        errors += validate_match_conditions(spec.get("matchConditions") or [], path, expressions)
     return errors
 
 
@@ -173,25 +155,34 @@ def _api_version(text: str, path: Path) -> list[FieldError]:
     return errors
 
 
-def _variable(variable: Object, path: Path) -> list[FieldError]:
-    name = variable.get("name", "")
+def _variables(variables: Sequence[Object], expressions: Expressions) -> list[FieldError]:
     errors = []
-    if not name.strip():
-        errors.append(required(path.child("name"), "name is not specified"))
-    elif not _identifier(name) or name in _RESERVED:
-        errors.append(invalid(path.child("name"), name, "must be a valid CEL identifier"))
-    if not variable.get("expression", "").strip():
-        errors.append(required(path.child("expression"), "expression is not specified"))
+    for number, variable in enumerate(variables):
+        path = _SPEC.child("variables").index(number)
+        name, expression = variable.get("name", ""), variable.get("expression", "")
+        if not name.strip():
+            errors.append(required(path.child("name"), "name is not specified"))
+        elif not is_identifier(name):
+            errors.append(invalid(path.child("name"), name, "must be a valid CEL identifier"))
+        if not expression.strip():
+            errors.append(required(path.child("expression"), "expression is not specified"))
+        else:
+            errors += expressions.variable(path.child("expression"), name, expression)
     return errors
 
 
-def _validation(validation: Object, path: Path) -> list[FieldError]:
-    message, expression = validation.get("message", ""), validation.get("messageExpression", "")
+def _validation(validation: Object, path: Path, expressions: Expressions) -> list[FieldError]:
+    message, text = validation.get("message", ""), validation.get("messageExpression", "")
+    expression = validation.get("expression", "")
     errors = []
-    if not validation.get("expression", "").strip():
+    if not expression.strip():
         errors.append(required(path.child("expression"), "expression is not specified"))
-    if expression and not expression.strip():
-        errors.append(invalid(path.child("messageExpression"), expression, "must be non-empty if specified"))
+    else:
+        errors += expressions.check(path.child("expression"), expression)
+    if text and not text.strip():
+        errors.append(invalid(path.child("messageExpression"), text, "must be non-empty if specified"))
+    elif text:
+        errors += expressions.check(path.child("messageExpression"), text, "string", authorizer=False)
     if message and not message.strip():
         errors.append(invalid(path.child("message"), message, "must be non-empty if specified"))
     elif "\n" in message.strip() or "\r" in message.strip():
@@ -199,7 +190,8 @@ def _validation(validation: Object, path: Path) -> list[FieldError]:
     return errors + validate_choice(validation, "reason", _REASONS, path)
 
 
-def _annotations(policy: str, annotations: list[Object], path: Path) -> list[FieldError]:
+def _annotations(policy: str, annotations: list[Object], expressions: Expressions) -> list[FieldError]:
+    path = _SPEC.child("auditAnnotations")
     errors: list[FieldError] = []
     if len(annotations) > _MOST_ANNOTATIONS:
         shown = [as_internal(annotation, _ANNOTATION_SHAPE) for annotation in annotations]
@@ -212,32 +204,38 @@ def _annotations(policy: str, annotations: list[Object], path: Path) -> list[Fie
             errors += invalids(at.child("key"), full, is_qualified_name(full))
         else:
             errors.append(invalid(at.child("key"), key, "requires metadata.name be non-empty"))
-        value = annotation.get("valueExpression", "").strip()
-        if not value:
-            errors.append(required(at.child("valueExpression"), "valueExpression is not specified"))
-        elif len(value.encode()) > _LONGEST_ANNOTATION:
-            text = f"must not exceed {_LONGEST_ANNOTATION} bytes in length"
-            errors.append(required(at.child("valueExpression"), text))
+        errors += _annotation_value(annotation.get("valueExpression", ""), at, expressions)
         if key in keys:
             errors.append(duplicate(at.child("key"), key))
         keys.add(key)
     return errors
 
 
-def _mutation(mutation: Object, path: Path) -> list[FieldError]:
+def _annotation_value(expression: str, path: Path, expressions: Expressions) -> list[FieldError]:
+    path, value = path.child("valueExpression"), expression.strip()
+    if not value:
+        return [required(path, "valueExpression is not specified")]
+    if len(value.encode()) > _LONGEST_ANNOTATION:
+        return [required(path, f"must not exceed {_LONGEST_ANNOTATION} bytes in length")]
+    return [replace(error, value=expression) for error in expressions.check(path, value, "string or null")]
+
+
+def _mutation(mutation: Object, path: Path, expressions: Expressions) -> list[FieldError]:
     kind = mutation.get("patchType", "")
     if not kind:
         return [required(path.child("patchType"))]
     if kind not in _PATCH_TYPES:
         return [not_supported(path.child("patchType"), kind, _PATCH_TYPES)]
-    wanted, other = "jsonPatch", "applyConfiguration"
+    wanted, other, returns = "jsonPatch", "applyConfiguration", "JSONPatch"
     if kind == "ApplyConfiguration":
-        wanted, other = other, wanted
+        wanted, other, returns = other, wanted, "Object"
     errors = []
     if mutation.get(wanted) is None:
         errors.append(required(path.child(wanted), f"must be specified when patchType is {kind}"))
-    elif not mutation[wanted].get("expression", "").strip():
+    elif not (expression := mutation[wanted].get("expression", "").strip()):
         errors.append(required(path.child(wanted, "expression")))
+    else:
+        errors += expressions.check(path.child(wanted, "expression"), expression, returns)
     if mutation.get(other) is not None:
         text = f"must not be specified when patchType is {kind}"
         errors.append(invalid(path.child(other), f"{{{other}}}", text))

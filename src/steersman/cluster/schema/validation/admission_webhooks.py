@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
 
+from steersman.cluster.schema.validation.admission_expressions import Expressions
 from steersman.cluster.schema.validation.admission_matching import (
     FAILURE_POLICIES,
     REINVOCATION_POLICIES,
@@ -23,7 +24,7 @@ from steersman.objects.names import (
     is_port_number,
 )
 
-__all__ = ["validate_webhooks", "validate_webhooks_update"]
+__all__ = ["validate_client_config", "validate_webhooks", "validate_webhooks_update"]
 
 _WEBHOOKS: Final = Path("webhooks")
 _MATCH_POLICIES: Final = ("Equivalent", "Exact")
@@ -101,9 +102,10 @@ def _hook(hook: Object, strictness: _Strictness, path: Path) -> list[FieldError]
         errors.append(invalid(path.child("timeoutSeconds"), timeout, text))
     errors += _selector_errors(hook, path, strictness.allow_invalid_label_values)
     errors += validate_choice(hook, "reinvocationPolicy", REINVOCATION_POLICIES, path)
-    errors += _client(hook.get("clientConfig") or {}, path.child("clientConfig"))
+    errors += validate_client_config(hook.get("clientConfig") or {}, path.child("clientConfig"))
     if strictness.match_conditions:
-        errors += validate_match_conditions(hook.get("matchConditions") or [], path.child("matchConditions"))
+        conditions, at = hook.get("matchConditions") or [], path.child("matchConditions")
+        errors += validate_match_conditions(conditions, at, Expressions())
     return errors
 
 
@@ -134,7 +136,7 @@ def _review_versions(hook: Object, strictness: _Strictness, path: Path) -> list[
 # --- Where a webhook is called
 
 
-def _client(config: Object, path: Path) -> list[FieldError]:
+def validate_client_config(config: Object, path: Path) -> list[FieldError]:
     url, service = config.get("url"), config.get("service")
     if (url is None) == (service is None):
         return [required(path, "exactly one of url or service is required")]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from steersman.cluster.schema.validation.cron import is_known_time_zone, schedule_error
 from steersman.cluster.schema.validation.job_status import IndexesError, count_indexes, validate_job_status
 from steersman.cluster.schema.validation.pods.internal import internal_form, semantically_equal
 from steersman.cluster.schema.validation.pods.template import (
@@ -15,6 +14,7 @@ from steersman.cluster.schema.validation.pods.template import (
 )
 from steersman.cluster.schema.validation.rules import Object, Rules, ValuelessError, invalids
 from steersman.objects.conditions import condition_is
+from steersman.objects.cron import is_known_time_zone, schedule_error
 from steersman.objects.fields import (
     FieldError,
     Path,

@@ -11,10 +11,10 @@ from base64 import b64decode
 from typing import Final
 
 from cryptography import x509
-from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.exceptions import UnsupportedAlgorithm
 
+from steersman.cluster.schema.pem import blocks, certificate_request
 from steersman.cluster.schema.validation.internal_values import Shape, as_internal
-from steersman.cluster.schema.validation.pem import blocks
 from steersman.cluster.schema.validation.rules import Object, Rules, ValuelessError, invalids
 from steersman.cluster.schema.validation.signers import (
     is_kubernetes_signer,
@@ -116,14 +116,11 @@ def _text(encoded: str) -> str:
 
 
 def _certificate_request(encoded: str, path: Path) -> list[FieldError]:
-    first = next(blocks(_text(encoded)), None)
     shown = encoded or None
-    if first is None or first.type != "CERTIFICATE REQUEST":
-        return [invalid(path, shown, "PEM block type must be CERTIFICATE REQUEST")]
     try:
-        valid = x509.load_der_x509_csr(first.data).is_signature_valid
-    except (ValueError, UnsupportedAlgorithm, InvalidSignature) as error:
-        return [invalid(path, shown, f"asn1: structure error: {error}")]
+        valid = certificate_request(encoded).is_signature_valid
+    except (ValueError, UnsupportedAlgorithm) as error:
+        return [invalid(path, shown, str(error))]
     return [] if valid else [invalid(path, shown, "x509: signature verification failed")]
 
 

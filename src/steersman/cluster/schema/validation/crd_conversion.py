@@ -5,8 +5,8 @@ from __future__ import annotations
 from base64 import b64decode
 from typing import Final
 
-from steersman.cluster.schema.validation.admission_webhooks import _client
-from steersman.cluster.schema.validation.pem import blocks
+from steersman.cluster.schema.pem import blocks
+from steersman.cluster.schema.validation.admission_webhooks import validate_client_config
 from steersman.cluster.schema.validation.rules import Object, invalids
 from steersman.objects.fields import FieldError, Path, forbidden, invalid, not_supported, required
 from steersman.objects.names import is_dns1035_label
@@ -40,7 +40,7 @@ def conversion_errors(
     if config is None:
         errors.append(required(config_path, "required when strategy is set to Webhook"))
     else:
-        errors += _client(config, config_path)
+        errors += validate_client_config(config, config_path)
         bundle = config.get("caBundle")
         if bundle and not allow_invalid_bundle and not ca_bundle_is_valid(bundle):
             text = "unable to load root certificates: unable to parse bytes as PEM block"

@@ -5,13 +5,11 @@ The package's `__init__` finds `RULES` here. Taints are reported under `metadata
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable
 from typing import Any, Final
 
 from steersman.cluster.schema.validation.address_checks import cidr_family, validate_legacy_cidr
-from steersman.cluster.schema.validation.go_json import json_syntax_error
+from steersman.cluster.schema.validation.go_json import decoded
 from steersman.cluster.schema.validation.internal_values import as_internal
 from steersman.cluster.schema.validation.pods.affinity import validate_taint_effect
 from steersman.cluster.schema.validation.resource_names import validate_amount
@@ -116,30 +114,16 @@ def _annotation_errors(node: Object) -> list[FieldError]:
     annotations = node["metadata"].get("annotations") or {}
     errors = []
     if text := annotations.get(_TAINTS_ANNOTATION):
-        taints, wrong = _decoded(text, _are_taints)
+        taints, wrong = decoded(text, _are_taints)
         if wrong:
             errors.append(invalid(_ANNOTATIONS, _TAINTS_ANNOTATION, wrong))
         errors += validate_taints(taints or [], _ANNOTATIONS.child(_TAINTS_ANNOTATION))
     if text := annotations.get(_AVOID_PODS_ANNOTATION):
-        avoided, wrong = _decoded(text, _are_avoided_pods)
+        avoided, wrong = decoded(text, _are_avoided_pods)
         if wrong:
             errors.append(invalid(_ANNOTATIONS.child("AvoidPods"), _AVOID_PODS_ANNOTATION, wrong))
         errors += _avoid_pods_errors((avoided or {}).get("preferAvoidPods") or [])
     return errors
-
-
-def _decoded(text: str, fits: Callable[[Any], bool]) -> tuple[Any, str]:
-    """What an annotation holds, or why that cannot be read."""
-    wrong = json_syntax_error(text.encode())
-    if wrong:
-        return None, wrong
-    try:
-        value = json.loads(text)
-    except RecursionError:
-        value = ()
-    if value is None or fits(value):
-        return value, ""
-    return None, "json: cannot unmarshal the value into the annotation's Go type"
 
 
 def _are_taints(value: Any) -> bool:

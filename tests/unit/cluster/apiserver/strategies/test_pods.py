@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from steersman.cluster.apiserver.strategies import grace_period_s, strategy_for
-from steersman.cluster.apiserver.strategies.pod_resources import compute_qos, default_pod_level_resources
+from steersman.cluster.apiserver.strategies.pod_resources import default_pod_level_resources
 
 Object = dict[str, Any]
 Make = Callable[..., Object]
@@ -17,27 +17,6 @@ PODS = strategy_for("", "pods")
 def container(requests: Object | None = None, limits: Object | None = None, **more: Any) -> Object:
     resources = {k: v for k, v in (("requests", requests), ("limits", limits)) if v}
     return {"name": "c", "image": "i", "resources": resources} | more
-
-
-@pytest.mark.parametrize(
-    ("containers", "qos"),
-    [
-        ([container()], "BestEffort"),
-        ([container({"cpu": "1"})], "Burstable"),
-        ([container({"cpu": "1", "memory": "1"}, {"cpu": "1", "memory": "1"})], "Guaranteed"),
-        ([container({"cpu": "1000m", "memory": "1Ki"}, {"cpu": "1", "memory": "1024"})], "Guaranteed"),
-        ([container({"cpu": "1"}, {"cpu": "1"})], "Burstable"),
-        ([container({"example.com/gpu": "1"}, {"example.com/gpu": "1"})], "BestEffort"),
-        ([container({"cpu": "1", "memory": "1"}, {"cpu": "1", "memory": "1"}), container()], "Burstable"),
-    ],
-)
-def test_quality_of_service_follows_requests_and_limits(containers: list[Object], qos: str) -> None:
-    assert compute_qos({"containers": containers}) == qos
-
-
-def test_resources_of_the_pod_itself_decide_its_quality_of_service() -> None:
-    resources = {"requests": {"cpu": "1", "memory": "1"}, "limits": {"cpu": "1", "memory": "1"}}
-    assert compute_qos({"containers": [container()], "resources": resources}) == "Guaranteed"
 
 
 def test_pod_level_requests_come_from_the_containers_that_run_together() -> None:

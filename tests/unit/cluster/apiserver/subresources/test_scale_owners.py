@@ -13,6 +13,7 @@ Entry = dict[str, Any]
 BOTH = {"f:spec": {"f:replicas": {}, "f:selector": {}}}
 REPLICAS = {"f:spec": {"f:replicas": {}}}
 SELECTOR = {"f:spec": {"f:selector": {}}}
+PATHS: dict[str, str | None] = {"apps/v1": "spec.replicas"}
 
 
 def entry(manager: str, operation: str, fields: Any, version: str = "apps/v1", **more: str) -> Entry:
@@ -26,7 +27,7 @@ def by_scale(manager: str, operation: str, version: str = "autoscaling/v1") -> E
 
 def test_a_scale_has_the_owners_of_its_replicas() -> None:
     entries = [entry("a", "Apply", BOTH, time="t"), entry("b", "Apply", SELECTOR, time="t")]
-    assert owners_of_scale(entries) == [entry("a", "Apply", REPLICAS, "autoscaling/v1", time="t")]
+    assert owners_of_scale(entries, PATHS) == [entry("a", "Apply", REPLICAS, "autoscaling/v1", time="t")]
 
 
 OPERATIONS = [(before, after) for before in ("Apply", "Update") for after in ("Apply", "Update")]
@@ -36,7 +37,7 @@ OPERATIONS = [(before, after) for before in ("Apply", "Update") for after in ("A
 @pytest.mark.parametrize("manager", ["same", "other"])
 def test_writing_the_scale_takes_the_replicas(before: str, after: str, manager: str) -> None:
     entries = [entry("same", before, BOTH, time="t")]
-    result = owners_of_workload(entries, [by_scale(manager, after)], "apps/v1")
+    result = owners_of_workload(entries, [by_scale(manager, after)], "apps/v1", PATHS)
     expected = [by_scale(manager, after, "apps/v1"), entry("same", before, SELECTOR, time="t")]
     assert sorted(result, key=str) == sorted(expected, key=str)
 
@@ -44,16 +45,26 @@ def test_writing_the_scale_takes_the_replicas(before: str, after: str, manager: 
 def test_who_shares_the_replicas_keeps_them() -> None:
     entries = [entry("a", "Apply", BOTH, time="t")]
     scale = [entry("a", "Apply", REPLICAS, "autoscaling/v1", time="t"), by_scale("b", "Apply")]
-    assert owners_of_workload(entries, scale, "apps/v1") == [by_scale("b", "Apply", "apps/v1"), *entries]
+    assert owners_of_workload(entries, scale, "apps/v1", PATHS) == [
+        by_scale("b", "Apply", "apps/v1"),
+        *entries,
+    ]
 
 
 def test_who_owned_nothing_else_is_gone() -> None:
-    assert owners_of_workload([entry("a", "Apply", REPLICAS)], [], "apps/v1") == []
+    assert owners_of_workload([entry("a", "Apply", REPLICAS)], [], "apps/v1", PATHS) == []
 
 
-def test_a_custom_resource_may_keep_its_replicas_elsewhere() -> None:
-    workers = {"f:spec": {"f:workers": {"f:count": {}}}}
-    scale = owners_of_scale([entry("a", "Apply", workers)], "spec.workers.count")
-    assert scale == [entry("a", "Apply", REPLICAS, "autoscaling/v1")]
-    back = owners_of_workload([], [by_scale("b", "Apply")], "x.io/v1", "spec.workers.count")
-    assert back == [entry("b", "Apply", workers, "x.io/v1", subresource="scale")]
+def test_a_custom_resource_may_keep_its_replicas_elsewhere_in_each_version() -> None:
+    paths = {"x.io/v1": "spec.workers.count", "x.io/v2": "spec.size", "x.io/v3": None}
+    workers, size = {"f:spec": {"f:workers": {"f:count": {}}}}, {"f:spec": {"f:size": {}}}
+    entries = [
+        entry("a", "Apply", workers, "x.io/v1"),
+        entry("b", "Apply", size, "x.io/v2"),
+        entry("c", "Apply", REPLICAS, "x.io/v3"),
+        entry("d", "Apply", REPLICAS, "x.io/v0"),
+    ]
+    scale = owners_of_scale(entries, paths)
+    assert scale == [entry(name, "Apply", REPLICAS, "autoscaling/v1") for name in "ab"]
+    back = owners_of_workload(entries, [scale[0], by_scale("e", "Apply")], "x.io/v2", paths)
+    assert back == [entries[0], entries[2], entry("e", "Apply", size, "x.io/v2", subresource="scale")]

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from steersman.cluster.cel.regex import Regex
+from steersman.cluster.cel.regex_syntax import SyntaxProblem
 from steersman.cluster.schema.structural.errors import PatternError
 from steersman.cluster.schema.structural.patterns import matches
 
@@ -30,6 +34,8 @@ from steersman.cluster.schema.structural.patterns import matches
         ("^(?P<n>a)(?<m>b)(?:c)$", "abc"),
         ("^a{2,3}?$", "aaa"),
         ("[a&&b]", "&"),
+        (r"^\Qab\E+$", "abb"),
+        ("^a(?i)*$", "aaa"),
     ],
 )
 def test_matches(pattern: str, text: str) -> None:
@@ -86,3 +92,26 @@ def test_refuses_with_the_words_of_go(pattern: str, problem: str) -> None:
 
 def test_no_pattern_backtracks() -> None:
     assert not matches("^(a+)+$", "a" * 50_000 + "b")
+
+
+_PIECES = [
+    *"aZé1_.^$|()[]-*+? ", "(?:", "(?i)", "(?s:", "(?m)", "(?U)", "(?P<n>", "[^", "[:alpha:]", "[:^digit:]", r"\d",
+    r"\W", r"\s", r"\pL", r"\p{Greek}", r"\P{^Lu}", r"\x41", r"\b", r"\B", r"\A", r"\z", r"\Q", r"\E", "{2}", "{1,}",
+]  # fmt: skip
+
+
+@settings(max_examples=200)
+@given(
+    st.lists(st.sampled_from(_PIECES), max_size=6).map("".join),
+    st.sampled_from(["", "a", "éÉ", "1_", "Za\n", "γ--", "aab]"]),
+)
+def test_expressions_find_the_same_in_rules_and_in_schemas(pattern: str, text: str) -> None:
+    try:
+        expected: bool | str = Regex(pattern).search(text)[0]
+    except SyntaxProblem as problem:
+        expected = str(problem)
+    try:
+        found: bool | str = matches(pattern, text)
+    except PatternError as problem:
+        found = str(problem)
+    assert found == expected

@@ -35,7 +35,7 @@ POLICY = {
     "status": {},
 }
 BINDING = {"metadata": META, "spec": {"policyName": "a", "validationActions": ["Deny"]}}
-MUTATION = {"patchType": "JSONPatch", "jsonPatch": {"expression": "[]"}}
+MUTATION = {"patchType": "JSONPatch", "jsonPatch": {"expression": "[JSONPatch{op: 'remove', path: '/spec'}]"}}
 MUTATING = {
     "metadata": META,
     "spec": {

@@ -285,6 +285,136 @@ def test_what_was_accepted_before_is_not_refused() -> None:
     assert updated(definition(schema), definition(schema)) == []
 
 
+_FAULTS: dict[str, tuple[Object, str]] = {
+    "a set of what is not atomic": (
+        {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "object"}},
+        "items.x-kubernetes-map-type: Invalid value: null: must be atomic as item of a list with "
+        "x-kubernetes-list-type=set",
+    ),
+    "a key that may be missing": (
+        {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"],
+         "items": {"type": "object", "properties": {"k": {"type": "string"}}}},
+        "items.properties[k].default: Required value: this property is in x-kubernetes-list-map-keys, so it must "
+        "have a default or be a required property",
+    ),
+    "a default that would be pruned": (
+        {"type": "object", "default": {"y": 1}, "properties": {"z": {"type": "string"}}},
+        'default: Invalid value: {"y":1}: must not have unknown fields',
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("schema", "why"), _FAULTS.values(), ids=_FAULTS)
+def test_an_old_fault_stays_allowed_and_a_new_one_is_not(schema: Object, why: str) -> None:
+    def inside(given: Object) -> Object:
+        return field({"type": "object", "properties": {"y": given}})
+
+    refused = [f"{_SCHEMA}.properties[x].properties[y].{why}"]
+    assert created(inside(schema)) == refused
+    assert updated(inside(schema), definition()) == refused
+    assert updated(inside({**schema, "description": "changed"}), inside(schema)) == []
+
+
+def test_too_many_selectable_fields_stay_allowed_only_as_they_were() -> None:
+    schema = {"type": "object", "properties": {
+        "spec": {"type": "object", "properties": {f"f{n}": {"type": "string"} for n in range(11)}}
+    }}  # fmt: skip
+
+    def selecting(numbers: range) -> Object:
+        obj = definition(schema)
+        obj["spec"]["versions"][0]["selectableFields"] = [{"jsonPath": f".spec.f{n}"} for n in numbers]
+        return obj
+
+    many, few = selecting(range(9)), selecting(range(8))
+    assert updated(selecting(range(9)), many) == []
+    assert updated(selecting(range(1, 10)), many) != []
+    assert updated(selecting(range(9)), few) != []
+
+
+# --- Definitions from before schemas had to be structural
+
+
+def lax(schema: Object | None, **spec: Any) -> Object:
+    made = definition(schema, preserveUnknownFields=True, **spec)
+    if schema is None:
+        del made["spec"]["versions"][0]["schema"]
+    return made
+
+
+_LOOSE: Object = {"type": "object", "properties": {"x": {"properties": {"y": {"type": "string"}}}}}
+_STRUCTURAL: Object = {"type": "object", "properties": {"x": {"type": "object"}}}
+_NO_TYPE = f"{_SCHEMA}.properties[x].type: Required value: must not be empty for specified object fields"
+
+
+@pytest.mark.parametrize(
+    ("new", "old", "expected"),
+    [
+        pytest.param(lax({**_LOOSE, "description": "d"}), lax(_LOOSE), [], id="stays loose"),
+        pytest.param(lax(_LOOSE), lax(_STRUCTURAL), [_NO_TYPE], id="was structural"),
+        pytest.param(definition(_LOOSE), lax(_LOOSE), [_NO_TYPE], id="prunes from now on"),
+        pytest.param(
+            lax({**_LOOSE, "x-kubernetes-embedded-resource": True}), lax(_LOOSE), [_NO_TYPE], id="extension"
+        ),
+        pytest.param(
+            lax({**_STRUCTURAL, "properties": {"x": {"type": "object", "default": {}}}}),
+            lax(_STRUCTURAL),
+            [
+                "spec.preserveUnknownFields: Invalid value: true: must be false in order to use defaults in the "
+                "schema"
+            ],
+            id="default",
+        ),
+        pytest.param(lax(None, scope="Cluster"), lax(None), [], id="no schema"),
+        pytest.param(
+            definition(versions=lax(None)["spec"]["versions"]),
+            lax(None),
+            [
+                "spec.versions[0].schema.openAPIV3Schema: Required value: because otherwise all fields are pruned"
+            ],
+            id="no schema prunes all",
+        ),
+        pytest.param(
+            lax(None), lax(_LOOSE), ["spec.versions[0].schema.openAPIV3Schema: Required value"], id="had one"
+        ),
+        pytest.param(lax(_STRUCTURAL, conversion=None), lax(_STRUCTURAL), [], id="no conversion"),
+    ],
+)
+def test_lax_definitions(new: Object, old: Object, expected: list[str]) -> None:
+    assert updated(deepcopy(new), deepcopy(old)) == expected
+
+
+def test_lax_definitions_are_not_converted() -> None:
+    webhook = {"clientConfig": {"url": "https://a/b"}, "conversionReviewVersions": ["v1"]}
+    converted = lax(_STRUCTURAL, conversion={"strategy": "Webhook", "webhook": webhook})
+    assert updated(converted, lax(_STRUCTURAL)) == [
+        'spec.conversion.strategy: Invalid value: "Webhook": must be None if spec.preserveUnknownFields is true'
+    ]
+
+
+def test_review_versions_that_were_unknown_may_stay() -> None:
+    def reviewing(*versions: str) -> Object:
+        webhook = {"clientConfig": {"url": "https://a/b"}, "conversionReviewVersions": [*versions]}
+        return definition(conversion={"strategy": "Webhook", "webhook": webhook})
+
+    refused = [
+        'spec.conversion.conversionReviewVersions: Invalid value: ["v2"]: must include at least one of v1, v1beta1'
+    ]
+    assert created(reviewing("v2")) == refused
+    assert updated(reviewing("v2"), reviewing("v1")) == refused
+    assert updated(reviewing("v2"), definition()) == refused
+    assert updated(reviewing("v2"), reviewing("v2")) == []
+
+
+def test_the_status_subresource_of_one_version_counts_for_it_alone() -> None:
+    """The root of a schema may say less when the status is written apart."""
+    obj = definition({"type": "object", "anyOf": [{"required": ["x"]}]})
+    obj["spec"]["versions"][0]["subresources"] = {"status": {}}
+    second = {"name": "v2", "served": True, "schema": {"openAPIV3Schema": {"type": "object", "anyOf": [{}]}}}
+    obj["spec"]["versions"].append(second)
+    first_only = [error for error in created(obj) if ".versions[1]." in error]
+    assert first_only == []
+
+
 def test_a_status_update_checks_names() -> None:
     old, new = definition(), definition()
     new["status"]["acceptedNames"]["plural"] = "X"
@@ -311,6 +441,19 @@ def test_groups_of_the_community_need_approval(annotation: str | None, expected:
     if annotation:
         obj["metadata"]["annotations"] = {"api-approved.kubernetes.io": annotation}
     assert created(obj) == ([expected] if expected else [])
+
+
+def test_an_approval_that_was_missing_may_stay_missing() -> None:
+    def protected(annotation: str = "") -> Object:
+        obj = definition(group="x.k8s.io")
+        obj["metadata"]["name"] = "xs.x.k8s.io"
+        if annotation:
+            obj["metadata"]["annotations"] = {"api-approved.kubernetes.io": annotation}
+        return obj
+
+    assert updated(protected(), protected()) == []
+    (error,) = updated(protected(), protected("https://example.com/approval"))
+    assert error.startswith("metadata.annotations[api-approved.kubernetes.io]: Required value")
 
 
 def test_warnings_are_of_what_is_new() -> None:

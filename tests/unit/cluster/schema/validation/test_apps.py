@@ -236,3 +236,93 @@ REVISIONS = {
 def test_a_revision_is_judged(created: Any, patch: Object, expected: list[str]) -> None:
     base = {"metadata": {"name": "r", "namespace": "ns"}, "revision": 1, "data": {"a": 1}}
     assert created("apps", "ControllerRevision", base, patch) == expected
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "ReplicaSet", "StatefulSet"])
+def test_counts_of_a_status_are_counts(reported: Any, kind: str) -> None:
+    good = {"replicas": 2, "readyReplicas": 1, "availableReplicas": 1}
+    assert reported("apps", kind, valid(kind), {"status": good}) == []
+    assert reported("apps", kind, valid(kind), {"status": {"observedGeneration": -1}}) == [
+        "status.observedGeneration: Invalid value: -1: must be greater than or equal to 0"
+    ]
+    too_many = reported("apps", kind, valid(kind), {"status": {"replicas": 1, "availableReplicas": 2}})
+    assert "cannot be greater than status.replicas" in too_many[0]
+
+
+def test_counts_of_a_daemon_set_are_counts(reported: Any) -> None:
+    status = {"currentNumberScheduled": 1, "desiredNumberScheduled": -1}
+    assert reported("apps", "DaemonSet", valid("DaemonSet"), {"status": status}) == [
+        "status.desiredNumberScheduled: Invalid value: -1: must be greater than or equal to 0"
+    ]
+
+
+def test_a_stateful_set_s_service_is_looked_at_once(created: Any, updated: Any) -> None:
+    wrong = {"spec": {"serviceName": "S_"}}
+    (error,) = created("apps", "StatefulSet", valid("StatefulSet"), wrong)
+    assert error.startswith('spec.serviceName: Invalid value: "S_": a lowercase RFC 1123 label')
+    assert created("apps", "StatefulSet", valid("StatefulSet"), {"spec": {"serviceName": None}}) == []
+    old = valid("StatefulSet")
+    old["spec"]["serviceName"] = "S_"
+    assert updated("apps", "StatefulSet", old, {"spec": {"replicas": 2}}) == []
+
+
+def test_labels_and_annotations_of_a_stateful_set_s_pods_are_looked_at_twice(created: Any) -> None:
+    def errors_at(metadata: Object) -> list[str]:
+        patch = {"spec": {"template": {"metadata": metadata}}}
+        found = created("apps", "StatefulSet", valid("StatefulSet"), patch)
+        return [error.partition(": ")[0] for error in found]
+
+    assert errors_at({"labels": {"-": "b"}}) == ["spec.template.labels"] * 2
+    assert errors_at({"annotations": {"-": "b"}}) == ["spec.template.annotations"] * 2
+    mirror = "kubernetes.io/config.mirror"
+    assert errors_at({"annotations": {mirror: "x"}}) == [f"spec.template.annotations[{mirror}]"] * 2
+
+
+@pytest.mark.parametrize("field", ["hostname", "subdomain"])
+def test_names_of_a_stateful_set_s_pods_come_from_the_controller(created: Any, field: str) -> None:
+    patch = {"spec": {"template": {"spec": {field: "Not_A_Name"}}}}
+    assert created("apps", "StatefulSet", valid("StatefulSet"), patch) == []
+    assert created("apps", "Deployment", valid("Deployment"), patch) != []
+
+
+def test_a_claim_takes_the_place_of_a_volume(created: Any) -> None:
+    patch = {
+        "spec": {
+            "volumeClaimTemplates": [CLAIM],
+            "template": {
+                "spec": {
+                    "volumes": [{"name": "data", "hostPath": {}}, {"name": "other", "emptyDir": {}}],
+                    "containers": [
+                        {
+                            **TEMPLATE["spec"]["containers"][0],
+                            "volumeMounts": [
+                                {"name": "data", "mountPath": "/d"},
+                                {"name": "other", "mountPath": "/o"},
+                            ],
+                        }
+                    ],
+                }
+            },
+        }
+    }
+    assert created("apps", "StatefulSet", valid("StatefulSet"), patch) == []
+
+
+@pytest.mark.parametrize(
+    ("strategy", "expected"),
+    [
+        ({"type": "RollingUpdate", "rollingUpdate": None}, []),
+        ({"type": "RollingUpdate", "rollingUpdate": {"partition": None}}, []),
+        (
+            {"rollingUpdate": {"partition": -1}},
+            [
+                "spec.updateStrategy.rollingUpdate.partition: Invalid value: -1: "
+                "must be greater than or equal to 0"
+            ],
+        ),
+    ],
+    ids=["no settings", "no partition", "negative partition"],
+)
+def test_how_a_stateful_set_is_updated(created: Any, strategy: Object, expected: list[str]) -> None:
+    patch = {"spec": {"updateStrategy": strategy}}
+    assert created("apps", "StatefulSet", valid("StatefulSet"), patch) == expected

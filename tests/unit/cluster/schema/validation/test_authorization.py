@@ -70,6 +70,49 @@ CASES: dict[str, tuple[str, Any, list[str]]] = {
             "must be specified when `operator` is 'In' or 'NotIn'",
         ],
     ),
+    "good selectors": (
+        "SelfSubjectAccessReview",
+        {
+            "spec": {
+                "resourceAttributes": {
+                    **RESOURCE,
+                    "fieldSelector": {"rawSelector": "a=b"},
+                    "labelSelector": {
+                        "requirements": [
+                            {"key": "k", "operator": "In", "values": ["v"]},
+                            {"key": "k", "operator": "Exists"},
+                            {"key": "k", "operator": "Newer"},
+                        ]
+                    },
+                }
+            }
+        },
+        [],
+    ),
+    "bad requirements": (
+        "SelfSubjectAccessReview",
+        {
+            "spec": {
+                "resourceAttributes": {
+                    **RESOURCE,
+                    "fieldSelector": {
+                        "requirements": [
+                            {"operator": "Exists"},
+                            {"key": "k", "operator": "DoesNotExist", "values": ["v"]},
+                            {"key": "k", "operator": "NotIn"},
+                        ]
+                    },
+                }
+            }
+        },
+        [
+            "spec.resourceAttributes.fieldSelector.requirements[0].key: Required value: must be specified",
+            "spec.resourceAttributes.fieldSelector.requirements[1].values: Forbidden: "
+            "may not be specified when `operator` is 'Exists' or 'DoesNotExist'",
+            "spec.resourceAttributes.fieldSelector.requirements[2].values: Required value: "
+            "must be specified when `operator` is 'In' or 'NotIn'",
+        ],
+    ),
 }
 
 

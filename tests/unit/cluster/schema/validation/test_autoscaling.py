@@ -28,6 +28,14 @@ EXTERNAL = {
 }
 
 
+INGRESS = {
+    "describedObject": {"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "name": "i"},
+    "metric": {"name": "m"},
+    "target": {"type": "Value", "value": "1"},
+}
+ODD = {**INGRESS, "describedObject": {"apiVersion": "a/b/c", "kind": "Widget", "name": "n"}}
+
+
 def metric(**fields: Any) -> dict[str, Any]:
     return {"spec": {"metrics": [fields]}}
 
@@ -122,6 +130,48 @@ CASES: dict[str, tuple[Any, list[str]]] = {
             "must set either a target value or averageValue",
         ],
     ),
+    "object of a malformed version": (
+        metric(type="Object", object=ODD),
+        [
+            'spec.metrics[0].object.describedObject.apiVersion: Invalid value: "a/b/c": unexpected GroupVersion '
+            "string: a/b/c"
+        ],
+    ),
+    "object": (metric(type="Object", object=INGRESS), []),
+    "external": (metric(**EXTERNAL), []),
+    "external without target": (
+        metric(type="External", external={"metric": {"name": "m"}, "target": {"type": "Value"}}),
+        [
+            "spec.metrics[0].external.target.averageValue: Required value: "
+            "must set either a target value for metric or a per-pod target"
+        ],
+    ),
+    "external with both targets": (
+        metric(
+            type="External",
+            external={
+                "metric": {"name": "m"},
+                "target": {"type": "Value", "value": "1", "averageValue": "1"},
+            },
+        ),
+        [
+            "spec.metrics[0].external.target.value: Forbidden: "
+            "may not set both a target value for metric and a per-pod target"
+        ],
+    ),
+    "pods": (
+        metric(
+            type="Pods",
+            pods={"metric": {"name": "m"}, "target": {"type": "AverageValue", "averageValue": "1"}},
+        ),
+        [],
+    ),
+    "pods without target": (
+        metric(type="Pods", pods={"metric": {"name": "m"}, "target": {"type": "AverageValue"}}),
+        [
+            "spec.metrics[0].pods.target.averageValue: Required value: must specify a positive target averageValue"
+        ],
+    ),
     "behavior": (
         scaling(stabilizationWindowSeconds=3601, selectPolicy="Most", policies=[], tolerance="-1"),
         [
@@ -156,6 +206,24 @@ def test_an_update_is_not_asked_again_about_a_target_it_does_not_change(updated:
     assert updated(*KIND, old, {"spec": {"maxReplicas": 4}}) == []
     assert updated(*KIND, old, {"spec": {"scaleTargetRef": {"kind": "Other"}}}) == [
         'spec.scaleTargetRef.apiVersion: Invalid value: "": apiVersion must specify API group'
+    ]
+
+
+def test_an_old_object_of_a_malformed_version_may_stay(updated: Any) -> None:
+    odd = {"type": "Object", "object": ODD}
+    old = {**BASE, "spec": {**BASE["spec"], "metrics": [odd]}}
+    assert updated(*KIND, old, {"spec": {"maxReplicas": 4}}) == []
+    # A metric of another type says nothing about objects.
+    hidden = {**BASE, "spec": {**BASE["spec"], "metrics": [{**CPU, "object": ODD}]}}
+    (error,) = updated(*KIND, hidden, {"spec": {"metrics": [odd]}})
+    assert "unexpected GroupVersion" in error
+
+
+def test_a_negative_bound_may_stay(updated: Any) -> None:
+    old = {**BASE, "spec": {**BASE["spec"], "minReplicas": -2, "maxReplicas": -1}}
+    assert updated(*KIND, old, {"metadata": {"labels": {"a": "b"}}}) == []
+    assert updated(*KIND, old, {"spec": {"minReplicas": -3}}) == [
+        "spec.minReplicas: Invalid value: -3: must be greater than or equal to 0"
     ]
 
 

@@ -71,6 +71,118 @@ JOBS: dict[str, tuple[Object, list[str]]] = {
         {"completionMode": "Sorted"},
         ['spec.completionMode: Unsupported value: "Sorted": supported values: "NonIndexed", "Indexed"'],
     ),
+    "own selector": ({"manualSelector": True, "selector": {"matchLabels": {"job-name": "j"}}}, []),
+    "no selector": (
+        {"manualSelector": None, "selector": None},
+        [
+            "spec.selector: Required value",
+            'spec.template.metadata.labels: Invalid value: {"batch.kubernetes.io/controller-uid":"u",'
+            '"batch.kubernetes.io/job-name":"j","controller-uid":"u","job-name":"j"}: `selector` does not match '
+            "template `labels`",
+        ],
+    ),
+    "good manager": ({"managedBy": "example.com/mine"}, []),
+    "manager of a wrong host": (
+        {"managedBy": "Ex_ample/mine"},
+        [
+            'spec.managedBy: Invalid value: "Ex_ample": a lowercase RFC 1123 subdomain must consist of lower case '
+            "alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. "
+            "'example.com', regex used for validation is "
+            "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+        ],
+    ),
+    "manager of a wrong path": (
+        {"managedBy": "example.com/a b"},
+        [
+            'spec.managedBy: Invalid value: "a b": Invalid path (regex used for validation is '
+            r"'[A-Za-z0-9/\-._~%!$&'()*+,;=:]+')"
+        ],
+    ),
+    "many indexes": ({**INDEXED, "completions": 100_001}, []),
+    "many indexes with limits": (
+        {
+            **INDEXED,
+            "completions": 100_001,
+            "backoffLimitPerIndex": 1,
+            "maxFailedIndexes": 10_000,
+            "parallelism": 10_000,
+        },
+        [],
+    ),
+    "many indexes without limit": (
+        {**INDEXED, "completions": 100_001, "backoffLimitPerIndex": 1},
+        ["spec.maxFailedIndexes: Required value: must be specified when completions is above 100000"],
+    ),
+    "many indexes at once": (
+        {
+            **INDEXED,
+            "completions": 100_001,
+            "backoffLimitPerIndex": 1,
+            "maxFailedIndexes": 10_001,
+            "parallelism": 10_001,
+        },
+        [
+            f"spec.{field}: Invalid value: 10001: must be less than or equal to 10000 when completions are above "
+            "100000 and used with backoff limit per index"
+            for field in ("parallelism", "maxFailedIndexes")
+        ],
+    ),
+    "exit codes of its containers": (
+        {
+            "podFailurePolicy": {
+                "rules": [
+                    {
+                        "action": "FailJob",
+                        "onExitCodes": {"operator": "In", "values": [1], "containerName": "c"},
+                    }
+                ]
+            }
+        },
+        [],
+    ),
+    "exit codes of another container": (
+        {
+            "podFailurePolicy": {
+                "rules": [
+                    {
+                        "action": "FailJob",
+                        "onExitCodes": {"operator": "In", "values": [1], "containerName": "x"},
+                    }
+                ]
+            }
+        },
+        [
+            f'{POLICY}.onExitCodes.containerName: Invalid value: "x": must be one of the container or '
+            "initContainer names in the pod template"
+        ],
+    ),
+    "success by count": ({**INDEXED, "successPolicy": {"rules": [{"succeededCount": 3}]}}, []),
+    "success by indexes": ({**INDEXED, "successPolicy": {"rules": [{"succeededIndexes": "0-2"}]}}, []),
+    "success by both": (
+        {**INDEXED, "successPolicy": {"rules": [{"succeededIndexes": "0,2", "succeededCount": 2}]}},
+        [],
+    ),
+    "more successes than indexes": (
+        {**INDEXED, "successPolicy": {"rules": [{"succeededIndexes": "0,2", "succeededCount": 3}]}},
+        [
+            "spec.successPolicy.rules[0].succeededCount: Invalid value: 3: must be less than or equal to 2 (the "
+            "number of indexes in the specified succeededIndexes field)"
+        ],
+    ),
+    "success of nothing": (
+        {**INDEXED, "successPolicy": {"rules": [{}]}},
+        [
+            "spec.successPolicy.rules[0]: Required value: at least one of succeededCount or succeededIndexes must "
+            "be specified"
+        ],
+    ),
+    "falling indexes": (
+        {**INDEXED, "successPolicy": {"rules": [{"succeededIndexes": "2-1"}]}},
+        [
+            'spec.successPolicy.rules[0].succeededIndexes: Invalid value: "2-1": error parsing succeededIndexes: '
+            "non-increasing order, previous: 2, current: 1"
+        ],
+    ),
     "indexed without completions": (
         {"completionMode": "Indexed", "completions": None},
         ["spec.completions: Required value: when completion mode is Indexed"],
@@ -195,6 +307,56 @@ def test_a_suspended_job_may_be_tuned(updated: Any) -> None:
     assert error.startswith("spec.template.spec: Invalid value: {")
 
 
+def suspended(conditions: list[Object] | None = None, **status: Any) -> Object:
+    job = deepcopy(JOB)
+    job["spec"]["suspend"] = True
+    return {**job, "status": {**status, **({"conditions": conditions} if conditions else {})}}
+
+
+TUNED = {"spec": {"template": {"spec": {"nodeSelector": {"a": "b"}}}}}
+
+
+@pytest.mark.parametrize(
+    ("job", "allowed"),
+    [
+        pytest.param(suspended(), True, id="never started"),
+        pytest.param(
+            suspended([{"type": "Suspended", "status": "True"}], startTime="2024-01-01T00:00:00Z"),
+            True,
+            id="suspended",
+        ),
+        pytest.param(suspended(startTime="2024-01-01T00:00:00Z"), False, id="not yet suspended"),
+        pytest.param(suspended(active=1), False, id="with pods"),
+    ],
+)
+def test_only_an_idle_job_may_be_tuned(updated: Any, job: Object, allowed: bool) -> None:
+    assert (updated("batch", "Job", job, TUNED) == []) is allowed
+
+
+@pytest.mark.parametrize(
+    ("pod", "allowed"),
+    [
+        pytest.param({"affinity": {"nodeAffinity": {}}}, True, id="node affinity"),
+        pytest.param({"affinity": {"podAffinity": {}}}, False, id="pod affinity"),
+        pytest.param({"affinity": {}}, True, id="empty affinity"),
+        pytest.param(
+            {"containers": [{**POD["containers"][0], "resources": {"requests": {"cpu": "1"}}}]},
+            True,
+            id="resources",
+        ),
+        pytest.param({"containers": [{**POD["containers"][0], "image": "x"}]}, False, id="image"),
+        pytest.param({"containers": [{**POD["containers"][0], "name": "x"}]}, False, id="name"),
+        pytest.param(
+            {"containers": [POD["containers"][0], {**POD["containers"][0], "name": "x"}]},
+            False,
+            id="one more",
+        ),
+    ],
+)
+def test_what_of_a_template_may_be_tuned(updated: Any, pod: Object, allowed: bool) -> None:
+    assert (updated("batch", "Job", suspended(), {"spec": {"template": {"spec": pod}}}) == []) is allowed
+
+
 COMPLETE = {"type": "Complete", "status": "True"}
 FAILED = {"type": "Failed", "status": "True"}
 MET = {"type": "SuccessCriteriaMet", "status": "True"}
@@ -244,6 +406,68 @@ STATUSES: dict[str, tuple[Object, Object, list[str]]] = {
             "status.conditions: Invalid value: cannot disable the SuccessCriteriaMet=True condition",
         ],
     ),
+    "pods without uid": (
+        {},
+        {"uncountedTerminatedPods": {"succeeded": ["", "u"], "failed": ["u"]}},
+        [
+            'status.uncountedTerminatedPods.succeeded[0]: Invalid value: "": must not be empty',
+            'status.uncountedTerminatedPods.failed[0]: Duplicate value: "u"',
+        ],
+    ),
+    "failed and done": (
+        {"startTime": START, "completionTime": END, "conditions": [MET, COMPLETE]},
+        {"conditions": [MET, COMPLETE, FAILED]},
+        [
+            "status.conditions: Invalid value: cannot set Complete=True and Failed=true conditions",
+            "status.conditions: Invalid value: cannot set Failed=True condition without the FailureTarget=true "
+            "condition",
+            "status.conditions: Invalid value: cannot set SuccessCriteriaMet=True and Failed=true conditions",
+        ],
+    ),
+    "active when done": (
+        {},
+        {
+            "startTime": START,
+            "completionTime": END,
+            "conditions": [MET, COMPLETE],
+            "active": 1,
+            "terminating": 1,
+        },
+        [
+            "status.active: Invalid value: 1: active>0 is invalid for finished job",
+            "status.terminating: Invalid value: 1: terminating>0 is invalid for finished job",
+        ],
+    ),
+    "active again": (
+        {"startTime": START, "completionTime": END, "conditions": [MET, COMPLETE]},
+        {"active": 1, "terminating": 1},
+        [
+            "status.active: Invalid value: 1: active>0 is invalid for finished job",
+            "status.terminating: Invalid value: 1: terminating>0 is invalid for finished job",
+        ],
+    ),
+    "still active": (
+        {
+            "startTime": START,
+            "completionTime": END,
+            "conditions": [MET, COMPLETE],
+            "active": 1,
+            "terminating": 1,
+        },
+        {"failed": 1},
+        [],
+    ),
+    "ready and active": ({"ready": 2, "active": 1}, {"failed": 1}, []),
+    "fewer active": (
+        {"ready": 2, "active": 2},
+        {"active": 1},
+        ["status.ready: Invalid value: 2: cannot set more ready pods than active"],
+    ),
+    "forgets successes": (
+        {"succeeded": 2},
+        {"succeeded": 1},
+        ["status.succeeded: Invalid value: 1: cannot decrease the succeeded counter"],
+    ),
     "other start": (
         {"startTime": START},
         {"startTime": END},
@@ -257,6 +481,93 @@ def test_the_status_of_a_job_is_judged(
     reported: Any, before: Object, status: Object, expected: list[str]
 ) -> None:
     job = {**deepcopy(JOB), "status": before}
+    assert reported("batch", "Job", job, {"status": status}) == expected
+
+
+PER_INDEX = {**INDEXED, "backoffLimitPerIndex": 1}
+INDEXED_STATUSES: dict[str, tuple[Object, Object, Object, list[str]]] = {
+    "indexes": (PER_INDEX, {}, {"completedIndexes": "0", "failedIndexes": "1-2"}, []),
+    "unreadable": (
+        PER_INDEX,
+        {},
+        {"completedIndexes": "x", "failedIndexes": "3"},
+        [
+            'status.completedIndexes: Invalid value: "x": error parsing completedIndexes: cannot convert string to '
+            'integer for index: "x"',
+            'status.failedIndexes: Invalid value: "3": error parsing failedIndexes: too large index: "3"',
+        ],
+    ),
+    "unreadable as before": (PER_INDEX, {"completedIndexes": "x", "failedIndexes": "y"}, {"failed": 1}, []),
+    "not per index": (
+        INDEXED,
+        {},
+        {"failedIndexes": "1"},
+        [
+            'status.failedIndexes: Invalid value: "1": cannot set non-null failedIndexes when backoffLimitPerIndex '
+            "is null"
+        ],
+    ),
+    "overlap": (
+        PER_INDEX,
+        {"completedIndexes": "0-1"},
+        {"failedIndexes": "1,2"},
+        [
+            'status.failedIndexes: Invalid value: "1,2": failedIndexes and completedIndexes overlap at index: 1'
+        ],
+    ),
+    "overlap of new successes": (
+        PER_INDEX,
+        {"failedIndexes": "1"},
+        {"completedIndexes": "0-1"},
+        ['status.failedIndexes: Invalid value: "1": failedIndexes and completedIndexes overlap at index: 1'],
+    ),
+    "scaled down": (INDEXED, {"succeeded": 2}, {"succeeded": 1}, []),
+    "not in step": (
+        {**INDEXED, "parallelism": 1},
+        {"succeeded": 2},
+        {"succeeded": 1},
+        ["status.succeeded: Invalid value: 1: cannot decrease the succeeded counter"],
+    ),
+    "nothing to do": (
+        {"suspend": True, "completions": 0},
+        {},
+        {"completionTime": END, "conditions": [MET, COMPLETE]},
+        [],
+    ),
+    "suspended": (
+        {"suspend": True},
+        {},
+        {"completionTime": END, "conditions": [MET, COMPLETE]},
+        ["status.startTime: Required value: startTime is required for finished job"],
+    ),
+    "policy met": (
+        {**INDEXED, "successPolicy": {"rules": [{"succeededCount": 1}]}},
+        {},
+        {"startTime": START, "completionTime": END, "conditions": [MET, COMPLETE]},
+        [],
+    ),
+    "policy not met": (
+        {**INDEXED, "successPolicy": {"rules": [{"succeededCount": 1}]}},
+        {},
+        {"startTime": START, "completionTime": END, "conditions": [COMPLETE]},
+        [
+            "status.conditions: Invalid value: cannot set Complete=True condition without the "
+            "SuccessCriteriaMet=true condition",
+            "status.conditions: Invalid value: cannot set Complete=True for Job with SuccessPolicy unless "
+            "SuccessCriteriaMet=True",
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("spec", "before", "status", "expected"), INDEXED_STATUSES.values(), ids=INDEXED_STATUSES
+)
+def test_the_status_must_fit_the_spec(
+    reported: Any, spec: Object, before: Object, status: Object, expected: list[str]
+) -> None:
+    job = {**deepcopy(JOB), "status": before}
+    job["spec"] |= spec
     assert reported("batch", "Job", job, {"status": status}) == expected
 
 
@@ -306,6 +617,15 @@ CRONS: dict[str, tuple[Object, list[str]]] = {
 @pytest.mark.parametrize(("spec", "expected"), CRONS.values(), ids=CRONS)
 def test_a_cron_job_is_judged(created: Any, spec: Object, expected: list[str]) -> None:
     assert created("batch", "CronJob", CRON, {"spec": spec}) == expected
+
+
+def test_a_zone_that_is_gone_may_stay(updated: Any) -> None:
+    old = deepcopy(CRON)
+    old["spec"]["timeZone"] = "Moon/Base"
+    assert updated("batch", "CronJob", old, {"spec": {"suspend": True}}) == []
+    assert updated("batch", "CronJob", old, {"spec": {"timeZone": "Moon/Other"}}) == [
+        'spec.timeZone: Invalid value: "Moon/Other": unknown time zone Moon/Other'
+    ]
 
 
 def test_a_cron_job_leaves_room_for_the_names_of_its_jobs(created: Any) -> None:

@@ -243,3 +243,47 @@ def test_a_pods_request_ends_once(reported: Any) -> None:
     assert reported(GROUP, "PodCertificateRequest", over, {"status": {"conditions": None}}) == [
         "status: Invalid value: immutable after PodCertificateRequest is issued, denied, or failed"
     ]
+
+
+def test_a_condition_twice_may_stay(reported: Any) -> None:
+    mine = condition("Mine")
+    twice = {"status": {"conditions": [mine, mine]}}
+    assert reported(GROUP, "CertificateSigningRequest", request(), twice) == [
+        'status.conditions[1].type: Duplicate value: "Mine"'
+    ]
+    assert reported(GROUP, "CertificateSigningRequest", request(conditions=[mine, mine]), twice) == []
+
+
+def test_a_bundle_changes_its_anchors_but_not_its_signer(updated: Any) -> None:
+    old = bundle(certificate(True))
+    assert updated(GROUP, "ClusterTrustBundle", old, {"metadata": {"labels": {"a": "b"}}}) == []
+    assert updated(GROUP, "ClusterTrustBundle", old, {"spec": {"trustBundle": certificate(False)}}) == [
+        f"{OMITTED}entry 0 does not have the CA bit set"
+    ]
+    # What is stored is not judged again.
+    assert updated(GROUP, "ClusterTrustBundle", bundle("x"), {"metadata": {"labels": {"a": "b"}}}) == []
+    mine = bundle(certificate(True), "example.com:s:b", signerName="example.com/s")
+    (_, error) = updated(GROUP, "ClusterTrustBundle", mine, {"spec": {"signerName": "example.com/t"}})
+    assert error == 'spec.signerName: Invalid value: "example.com/t": field is immutable'
+
+
+def test_an_issued_certificate_says_until_when(reported: Any) -> None:
+    def issue(chain: str, **times: str) -> list[str]:
+        status = {"conditions": [condition("Issued")], "certificateChain": chain, **times}
+        errors: list[str] = reported(GROUP, "PodCertificateRequest", POD_REQUEST, {"status": status})
+        return errors
+
+    times = dict.fromkeys(("notBefore", "notAfter", "beginRefreshAt"), TIME)
+    assert issue(certificate(False), **times) == []
+    assert issue(certificate(False)) == [
+        "status.notBefore: Required value: must be present and consistent with the issued certificate",
+        "status.notAfter: Required value: must be present and consistent with the issued certificate",
+        "status.beginRefreshAt: Required value: must be present and in the range "
+        "[notbefore+10min, notafter-10min]",
+    ]
+    assert issue("", **times) == [
+        'status.certificateChain: Invalid value: "": issued certificate chain must contain at least one '
+        "certificate"
+    ]
+    (error,) = issue(certificate(False).replace("CERTIFICATE", "KEY"), **times)
+    assert error.endswith("issued certificate chain must consist entirely of CERTIFICATE PEM blocks")

@@ -126,6 +126,33 @@ CLUSTER_BINDING = {
             ],
             id="wrong-subjects",
         ),
+        pytest.param(
+            "RoleBinding",
+            BINDING,
+            {"subjects": [{"kind": "ServiceAccount", "name": "s"}]},
+            [],
+            id="account-of-the-bindings-namespace",
+        ),
+        pytest.param(
+            "ClusterRoleBinding",
+            CLUSTER_BINDING,
+            {"subjects": [{"kind": "ServiceAccount", "name": "s", "namespace": "n"}]},
+            [],
+            id="account-with-namespace",
+        ),
+        pytest.param(
+            "RoleBinding",
+            BINDING,
+            {"subjects": [{"kind": "ServiceAccount", "name": "S_"}, {"kind": "ServiceAccount"}]},
+            [
+                'subjects[0].name: Invalid value: "S_": a lowercase RFC 1123 subdomain must consist of '
+                "lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric "
+                "character (e.g. 'example.com', regex used for validation is "
+                "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
+                "subjects[1].name: Required value",
+            ],
+            id="malformed-account",
+        ),
     ],
 )
 def test_roles_and_bindings_are_created_or_refused(
@@ -138,6 +165,21 @@ def test_a_binding_keeps_its_role(updated: Any) -> None:
     assert updated(GROUP, "RoleBinding", BINDING, {"subjects": []}) == []
     assert updated(GROUP, "RoleBinding", BINDING, {"roleRef": {"name": "other"}}) == [
         f'roleRef: Invalid value: {{"APIGroup":"{GROUP}","Kind":"Role","Name":"other"}}: field is immutable'
+    ]
+
+
+def test_a_subject_that_loses_its_name_is_refused(updated: Any) -> None:
+    nameless = {"subjects": [{"kind": "User", "apiGroup": GROUP}]}
+    assert updated(GROUP, "RoleBinding", BINDING, nameless) == ["subjects[0].name: Required value"]
+    # One that was stored without stays.
+    old = {**BINDING, **nameless}
+    assert updated(GROUP, "RoleBinding", old, {"metadata": {"labels": {"a": "b"}}}) == []
+
+
+def test_a_reference_that_loses_its_name_changes(updated: Any) -> None:
+    assert updated(GROUP, "RoleBinding", BINDING, {"roleRef": {"name": None}}) == [
+        "roleRef.name: Required value",
+        f'roleRef: Invalid value: {{"APIGroup":"{GROUP}","Kind":"Role","Name":""}}: field is immutable',
     ]
 
 

@@ -66,6 +66,13 @@ def device(**fields: Any) -> dict[str, Any]:
     return {"spec": {"devices": [{**DEVICE, **fields}]}}
 
 
+CHOSEN = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "a", "operator": "Exists"}]}]}
+
+
+def per_device(**fields: Any) -> dict[str, Any]:
+    return {"spec": {"nodeName": None, "perDeviceNodeSelection": True, "devices": [{**DEVICE, **fields}]}}
+
+
 AT = "spec.devices.requests[0]"
 CREATED: dict[str, tuple[str, Any, list[str]]] = {
     "request of nothing": (
@@ -229,6 +236,181 @@ CREATED: dict[str, tuple[str, Any, list[str]]] = {
         {"spec": {"devices": None, "sharedCounters": [{"name": "c"}]}},
         ["spec.sharedCounters[0].counters: Required value"],
     ),
+    "good tolerations": (
+        "ResourceClaim",
+        exactly(tolerations=[{"operator": "Equal", "value": "v"}, {"operator": "Exists"}]),
+        [],
+    ),
+    "value of a toleration": (
+        "ResourceClaim",
+        exactly(tolerations=[{"operator": "Equal", "value": "a b"}]),
+        [
+            f'{AT}.exactly.tolerations[0].value: Invalid value: "a b": a valid label must be an empty string '
+            "or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an "
+            "alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation "
+            "is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
+        ],
+    ),
+    "selector of a class": (
+        "DeviceClass",
+        {"spec": {"selectors": [{}]}},
+        [
+            "spec.selectors[0].cel: Required value",
+        ],
+    ),
+    "class without selectors": ("DeviceClass", {"spec": {"selectors": None}}, []),
+    "many selectors": (
+        "DeviceClass",
+        {"spec": {"selectors": [{"cel": {"expression": "true"}}] * 33}},
+        [
+            "spec.selectors: Too many: 33: must have at most 32 items",
+        ],
+    ),
+    "attribute of a driver": (
+        "ResourceSlice",
+        device(attributes={"Gpu.example.com/model": {"string": "x"}}),
+        [],
+    ),
+    "attribute without domain": (
+        "ResourceSlice",
+        device(attributes={"/model": {"string": "x"}}),
+        [
+            'spec.devices[0].attributes: Invalid value: "": the domain must not be empty',
+        ],
+    ),
+    "attribute without name": (
+        "ResourceSlice",
+        device(attributes={"example.com/": {"string": "x"}}),
+        [
+            'spec.devices[0].attributes: Invalid value: "": the name must not be empty',
+        ],
+    ),
+    "attribute of a wrong domain": (
+        "ResourceSlice",
+        device(attributes={"d_/model": {"string": "x"}}),
+        [
+            'spec.devices[0].attributes: Invalid value: "d_": a lowercase RFC 1123 subdomain '
+            "must consist of lower case alphanumeric characters, '-' or '.', and must start and "
+            "end with an alphanumeric character (e.g. 'example.com', regex used for validation "
+            "is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
+        ],
+    ),
+    "attribute of a wrong name": (
+        "ResourceSlice",
+        device(attributes={"1x": {"string": "x"}}),
+        [
+            'spec.devices[0].attributes: Invalid value: "1x": a valid C identifier must start '
+            "with alphabetic character or '_', followed by a string of alphanumeric characters "
+            "or '_' (e.g. 'my_name',  or 'MY_NAME',  or 'MyName', regex used for validation is "
+            "'[A-Za-z_][A-Za-z0-9_]*')",
+        ],
+    ),
+    "both binding conditions": (
+        "ResourceSlice",
+        device(bindingConditions=["a"], bindingFailureConditions=["b"]),
+        [],
+    ),
+    "failure conditions alone": (
+        "ResourceSlice",
+        device(bindingFailureConditions=["b"]),
+        [
+            "spec.devices[0].bindingConditions: Invalid value: null: bindingConditions are "
+            "required to use bindingFailureConditions",
+        ],
+    ),
+    "binding conditions overlap": (
+        "ResourceSlice",
+        device(bindingConditions=["a", "a"], bindingFailureConditions=["b", "a"]),
+        [
+            'spec.devices[0].bindingConditions[1]: Duplicate value: "a"',
+            'spec.devices[0].bindingFailureConditions[1]: Invalid value: "a": '
+            "bindingFailureConditions must not overlap with bindingConditions",
+        ],
+    ),
+    "slice for chosen nodes": ("ResourceSlice", {"spec": {"nodeName": None, "nodeSelector": CHOSEN}}, []),
+    "slice for nodes chosen twice": (
+        "ResourceSlice",
+        {"spec": {"nodeName": None, "nodeSelector": {"nodeSelectorTerms": CHOSEN["nodeSelectorTerms"] * 2}}},
+        [
+            "spec.nodeSelector.nodeSelectorTerms: Invalid value: "
+            '[{"matchExpressions":[{"key":"a","operator":"Exists"}]},{"matchExpressions":[{"key":"a","operator":"Exists"}]}]: '
+            "must have exactly one node selector term",
+        ],
+    ),
+    "slice for an empty node": (
+        "ResourceSlice",
+        {"spec": {"nodeName": "", "allNodes": True}},
+        [
+            'spec.nodeName: Invalid value: "": must be either unset or set to a non-empty string',
+        ],
+    ),
+    "slice not for all": (
+        "ResourceSlice",
+        {"spec": {"allNodes": False}},
+        [
+            "spec.allNodes: Invalid value: false: must be either unset or set to true",
+        ],
+    ),
+    "device of a node": ("ResourceSlice", per_device(nodeName="n"), []),
+    "device of chosen nodes": ("ResourceSlice", per_device(nodeSelector=CHOSEN), []),
+    "device of all nodes": ("ResourceSlice", per_device(allNodes=True), []),
+    "device of an empty node": (
+        "ResourceSlice",
+        per_device(nodeName=""),
+        [
+            'spec.devices[0].nodeName: Invalid value: "": must not be empty',
+            "spec.devices[0]: Required value: exactly one of `nodeName`, `nodeSelector`, or "
+            "`allNodes` is required when `perDeviceNodeSelection` is set to true in the "
+            "ResourceSlice spec",
+        ],
+    ),
+    "device of a wrong node": (
+        "ResourceSlice",
+        per_device(nodeName="N_"),
+        [
+            'spec.devices[0].nodeName: Invalid value: "N_": a lowercase RFC 1123 subdomain must '
+            "consist of lower case alphanumeric characters, '-' or '.', and must start and end "
+            "with an alphanumeric character (e.g. 'example.com', regex used for validation is "
+            "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
+        ],
+    ),
+    "device of no nodes": (
+        "ResourceSlice",
+        per_device(allNodes=False),
+        [
+            "spec.devices[0].allNodes: Invalid value: false: must be either unset or set to true",
+            "spec.devices[0]: Required value: exactly one of `nodeName`, `nodeSelector`, or "
+            "`allNodes` is required when `perDeviceNodeSelection` is set to true in the "
+            "ResourceSlice spec",
+        ],
+    ),
+    "device of two kinds of nodes": (
+        "ResourceSlice",
+        per_device(nodeName="n", allNodes=True),
+        [
+            'spec.devices[0]: Invalid value: "{`nodeName`, `allNodes`}": exactly one of '
+            "`nodeName`, `nodeSelector`, or `allNodes` is required when "
+            "`perDeviceNodeSelection` is set to true in the ResourceSlice spec",
+        ],
+    ),
+    "many devices": (
+        "ResourceSlice",
+        {"spec": {"devices": [{**DEVICE, "name": f"d{n}"} for n in range(65)]}},
+        [],
+    ),
+    "many elaborate devices": (
+        "ResourceSlice",
+        {
+            "spec": {
+                "devices": [
+                    {**DEVICE, "name": f"d{n}", "attributes": {"a": {"ints": [1]}}} for n in range(65)
+                ]
+            }
+        },
+        [
+            "spec.devices: Too many: 65: must have at most 64 items",
+        ],
+    ),
     "taint rule": (
         "DeviceTaintRule",
         {"spec": {"deviceSelector": {"pool": ""}, "taint": {"effect": "Odd"}}},
@@ -287,3 +469,54 @@ def test_an_allocation_answers_requests_and_stays(reported: Any) -> None:
     assert reported(GROUP, "ResourceClaim", allocated, {"status": {"allocation": wrong}}) == [
         "status.allocation: Invalid value: null: field cannot be modified once set"
     ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "wrong"),
+    [
+        ("DeviceClass", {"spec": {"selectors": [{"cel": {"expression": "true"}}] * 33}}),
+        ("DeviceClass", {"spec": {"config": [{"opaque": {"parameters": {}}}]}}),
+        ("ResourceSlice", device(taints=[{"key": "k"}])),
+        ("ResourceSlice", {"spec": {"devices": None, "sharedCounters": [{"name": "c"}]}}),
+        ("DeviceTaintRule", {"spec": {"taint": {"key": "k", "effect": "Odd"}}}),
+    ],
+    ids=["selectors", "configuration", "taint", "counters", "rule"],
+)
+def test_what_was_stored_wrong_may_stay(created: Any, updated: Any, kind: str, wrong: Any) -> None:
+    errors = created(GROUP, kind, BASES[kind], wrong)
+    assert len(errors) == 1
+    assert updated(GROUP, kind, BASES[kind], wrong) == errors
+    stored = {**BASES[kind], "spec": {**BASES[kind]["spec"], **wrong["spec"]}}
+    stored["spec"] = {key: value for key, value in stored["spec"].items() if value is not None}
+    assert updated(GROUP, kind, stored, {"metadata": {"labels": {"a": "b"}}}) == []
+
+
+def test_a_template_keeps_its_spec(updated: Any) -> None:
+    (missing, error) = updated(
+        GROUP,
+        "ResourceClaimTemplate",
+        TEMPLATE,
+        {"spec": {"spec": {"devices": {"requests": [{"name": "r"}]}}}},
+    )
+    assert missing.startswith("spec.spec.devices.requests[0]: Required value")
+    assert error.endswith(": field is immutable")
+
+
+def test_consumers_are_told_apart(reported: Any) -> None:
+    twice = {"status": {"allocation": ALLOCATION, "reservedFor": [CONSUMER, CONSUMER]}}
+    assert reported(GROUP, "ResourceClaim", CLAIM, twice) == [
+        'status.reservedFor[1]: Duplicate value: {"resource":"pods","name":"p","uid":"1"}'
+    ]
+    assert reported(GROUP, "ResourceClaim", {**CLAIM, **twice}, {"status": {"devices": []}}) == []
+
+
+def test_the_status_of_a_taint_rule_has_few_conditions(reported: Any) -> None:
+    def conditions(count: int) -> dict[str, Any]:
+        one = {"status": "True", "reason": "R", "lastTransitionTime": "2024-01-01T00:00:00Z"}
+        return {"status": {"conditions": [{**one, "type": f"T{number}"} for number in range(count)]}}
+
+    assert reported(GROUP, "DeviceTaintRule", TAINT_RULE, conditions(8)) == []
+    assert reported(GROUP, "DeviceTaintRule", TAINT_RULE, conditions(9)) == [
+        "status.conditions: Too many: 9: must have at most 8 items"
+    ]
+    assert reported(GROUP, "DeviceTaintRule", TAINT_RULE, {"status": {"conditions": [{"type": "T"}]}}) != []

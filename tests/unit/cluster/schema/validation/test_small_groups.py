@@ -188,6 +188,32 @@ CREATED: dict[str, tuple[str, Any, list[str]]] = {
             "local APIServices may not have insecureSkipTLSVerify",
         ],
     ),
+    "legacy service": (
+        "service",
+        {"metadata": {"name": "v1."}, "spec": {"group": None, "version": "v1"}},
+        [],
+    ),
+    "service without group": (
+        "service",
+        {"metadata": {"name": "v2."}, "spec": {"group": None, "version": "v2"}},
+        ["spec.group: Required value: only v1 may have an empty group and it better be legacy kube"],
+    ),
+    "service of a malformed group": (
+        "service",
+        {"metadata": {"name": "v1.g_"}, "spec": {"group": "g_", "version": "v1"}},
+        [
+            'spec.group: Invalid value: "g_": a lowercase RFC 1123 subdomain must consist of lower case '
+            "alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. "
+            "'example.com', regex used for validation is "
+            "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+        ],
+    ),
+    "service with a certificate": (
+        "service",
+        {"spec": {"caBundle": "YWJj", "insecureSkipTLSVerify": None}},
+        [],
+    ),
+    "insecure service": ("service", {"spec": {"caBundle": None, "insecureSkipTLSVerify": True}}, []),
     "insecure with a certificate": (
         "service",
         {"spec": {"service": {"name": None}, "caBundle": "YWJj", "insecureSkipTLSVerify": True}},

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import re
-from typing import Final
+from typing import Any, Final
 
-from steersman.cluster.schema.validation.go_json import json_syntax_error
+from steersman.cluster.schema.validation.go_json import decoded
 from steersman.cluster.schema.validation.pods.affinity import validate_tolerations
 from steersman.cluster.schema.validation.pods.operating_system import all_containers
 from steersman.cluster.schema.validation.pods.paths import validate_descending_path
 from steersman.cluster.schema.validation.rules import Object
 from steersman.objects.fields import FieldError, Path, forbidden, invalid, quote
+from steersman.objects.pods import MIRROR_ANNOTATION
 
 __all__ = [
-    "MIRROR",
     "validate_annotation_update",
     "validate_pod_annotations",
     "validate_profiles_match",
 ]
-
-MIRROR: Final = "kubernetes.io/config.mirror"
 
 _TOLERATIONS: Final = "scheduler.alpha.kubernetes.io/tolerations"
 _DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
@@ -37,9 +34,9 @@ def validate_pod_annotations(annotations: dict[str, str], spec: Object, path: Pa
     if not annotations:
         return []
     errors: list[FieldError] = []
-    if MIRROR in annotations and not spec.get("nodeName"):
+    if MIRROR_ANNOTATION in annotations and not spec.get("nodeName"):
         text = "must set spec.nodeName if mirror pod annotation is set"
-        errors.append(invalid(path.key(MIRROR), annotations[MIRROR], text))
+        errors.append(invalid(path.key(MIRROR_ANNOTATION), annotations[MIRROR_ANNOTATION], text))
     if annotations.get(_TOLERATIONS):
         errors += _validate_tolerations(annotations[_TOLERATIONS], path)
     cost = annotations.get(_DELETION_COST)
@@ -57,9 +54,18 @@ def validate_pod_annotations(annotations: dict[str, str], spec: Object, path: Pa
 
 
 def _validate_tolerations(text: str, path: Path) -> list[FieldError]:
-    if problem := json_syntax_error(text.encode()):
+    tolerations, problem = decoded(text, _are_tolerations)
+    if problem:
         return [invalid(path, _TOLERATIONS, problem)]
-    return validate_tolerations(json.loads(text) or [], path.child(_TOLERATIONS))
+    return validate_tolerations(tolerations or [], path.child(_TOLERATIONS))
+
+
+def _are_tolerations(value: Any) -> bool:
+    fields = ("key", "operator", "value", "effect")
+    return isinstance(value, list) and all(
+        isinstance(each, dict) and all(isinstance(each.get(field, ""), str) for field in fields)
+        for each in value
+    )
 
 
 def _validate_seccomp(profile: str, path: Path) -> list[FieldError]:
@@ -98,7 +104,7 @@ def validate_annotation_update(new: Object, old: Object, path: Path) -> list[Fie
 def _forbid_change(key: str, verb: str, path: Path) -> list[FieldError]:
     if key.startswith(_APP_ARMOR):
         return [forbidden(path.key(key), f"may not {verb} AppArmor annotations")]
-    if key == MIRROR:
+    if key == MIRROR_ANNOTATION:
         return [forbidden(path.key(key), f"may not {verb} mirror pod annotation")]
     return []
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from steersman.cluster.schema.validation.rules import Object
 from steersman.objects.fields import FieldError, Path, forbidden, invalid, not_supported, required
+from steersman.objects.pods import CONTAINER_FIELDS
 
 __all__ = ["all_containers", "validate_host_process", "validate_host_users", "validate_os"]
 
@@ -42,7 +43,7 @@ _CONTEXT_LINUX: Final = (
 
 def all_containers(spec: Object, path: Path) -> Iterator[tuple[Object, Path]]:
     """Every container with where it stands."""
-    for kind in ("initContainers", "containers", "ephemeralContainers"):
+    for kind in CONTAINER_FIELDS:
         if containers := spec.get(kind):
             here = path.child(kind)
             for number, container in enumerate(containers):

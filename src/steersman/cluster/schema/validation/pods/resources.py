@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection
 from typing import Final
 
 from steersman.cluster.schema.validation.rules import Object, invalids
+from steersman.objects.amounts import Amounts
 from steersman.objects.errors import QuantityError
 from steersman.objects.fields import (
     FieldError,
@@ -17,6 +18,7 @@ from steersman.objects.fields import (
     required,
 )
 from steersman.objects.names import is_dns1123_label, is_label_key
+from steersman.objects.pods import container_totals
 from steersman.objects.quantities import Quantity
 
 __all__ = [
@@ -246,37 +248,5 @@ def _validate_fit(spec: Object, requirements: Object, path: Path) -> list[FieldE
     return errors
 
 
-def _total(spec: Object, side: str) -> dict[str, Quantity]:
-    """What all containers need together: init containers run one by one, sidecars beside all others."""
-    total: dict[str, Quantity] = {}
-    for container in spec.get("containers") or ():
-        _add(total, _amounts(container, side))
-    sidecars: dict[str, Quantity] = {}
-    peak: dict[str, Quantity] = {}
-    for container in spec.get("initContainers") or ():
-        amounts = _amounts(container, side)
-        if container.get("restartPolicy") == "Always":
-            _add(total, amounts)
-            _add(sidecars, amounts)
-            amounts = dict(sidecars)
-        else:
-            _add(amounts, sidecars)
-        _raise(peak, amounts)
-    _raise(total, peak)
-    return total
-
-
-def _amounts(container: Object, side: str) -> dict[str, Quantity]:
-    amounts: ResourceList = (container.get("resources") or {}).get(side) or {}
-    return {name: Quantity.parse(amount) for name, amount in amounts.items()}
-
-
-def _add(total: dict[str, Quantity], amounts: dict[str, Quantity]) -> None:
-    for name, amount in amounts.items():
-        total[name] = total[name] + amount if name in total else amount
-
-
-def _raise(peak: dict[str, Quantity], amounts: dict[str, Quantity]) -> None:
-    for name, amount in amounts.items():
-        if name not in peak or amount > peak[name]:
-            peak[name] = amount
+def _total(spec: Object, side: str) -> Amounts:
+    return container_totals(spec, lambda container: (container.get("resources") or {}).get(side))

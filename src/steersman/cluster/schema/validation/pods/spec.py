@@ -9,7 +9,6 @@ from steersman.cluster.schema.validation.pods.affinity import (
     validate_spread_constraints,
     validate_tolerations,
 )
-from steersman.cluster.schema.validation.pods.annotations import MIRROR
 from steersman.cluster.schema.validation.pods.containers import Surroundings, validate_containers
 from steersman.cluster.schema.validation.pods.internal import internal_form
 from steersman.cluster.schema.validation.pods.operating_system import (
@@ -48,6 +47,7 @@ from steersman.objects.names import (
     name_is_dns_subdomain,
     range_message,
 )
+from steersman.objects.pods import MIRROR_ANNOTATION
 
 __all__ = ["validate_pod_spec"]
 
@@ -126,7 +126,7 @@ def _validate_resource_claims(claims: list[Object], pod: Object, path: Path) -> 
     errors: list[FieldError] = []
     names: set[str] = set()
     for number, claim in enumerate(claims):
-        if MIRROR in (pod.get("annotations") or ()):
+        if MIRROR_ANNOTATION in (pod.get("annotations") or ()):
             errors.append(forbidden(Path(), "static pods do not support resource claims"))
             continue
         here = path.index(number)

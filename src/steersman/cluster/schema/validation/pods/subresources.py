@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from steersman.cluster.schema.validation.pods.annotations import MIRROR, validate_annotation_update
+from steersman.cluster.schema.validation.pods.annotations import validate_annotation_update
 from steersman.cluster.schema.validation.pods.internal import internal_diff, semantically_equal
 from steersman.cluster.schema.validation.pods.pod import validate_whole_pod
 from steersman.cluster.schema.validation.rules import Object
 from steersman.objects.fields import FieldError, Path, forbidden, invalid, quote
-from steersman.objects.quantities import Quantity
+from steersman.objects.pods import MIRROR_ANNOTATION, quality_of_service
 
-__all__ = ["pod_qos", "validate_ephemeral_containers", "validate_resize"]
+__all__ = ["validate_ephemeral_containers", "validate_resize"]
 
 _SPEC: Final = Path("spec")
 _ANNOTATIONS: Final = Path("metadata").child("annotations")
@@ -23,7 +23,7 @@ _COMPUTE: Final = ("cpu", "memory")
 
 def validate_ephemeral_containers(new: Object, old: Object) -> list[FieldError]:
     """An update through `pods/ephemeralcontainers`: containers are added, never changed."""
-    if MIRROR in (old["metadata"].get("annotations") or ()):
+    if MIRROR_ANNOTATION in (old["metadata"].get("annotations") or ()):
         return [forbidden(Path(), "static pods do not support ephemeral containers")]
     errors = validate_whole_pod(new)
     errors += validate_annotation_update(new, old, _ANNOTATIONS)
@@ -49,13 +49,13 @@ def validate_ephemeral_containers(new: Object, old: Object) -> list[FieldError]:
 def validate_resize(new: Object, old: Object) -> list[FieldError]:
     """An update through `pods/resize`: only cpu and memory of containers and of the pod change."""
     spec, before = new["spec"], old["spec"]
-    if MIRROR in (old["metadata"].get("annotations") or ()):
+    if MIRROR_ANNOTATION in (old["metadata"].get("annotations") or ()):
         return [forbidden(Path(), "static pods cannot be resized")]
     if (before.get("os") or {}).get("name") == "windows":
         return [forbidden(Path(), "windows pods cannot be resized")]
     errors = validate_whole_pod(new)
     status: Object = old.get("status") or {}
-    if (status.get("qosClass") or pod_qos(before)) != pod_qos(spec):
+    if (status.get("qosClass") or quality_of_service(before)) != quality_of_service(spec):
         shown = (new.get("status") or {}).get("qosClass", "")
         errors.append(invalid(_SPEC, shown, "Pod QOS Class may not change as a result of resizing"))
     if not _node_can_resize(status):
@@ -179,37 +179,3 @@ def _with_compute_of(resources: Object, old: Object) -> Object:
         if amounts:
             restored[side] = amounts
     return restored
-
-
-def pod_qos(spec: Object) -> str:
-    """The quality of service that a pod's requests and limits earn it."""
-    holders = (
-        [spec]
-        if _has_resources(spec)
-        else [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
-    )
-    requests: dict[str, Quantity] = {}
-    limits: dict[str, Quantity] = {}
-    guaranteed = True
-    for holder in holders:
-        resources = _resources(holder)
-        for side, total in (("requests", requests), ("limits", limits)):
-            for name, amount in (resources.get(side) or {}).items():
-                quantity = Quantity.parse(amount)
-                if name in _COMPUTE and quantity.sign > 0:
-                    total[name] = total[name] + quantity if name in total else quantity
-        full = {
-            name
-            for name, amount in (resources.get("limits") or {}).items()
-            if name in _COMPUTE and Quantity.parse(amount).sign > 0
-        }
-        guaranteed = guaranteed and full == set(_COMPUTE)
-    if not requests and not limits:
-        return "BestEffort"
-    if (
-        guaranteed
-        and all(limits.get(name) == amount for name, amount in requests.items())
-        and len(requests) == len(limits)
-    ):
-        return "Guaranteed"
-    return "Burstable"

@@ -9,7 +9,6 @@ import pytest
 
 from steersman.cluster.schema.validation.pods.binding import validate_binding
 from steersman.cluster.schema.validation.pods.subresources import (
-    pod_qos,
     validate_ephemeral_containers,
     validate_resize,
 )
@@ -77,13 +76,87 @@ def test_a_resize_changes_cpu_and_memory_only(
     assert [str(error) for error in validate_resize(new, sized)] == expected
 
 
-QUALITIES = {
-    "BestEffort": {},
-    "Burstable": {"requests": {"cpu": "1"}},
-    "Guaranteed": {"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"cpu": "1", "memory": "1Gi"}},
+def resized(old: dict[str, Any], **spec: Any) -> list[str]:
+    new = deepcopy(old)
+    new["spec"] |= spec
+    return [str(error) for error in validate_resize(new, old)]
+
+
+def test_a_node_that_reports_no_resources_cannot_resize(sized: dict[str, Any]) -> None:
+    refused = ["spec: Forbidden: Pod running on node without support for resize"]
+    for state, reports, expected in (
+        ({"running": {}}, {"resources": {}}, []),
+        ({"running": {}}, {}, refused),
+        ({"waiting": {}}, {}, []),
+    ):
+        sized["status"]["containerStatuses"] = [{"name": "c", "state": state, **reports}]
+        assert resized(sized) == expected
+
+
+def test_the_quality_of_service_is_the_reported_one(sized: dict[str, Any]) -> None:
+    sized["status"]["qosClass"] = "BestEffort"
+    assert resized(sized) == [
+        'spec: Invalid value: "BestEffort": Pod QOS Class may not change as a result of resizing'
+    ]
+    del sized["status"]["qosClass"]
+    assert resized(sized) == []
+
+
+POD_LEVEL: dict[str, tuple[Any, Any, list[str]]] = {
+    "more": ({"requests": {"cpu": "2"}}, {"requests": {"cpu": "3"}}, []),
+    "new": (None, {"requests": {"cpu": "2"}}, []),
+    "gone": (
+        {"requests": {"cpu": "2"}},
+        None,
+        ["spec.resources: Forbidden: pod-level resources cannot be removed"],
+    ),
+    "fewer": (
+        {"requests": {"cpu": "2", "memory": "1Gi"}},
+        {"requests": {"cpu": "2"}},
+        ["spec.resources.requests: Forbidden: pod-level resource requests cannot be removed"],
+    ),
+    "huge pages": (
+        {"requests": {"cpu": "2"}},
+        {"requests": {"cpu": "2", "hugepages-2Mi": "2Mi"}, "limits": {"hugepages-2Mi": "2Mi"}},
+        ["spec: Forbidden: only cpu and memory resources are mutable at pod-level"],
+    ),
 }
 
 
-@pytest.mark.parametrize("quality", QUALITIES)
-def test_resources_earn_a_quality_of_service(quality: str) -> None:
-    assert pod_qos({"containers": [{"name": "c", "resources": QUALITIES[quality]}]}) == quality
+@pytest.mark.parametrize(("before", "after", "expected"), POD_LEVEL.values(), ids=POD_LEVEL)
+def test_resources_of_the_whole_pod_are_resized(
+    sized: dict[str, Any], before: Any, after: Any, expected: list[str]
+) -> None:
+    if before is not None:
+        sized["spec"]["resources"] = before
+    new = deepcopy(sized)
+    new["spec"].pop("resources", None)
+    if after is not None:
+        new["spec"]["resources"] = after
+    assert [str(error) for error in validate_resize(new, sized)] == expected
+
+
+@pytest.mark.parametrize(
+    ("policy", "restarts", "expected"),
+    [
+        (None, True, 1),
+        (None, False, 0),
+        ("Always", True, 0),
+    ],
+    ids=["init container that would restart", "init container", "sidecar"],
+)
+def test_init_containers_are_resized_without_a_restart(
+    sized: dict[str, Any], container: dict[str, Any], policy: str | None, restarts: bool, expected: int
+) -> None:
+    first = {**container, "name": "i", "resources": {"requests": {"cpu": "1"}}}
+    if policy:
+        first["restartPolicy"] = policy
+    if restarts:
+        first["resizePolicy"] = [{"resourceName": "cpu", "restartPolicy": "RestartContainer"}]
+    sized["spec"]["initContainers"] = [first]
+    errors = resized(sized, initContainers=[{**first, "resources": {"requests": {"cpu": "2"}}}])
+    text = "non-sidecar init containers with a resize policy of RestartContainer cannot be resized"
+    assert [error for error in errors if text in error] == [
+        f"spec.initContainers[0]: Forbidden: {text}" for _ in range(expected)
+    ]
+    assert not any(text in error for error in resized(sized))

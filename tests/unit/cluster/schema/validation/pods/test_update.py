@@ -114,3 +114,39 @@ def test_node_affinity_of_a_gated_pod_only_narrows(updated: Any, pod: dict[str, 
 def test_wrong_labels_are_found_on_update(updated: Any, pod: dict[str, Any]) -> None:
     [error] = set(updated("", "Pod", pod, {"metadata": {"labels": {"a": "-"}}}))
     assert error.startswith('metadata.labels: Invalid value: "-": a valid label must be an empty string')
+
+
+def narrowed(pod: dict[str, Any], terms: list[Any]) -> dict[str, Any]:
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+    new = deepcopy(pod)
+    new["spec"] |= {"schedulingGates": [{"name": "g"}], "affinity": {"nodeAffinity": required}}
+    return new
+
+
+ZONE = {"key": "zone", "operator": "Exists"}
+DISK = {"key": "disk", "operator": "Exists"}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "allowed"),
+    [
+        ([{"matchExpressions": [ZONE]}], [{"matchExpressions": [ZONE, DISK]}], True),
+        ([{"matchExpressions": [ZONE]}], [{"matchExpressions": [DISK]}], False),
+        ([{"matchExpressions": [ZONE, DISK]}], [{"matchExpressions": [ZONE]}], False),
+        ([{}], [{"matchExpressions": [ZONE]}], False),
+        ([{"matchExpressions": [ZONE]}], [{"matchExpressions": [ZONE]}, {"matchExpressions": [DISK]}], False),
+    ],
+    ids=["one more", "another", "one less", "of what matches nothing", "another term"],
+)
+def test_terms_of_a_gated_pod_only_grow(
+    updated: Any, pod: dict[str, Any], before: list[Any], after: list[Any], allowed: bool
+) -> None:
+    errors = updated("", "Pod", narrowed(pod, before), {"spec": narrowed(pod, after)["spec"]})
+    assert (errors == []) is allowed
+
+
+def test_a_grace_period_that_was_negative_becomes_a_second(updated: Any, pod: dict[str, Any]) -> None:
+    assert updated("", "Pod", pod, {"spec": {"terminationGracePeriodSeconds": 1}}) != []
+    pod["spec"]["terminationGracePeriodSeconds"] = -1
+    assert updated("", "Pod", pod, {"spec": {"terminationGracePeriodSeconds": 1}}) == []
+    assert updated("", "Pod", pod, {"spec": {"terminationGracePeriodSeconds": 2}}) != []

@@ -1,0 +1,75 @@
+"""Custom resource definitions on an API server: put there, and whether they are there."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from steersman.cli.failure import CommandFailed
+from steersman.client import Client, Forbidden, NoSuchKind
+from steersman.objects.custom import CustomResource
+from steersman.objects.resource_type import ResourceType
+from steersman.operator import Chain
+
+__all__ = ["check_served", "install"]
+
+Object = dict[str, Any]
+
+_CRD: Final = ResourceType(
+    "apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions", namespaced=False
+)
+_MANAGER: Final = "steer"
+#: A server takes a moment to serve what was defined; more than this says that it will not.
+_PATIENCE_S: Final = 30.0
+_POLL_S: Final = 0.1
+
+
+async def install(client: Client, definitions: Iterable[Object]) -> None:
+    """Have the API serve these definitions; returns when it does."""
+    for definition in definitions:
+        live = await client.apply(definition, field_manager=_MANAGER, kind=_CRD)
+        name = live["metadata"]["name"]
+        try:
+            async with asyncio.timeout(_PATIENCE_S):
+                while not _established(live):
+                    await asyncio.sleep(_POLL_S)
+                    live = await client.get(_CRD, name)
+                for version in live["spec"]["versions"]:
+                    if version["served"]:
+                        await _wait_served(client, live["spec"], version["name"])
+        except TimeoutError:
+            raise CommandFailed(f"the API does not serve {name} though it is installed") from None
+
+
+async def check_served(client: Client, operators: Sequence[Chain[Any]], module: str) -> None:
+    """Raises CommandFailed, with what to do, unless the API serves what the operators are for."""
+    for operator in operators:
+        kind = operator.definition.resource
+        try:
+            await client.resource_type(kind.api_version, kind.kind)
+        except NoSuchKind:
+            problem = f"the API at {client.host} does not serve {kind.kind} of {kind.api_version}"
+            if issubclass(operator.definition.kind, CustomResource):
+                problem += f"; install it with --install-crds, or: steer crd {module} | kubectl apply -f -"
+            raise CommandFailed(problem) from None
+        except Forbidden:  # one may be allowed to watch and not to look around
+            return
+
+
+def _established(definition: Mapping[str, Any]) -> bool:
+    conditions = {each["type"]: each for each in definition.get("status", {}).get("conditions") or ()}
+    refused = conditions.get("NamesAccepted", {})
+    if refused.get("status") == "False":
+        raise CommandFailed(f"{definition['metadata']['name']}: {refused['message']}")
+    return bool(conditions.get("Established", {}).get("status") == "True")
+
+
+async def _wait_served(client: Client, spec: Mapping[str, Any], version: str) -> None:
+    while True:
+        try:
+            await client.resource_type(f"{spec['group']}/{version}", spec["names"]["kind"])
+        except NoSuchKind:
+            await asyncio.sleep(_POLL_S)
+        else:
+            return

@@ -1,0 +1,185 @@
+"""`steer run`: operators in the foreground, against a cluster or one started for them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from steersman.cli.failure import CommandFailed
+from steersman.cli.options import LogLevel
+from steersman.cli.process import require_cluster_packages, run_loop
+
+if TYPE_CHECKING:
+    from steersman.cli.loading import Loaded
+    from steersman.client import Client
+    from steersman.cluster.local import LocalCluster
+
+__all__ = ["run"]
+
+_EXAMPLES = """Run operators in the foreground; Ctrl-C stops them.
+
+Examples:
+
+  steer run webapp.py --cluster              in a cluster of their own, gone afterwards
+
+  steer run webapp.py --install-crds         in the cluster of the kubeconfig, or of the pod
+
+  steer run shop.operators:orders --namespace shop --namespace test
+
+  curl localhost:8080/readyz?verbose         and /healthz, /metrics
+"""
+
+_OFF = "off"
+
+
+class LogFormat(StrEnum):
+    AUTO = "auto"
+    TEXT = "text"
+    JSON = "json"
+
+
+@dataclass(frozen=True, slots=True)
+class _Options:
+    kubeconfig: Path | None
+    context: str | None
+    cluster: bool
+    install_crds: bool
+    #: None for no listener.
+    address: str | None
+
+
+def run(
+    module: Annotated[
+        str,
+        typer.Argument(
+            metavar="MODULE[:NAME]",
+            help="A module's name or a file; NAME is one of its operators, else all run.",
+        ),
+    ],
+    kubeconfig: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Whom to talk to.", show_default="KUBECONFIG, the pod's, or ~/.kube/config"
+        ),
+    ] = None,
+    context: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The kubeconfig's context.", show_default="its current one"),
+    ] = None,
+    namespace: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="Work in this namespace only; can be repeated.", show_default="all"
+        ),
+    ] = None,
+    cluster: Annotated[
+        bool, typer.Option("--cluster", help="Start a cluster for this run, which keeps nothing.")
+    ] = False,
+    install_crds: Annotated[
+        bool,
+        typer.Option(
+            "--install-crds", help="Install the custom resource definitions first (--cluster always does)."
+        ),
+    ] = False,
+    metrics_bind: Annotated[
+        str, typer.Option(metavar="[HOST]:PORT", help="Where probes and metrics listen; off for nowhere.")
+    ] = ":8080",
+    log_format: Annotated[
+        LogFormat, typer.Option(help="Of the log on standard error; auto is text on a terminal.")
+    ] = LogFormat.AUTO,
+    log_level: Annotated[LogLevel, typer.Option(help="What to log.")] = LogLevel.INFO,
+) -> None:
+    from steersman.cli.loading import load
+    from steersman.runtime import logs
+
+    if cluster:
+        _check_cluster(kubeconfig, context)
+    options = _Options(kubeconfig, context, cluster, install_crds or cluster, _address(metrics_bind))
+    logs.set_up(level=log_level.upper(), style=log_format.value)
+    loaded = load(module)
+    for operator in loaded.operators():
+        if namespace:
+            operator.in_namespaces(*namespace)
+    _run(loaded, options)
+
+
+run.__doc__ = _EXAMPLES
+
+
+def _check_cluster(kubeconfig: Path | None, context: str | None) -> None:
+    given = [name for name, value in (("--kubeconfig", kubeconfig), ("--context", context)) if value]
+    if given:
+        raise CommandFailed(f"--cluster starts a cluster and cannot be used with {given[0]}", 2)
+    require_cluster_packages()
+
+
+def _address(text: str) -> str | None:
+    from steersman.runtime.probes import parse_address
+
+    if text == _OFF:
+        return None
+    try:
+        parse_address(text)
+    except ValueError as error:
+        raise CommandFailed(f"--metrics-bind: {error}", 2) from None
+    return text
+
+
+def _run(loaded: Loaded, options: _Options) -> None:
+    from steersman.client import ClientError
+    from steersman.operator import OperatorError
+    from steersman.runtime.errors import AddressInUse
+
+    try:
+        run_loop(_serve(loaded, options))
+    except AddressInUse as error:
+        raise CommandFailed(f"--metrics-bind: {error}") from None
+    except (ClientError, OperatorError) as error:
+        raise CommandFailed(" ".join(str(error).split())) from None
+
+
+async def _serve(loaded: Loaded, options: _Options) -> None:
+    from steersman.cli.installing import check_served, install
+    from steersman.operator import Settings, assemble
+    from steersman.runtime import Metrics
+
+    operators = loaded.operators()
+    async with _connected(options, loaded) as client:
+        metrics = Metrics()
+        client.observe_requests(metrics.observe_requests(client.host))
+        if options.install_crds:
+            await install(client, loaded.crds())
+        await check_served(client, operators, loaded.text)
+        manager = assemble(operators, client, settings=Settings(address=options.address), metrics=metrics)
+        await manager.run_until_signalled()
+
+
+@asynccontextmanager
+async def _connected(options: _Options, loaded: Loaded) -> AsyncIterator[Client]:
+    if not options.cluster:
+        from steersman.client import Client
+
+        async with Client.load(kubeconfig=options.kubeconfig, context=options.context) as client:
+            yield client
+        return
+    from steersman.cluster.local import ClusterConfig, LocalCluster
+
+    async with LocalCluster(ClusterConfig()) as cluster, cluster.client() as client:
+        plurals = [operator.definition.resource.plural for operator in loaded.operators()]
+        _announce(cluster, plurals)
+        yield client
+
+
+def _announce(cluster: LocalCluster, plurals: Sequence[str]) -> None:
+    sys.stdout.write(
+        f"A cluster for this run is up at {cluster.url}. "
+        f"Use it: kubectl --kubeconfig {cluster.kubeconfig} get {','.join(plurals)}   Stop: Ctrl-C\n"
+    )
+    sys.stdout.flush()

@@ -1,0 +1,153 @@
+"""Keeps `status.typeChecking` of validating admission policies: what is odd about their expressions.
+
+Driven by the store, without a controller: a policy whose generation has not been looked at yet is checked
+against the schemas of the kinds it names, once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from steersman.cluster.apiserver.atrest import encode
+from steersman.cluster.apiserver.call import Api, StoreReader, timestamp
+from steersman.cluster.apiserver.resource import Resource
+from steersman.cluster.auth.feed import follow_objects
+from steersman.cluster.cel import Declaration, declare, declare_builtin
+from steersman.cluster.schema.resources import GVK
+from steersman.cluster.schema.shapes import schema_of
+from steersman.cluster.schema.table import table, type_name
+from steersman.cluster.store import Conflict, NotFound, StoreError
+from steersman.objects.managed import Entry, Managed
+
+__all__ = ["PolicyStatus", "ServedKinds"]
+
+_log = logging.getLogger(__name__)
+
+Object = dict[str, Any]
+
+_GROUP: Final = "admissionregistration.k8s.io"
+_MANAGER: Final = "validatingadmissionpolicy-status"
+_OBJECT_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+
+
+class ServedKinds:
+    """The kinds that are served now, as expressions see them."""
+
+    def __init__(self, api: Api) -> None:
+        self._catalog = api.catalog
+        self._reader = StoreReader(api.store, api.catalog)
+
+    def kinds(self, group: str, version: str, plural: str) -> Sequence[GVK]:
+        return [
+            resource.type.gvk
+            for resource in self._catalog
+            if (resource.type.version, resource.plural) == (version, plural)
+            and (not group or resource.group == group)
+        ]
+
+    def declaration(self, kind: GVK) -> Declaration | None:
+        if type_name(kind) is not None:
+            return declare_builtin(schema_of(kind))
+        for definition in self._reader.list("apiextensions.k8s.io", "customresourcedefinitions"):
+            spec = definition["spec"]
+            if (spec["group"], spec["names"]["kind"]) != (kind.group, kind.kind):
+                continue
+            for version in spec["versions"]:
+                if version["name"] == kind.version and version["served"]:
+                    return declare(_whole(version), kind.kind, resource=True)
+        return None
+
+
+def _whole(version: Mapping[str, Any]) -> Object:
+    """A custom kind's schema with what every object has."""
+    schema = (version.get("schema") or {}).get("openAPIV3Schema") or {"type": "object"}
+    text = {"type": "string"}
+    always = {"apiVersion": text, "kind": text, "metadata": _resolved(_OBJECT_META)}
+    return {**schema, "properties": {**schema.get("properties", {}), **always}}
+
+
+def _resolved(name: str) -> Object:
+    """A built-in type with those it refers to in place. Only for types that do not contain themselves."""
+
+    def within(node: Any) -> Any:
+        if isinstance(node, list):
+            return [within(child) for child in node]
+        if not isinstance(node, dict):
+            return node
+        if isinstance(reference := node.get("$ref"), str):
+            return _resolved(reference)
+        return {key: within(child) for key, child in node.items()}
+
+    resolved: Object = within(table()[name])
+    return resolved
+
+
+class PolicyStatus:
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        self._kinds = ServedKinds(api)
+        self._waiting: dict[str, Object] = {}
+        self._changed = asyncio.Event()
+        resource = api.catalog.find(_GROUP, "v1", "validatingadmissionpolicies")
+        assert resource is not None
+        self._resource: Resource = resource
+
+    async def run(self) -> None:
+        """Follow the policies until cancelled."""
+        subscription = follow_objects(self._api.store, self._resource.prefix, self._change)
+        try:
+            while True:
+                await self._changed.wait()
+                self._changed.clear()
+                while self._waiting:
+                    _, policy = self._waiting.popitem()
+                    await self._check(policy)
+        finally:
+            subscription.cancel()
+
+    def _change(self, namespace: str, name: str, policy: Object | None) -> None:
+        self._waiting.pop(name, None)
+        if policy is not None and _is_new(policy):
+            self._waiting[name] = policy
+            self._changed.set()
+
+    async def _check(self, policy: Object) -> None:
+        from steersman.cluster.admission.policies.typechecking import expression_warnings
+
+        metadata = policy["metadata"]
+        warnings = expression_warnings(policy["spec"], self._kinds)
+        checking = {"expressionWarnings": warnings} if warnings else {}
+        status = {
+            **(policy.get("status") or {}),
+            "observedGeneration": metadata["generation"],
+            "typeChecking": checking,
+        }
+        owned = self._owned(metadata, checking)
+        new = {**policy, "metadata": {**metadata, "managedFields": owned}, "status": status}
+        key = self._resource.key("", metadata["name"])
+        try:
+            await self._api.store.put(key, encode(new), expected=int(metadata["resourceVersion"]))
+        except (Conflict, NotFound):
+            # Somebody changed it, and the change comes by here.
+            return
+        except StoreError as error:
+            _log.warning("the status of policy %s cannot be stored: %s", metadata["name"], error)
+
+    def _owned(self, metadata: Object, checking: Object) -> list[Object]:
+        """The owners of fields, as after an apply of the status."""
+        managed = Managed.decode(metadata.get("managedFields") or (), trusted=True)
+        fields: Object = {f"f:{name}": {} for name in checking}
+        status = {"f:observedGeneration": {}, "f:typeChecking": fields}
+        now, version = timestamp(self._api.now()), self._resource.type.api_version
+        managed.put(Entry(_MANAGER, "Apply", version, "status", now, {"f:status": status}))
+        return managed.encode()
+
+
+def _is_new(policy: Mapping[str, Any]) -> bool:
+    """Whether the policy says something that has not been looked at."""
+    seen: int = (policy.get("status") or {}).get("observedGeneration", 0)
+    generation: int = policy["metadata"].get("generation", 0)
+    return generation > seen

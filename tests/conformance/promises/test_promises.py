@@ -1,0 +1,36 @@
+"""Every promise of the API server has its test."""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from .keeping import KEPT
+
+HERE = Path(__file__).parent
+#: The names of the public tests, one a line.
+LISTS = HERE.parents[2].parent / "shared" / "facts" / "conformance"
+
+
+def _names() -> list[str]:
+    """The names without tags such as [Serial], which say how a test is run."""
+    lines = [
+        line
+        for part in ("api-server", "aggregation", "webhooks")
+        for line in (LISTS / f"{part}.txt").read_text().splitlines()
+        if line.strip()
+    ]
+    return [" ".join(re.sub(r"\[[^]]*\]", "", line).split()) for line in lines]
+
+
+@pytest.mark.skipif(not LISTS.exists(), reason="the lists of promises are not here")
+def test_every_promise_is_kept() -> None:
+    for file in HERE.glob("test_*.py"):
+        import_module(f"tests.conformance.promises.{file.stem}")
+    names = _names()
+    assert len(names) == len(set(names)) == 145
+    assert sorted(set(names) - KEPT) == []
+    assert sorted(KEPT - set(names)) == []

@@ -1,0 +1,129 @@
+"""Programs that tests start for themselves: found, run as an ordinary user in a folder of their own, stopped.
+
+The servers built on this listen on a socket in their folder, so that no two tests ever want one port.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+__all__ = ["Server", "free_port", "needed", "private_folder", "unprivileged"]
+
+#: Nothing takes this long; what does hangs.
+DEADLINE_S = 30.0
+
+
+def needed(program: str, *folders: str) -> str:
+    """Where `program` is; the test is skipped if it is nowhere."""
+    found = shutil.which(program, path=os.pathsep.join([os.environ["PATH"], *folders]))
+    if found is None:
+        pytest.skip(
+            f"{program} is not installed (scripts/install-servers installs it from Debian's packages)"
+        )
+    return found
+
+
+def unprivileged() -> str | None:
+    """The user to run servers as: PostgreSQL refuses to be root. None if that is who we are."""
+    if os.getuid() != 0:
+        return None
+    known = {entry.pw_name for entry in pwd.getpwall()}
+    return "postgres" if "postgres" in known else "nobody"
+
+
+@contextmanager
+def private_folder() -> Iterator[Path]:
+    """A new folder that belongs to the user servers run as."""
+    # Short, and reachable by that user, which pytest's folders are not.
+    with tempfile.TemporaryDirectory(prefix="steer-") as name:
+        user = unprivileged()
+        if user is not None:
+            shutil.chown(name, user)
+        yield Path(name)
+
+
+def free_port() -> int:
+    """A port nobody listened on a moment ago, for servers that must be told one."""
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        port: int = sock.getsockname()[1]
+        return port
+
+
+class Server:
+    """A program that runs until it is stopped. It can be started again, and frozen for a while."""
+
+    def __init__(self, command: list[str], folder: Path, is_up: Callable[[], bool]) -> None:
+        self.command = command
+        self.folder = folder
+        self._is_up = is_up
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Returns when it answers."""
+        log = self.folder / "log"
+        with log.open("ab") as output:
+            process = self._process = subprocess.Popen(
+                self.command,
+                cwd=self.folder,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                user=unprivileged(),
+            )
+        deadline = time.monotonic() + DEADLINE_S
+        while not self._is_up():
+            late = time.monotonic() > deadline
+            if late or process.poll() is not None:
+                self.kill()
+                raise AssertionError(f"{self.command[0]} did not start:\n{log.read_text(errors='replace')}")
+            time.sleep(0.02)
+
+    def send(self, number: signal.Signals) -> None:
+        assert self._process is not None
+        self._process.send_signal(number)
+
+    def stop(self, number: signal.Signals = signal.SIGTERM) -> None:
+        """Ask it to end, and wait until it has."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        process.send_signal(signal.SIGCONT)
+        process.send_signal(number)
+        try:
+            process.wait(DEADLINE_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+    def kill(self) -> None:
+        self.stop(signal.SIGKILL)
+
+    @contextmanager
+    def frozen(self) -> Iterator[None]:
+        """It keeps its connections, and does nothing."""
+        self.send(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self.send(signal.SIGCONT)
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        self.start()
+        try:
+            yield
+        finally:
+            self.stop()
