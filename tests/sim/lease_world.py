@@ -215,7 +215,8 @@ class Node:
 
     def _plan_trouble(self) -> None:
         self.world.at(
-            self.world.now + self.world.random.expovariate(1 / self.world.faults.trouble_every_s), self._trouble
+            self.world.now + self.world.random.expovariate(1 / self.world.faults.trouble_every_s),
+            self._trouble,
         )
 
     def _trouble(self) -> None:
