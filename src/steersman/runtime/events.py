@@ -17,13 +17,13 @@ from typing import Any, Literal
 from steersman.aio import Backoff, Clock, SystemClock
 from steersman.client import Client, ClientError, Invalid, NotFound, ServerError, Unreachable
 from steersman.objects.names import is_dns1123_subdomain
-from steersman.objects.resource_type import ResourceType, Typed
+from steersman.objects.resource_type import Typed
+from steersman.objects.resources import EVENTS
 from steersman.objects.times import format_micro_time
 from steersman.runtime.events_core import Correlator, Occurrence, Reference, Series
 
-__all__ = ["EVENTS", "Recorder"]
+__all__ = ["Recorder"]
 
-EVENTS = ResourceType("events.k8s.io", "v1", "Event", "events")
 
 _log = logging.getLogger(__name__)
 

@@ -7,6 +7,7 @@ operator.
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable
 from urllib.parse import parse_qs
@@ -16,6 +17,8 @@ from steersman.runtime.errors import AddressInUse
 from steersman.runtime.metrics import Metrics
 
 __all__ = ["Check", "Probes", "parse_address"]
+
+_log = logging.getLogger(__name__)
 
 #: Empty when all is well, else what is wrong.
 Check = Callable[[], str]
@@ -59,6 +62,7 @@ class Probes:
         except OSError as error:
             raise AddressInUse(f"probes and metrics cannot listen on {address}: {error.strerror}") from error
         self._server = server
+        _log.info("probes and metrics listen on %s:%d", host, server.port)
 
     async def close(self) -> None:
         server, self._server = self._server, None

@@ -13,7 +13,7 @@ from steersman.aio import Scope
 from steersman.client import Client
 from steersman.cluster.local import ClusterConfig, LocalCluster
 from steersman.election import ElectionConfigError, Leadership, LeaseElector, default_identity
-from steersman.election.lease.engine import LEASES
+from steersman.objects.resources import LEASES
 from tests.sim.virtual_time import VirtualClock, run_virtual
 
 

@@ -11,7 +11,8 @@ import pytest
 
 from steersman.aio import Scope
 from steersman.client import Client, Unreachable
-from steersman.runtime.events import EVENTS, Recorder
+from steersman.objects.resources import EVENTS
+from steersman.runtime.events import Recorder
 from tests.integration.runtime.embedded import config_map, in_cluster
 from tests.sim.virtual_time import VirtualClock
 

@@ -13,11 +13,11 @@ from steersman.aio import Scope
 from steersman.client import Client
 from steersman.cluster.local import ClusterConfig, LocalCluster
 from steersman.election import LeaseElector
-from steersman.election.lease.engine import LEASES
 from steersman.http import Client as HttpClient
 from steersman.objects.resource_type import ResourceType
+from steersman.objects.resources import EVENTS, LEASES
 from steersman.runtime.controller import Controller
-from steersman.runtime.events import EVENTS, Recorder
+from steersman.runtime.events import Recorder
 from steersman.runtime.manager import Manager
 from steersman.runtime.requests import Request
 from tests.integration.runtime.embedded import CONFIG_MAPS, config_map, in_cluster, until

@@ -4,26 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from importlib import import_module
+from typing import TYPE_CHECKING
 
-from steersman.cluster.controllers.setup import Setup
+if TYPE_CHECKING:
+    from steersman.cluster.controllers.setup import Setup
 
-__all__ = ["CONTROLLERS", "add_controllers", "chosen"]
+__all__ = ["BUILT_IN", "CONTROLLERS", "add_controllers", "chosen"]
 
 #: Name → module below this package that has `add(setup)`.
 CONTROLLERS: dict[str, str] = {}
 
 
-def chosen(asked: Collection[str]) -> list[str]:
+#: Controllers that are part of the API server, and the scheduler: chosen by name like the others.
+BUILT_IN = (
+    "clusterrole-aggregation",
+    "certificatesigningrequest-signing",
+    "resourcequota",
+    "scheduler",
+    "validatingadmissionpolicy-status",
+)
+
+
+def chosen(asked: Collection[str]) -> frozenset[str]:
     """The controllers meant by names, `all`, `none` and `-name`. Raises ValueError for an unknown name."""
-    unknown = {name.removeprefix("-") for name in asked} - {"all", "none", *CONTROLLERS}
-    if unknown:
-        raise ValueError(f"there is no controller {', '.join(sorted(unknown))}")
+    names = {*CONTROLLERS, *BUILT_IN}
     without = {name[1:] for name in asked if name.startswith("-")}
-    everything = "all" in asked or (without and len(without) == len(set(asked)))
-    return [name for name in CONTROLLERS if (everything or name in asked) and name not in without]
+    wanted = {name for name in asked if not name.startswith("-")} - {"none"}
+    if unknown := (without | wanted) - names - {"all"}:
+        raise ValueError(f"there is no controller {', '.join(sorted(unknown))}")
+    if "all" in wanted or (without and not wanted):
+        wanted = names
+    return frozenset(wanted - without)
 
 
 def add_controllers(setup: Setup, names: Collection[str]) -> None:
     """Make the named controllers; those that share a module are made once."""
-    for module in dict.fromkeys(CONTROLLERS[name] for name in names):
+    modules = [module for name, module in CONTROLLERS.items() if name in names]
+    for module in dict.fromkeys(modules):
         import_module(f"steersman.cluster.controllers.{module}").add(setup)

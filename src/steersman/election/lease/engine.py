@@ -39,12 +39,10 @@ from steersman.election.lease.core import (
     Write,
     Written,
 )
-from steersman.objects.resource_type import ResourceType
+from steersman.objects.resources import LEASES
 from steersman.objects.times import format_micro_time
 
-__all__ = ["LEASES", "LeaseElector"]
-
-LEASES = ResourceType("coordination.k8s.io", "v1", "Lease", "leases")
+__all__ = ["LeaseElector"]
 
 _log = logging.getLogger(__name__)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final, Literal, Self, get_args
 
+from steersman.objects import resources
 from steersman.objects.builders.labels import Selector, label_selector
 from steersman.objects.builders.resource import Resource
 from steersman.objects.names import is_dns1123_label
-from steersman.objects.resource_type import ResourceType
 
 __all__ = ["HorizontalPodAutoscaler"]
 
@@ -25,9 +25,7 @@ class HorizontalPodAutoscaler(Resource):
 
     __slots__ = ()
 
-    resource_type: ClassVar = ResourceType(
-        "autoscaling", "v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers"
-    )
+    resource_type: ClassVar = resources.HORIZONTAL_POD_AUTOSCALERS
 
     def target(self, kind: str, name: str, api_version: str = "apps/v1") -> Self:
         """What is scaled: anything with a scale subresource."""

@@ -8,9 +8,9 @@ from typing import Any, ClassVar, Self, overload
 
 import orjson
 
+from steersman.objects import resources
 from steersman.objects.builders.resource import Resource
 from steersman.objects.names import is_config_map_key
-from steersman.objects.resource_type import ResourceType
 
 __all__ = ["ConfigMap", "Secret"]
 
@@ -40,7 +40,7 @@ class ConfigMap(_Keyed):
 
     __slots__ = ()
 
-    resource_type: ClassVar = ResourceType("", "v1", "ConfigMap", "configmaps")
+    resource_type: ClassVar = resources.CONFIG_MAPS
 
     @overload
     def data(self, key: str, value: str) -> Self: ...
@@ -74,7 +74,7 @@ class Secret(_Keyed):
 
     __slots__ = ()
 
-    resource_type: ClassVar = ResourceType("", "v1", "Secret", "secrets")
+    resource_type: ClassVar = resources.SECRETS
 
     @classmethod
     def tls(cls, name: str, certificate: str | bytes, key: str | bytes, namespace: str | None = None) -> Self:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, ClassVar, Final, Literal, Self, get_args
 
+from steersman.objects import resources
 from steersman.objects.builders.part import Part
 from steersman.objects.builders.resource import Resource
 from steersman.objects.names import is_wildcard_dns1123_subdomain, name_is_dns_label, name_is_dns_subdomain
-from steersman.objects.resource_type import ResourceType
 
 __all__ = ["Ingress", "IngressRule"]
 
@@ -68,7 +68,7 @@ class Ingress(Resource, _Backends):
 
     __slots__ = ()
 
-    resource_type: ClassVar = ResourceType("networking.k8s.io", "v1", "Ingress", "ingresses")
+    resource_type: ClassVar = resources.INGRESSES
 
     def ingress_class(self, name: str) -> Self:
         return self._put_spec("ingressClassName", self._name("spec.ingressClassName", name))

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Final, Literal, Self, get_args
 
+from steersman.objects import resources
 from steersman.objects.builders.pod_template import PodTemplate
 from steersman.objects.cron import is_known_time_zone, schedule_error
 from steersman.objects.names import NameCheck, max_length_message, name_is_dns_subdomain
-from steersman.objects.resource_type import ResourceType
 
 __all__ = ["CronJob", "Job"]
 
@@ -73,7 +73,7 @@ class Job(_Batch):
 
     __slots__ = ()
 
-    resource_type: ClassVar = ResourceType("batch", "v1", "Job", "jobs")
+    resource_type: ClassVar = resources.JOBS
     _job_path: ClassVar[tuple[str, ...]] = ("spec",)
 
     def suspend(self, value: bool = True) -> Self:
@@ -91,7 +91,7 @@ class CronJob(_Batch):
 
     __slots__ = ()
 
-    resource_type: ClassVar = ResourceType("batch", "v1", "CronJob", "cronjobs")
+    resource_type: ClassVar = resources.CRON_JOBS
     _name_rule: ClassVar[NameCheck] = staticmethod(_cron_job_name)
     _job_path: ClassVar[tuple[str, ...]] = ("spec", "jobTemplate", "spec")
     _pod_path: ClassVar[tuple[str, ...]] = (*_job_path, "template")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar, Final, Literal, Self, get_args
 
+from steersman.objects import resources
 from steersman.objects.builders.resource import ClusterResource
 from steersman.objects.names import NameCheck, name_is_dns_label
-from steersman.objects.resource_type import ResourceType
 
 __all__ = ["Namespace"]
 
@@ -21,7 +21,7 @@ class Namespace(ClusterResource):
 
     __slots__ = ()
 
-    resource_type: ClassVar = ResourceType("", "v1", "Namespace", "namespaces", namespaced=False)
+    resource_type: ClassVar = resources.NAMESPACES
     _name_rule: ClassVar[NameCheck] = staticmethod(name_is_dns_label)
 
     def pod_security(self, standard: Standard, mode: Mode = "enforce") -> Self:

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Final, Self
 
+from steersman.objects import resources
 from steersman.objects.addresses import is_cidr
 from steersman.objects.builders.labels import Selector, label_selector
 from steersman.objects.builders.part import Part
 from steersman.objects.builders.protocols import PROTOCOLS, Protocol
 from steersman.objects.builders.resource import Resource
-from steersman.objects.resource_type import ResourceType
 
 __all__ = ["NetworkPolicy", "NetworkPolicyEgress", "NetworkPolicyIngress"]
 
@@ -123,7 +123,7 @@ class NetworkPolicy(Resource):
 
     __slots__ = ()
 
-    resource_type: ClassVar = ResourceType("networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies")
+    resource_type: ClassVar = resources.NETWORK_POLICIES
 
     def pod_selector(self, selector: Selector | Mapping[str, str] | None = None, /, **labels: str) -> Self:
         """The pods this policy is about."""

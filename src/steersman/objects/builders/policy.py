@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final, Literal, Self, get_args
 
+from steersman.objects import resources
 from steersman.objects.builders.labels import Selector, label_selector
 from steersman.objects.builders.resource import ClusterResource, Resource
-from steersman.objects.resource_type import ResourceType
 
 __all__ = ["PodDisruptionBudget", "PriorityClass"]
 
@@ -24,7 +24,7 @@ class PodDisruptionBudget(Resource):
 
     __slots__ = ()
 
-    resource_type: ClassVar = ResourceType("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets")
+    resource_type: ClassVar = resources.POD_DISRUPTION_BUDGETS
 
     def selector(self, selector: Selector | Mapping[str, str] | None = None, /, **labels: str) -> Self:
         """The pods that are protected."""
@@ -63,9 +63,7 @@ class PriorityClass(ClusterResource):
 
     __slots__ = ()
 
-    resource_type: ClassVar = ResourceType(
-        "scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", namespaced=False
-    )
+    resource_type: ClassVar = resources.PRIORITY_CLASSES
 
     def __init__(self, name: str, value: int) -> None:
         super().__init__(name)

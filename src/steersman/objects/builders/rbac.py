@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Final, Self
 
+from steersman.objects import resources
 from steersman.objects.builders.labels import Selector, label_selector
 from steersman.objects.builders.part import Part
 from steersman.objects.builders.resource import ClusterResource, Resource
 from steersman.objects.names import NameCheck, is_path_segment_name, name_is_dns_label, name_is_path_segment
-from steersman.objects.resource_type import ResourceType
 
 __all__ = ["ClusterRole", "ClusterRoleBinding", "PolicyRule", "Role", "RoleBinding", "ServiceAccount"]
 
@@ -21,7 +21,7 @@ class ServiceAccount(Resource):
 
     __slots__ = ()
 
-    resource_type: ClassVar = ResourceType("", "v1", "ServiceAccount", "serviceaccounts")
+    resource_type: ClassVar = resources.SERVICE_ACCOUNTS
 
     def automount_token(self, value: bool = True) -> Self:
         field = "automountServiceAccountToken"
@@ -96,7 +96,7 @@ class Role(_Rules):
 
     __slots__ = ()
 
-    resource_type: ClassVar = ResourceType(_GROUP, "v1", "Role", "roles")
+    resource_type: ClassVar = resources.ROLES
 
 
 class ClusterRole(ClusterResource, _Rules):
@@ -104,7 +104,7 @@ class ClusterRole(ClusterResource, _Rules):
 
     __slots__ = ()
 
-    resource_type: ClassVar = ResourceType(_GROUP, "v1", "ClusterRole", "clusterroles", namespaced=False)
+    resource_type: ClassVar = resources.CLUSTER_ROLES
 
     def aggregate(self, selector: Selector | Mapping[str, str] | None = None, /, **labels: str) -> Self:
         """Also the rules of all cluster roles with these labels; the cluster keeps them up to date."""
@@ -171,7 +171,7 @@ class RoleBinding(_Binding):
 
     __slots__ = ()
 
-    resource_type: ClassVar = ResourceType(_GROUP, "v1", "RoleBinding", "rolebindings")
+    resource_type: ClassVar = resources.ROLE_BINDINGS
 
     def role(self, name: str) -> Self:
         return self._role("Role", name)
@@ -190,9 +190,7 @@ class ClusterRoleBinding(ClusterResource, _Binding):
 
     __slots__ = ()
 
-    resource_type: ClassVar = ResourceType(
-        _GROUP, "v1", "ClusterRoleBinding", "clusterrolebindings", namespaced=False
-    )
+    resource_type: ClassVar = resources.CLUSTER_ROLE_BINDINGS
 
     def service_account(self, name: str, namespace: str) -> Self:
         return self._account(name, namespace)

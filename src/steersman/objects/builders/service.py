@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Final, Literal, Self, get_args
 
+from steersman.objects import resources
 from steersman.objects.addresses import is_cidr
 from steersman.objects.builders.labels import Selector, label_selector
 from steersman.objects.builders.protocols import PROTOCOLS, Protocol
 from steersman.objects.builders.resource import Resource
 from steersman.objects.names import NameCheck, is_dns1123_label, is_label_key, name_is_dns_label
-from steersman.objects.resource_type import ResourceType
 
 __all__ = ["Service"]
 
@@ -33,7 +33,7 @@ class Service(Resource):
 
     __slots__ = ()
 
-    resource_type: ClassVar = ResourceType("", "v1", "Service", "services")
+    resource_type: ClassVar = resources.SERVICES
     _name_rule: ClassVar[NameCheck] = staticmethod(name_is_dns_label)
 
     # --- Ports. When there are several, those without a name get one such as "tcp-80".

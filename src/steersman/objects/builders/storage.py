@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Final, Literal, Self, get_args
 
+from steersman.objects import resources
 from steersman.objects.builders.labels import Selector, label_selector
 from steersman.objects.builders.resource import Resource
-from steersman.objects.resource_type import ResourceType
 
 __all__ = ["PersistentVolumeClaim"]
 
@@ -22,7 +22,7 @@ class PersistentVolumeClaim(Resource):
 
     __slots__ = ()
 
-    resource_type: ClassVar = ResourceType("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims")
+    resource_type: ClassVar = resources.PERSISTENT_VOLUME_CLAIMS
 
     def storage(self, amount: str | int | float) -> Self:
         field = "spec.resources.requests.storage"

@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Final, Literal, Self, get_args
 
+from steersman.objects import resources
 from steersman.objects.builders.labels import Selector, label_selector
 from steersman.objects.builders.pod_template import PodTemplate
 from steersman.objects.builders.storage import PersistentVolumeClaim
 from steersman.objects.errors import SelectorError
 from steersman.objects.names import NameCheck, is_label_value, name_is_dns_label
-from steersman.objects.resource_type import ResourceType
 from steersman.objects.selectors import LabelSelector
 
 __all__ = ["DaemonSet", "Deployment", "Pod", "StatefulSet"]
@@ -33,7 +33,7 @@ class Pod(PodTemplate):
 
     __slots__ = ()
 
-    resource_type: ClassVar = ResourceType("", "v1", "Pod", "pods")
+    resource_type: ClassVar = resources.PODS
     _pod_path: ClassVar[tuple[str, ...]] = ()
 
     def active_deadline(self, seconds: int) -> Self:
@@ -120,7 +120,7 @@ class Deployment(_Workload):
 
     __slots__ = ()
 
-    resource_type: ClassVar = ResourceType("apps", "v1", "Deployment", "deployments")
+    resource_type: ClassVar = resources.DEPLOYMENTS
 
     def replicas(self, count: int) -> Self:
         return self._put_spec("replicas", self._count("spec.replicas", count))
@@ -151,7 +151,7 @@ class StatefulSet(_Workload):
 
     __slots__ = ()
 
-    resource_type: ClassVar = ResourceType("apps", "v1", "StatefulSet", "statefulsets")
+    resource_type: ClassVar = resources.STATEFUL_SETS
     _name_rule: ClassVar[NameCheck] = staticmethod(name_is_dns_label)
 
     def replicas(self, count: int) -> Self:
@@ -213,7 +213,7 @@ class DaemonSet(_Workload):
 
     __slots__ = ()
 
-    resource_type: ClassVar = ResourceType("apps", "v1", "DaemonSet", "daemonsets")
+    resource_type: ClassVar = resources.DAEMON_SETS
 
     def rolling_update(
         self, *, max_unavailable: int | str | None = None, max_surge: int | str | None = None

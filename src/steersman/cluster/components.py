@@ -1,0 +1,56 @@
+"""What makes a cluster of an API server: controllers, a scheduler, nodes. All of them are its clients.
+
+`LocalCluster` runs them in its own process; `steer component` runs some of them in another, any number of
+times, with leader election. They share one manager and so their caches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+from steersman.aio import Clock, SystemClock
+from steersman.client import Client
+from steersman.cluster.controllers.registry import add_controllers
+from steersman.cluster.controllers.setup import Options, Setup
+from steersman.election import Elector
+from steersman.runtime import Manager
+
+__all__ = ["Components", "components_manager"]
+
+
+@dataclass(frozen=True, slots=True)
+class Components:
+    """Which parts to run."""
+
+    controllers: Collection[str] = ()
+    scheduler: bool = False
+    #: Simulated nodes.
+    nodes: int = 0
+    options: Options = field(default_factory=Options)
+
+    def __bool__(self) -> bool:
+        return bool(self.controllers or self.scheduler or self.nodes)
+
+
+def components_manager(
+    client: Client,
+    components: Components,
+    *,
+    clock: Clock | None = None,
+    elector: Elector | None = None,
+    address: str | None = None,
+) -> Manager:
+    """A manager that runs these parts. Their code is loaded here, so what does not run costs nothing."""
+    clock = clock or SystemClock()
+    manager = Manager(client, elector=elector, clock=clock, address=address)
+    add_controllers(Setup(manager, components.options), components.controllers)
+    if components.scheduler:
+        from steersman.cluster.scheduler import add_scheduler
+
+        add_scheduler(manager)
+    if components.nodes:
+        from steersman.cluster.node import add_simulated_nodes
+
+        add_simulated_nodes(manager, components.nodes)
+    return manager
