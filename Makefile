@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench servers clean
+.PHONY: help demo test check format bench sim mutants servers clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -34,8 +34,14 @@ bench: $(VENV)/dev ## measure, and print tables (see benchmarks/)
 	@scripts/install-servers wrk
 	@$(BIN)/python -m benchmarks
 
+sim: $(VENV)/dev ## replay one simulated life of a Raft cluster: make sim SEED=n
+	@$(BIN)/python -m tests.sim.raft $(or $(SEED),0)
+
+mutants: $(VENV)/dev ## make the named mistakes in Raft; print how many the tests notice
+	@$(BIN)/python -m tests.mutation.raft
+
 servers:
-	@scripts/install-servers kubectl
+	@scripts/install-servers kubectl redis-server postgres
 
 clean: ## remove the virtual environment and caches
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
@@ -54,6 +60,6 @@ $(VENV)/demo: $(VENV)/python pyproject.toml constraints.txt hatch_build.py
 	@touch $@
 
 $(VENV)/dev: $(VENV)/python pyproject.toml constraints.txt hatch_build.py
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[cluster,dev]'
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[cluster,dev,postgres,redis]'
 	@$(BIN)/python -m compileall -q src
 	@touch $@ $(VENV)/demo

@@ -91,10 +91,6 @@ class Server:
                 raise AssertionError(f"{self.command[0]} did not start:\n{log.read_text(errors='replace')}")
             time.sleep(0.02)
 
-    def send(self, number: signal.Signals) -> None:
-        assert self._process is not None
-        self._process.send_signal(number)
-
     def stop(self, number: signal.Signals = signal.SIGTERM) -> None:
         """Ask it to end, and wait until it has."""
         process, self._process = self._process, None
@@ -113,12 +109,18 @@ class Server:
 
     @contextmanager
     def frozen(self) -> Iterator[None]:
-        """It keeps its connections, and does nothing."""
-        self.send(signal.SIGSTOP)
+        """It and its children keep their connections, and do nothing."""
+        assert self._process is not None
+        pid = self._process.pid
+        os.kill(pid, signal.SIGSTOP)  # first, so that it has no more children
+        everyone = [pid, *map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())]
+        for each in everyone:
+            os.kill(each, signal.SIGSTOP)
         try:
             yield
         finally:
-            self.send(signal.SIGCONT)
+            for each in reversed(everyone):
+                os.kill(each, signal.SIGCONT)
 
     @contextmanager
     def running(self) -> Iterator[None]:

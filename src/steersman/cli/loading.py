@@ -139,7 +139,12 @@ def _described(error: Exception) -> str:
     if isinstance(error, SyntaxError):
         return f"line {error.lineno}: {type(error).__name__}: {error.msg}"
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if _is_authors(frame.filename)]
-    return f"{said} ({frames[-1].filename}, line {frames[-1].lineno})" if frames else said
+    if not frames:
+        return said
+    place = Path(frames[-1].filename)
+    if place.is_relative_to(Path.cwd()):
+        place = place.relative_to(Path.cwd())
+    return f"{said} ({place}, line {frames[-1].lineno})"
 
 
 def _is_authors(filename: str) -> bool:

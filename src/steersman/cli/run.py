@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -35,6 +36,8 @@ Examples:
 
   curl localhost:8080/readyz?verbose         and /healthz, /metrics
 """
+
+_log = logging.getLogger(__name__)
 
 _OFF = "off"
 
@@ -157,6 +160,8 @@ async def _serve(loaded: Loaded, options: _Options) -> None:
         if options.install_crds:
             await install(client, loaded.crds())
         await check_served(client, operators, loaded.text)
+        names = ", ".join(operator.definition.name for operator in operators)
+        _log.info("running %s at %s", names, client.host)
         manager = assemble(operators, client, settings=Settings(address=options.address), metrics=metrics)
         await manager.run_until_signalled()
 

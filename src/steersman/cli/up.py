@@ -69,7 +69,10 @@ def up(
     disable_admission: Annotated[
         str, typer.Option(metavar="A,B", help="Admission plugins to leave out.")
     ] = "",
-    controllers: Annotated[str, typer.Option(metavar="none|all|NAMES", help="Controllers to run.")] = "all",
+    nodes: Annotated[int, typer.Option(metavar="N", help="Simulated nodes to run.", min=0)] = 0,
+    controllers: Annotated[
+        str, typer.Option(metavar="none|all|NAMES", help="Controllers to run; -NAME leaves one out.")
+    ] = "all",
     encryption_key: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Encrypt Secrets on disk: base64 keys of 32 bytes, newest first."),
@@ -96,7 +99,7 @@ def up(
     )
     _check_bind(bind, port)
     _check_service_cidr(service_cidr)
-    _check_controllers(controllers)
+    chosen_controllers = _controllers(controllers)
     _check_admin_token(admin_token)
     _check_audit(audit_policy, audit_log, output)
     require_cluster_packages()
@@ -115,7 +118,8 @@ def up(
         audit_policy=audit_policy,
         audit_log=audit_log,
         max_requests_inflight=max_requests_inflight,
-        controllers=() if controllers == "none" else tuple(controllers.split(",")),
+        controllers=chosen_controllers,
+        nodes=nodes,
     )
     _run(LocalCluster(config), output, started)
 
@@ -174,11 +178,13 @@ def _is_token(text: str) -> bool:
     return bool(text) and text.isascii() and text.isprintable() and " " not in text
 
 
-def _check_controllers(controllers: str) -> None:
-    if not all(part and part.replace("-", "").isalnum() for part in controllers.split(",")):
-        raise CommandFailed(
-            f"--controllers: {controllers!r} is not none, all or names separated by commas", 2
-        )
+def _controllers(names: str) -> frozenset[str]:
+    from steersman.cluster.controllers.registry import chosen
+
+    try:
+        return chosen(names.split(","))
+    except ValueError as error:
+        raise CommandFailed(f"--controllers: {error}", 2) from None
 
 
 def _run(cluster: LocalCluster, output: Output, started: float) -> None:

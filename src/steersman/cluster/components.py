@@ -46,11 +46,11 @@ def components_manager(
     manager = Manager(client, elector=elector, clock=clock, address=address)
     add_controllers(Setup(manager, components.options), components.controllers)
     if components.scheduler:
-        from steersman.cluster.scheduler import add_scheduler
+        from steersman.cluster.scheduler.setup import add_scheduler
 
         add_scheduler(manager)
     if components.nodes:
-        from steersman.cluster.node import add_simulated_nodes
+        from steersman.cluster.node.simulated import add_simulated_nodes
 
         add_simulated_nodes(manager, components.nodes)
     return manager

@@ -52,6 +52,7 @@ from steersman.cluster.auth.authentication import (
 from steersman.cluster.auth.pki import Authority, write_private
 from steersman.cluster.auth.service_accounts import open_signing_key
 from steersman.cluster.auth.users import AUTHENTICATED_GROUP, MASTERS_GROUP, User
+from steersman.cluster.controllers.registry import CONTROLLERS, IN_SERVER, SCHEDULER, chosen
 from steersman.cluster.schema.resources import all_resources
 from steersman.cluster.store import Sealer, Store, StoreError, open_store
 from steersman.http import Server, server_tls
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
     from steersman.cluster.apiserver.custom import Definitions
     from steersman.cluster.in_process import InProcess
     from steersman.cluster.schema.openapi import Extension, Foreign, OpenAPI
+    from steersman.runtime import Manager
 
 __all__ = ["MEMORY", "ClusterConfig", "LocalCluster", "default_data_folder"]
 
@@ -97,8 +99,10 @@ class ClusterConfig:
     admin_token: str | None = None
     service_cidr: str = "10.96.0.0/16"
     disabled_admission: Collection[str] = ()
-    #: Controllers to run: names, or "all".
-    controllers: Collection[str] = ("all",)
+    #: Controllers to run: names, "all", "-name" for all but one.
+    controllers: Collection[str] = IN_SERVER
+    #: Nodes to simulate.
+    nodes: int = 0
     #: Keys that encrypt Secrets on disk (see store.sealing), one a line, the newest first.
     encryption_key: Path | None = None
     #: Who else vouches for users (AuthenticationConfiguration of apiserver.config.k8s.io).
@@ -112,7 +116,7 @@ class ClusterConfig:
     history_s: float = 300.0
 
     def runs(self, controller: str) -> bool:
-        return "all" in self.controllers or controller in self.controllers
+        return controller in chosen(self.controllers)
 
 
 class LocalCluster:
@@ -132,6 +136,8 @@ class LocalCluster:
         self._aggregator: Aggregator | None = None
         self._documents: OpenAPI | None = None
         self._api_server: APIServer | None = None
+        self._manager: Manager | None = None
+        self._components: asyncio.Task[None] | None = None
         self._in_process: WeakSet[InProcess] = WeakSet()
         self.url = ""
         self.token = ""
@@ -191,6 +197,23 @@ class LocalCluster:
         self.kubeconfig.parent.mkdir(parents=True, exist_ok=True)
         write_private(self.kubeconfig, self._kubeconfig_text().encode())
         ready = True
+        if config.nodes or chosen(config.controllers) & {SCHEDULER, *CONTROLLERS}:
+            self._components = self._scope.start(self._run_components(folder), name="components")
+
+    async def _run_components(self, folder: Path) -> None:
+        """Controllers, scheduler and nodes: clients of this server that happen to live in its process."""
+        from steersman.cluster.components import Components, components_manager
+        from steersman.cluster.controllers.setup import Options
+
+        volumes = "" if self.config.data == MEMORY else str(folder / "volumes")
+        components = Components(
+            controllers=chosen(self.config.controllers),
+            scheduler=self.config.runs(SCHEDULER),
+            nodes=self.config.nodes,
+            options=Options(root_certificate=self.authority.pem.decode(), volumes=volumes),
+        )
+        self._manager = components_manager(self.client(user_agent="steersman-components"), components)
+        await self._manager.run()
 
     @property
     def port(self) -> int:
@@ -404,10 +427,22 @@ class LocalCluster:
             "current-context: steersman\n"
         )
 
+    async def _stop_components(self) -> None:
+        """Let the controllers finish what they are doing, while the API is still there."""
+        if self._components is None:
+            return
+        if self._manager is not None:
+            self._manager.stop()
+            await asyncio.wait((self._components,), timeout=_DRAIN_S)
+        self._components.cancel()
+        await asyncio.wait((self._components,))
+        self._components = self._manager = None
+
     async def stop(self) -> None:
         """Watchers get an end, requests in flight their answer, the store its last commit."""
         for transport in tuple(self._in_process):
             await transport.close()
+        await self._stop_components()
         if self._server is not None:
             await self._server.drain(_DRAIN_S)
             if self._fairness is not None:

@@ -1,22 +1,29 @@
-"""Exactly one active replica: `Elector` is the interface, `lease` its engine on Kubernetes alone.
+"""Exactly one active replica: `Elector` is the interface; `lease`, `redis` and `postgres` are engines.
 
 Start reading at `elector`.
 """
 
 from __future__ import annotations
 
+from steersman.election.config import ElectionConfig
 from steersman.election.elector import Elector, Leadership, Work, default_identity
 from steersman.election.errors import ElectionConfigError, ElectionError, LeadershipLost
-from steersman.election.lease import LeaseElector, LeaseSettings
+from steersman.election.lease import Lease, LeaseElector, LeaseSettings
+from steersman.election.postgres import PostgresLock
+from steersman.election.redis import RedisLock
 
 __all__ = [
+    "ElectionConfig",
     "ElectionConfigError",
     "ElectionError",
     "Elector",
     "Leadership",
     "LeadershipLost",
+    "Lease",
     "LeaseElector",
     "LeaseSettings",
+    "PostgresLock",
+    "RedisLock",
     "Work",
     "default_identity",
 ]

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from steersman.aio import Scope
 from steersman.election import Elector
-from steersman.election.postgres.contest import LockSettings as PostgresSettings
+from steersman.election.lock.contest import LockSettings as PostgresSettings
+from steersman.election.lock.contest import LockSettings as RedisSettings
 from steersman.election.postgres.engine import PostgresElector
-from steersman.election.redis.contest import LockSettings as RedisSettings
 from steersman.election.redis.engine import RedisElector
 from tests.support.faulty_proxy import FaultyProxy
 from tests.support.hurried_time import RealClock

@@ -1,4 +1,4 @@
-"""One contender in a process of its own: `contender.py IDENTITY`. Says what it does, and when.
+"""One contender in a process of its own: `contender.py IDENTITY ENGINE [URL]`. Says what it does, and when.
 
     leads TERM TIME      elected
     acts TERM TIME       did what only a leader may do
@@ -14,9 +14,22 @@ import sys
 import time
 
 from steersman.client import Client
-from steersman.election import Leadership, LeaseElector, LeaseSettings
+from steersman.election import Elector, Leadership, LeaseElector, LeaseSettings
+from steersman.election.lock.contest import LockSettings as PostgresSettings
+from steersman.election.lock.contest import LockSettings as RedisSettings
+from steersman.election.postgres.engine import PostgresElector
+from steersman.election.redis.engine import RedisElector
 
-SETTINGS = LeaseSettings(duration_s=3.0, renew_deadline_s=2.0, retry_period_s=0.2)
+TIMES = {"duration_s": 3.0, "renew_deadline_s": 2.0, "retry_period_s": 0.2}
+
+
+def elector(client: Client | None, identity: str, engine: str, url: str) -> Elector:
+    if engine == "redis":
+        return RedisElector(url, "lock", identity=identity, settings=RedisSettings(**TIMES))
+    if engine == "postgres":
+        return PostgresElector(url, "lock", identity=identity, settings=PostgresSettings(**TIMES))
+    assert client is not None
+    return LeaseElector(client, "lock", "default", identity=identity, settings=LeaseSettings(**TIMES))
 
 
 async def work(leadership: Leadership) -> None:
@@ -31,10 +44,13 @@ async def work(leadership: Leadership) -> None:
         raise
 
 
-async def main(identity: str) -> None:
+async def main(identity: str, engine: str, url: str = "") -> None:
+    if engine != "lease":
+        await elector(None, identity, engine, url).run(work)
+        return
     async with Client.load() as client:
-        await LeaseElector(client, "lock", "default", identity=identity, settings=SETTINGS).run(work)
+        await elector(client, identity, engine, url).run(work)
 
 
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1]))
+    asyncio.run(main(*sys.argv[1:]))

@@ -7,28 +7,85 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
-from tests.support.steer import DEADLINE_S, Steer, running
+from tests.support.postgres_server import postgres_server
+from tests.support.redis_server import redis_server
+from tests.support.steer import DEADLINE_S, running
 
 pytestmark = pytest.mark.slow
 
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/default/leases/lock"
 
 
+@dataclass(frozen=True)
+class Lock:
+    """What contenders in processes contend for."""
+
+    arguments: tuple[str, ...]
+    """Of the program `contender.py`, after the identity."""
+    state: Callable[[], tuple[str, int]]
+    """Who holds it, and the highest term."""
+    frozen: Callable[[], AbstractContextManager[None]]
+    """Makes the server hang."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+@contextmanager
+def in_cluster() -> Iterator[Lock]:
+    with running() as server:
+
+        def state() -> tuple[str, int]:
+            spec = server.api.get(LEASE).json["spec"]
+            return spec["holderIdentity"], spec["leaseTransitions"]
+
+        @contextmanager
+        def frozen() -> Iterator[None]:
+            server.process.send_signal(signal.SIGSTOP)
+            try:
+                yield
+            finally:
+                server.process.send_signal(signal.SIGCONT)
+
+        yield Lock(("lease",), state, frozen, {"KUBECONFIG": str(server.kubeconfig)})
+
+
+@contextmanager
+def in_redis() -> Iterator[Lock]:
+    with redis_server() as server:
+
+        def state() -> tuple[str, int]:
+            holder, epoch = (server.cli("HGET", "steersman:lock:lock", name) for name in ("holder", "epoch"))
+            return holder, int(epoch)
+
+        yield Lock(("redis", server.url), state, server.frozen)
+
+
+@contextmanager
+def in_postgres() -> Iterator[Lock]:
+    with postgres_server() as server:
+
+        def state() -> tuple[str, int]:
+            holder, epoch = server.sql("SELECT holder, epoch FROM steersman_locks").split("|")
+            return holder, int(epoch)
+
+        yield Lock(("postgres", server.url), state, server.frozen)
+
+
 class Contender:
     """Its lines as they come."""
 
-    def __init__(self, server: Steer, identity: str) -> None:
+    def __init__(self, lock: Lock, identity: str) -> None:
         self.lines: list[list[str]] = []
         self._changed = threading.Condition()
         self.process = subprocess.Popen(
-            [sys.executable, str(Path(__file__).with_name("contender.py")), identity],
-            env={"PATH": os.environ["PATH"], "KUBECONFIG": str(server.kubeconfig)},
+            [sys.executable, str(Path(__file__).with_name("contender.py")), identity, *lock.arguments],
+            env={"PATH": os.environ["PATH"], **lock.environment},
             stdout=subprocess.PIPE,
             text=True,
         )
@@ -61,37 +118,36 @@ class Contender:
 
 
 @contextmanager
-def contending(server: Steer, identity: str) -> Iterator[Contender]:
-    contender = Contender(server, identity)
+def contending(lock: Lock, identity: str) -> Iterator[Contender]:
+    contender = Contender(lock, identity)
     try:
         yield contender
     finally:
         contender.close()
 
 
-@pytest.fixture
-def server() -> Iterator[Steer]:
-    with running() as server:
-        yield server
+@pytest.fixture(params=[in_cluster, in_redis, in_postgres])
+def lock(request: pytest.FixtureRequest) -> Iterator[Lock]:
+    with request.param() as lock:
+        yield lock
 
 
-def test_when_the_leader_is_killed_another_leads_in_a_higher_term(server: Steer) -> None:
+def test_when_the_leader_is_killed_another_leads_in_a_higher_term(lock: Lock) -> None:
     with ExitStack() as stack:
-        first = stack.enter_context(contending(server, "one"))
+        first = stack.enter_context(contending(lock, "one"))
         first.wait_for("acts")
-        second = stack.enter_context(contending(server, "two"))
+        second = stack.enter_context(contending(lock, "two"))
         first.process.kill()
         second.wait_for("acts")
         assert second.times("acts")[0] > first.times("acts")[-1]
-        spec = server.api.get(LEASE).json["spec"]
-        assert (spec["holderIdentity"], spec["leaseTransitions"]) == ("two", 2)
+        assert lock.state() == ("two", 2)
 
 
-def test_a_leader_that_was_stopped_does_not_act_when_it_goes_on(server: Steer) -> None:
+def test_a_leader_that_was_stopped_does_not_act_when_it_goes_on(lock: Lock) -> None:
     with ExitStack() as stack:
-        first = stack.enter_context(contending(server, "one"))
+        first = stack.enter_context(contending(lock, "one"))
         first.wait_for("acts")
-        second = stack.enter_context(contending(server, "two"))
+        second = stack.enter_context(contending(lock, "two"))
         first.process.send_signal(signal.SIGSTOP)
         second.wait_for("acts")
         taken_over = second.times("acts")[0]
@@ -103,23 +159,19 @@ def test_a_leader_that_was_stopped_does_not_act_when_it_goes_on(server: Steer) -
         assert second.times("stopped") == []
 
 
-def test_a_leader_that_ends_gives_the_lease_up(server: Steer) -> None:
+def test_a_leader_that_ends_gives_the_lock_up(lock: Lock) -> None:
     with ExitStack() as stack:
-        first = stack.enter_context(contending(server, "one"))
+        first = stack.enter_context(contending(lock, "one"))
         first.wait_for("acts")
         first.process.send_signal(signal.SIGINT)
         first.process.wait(DEADLINE_S)
-        spec = server.api.get(LEASE).json["spec"]
-        assert (spec["holderIdentity"], spec["leaseDurationSeconds"]) == ("", 1)
+        assert lock.state() == ("", 1)
 
 
-def test_a_server_that_hangs_makes_the_leader_stop(server: Steer) -> None:
-    with contending(server, "one") as leader:
+def test_a_server_that_hangs_makes_the_leader_stop(lock: Lock) -> None:
+    with contending(lock, "one") as leader:
         leader.wait_for("acts")
-        server.process.send_signal(signal.SIGSTOP)
-        try:
+        with lock.frozen():
             leader.wait_for("stopped")
-        finally:
-            server.process.send_signal(signal.SIGCONT)
         assert leader.times("stopped")[0] - leader.times("acts")[-1] < 1
         leader.wait_for("leads", 2)

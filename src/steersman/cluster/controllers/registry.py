@@ -9,25 +9,32 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from steersman.cluster.controllers.setup import Setup
 
-__all__ = ["BUILT_IN", "CONTROLLERS", "add_controllers", "chosen"]
+__all__ = ["CONTROLLERS", "IN_SERVER", "SCHEDULER", "add_controllers", "chosen"]
 
 #: Name → module below this package that has `add(setup)`.
-CONTROLLERS: dict[str, str] = {}
+CONTROLLERS: dict[str, str] = {
+    "daemonset": "daemonset.controller",
+    "deployment": "deployment.controller",
+    "replicaset": "replicaset",
+    "replicationcontroller": "replicationcontroller",
+    "statefulset": "statefulset.controller",
+}
 
 
-#: Controllers that are part of the API server, and the scheduler: chosen by name like the others.
-BUILT_IN = (
-    "clusterrole-aggregation",
+#: Controllers that are part of the API server.
+IN_SERVER = (
     "certificatesigningrequest-signing",
+    "clusterrole-aggregation",
     "resourcequota",
-    "scheduler",
     "validatingadmissionpolicy-status",
 )
+#: Chosen by name like a controller.
+SCHEDULER = "scheduler"
 
 
 def chosen(asked: Collection[str]) -> frozenset[str]:
     """The controllers meant by names, `all`, `none` and `-name`. Raises ValueError for an unknown name."""
-    names = {*CONTROLLERS, *BUILT_IN}
+    names = {*CONTROLLERS, *IN_SERVER, SCHEDULER}
     without = {name[1:] for name in asked if name.startswith("-")}
     wanted = {name for name in asked if not name.startswith("-")} - {"none"}
     if unknown := (without | wanted) - names - {"all"}:

@@ -1,0 +1,63 @@
+"""The test kit: a cluster for tests, virtual time, faults, and assertions about what an operator does.
+
+    async with Cluster() as cluster:                     # or `with Cluster() as cluster:` in plain code
+        async with cluster.run_operator(op):
+            client = cluster.client()
+            await client.create(WebApp(...))
+            await eventually(lambda: client.get(Deployment, "web"))
+
+The pytest plugin (`steersman.testing.plugin`, loaded by itself) has the same as fixtures. Start reading at
+`cluster`, then `virtual` and `faults`.
+
+Names are loaded when first used: pytest imports this package in every project that has it installed.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from steersman.testing.cluster import Cluster
+    from steersman.testing.errors import KubectlFailed, NotYet, OperatorDied, WritesMade
+    from steersman.testing.faults import Fault, Faults
+    from steersman.testing.operators import RunningOperator
+    from steersman.testing.requests import ApiRequest
+    from steersman.testing.virtual import VirtualClock, run_virtual, virtual_time
+    from steersman.testing.waiting import eventually
+    from steersman.testing.workloads import mark_ready
+
+__all__ = [
+    "ApiRequest",
+    "Cluster",
+    "Fault",
+    "Faults",
+    "KubectlFailed",
+    "NotYet",
+    "OperatorDied",
+    "RunningOperator",
+    "VirtualClock",
+    "WritesMade",
+    "eventually",
+    "mark_ready",
+    "run_virtual",
+    "virtual_time",
+]
+
+_MODULES = {
+    "cluster": ("Cluster",),
+    "errors": ("KubectlFailed", "NotYet", "OperatorDied", "WritesMade"),
+    "faults": ("Fault", "Faults"),
+    "operators": ("RunningOperator",),
+    "requests": ("ApiRequest",),
+    "virtual": ("VirtualClock", "run_virtual", "virtual_time"),
+    "waiting": ("eventually",),
+    "workloads": ("mark_ready",),
+}
+_HOMES = {name: module for module, names in _MODULES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -1,0 +1,123 @@
+"""From any event loop to the cluster's: clients of a cluster that runs in a thread of its own.
+
+A client can be awaited in any loop; its requests are made in the cluster's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TypeVar
+
+from steersman.client.transport import StreamedAnswer, Transport
+from steersman.http import ClientResponse, Headers, RawHeaders, WebSocket
+
+__all__ = ["Bridge", "run_at"]
+
+T = TypeVar("T")
+
+
+async def run_at(home: asyncio.AbstractEventLoop, act: Callable[[], Awaitable[T]]) -> T:
+    """Await what `act` makes in the loop `home`, whichever loop is running here."""
+
+    async def there() -> T:
+        return await act()
+
+    if asyncio.get_running_loop() is home:
+        return await act()
+    return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(there(), home))
+
+
+class Bridge:
+    """A transport whose requests are made in another loop."""
+
+    def __init__(self, inner: Transport, home: asyncio.AbstractEventLoop) -> None:
+        self._inner = inner
+        self._home = home
+
+    async def request(
+        self,
+        method: str,
+        target: str,
+        *,
+        headers: RawHeaders = (),
+        content: bytes = b"",
+        timeout_s: float | None = None,
+    ) -> ClientResponse:
+        return await run_at(
+            self._home,
+            lambda: self._inner.request(
+                method, target, headers=headers, content=content, timeout_s=timeout_s
+            ),
+        )
+
+    @asynccontextmanager
+    async def stream(
+        self,
+        method: str,
+        target: str,
+        *,
+        headers: RawHeaders = (),
+        content: bytes = b"",
+        timeout_s: float | None = None,
+        read_timeout_s: float | None = None,
+    ) -> AsyncIterator[StreamedAnswer]:
+        opened = AsyncExitStack()
+        opening = self._inner.stream(
+            method,
+            target,
+            headers=headers,
+            content=content,
+            timeout_s=timeout_s,
+            read_timeout_s=read_timeout_s,
+        )
+        answer = await run_at(self._home, lambda: opened.enter_async_context(opening))
+        try:
+            yield answer if asyncio.get_running_loop() is self._home else _Bridged(answer, self._home)
+        finally:
+            await run_at(self._home, opened.aclose)
+
+    async def websocket(
+        self,
+        target: str,
+        subprotocols: Sequence[str] = (),
+        *,
+        headers: RawHeaders = (),
+        timeout_s: float | None = None,
+    ) -> WebSocket:
+        if asyncio.get_running_loop() is not self._home:
+            raise RuntimeError("commands and forwarded ports work inside the cluster's loop: use cluster.run")
+        return await self._inner.websocket(target, subprotocols, headers=headers, timeout_s=timeout_s)
+
+    async def close(self) -> None:
+        await run_at(self._home, self._inner.close)
+
+
+class _Bridged:
+    """A stream of another loop."""
+
+    def __init__(self, answer: StreamedAnswer, home: asyncio.AbstractEventLoop) -> None:
+        self._answer = answer
+        self._home = home
+
+    @property
+    def status(self) -> int:
+        return self._answer.status
+
+    @property
+    def headers(self) -> Headers:
+        return self._answer.headers
+
+    def chunks(self) -> AsyncIterator[bytes]:
+        return self._each(self._answer.chunks())
+
+    def lines(self) -> AsyncIterator[bytes]:
+        return self._each(self._answer.lines())
+
+    async def read(self) -> bytes:
+        return await run_at(self._home, self._answer.read)
+
+    async def _each(self, there: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        while (piece := await run_at(self._home, lambda: anext(there, None))) is not None:
+            yield piece
