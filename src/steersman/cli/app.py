@@ -7,6 +7,7 @@ import sys
 
 import typer
 
+from steersman.cli.component import component
 from steersman.cli.crd import crd
 from steersman.cli.failure import CommandFailed
 from steersman.cli.run import run
@@ -25,6 +26,7 @@ app = typer.Typer(
 app.command("up")(up)
 app.command("run")(run)
 app.command("crd")(crd)
+app.command("component")(component)
 
 
 @app.callback(invoke_without_command=True)

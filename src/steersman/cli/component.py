@@ -1,0 +1,132 @@
+"""`steer component`: one part of a cluster in a process of its own, beside an API server somewhere else."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from steersman.cli.failure import CommandFailed
+from steersman.cli.options import LogLevel
+from steersman.cli.process import run_loop
+
+if TYPE_CHECKING:
+    from steersman.client import Client
+    from steersman.cluster.components import Components
+
+__all__ = ["component"]
+
+_EXAMPLES = """Run a part of a cluster in a process of its own; Ctrl-C stops it.
+
+Any number of replicas may run: by a Lease in kube-system one of them works, the others stand by.
+
+Examples:
+
+  steer up --controllers none                          an API server alone
+
+  steer component controllers --kubeconfig FILE        all controllers
+
+  steer component controllers --names deployment,replicaset
+
+  steer component scheduler
+
+  steer component nodes --nodes 100                    simulated ones
+"""
+
+
+class Part(StrEnum):
+    CONTROLLERS = "controllers"
+    SCHEDULER = "scheduler"
+    NODES = "nodes"
+
+
+#: The Lease's name, as in Kubernetes.
+_LEASES = {Part.CONTROLLERS: "kube-controller-manager", Part.SCHEDULER: "kube-scheduler"}
+
+
+def component(
+    part: Annotated[Part, typer.Argument(help="Which part.")],
+    kubeconfig: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Whom to talk to.", show_default="KUBECONFIG or ~/.kube/config"),
+    ] = None,
+    context: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The kubeconfig's context.", show_default="its current one"),
+    ] = None,
+    names: Annotated[
+        str, typer.Option(metavar="all|NAMES", help="Which controllers; -NAME leaves one out.")
+    ] = "all",
+    nodes: Annotated[int, typer.Option(metavar="N", help="How many nodes.", min=1)] = 1,
+    leader_elect: Annotated[
+        bool, typer.Option("--leader-elect/--no-leader-elect", help="Let one replica work at a time.")
+    ] = True,
+    metrics_bind: Annotated[
+        str, typer.Option(metavar="[HOST]:PORT", help="Where probes and metrics listen; off for nowhere.")
+    ] = "off",
+    log_level: Annotated[LogLevel, typer.Option(help="What to log, to standard error.")] = LogLevel.INFO,
+) -> None:
+    from steersman.cluster.components import Components
+    from steersman.cluster.controllers.registry import chosen
+    from steersman.runtime import logs
+
+    logs.set_up(level=log_level.upper())
+    try:
+        wanted = chosen(names.split(",")) if part is Part.CONTROLLERS else frozenset()
+    except ValueError as error:
+        raise CommandFailed(f"--names: {error}", 2) from None
+    components = Components(
+        controllers=wanted,
+        scheduler=part is Part.SCHEDULER,
+        nodes=nodes if part is Part.NODES else 0,
+    )
+    lease = _LEASES.get(part, "") if leader_elect else ""
+    _run(components, kubeconfig, context, lease, None if metrics_bind == "off" else metrics_bind)
+
+
+component.__doc__ = _EXAMPLES
+
+
+def _run(
+    components: Components, kubeconfig: Path | None, context: str | None, lease: str, address: str | None
+) -> None:
+    from steersman.client import ClientError
+    from steersman.runtime.errors import AddressInUse
+
+    try:
+        run_loop(_serve(components, kubeconfig, context, lease, address))
+    except AddressInUse as error:
+        raise CommandFailed(f"--metrics-bind: {error}") from None
+    except (ClientError, ValueError) as error:
+        raise CommandFailed(" ".join(str(error).split())) from None
+
+
+async def _serve(
+    components: Components, kubeconfig: Path | None, context: str | None, lease: str, address: str | None
+) -> None:
+    from dataclasses import replace
+
+    from steersman.aio import SystemClock
+    from steersman.client import Client
+    from steersman.cluster.components import components_manager
+    from steersman.election import LeaseElector
+
+    clock = SystemClock()
+    async with Client.load(kubeconfig=kubeconfig, context=context) as client:
+        options = replace(components.options, root_certificate=await _root_certificate(client))
+        elector = LeaseElector(client, lease, "kube-system", clock=clock) if lease else None
+        manager = components_manager(
+            client, replace(components, options=options), clock=clock, elector=elector, address=address
+        )
+        await manager.run_until_signalled()
+
+
+async def _root_certificate(client: Client) -> str:
+    """What the API server's clients trust, as the API server publishes it."""
+    from steersman.objects.resources import CONFIG_MAPS
+
+    found = await client.find(CONFIG_MAPS, "extension-apiserver-authentication", "kube-system")
+    authority: str = (found or {}).get("data", {}).get("client-ca-file", "")
+    return authority
