@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
-from steersman.aio import Clock, Scope
+from steersman.aio import Clock, Scope, SystemClock
 from steersman.cluster.apiserver.access import Access
 from steersman.cluster.apiserver.admitting import AdmissionSetup
 from steersman.cluster.apiserver.allocation import ServiceAllocator
@@ -122,8 +122,9 @@ class ClusterConfig:
 class LocalCluster:
     """One cluster. Not restartable: make another for the same folder."""
 
-    def __init__(self, config: ClusterConfig) -> None:
+    def __init__(self, config: ClusterConfig, clock: Clock | None = None) -> None:
         self.config = config
+        self._clock = clock or SystemClock()
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
         self._store: Store | None = None
         self._server: Server | None = None
@@ -237,6 +238,18 @@ class LocalCluster:
         """A client that needs no socket; the admin's unless another user's token is given."""
         from steersman.client import Client
         from steersman.client.credentials import FixedFields, bearer
+
+        return Client(
+            self.transport(user_agent),
+            namespace=namespace,
+            credentials=FixedFields(bearer(token if token is not None else self.token)),
+            observe=observe,
+            clock=clock or self._clock,
+            host=self.url.removeprefix("https://"),
+        )
+
+    def transport(self, user_agent: str = "steersman") -> InProcess:
+        """Requests to this cluster without a socket; whose they are, their Authorization says."""
         from steersman.cluster.in_process import InProcess
         from steersman.http import Client as Http
         from steersman.http import client_tls
@@ -248,15 +261,7 @@ class LocalCluster:
         fields = ((b"User-Agent", user_agent.encode()),)
         transport = InProcess(self._api_server.handle, self._api_server.answer_error, connect, fields)
         self._in_process.add(transport)
-        credentials = FixedFields(bearer(token if token is not None else self.token))
-        return Client(
-            transport,
-            namespace=namespace,
-            credentials=credentials,
-            observe=observe,
-            clock=clock,
-            host=self.url.removeprefix("https://"),
-        )
+        return transport
 
     @property
     def _reachable(self) -> str:
@@ -294,7 +299,14 @@ class LocalCluster:
         certificates = CertificateAuthenticator(self.authority.certificate)
         others, anonymous = self._other_issuers()
         self._access = Access.open(
-            store, catalog, open_signing_key(folder), certificates, self._admin(), others, anonymous
+            store,
+            catalog,
+            open_signing_key(folder),
+            certificates,
+            self._admin(),
+            others,
+            anonymous,
+            self._clock.wall,
         )
         self._admission = AdmissionSetup(
             store,
@@ -306,7 +318,16 @@ class LocalCluster:
             recounts=self.config.runs("resourcequota"),
         )
         chain = self._admission.chain
-        return Api(store, catalog, chain, services, WatchHubs(store), self._access, self._scope)
+        return Api(
+            store,
+            catalog,
+            chain,
+            services,
+            WatchHubs(store),
+            self._access,
+            self._scope,
+            self._clock.wall,
+        )
 
     def _other_issuers(self) -> tuple[list[TokenAuthenticator], Anonymous]:
         """Who may vouch for users besides this cluster, their keys kept fresh; and who may go without."""

@@ -6,10 +6,10 @@
             await client.create(WebApp(...))
             await eventually(lambda: client.get(Deployment, "web"))
 
-The pytest plugin (`steersman.testing.plugin`, loaded by itself) has the same as fixtures. Start reading at
-`cluster`, then `virtual` and `faults`.
+The pytest plugin has the same as fixtures; `pytest_plugins = ["steersman.testing.plugin"]` in a conftest.py
+loads it. Start reading at `cluster`, then `virtual` and `faults`.
 
-Names are loaded when first used: pytest imports this package in every project that has it installed.
+Names are loaded when first used: a test that needs no cluster does not pay for one.
 """
 
 from __future__ import annotations

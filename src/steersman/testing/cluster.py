@@ -129,7 +129,7 @@ class Cluster:
         await self._start_server(self._config)
 
     async def _start_server(self, config: ClusterConfig) -> None:
-        server = LocalCluster(config)
+        server = LocalCluster(config, self._clock)
         await server.start()
         self._server = server
 

@@ -81,7 +81,6 @@ class Link:
         if server is None:
             raise ConnectFailed("the cluster is not running")
         if server is not self._connected_to or self._transport is None:
-            # The server's transport is all that is wanted of this client: credentials are the outer one's.
-            self._transport = server.client(user_agent=self._user_agent)._sender.transport
+            self._transport = server.transport(self._user_agent)
             self._connected_to = server
         return self._transport

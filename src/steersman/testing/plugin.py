@@ -13,7 +13,8 @@
 one for async tests, it is left to it, and the fixtures work in its loop. For virtual time, decorate a test
 with `steersman.testing.virtual_time` and start a `Cluster` in it.
 
-pytest loads this module in every project that has Steersman installed: it imports nothing on its own.
+A project loads it with `pytest_plugins = ["steersman.testing.plugin"]` in its top conftest.py; it imports
+nothing of Steersman until a fixture is used.
 """
 
 from __future__ import annotations

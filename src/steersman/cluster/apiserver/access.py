@@ -7,7 +7,8 @@ the user want to be), `authorize`. Writes go through `check_write` after mutatin
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,16 +88,17 @@ class Access:
         static: TokenAuthenticator,
         others: Sequence[TokenAuthenticator] = (),
         anonymous: Anonymous | None = None,
+        now: Callable[[], float] = time.time,
     ) -> Access:
         """`static` are the tokens known from the start, `others` come last (external issuers)."""
         lookup = StoreLookup(store, catalog)
-        tokens = ServiceAccountTokens(key, lookup)
+        tokens = ServiceAccountTokens(key, lookup, now=now)
         rbac, graph = RBAC(), NodeGraph()
         subscriptions = [*rbac.follow(store), *graph.follow(store)]
         nodes = NodeAuthorizer(graph, default_rules("system:node"))
         authorizer = AuthorizerChain([Masters(), nodes, rbac])
         authentication = Authentication(
-            certificates, [static, tokens, BootstrapTokens(lookup), *others], tokens.audiences, anonymous
+            certificates, [static, tokens, BootstrapTokens(lookup, now), *others], tokens.audiences, anonymous
         )
         return cls(
             authentication,
