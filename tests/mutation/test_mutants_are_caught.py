@@ -15,7 +15,7 @@ from tests.mutation.guards import ALLOWED, GUARDS, Guard
 from tests.mutation.mutants import mutants, sample
 from tests.mutation.trial import Bench
 
-_PER_MODULE = 3
+_PER_MODULE = 2
 
 pytestmark = pytest.mark.slow
 

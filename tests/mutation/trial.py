@@ -19,6 +19,8 @@ _PACKAGE = _REPOSITORY / "src" / "steersman"
 #: A mutant that loops for ever is caught, too: by a timeout of the test, or at last by ours.
 _TEST_TIMEOUT_S = 20
 _RUN_TIMEOUT_S = 60
+#: All guards together, on a busy machine.
+_ALL_TIMEOUT_S = 300
 
 #: pytest's exit codes: a test failed, or a module could not even be imported.
 _CAUGHT = (1, 2)
@@ -38,7 +40,7 @@ class Bench:
 
     def passes(self, tests: Sequence[str]) -> None:
         """The copy as it is satisfies the tests; otherwise to catch means nothing."""
-        done = self._run(self._original.parent, tests)
+        done = self._run(self._original.parent, tests, _ALL_TIMEOUT_S)
         assert done.returncode == 0, done.stdout
 
     def catches(self, module: str, source: str, tests: Sequence[str]) -> bool:
@@ -54,13 +56,13 @@ class Bench:
                 bytecode.unlink()
             changed.write_text(source, encoding="utf-8")
             try:
-                done = self._run(Path(copy), tests)
+                done = self._run(Path(copy), tests, _RUN_TIMEOUT_S)
             except subprocess.TimeoutExpired:
                 return True
         assert done.returncode in (0, *_CAUGHT), done.stdout
         return done.returncode in _CAUGHT
 
-    def _run(self, path: Path, tests: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    def _run(self, path: Path, tests: Sequence[str], timeout_s: float) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "--tb=short",
              # Hypothesis' plugin takes longer to import than a guard to run.
@@ -70,6 +72,6 @@ class Bench:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=_RUN_TIMEOUT_S,
+            timeout=timeout_s,
             check=False,
         )  # fmt: skip

@@ -22,7 +22,7 @@ from steersman.cluster.auth.authorization import Action
 from steersman.cluster.auth.errors import InvalidCredentials
 from steersman.cluster.auth.nodes import node_of
 from steersman.cluster.auth.rbac import join_problems
-from steersman.cluster.auth.users import User
+from steersman.cluster.auth.users import User, user_info
 from steersman.cluster.schema.validation.authorization import validate_review
 from steersman.http import Response
 from steersman.objects.errors import SelectorError
@@ -116,27 +116,16 @@ class Reviews:
             found = self._access.authentication.by_token(token, obj["spec"].get("audiences") or ())
         except InvalidCredentials as problem:
             return {**obj, "status": {"user": {}, "error": str(problem)}}
-        status = {"authenticated": True, "user": _user_info(found.user), "audiences": list(found.audiences)}
+        status = {"authenticated": True, "user": user_info(found.user), "audiences": list(found.audiences)}
         return {**obj, "status": status}
 
     def _self(self, api: Api, call: Call, obj: Object) -> Object:
         metadata = {"creationTimestamp": timestamp(api.now())}
-        return {**_head(obj), "metadata": metadata, "status": {"userInfo": _user_info(call.user)}}
+        return {**_head(obj), "metadata": metadata, "status": {"userInfo": user_info(call.user)}}
 
 
 def _head(obj: Object) -> Object:
     return {"kind": obj["kind"], "apiVersion": obj["apiVersion"]}
-
-
-def _user_info(user: User) -> Object:
-    info: Object = {"username": user.name}
-    if user.uid:
-        info["uid"] = user.uid
-    if user.groups:
-        info["groups"] = list(user.groups)
-    if user.extra:
-        info["extra"] = {key: list(values) for key, values in user.extra.items()}
-    return info
 
 
 def review_action(spec: Object) -> tuple[Action, list[str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from steersman.objects.names import is_dns1123_label, is_dns1123_subdomain
 
@@ -18,6 +19,7 @@ __all__ = [
     "account_groups",
     "account_name",
     "split_account_name",
+    "user_info",
 ]
 
 AUTHENTICATED_GROUP = "system:authenticated"
@@ -38,6 +40,18 @@ class User:
 
 
 ANONYMOUS = User("system:anonymous", groups=(UNAUTHENTICATED_GROUP,))
+
+
+def user_info(user: User) -> dict[str, Any]:
+    """The user as reviews, webhooks and the audit log show it (authentication.k8s.io/v1 UserInfo)."""
+    info: dict[str, Any] = {"username": user.name}
+    if user.uid:
+        info["uid"] = user.uid
+    if user.groups:
+        info["groups"] = list(user.groups)
+    if user.extra:
+        info["extra"] = {key: list(values) for key, values in user.extra.items()}
+    return info
 
 
 def account_name(namespace: str, name: str) -> str:

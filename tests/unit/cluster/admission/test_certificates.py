@@ -145,4 +145,7 @@ def test_interest() -> None:
     assert signing.handles("UPDATE", GROUP, "certificatesigningrequests", "status")
     assert not signing.handles("CREATE", GROUP, "certificatesigningrequests", "")
     assert CertificateSubjectRestriction().handles("CREATE", GROUP, "certificatesigningrequests", "")
-    assert ClusterTrustBundleAttest(Allowing()).handles("UPDATE", GROUP, "clustertrustbundles", "")
+    attest = ClusterTrustBundleAttest(Allowing())
+    assert attest.handles("UPDATE", GROUP, "clustertrustbundles", "")
+    assert not attest.handles("DELETE", GROUP, "clustertrustbundles", "")
+    assert not attest.handles("UPDATE", GROUP, "certificatesigningrequests", "")

@@ -128,3 +128,12 @@ def test_what_is_set_aside_limits_nothing() -> None:
         "status": {"containerStatuses": [{"name": "a", "allocatedResources": {"cpu": "9"}}]},
     }
     assert texts(charged_totals(pod, "limits")) == {"cpu": "2"}
+
+
+def test_what_is_set_aside_counts_beside_what_others_ask_for() -> None:
+    granted = {"name": "a", "allocatedResources": {"cpu": "3"}, "resources": {"requests": {"cpu": "1"}}}
+    pod = {
+        "spec": {"containers": [container("a", "1"), container("b", "1")]},
+        "status": {"containerStatuses": [granted, {"name": "b"}]},
+    }
+    assert texts(charged_totals(pod, "requests")) == {"cpu": "4"}

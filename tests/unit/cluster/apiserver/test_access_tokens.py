@@ -110,9 +110,6 @@ async def test_a_token_for_another_audience_does_not_open_the_api(world: World) 
                                   "apiVersion": "admissionregistration.k8s.io/v1"}}, {},
          "cannot bind token to object of type admissionregistration.k8s.io/v1, "
          "Kind=MutatingWebhookConfiguration (feature gate APIServerWebhookAuthenticationToken is disabled)"),
-        (400, {"boundObjectRef": {"kind": "Policy", "name": "x",
-                                  "apiVersion": "admissionregistration.k8s.io/v1"}}, {},
-         "cannot bind token to object of type admissionregistration.k8s.io/v1, Kind=Policy"),
         (400, {"boundObjectRef": {"kind": "Pod", "apiVersion": "v1", "name": "others"}}, {},
          'cannot bind token for serviceaccount "bot" to pod running with different serviceaccount name.'),
         (404, {"boundObjectRef": {"kind": "Pod", "apiVersion": "v1", "name": "gone"}}, {}, 'pods "gone" not found'),
@@ -129,6 +126,17 @@ async def test_what_is_refused(world: World, code: int, spec: Object, body: Obje
     await world.put("pods", "p", {"spec": {"serviceAccountName": "bot"}}, "n")
     await world.put("pods", "others", {"spec": {"serviceAccountName": "admin"}}, "n")
     assert text in await refusal(world, code, spec, **body)
+
+
+@in_world
+async def test_only_webhooks_of_the_current_version_wait_for_a_gate(world: World) -> None:
+    await with_account(world)
+    for kind, version in (("Policy", "v1"), ("MutatingWebhookConfiguration", "v1beta1")):
+        shown = f"admissionregistration.k8s.io/{version}"
+        ref = {"kind": kind, "apiVersion": shown, "name": "x"}
+        assert await refusal(world, 400, {"boundObjectRef": ref}) == (
+            f"cannot bind token to object of type {shown}, Kind={kind}"
+        )
 
 
 @in_world

@@ -538,6 +538,21 @@ def test_what_admission_notes_is_logged_whether_it_refuses_or_not(tmp_path: Path
     assert guarded[f"{prefix}enforce-policy"] == "baseline:latest"
 
 
+def test_whom_somebody_acts_as_is_logged_and_nobody_else(tmp_path: Path) -> None:
+    async def requests(client: ApiClient) -> None:
+        path = "/api/v1/namespaces/default/configmaps"
+        await client.ok("POST", path, {"metadata": {"name": "mine"}})
+        as_master = {"impersonate-user": "ann", "impersonate-group": "system:masters"}
+        await client.ok("POST", path, {"metadata": {"name": "anns"}}, as_master)
+
+    own, acting = (
+        line.get("impersonatedUser", {}).get("username", "")
+        for line in asyncio.run(logged(tmp_path, requests))
+        if line["objectRef"]["resource"] == "configmaps"
+    )
+    assert (own, acting) == ("", "ann")
+
+
 def test_what_policies_note_is_logged(tmp_path: Path) -> None:
     base = "/apis/admissionregistration.k8s.io/v1"
     rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}

@@ -130,6 +130,33 @@ def test_an_unknown_key_asks_for_new_ones() -> None:
     assert issuers._wanted.is_set()
 
 
+def test_a_known_key_does_not_ask_for_others() -> None:
+    async def fetch(url: str, authority: str) -> bytes:
+        if url.endswith("/keys"):
+            return key_set([KEY.public])
+        return orjson.dumps({"issuer": URL, "jwks_uri": f"{URL}/keys"})
+
+    fetched = ExternalIssuers([issuer(keys=())], now=lambda: NOW)
+    asyncio.run(fetched.refresh(fetch))
+    assert fetched.authenticate(KEY.sign(CLAIMS)) is not None
+    assert not fetched._wanted.is_set()
+    # Keys that are given are all there are.
+    given = ExternalIssuers([issuer()], now=lambda: NOW)
+    with pytest.raises(InvalidCredentials):
+        given.authenticate(SigningKey.make().sign(CLAIMS))
+    assert not given._wanted.is_set()
+
+
+def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("steersman.cluster.auth.oidc._REMEMBERED", 2)
+    issuers = ExternalIssuers([issuer()], now=lambda: NOW)
+    remembered = []
+    for number in range(4):
+        issuers.authenticate(KEY.sign(CLAIMS | {"jti": str(number)}))
+        remembered.append(len(issuers._known))
+    assert remembered == [1, 2, 1, 2]
+
+
 @pytest.mark.parametrize("body", [b"{}", b"[]", b'{"keys": 1}', b'{"keys": [1, {}, {"kty": "oct"}]}', b"x"])
 def test_what_is_no_key_set(body: bytes) -> None:
     with pytest.raises(ValueError):

@@ -15,6 +15,7 @@ import orjson
 
 from steersman.cluster.admission.chain import Attributes
 from steersman.cluster.admission.webhooks.versions import GVR, Versioned
+from steersman.cluster.auth.users import user_info
 from steersman.cluster.codec.errors import Malformed
 from steersman.cluster.codec.json import parse
 from steersman.objects.fields import quote
@@ -82,7 +83,7 @@ def _about(attributes: Attributes, versioned: Versioned) -> Object:
         "name": attributes.name,
         "namespace": attributes.namespace,
         "operation": attributes.operation,
-        "userInfo": _user_info(attributes),
+        "userInfo": user_info(attributes.user),
     }
     for optional in ("subResource", "requestSubResource", "name", "namespace"):
         if not about[optional]:
@@ -93,18 +94,6 @@ def _about(attributes: Attributes, versioned: Versioned) -> Object:
 def _circumstances(attributes: Attributes) -> Object:
     options = attributes.options or _default_options(attributes)
     return {"dryRun": attributes.dry_run, "options": options}
-
-
-def _user_info(attributes: Attributes) -> Object:
-    user = attributes.user
-    info: Object = {"username": user.name}
-    if user.uid:
-        info["uid"] = user.uid
-    if user.groups:
-        info["groups"] = list(user.groups)
-    if user.extra:
-        info["extra"] = {key: list(values) for key, values in user.extra.items()}
-    return info
 
 
 def _default_options(attributes: Attributes) -> Object | None:

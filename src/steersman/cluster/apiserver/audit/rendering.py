@@ -14,7 +14,7 @@ import orjson
 from steersman.cluster.apiserver.audit.event import Facts, Outcome, Snapshot
 from steersman.cluster.apiserver.audit.policy import LEVELS, REQUEST, REQUEST_RESPONSE
 from steersman.cluster.apiserver.audit.redaction import redact, redact_uri, without_managed_fields
-from steersman.cluster.auth.users import User
+from steersman.cluster.auth.users import User, user_info
 from steersman.cluster.codec.errors import Malformed, UnsupportedMediaType
 from steersman.cluster.codec.negotiate import input_format
 from steersman.cluster.schema.errors import DecodeError
@@ -77,16 +77,7 @@ def _micro_time(when: float) -> str:
 
 
 def _user(user: User | None) -> Object:
-    if user is None:
-        return {}
-    shown: Object = {"username": user.name}
-    if user.uid:
-        shown["uid"] = user.uid
-    if user.groups:
-        shown["groups"] = list(user.groups)
-    if user.extra:
-        shown["extra"] = {key: list(values) for key, values in user.extra.items()}
-    return shown
+    return {} if user is None else user_info(user)
 
 
 def _source_addresses(request: Request) -> list[str]:

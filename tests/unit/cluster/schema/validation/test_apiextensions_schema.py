@@ -104,6 +104,8 @@ def test_the_root_is_not_null() -> None:
 
 
 def test_with_status_apart_the_root_says_little() -> None:
+    fields = {"type": "object", "description": "d", "properties": {"x": {"type": "string"}}}
+    assert root(fields, subresources={"status": {}}) == []
     (error,) = root({"type": "object", "maxProperties": 9}, subresources={"status": {}})
     assert error.startswith(
         f'{_ROOT}: Invalid value: {{"ID":"","Schema":"","Ref":null,"Description":"","Type":"object"'
@@ -243,3 +245,61 @@ def test_a_costly_rule_may_stay() -> None:
     (error,) = (str(error) for error in validate_create(*_KIND, new))
     assert "estimated rule cost exceeds budget by factor of" in error
     assert validate_update(*_KIND, new, old) == []
+
+
+_STRINGS: Object = {"type": "array", "items": {"type": "string"}}
+
+_SHAPES: dict[str, tuple[Object, list[str]]] = {
+    "a map": ({"type": "object", "additionalProperties": {"type": "string"}}, []),
+    "a map of nothing known": (
+        {"type": "object", "additionalProperties": {"type": "strnig"}},
+        [
+            f'{_X}.additionalProperties.type: Unsupported value: "strnig": supported values: "array", "boolean", '
+            '"integer", "number", "object", "string"'
+        ],
+    ),
+    "a map with fields": (
+        {
+            "type": "object",
+            "properties": {"a": {"type": "string"}},
+            "additionalProperties": {"type": "string"},
+        },
+        [f"{_X}.additionalProperties: Forbidden: additionalProperties and properties are mutual exclusive"],
+    ),
+    "an empty reference": ({"type": "string", "$ref": ""}, [f"{_X}.$ref: Forbidden: $ref is not supported"]),
+    "no more items": (
+        {**_STRINGS, "additionalItems": False},
+        [f"{_X}.additionalItems: Forbidden: additionalItems is not supported"],
+    ),
+    "patterns of keys": (
+        {"type": "object", "patternProperties": {"a": {"type": "string"}}},
+        [f"{_X}.patternProperties: Forbidden: patternProperties is not supported"],
+    ),
+    "no patterns of keys": ({"type": "object", "patternProperties": {}}, []),
+    "a set of lists": ({"type": "array", "x-kubernetes-list-type": "set", "items": _STRINGS}, []),
+    "a set of sets": (
+        {
+            "type": "array",
+            "x-kubernetes-list-type": "set",
+            "items": {**_STRINGS, "x-kubernetes-list-type": "set"},
+        },
+        [
+            f'{_X}.items.x-kubernetes-list-type: Invalid value: "set": must be atomic as item of a list with '
+            "x-kubernetes-list-type=set"
+        ],
+    ),
+    "a set of atoms": (
+        {
+            "type": "array",
+            "x-kubernetes-list-type": "set",
+            "items": {"type": "object", "x-kubernetes-map-type": "atomic"},
+        },
+        [],
+    ),
+    "a set of strings": ({**_STRINGS, "x-kubernetes-list-type": "set"}, []),
+}
+
+
+@pytest.mark.parametrize(("schema", "expected"), _SHAPES.values(), ids=_SHAPES)
+def test_shapes(schema: Object, expected: list[str]) -> None:
+    assert found(schema) == expected

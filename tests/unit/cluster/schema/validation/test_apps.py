@@ -326,3 +326,25 @@ def test_a_claim_takes_the_place_of_a_volume(created: Any) -> None:
 def test_how_a_stateful_set_is_updated(created: Any, strategy: Object, expected: list[str]) -> None:
     patch = {"spec": {"updateStrategy": strategy}}
     assert created("apps", "StatefulSet", valid("StatefulSet"), patch) == expected
+
+
+def test_pods_of_a_stateful_set_are_its_own(created: Any) -> None:
+    other = {"spec": {"selector": {"matchLabels": {"x": "y"}}}}
+    assert created("apps", "StatefulSet", valid("StatefulSet"), other) == [
+        f'spec.template.metadata.labels: Invalid value: {{"a":"b"}}: {UNMATCHED}'
+    ]
+    key = "container.apparmor.security.beta.kubernetes.io/c"
+    armed = {"spec": {"template": {"metadata": {"annotations": {key: "unconfined"}}}}}
+    assert created("apps", "StatefulSet", valid("StatefulSet"), armed) == []
+
+
+def test_the_data_of_a_revision_stays(updated: Any) -> None:
+    old = {
+        "metadata": {"name": "r", "namespace": "ns", "resourceVersion": "1"},
+        "revision": 1,
+        "data": {"a": 1},
+    }
+    assert updated("apps", "ControllerRevision", old, {"revision": 2}) == []
+    assert updated("apps", "ControllerRevision", old, {"data": {"a": 2}}) == [
+        'data: Invalid value: {"a":2}: field is immutable'
+    ]

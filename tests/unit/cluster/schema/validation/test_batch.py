@@ -521,6 +521,7 @@ INDEXED_STATUSES: dict[str, tuple[Object, Object, Object, list[str]]] = {
         {"completedIndexes": "0-1"},
         ['status.failedIndexes: Invalid value: "1": failedIndexes and completedIndexes overlap at index: 1'],
     ),
+    "overlap as before": (PER_INDEX, {"completedIndexes": "0-1", "failedIndexes": "1"}, {"failed": 1}, []),
     "scaled down": (INDEXED, {"succeeded": 2}, {"succeeded": 1}, []),
     "not in step": (
         {**INDEXED, "parallelism": 1},

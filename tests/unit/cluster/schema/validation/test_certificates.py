@@ -87,6 +87,17 @@ REQUESTS: dict[str, tuple[Any, list[str]]] = {
             "must be a fully qualified domain and path of the form 'example.com/signer-name'"
         ],
     ),
+    "signer with dots": ({"spec": {"signerName": "example.com/a.b"}}, []),
+    "signer of a wrong path": (
+        {"spec": {"signerName": "example.com/A_"}},
+        [
+            'spec.signerName: Invalid value: "A_": validating label "A_": a lowercase RFC '
+            "1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', "
+            "and must start and end with an alphanumeric character (e.g. 'example.com', regex "
+            "used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\."
+            "[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
+        ],
+    ),
     "too short": (
         {"spec": {"expirationSeconds": 599}},
         [
@@ -287,3 +298,19 @@ def test_an_issued_certificate_says_until_when(reported: Any) -> None:
     ]
     (error,) = issue(certificate(False).replace("CERTIFICATE", "KEY"), **times)
     assert error.endswith("issued certificate chain must consist entirely of CERTIFICATE PEM blocks")
+
+
+@pytest.mark.parametrize(
+    ("signer", "longest"),
+    [("kubernetes.io/s", 86400), ("node.kubernetes.io/s", 86400), ("example.com/s", 7862400)],
+)
+def test_certificates_of_kubernetes_own_signers_live_a_day(created: Any, signer: str, longest: int) -> None:
+    def errors(seconds: int) -> list[str]:
+        spec = {"signerName": signer, "maxExpirationSeconds": seconds}
+        found: list[str] = created(GROUP, "PodCertificateRequest", POD_REQUEST, {"spec": spec})
+        return found
+
+    assert errors(longest) == []
+    assert errors(longest + 1) == [
+        f"spec.maxExpirationSeconds: Invalid value: {longest + 1}: must be in the range [3600, {longest}]"
+    ]

@@ -52,6 +52,31 @@ SLICES = {
             "should be a domain with at least two segments separated by dots"
         ],
     ),
+    "names": ({"addressType": "FQDN", **endpoint(addresses=["web.example.com", "a.b."])}, []),
+    "name of a wrong form": (
+        {"addressType": "FQDN", **endpoint(addresses=["web_.example.com"])},
+        [
+            'endpoints[0].addresses[0]: Invalid value: "web_.example.com": a lowercase RFC '
+            "1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', "
+            "and must start and end with an alphanumeric character (e.g. 'example.com', regex "
+            "used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\."
+            "[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
+        ],
+    ),
+    "name of a long part": (
+        {"addressType": "FQDN", **endpoint(addresses=["a." + "x" * 64])},
+        [
+            "endpoints[0].addresses[0]: Invalid value: "
+            '"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx": must be no '
+            "more than 63 characters",
+        ],
+    ),
+    "empty name": (
+        {"addressType": "FQDN", **endpoint(addresses=[""])},
+        [
+            "endpoints[0].addresses[0]: Required value",
+        ],
+    ),
     "repeated port names": (
         {"ports": [{"name": ""}, {"name": "", "protocol": "HTTP"}]},
         [
@@ -81,3 +106,10 @@ def test_address_type_stays(updated: Any) -> None:
     assert updated("discovery.k8s.io", "EndpointSlice", SLICE, patch) == [
         "addressType: Invalid value: null: field is immutable"
     ]
+
+
+def test_endpoints_that_are_left_alone_are_not_judged_again(updated: Any) -> None:
+    for wrong in (endpoint(addresses=["fd00::1"]), endpoint(addresses=[])):
+        assert len(updated("discovery.k8s.io", "EndpointSlice", SLICE, wrong)) == 1
+        old = {**SLICE, **wrong}
+        assert updated("discovery.k8s.io", "EndpointSlice", old, {"metadata": {"labels": {"a": "b"}}}) == []

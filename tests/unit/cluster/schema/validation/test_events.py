@@ -129,6 +129,18 @@ def test_new_event_is_created_or_refused(created: Any, patch: Any, expected: lis
 UPDATES = {
     "series may grow": ({"series": {"count": 2, "lastObservedTime": "2026-01-01T00:00:01.000000Z"}}, []),
     "same moment, other spelling": ({"eventTime": "2026-01-01T00:00:00Z"}, []),
+    "old fields stay": (
+        {
+            "deprecatedSource": {"component": "c"},
+            "deprecatedCount": 2,
+            "deprecatedFirstTimestamp": "2026-01-01T00:00:00Z",
+        },
+        [
+            'source: Invalid value: {"Component":"c","Host":""}: field is immutable',
+            'firstTimestamp: Invalid value: "2026-01-01T00:00:00Z": field is immutable',
+            "count: Invalid value: 2: field is immutable",
+        ],
+    ),
     "the rest stays": (
         {"regarding": {"name": "q"}, "reason": "Other", "note": "n", "action": "Stop"},
         [

@@ -101,3 +101,17 @@ def test_odd_blocks_of_old_may_move_but_not_come(updated: Any) -> None:
         'spec.egress[0].to[0].ipBlock.cidr: Invalid value: "10.0.0.1/8": '
         "must not have bits set beyond the prefix length"
     ]
+
+
+def test_odd_exceptions_and_labels_of_old_may_stay(updated: Any) -> None:
+    label = {"metadata": {"labels": {"a": "b"}}}
+    holes = {
+        **POLICY,
+        "spec": {**POLICY["spec"], **ingress(**{"from": [block("10.0.0.0/8", "10.1.0.1/16")]})["spec"]},
+    }
+    assert updated(GROUP, "NetworkPolicy", holes, label) == []
+    assert updated(GROUP, "NetworkPolicy", POLICY, {"spec": holes["spec"]}) != []
+    odd = {"podSelector": {"matchExpressions": [{"key": "a", "operator": "In", "values": ["x y"]}]}}
+    labelled = {**POLICY, "spec": {**POLICY["spec"], **odd}}
+    assert updated(GROUP, "NetworkPolicy", labelled, label) == []
+    assert updated(GROUP, "NetworkPolicy", POLICY, {"spec": odd}) != []

@@ -121,6 +121,24 @@ INGRESSES = {
             "must match `ingressClassName` when both are specified"
         ],
     ),
+    "class by both": (
+        {
+            "metadata": {"annotations": {"kubernetes.io/ingress.class": "a"}},
+            "spec": {"ingressClassName": "a"},
+        },
+        [],
+    ),
+    "class by annotation": ({"metadata": {"annotations": {"kubernetes.io/ingress.class": "a"}}}, []),
+    "classes that differ": (
+        {
+            "metadata": {"annotations": {"kubernetes.io/ingress.class": "a"}},
+            "spec": {"ingressClassName": "b"},
+        },
+        [
+            'annotations.kubernetes.io/ingress.class: Invalid value: "a": must match '
+            "`ingressClassName` when both are specified",
+        ],
+    ),
 }
 
 
@@ -280,3 +298,18 @@ RANGE_CHANGES = {
 @pytest.mark.parametrize("blocks, expected", RANGE_CHANGES.values(), ids=RANGE_CHANGES)
 def test_service_cidr_only_grows(updated: Any, blocks: Any, expected: list[str]) -> None:
     assert updated(GROUP, "ServiceCIDR", RANGE, {"spec": {"cidrs": blocks}}) == expected
+
+
+def test_odd_rules_for_wildcards_of_old_may_stay(updated: Any) -> None:
+    def ingresses(host: str) -> dict[str, Any]:
+        return {**INGRESS, "spec": {**INGRESS["spec"], "rules": [{"host": host, "http": {"paths": []}}]}}
+
+    label = {"metadata": {"labels": {"a": "b"}}}
+    assert updated(GROUP, "Ingress", ingresses("*.example.com"), label) == []
+    assert updated(GROUP, "Ingress", ingresses("example.com"), label) == [
+        "spec.rules[0].http.paths: Required value"
+    ]
+    # Only wildcards of old excuse those of now.
+    assert updated(GROUP, "Ingress", INGRESS, {"spec": ingresses("*.example.com")["spec"]}) == [
+        "spec.rules[0].http.paths: Required value"
+    ]

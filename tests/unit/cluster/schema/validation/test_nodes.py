@@ -25,6 +25,65 @@ CREATE = {
             '"NoSchedule", "PreferNoSchedule", "NoExecute"'
         ],
     ),
+    "three blocks": (
+        {"spec": {"podCIDRs": ["10.2.0.0/24", "fd00::/64", "fd01::/64"], "podCIDR": "10.2.0.0/24"}},
+        [
+            'spec.podCIDRs: Invalid value: ["10.2.0.0/24","fd00::/64","fd01::/64"]: may '
+            "specify no more than one CIDR for each IP family",
+        ],
+    ),
+    "a block of each family": (
+        {"spec": {"podCIDRs": ["10.2.0.0/24", "fd00::/64"], "podCIDR": "10.2.0.0/24"}},
+        [],
+    ),
+    "avoided pods": (
+        {
+            "metadata": {
+                "annotations": {
+                    "scheduler.alpha.kubernetes.io/preferAvoidPods": '{"preferAvoidPods": [{"podSignature": {"podController": {"controller": true}}}]}'
+                }
+            }
+        },
+        [],
+    ),
+    "avoided pods of nobody": (
+        {
+            "metadata": {
+                "annotations": {
+                    "scheduler.alpha.kubernetes.io/preferAvoidPods": '{"preferAvoidPods": [{}, {"podSignature": {"podController": {}}}]}'
+                }
+            }
+        },
+        [
+            "metadata.annotations.scheduler.alpha.kubernetes."
+            "io/preferAvoidPods[0].PodSignature: Required value",
+            "metadata.annotations.scheduler.alpha.kubernetes."
+            "io/preferAvoidPods[1].PodSignature.PodController.Controller: Invalid value: "
+            "false: must point to a controller",
+        ],
+    ),
+    "avoided pods of another shape": (
+        {
+            "metadata": {
+                "annotations": {
+                    "scheduler.alpha.kubernetes.io/preferAvoidPods": '{"preferAvoidPods": [{"podSignature": 1}]}'
+                }
+            }
+        },
+        [
+            "metadata.annotations.AvoidPods: Invalid value: "
+            '"scheduler.alpha.kubernetes.io/preferAvoidPods": json: cannot unmarshal the '
+            "value into the annotation's Go type",
+        ],
+    ),
+    "avoided pods that are no JSON": (
+        {"metadata": {"annotations": {"scheduler.alpha.kubernetes.io/preferAvoidPods": "x"}}},
+        [
+            "metadata.annotations.AvoidPods: Invalid value: "
+            "\"scheduler.alpha.kubernetes.io/preferAvoidPods\": invalid character 'x' looking "
+            "for beginning of value",
+        ],
+    ),
     "same taint twice": (
         {"spec": {"taints": [TAINT, {"key": "a", "effect": "NoSchedule"}]}},
         [
@@ -136,4 +195,25 @@ def test_status_lists_each_address_once(reported: Any) -> None:
     address = {"type": "InternalIP", "address": "10.0.0.1"}
     assert reported("", "Node", NODE, {"status": {"addresses": [address, address]}}) == [
         'status.addresses[1]: Duplicate value: {"Type":"InternalIP","Address":"10.0.0.1"}'
+    ]
+
+
+CONFIG = {"namespace": "n", "name": "m", "kubeletConfigKey": "k"}
+KNOWN = {"uid": "u", "resourceVersion": "1"}
+
+
+def test_configuration_is_named_in_the_spec_and_known_in_the_status(updated: Any) -> None:
+    def errors(where: str, source: Any) -> list[str]:
+        config = {"configSource": source} if where == "spec" else {"config": {"active": source}}
+        found: list[str] = updated("", "Node", NODE, {where: config})
+        return found
+
+    assert errors("spec", {"configMap": CONFIG}) == []
+    assert errors("spec", {"configMap": {**CONFIG, **KNOWN}}) == [
+        f"spec.configSource.configMap.{field}: Forbidden: {field} must not be set in spec" for field in KNOWN
+    ]
+    assert errors("spec", {})[0].endswith("exactly one reference subfield must be non-nil")
+    assert errors("status", {"configMap": {**CONFIG, **KNOWN}}) == []
+    assert errors("status", {"configMap": CONFIG}) == [
+        f"status.config.active.configMap.{field}: Required value" for field in KNOWN
     ]

@@ -83,6 +83,13 @@ QUOTAS = {
             "unsupported scope applied to resource"
         ],
     ),
+    "status of the uncountable": (
+        {"status": {"hard": {"odd": "1"}}},
+        [
+            'status.hard[odd]: Invalid value: "odd": must be a standard resource type or fully qualified',
+            'status.hard[odd]: Invalid value: "odd": must be a standard resource for quota',
+        ],
+    ),
 }
 
 
@@ -173,6 +180,10 @@ LIMITS = {
             'spec.limits[0].defaultRequest[example.com/gpu]: Invalid value: "1": '
             "default value 2 must equal to defaultRequest value 1 in example.com/gpu"
         ],
+    ),
+    "ratio without minimum": (
+        limits(type="Container", min={"cpu": "0"}, max={"cpu": "1"}, maxLimitRequestRatio={"cpu": "9"}),
+        [],
     ),
 }
 

@@ -520,3 +520,12 @@ def test_the_status_of_a_taint_rule_has_few_conditions(reported: Any) -> None:
         "status.conditions: Too many: 9: must have at most 8 items"
     ]
     assert reported(GROUP, "DeviceTaintRule", TAINT_RULE, {"status": {"conditions": [{"type": "T"}]}}) != []
+
+
+def test_a_template_that_was_stored_wrong_may_stay(created: Any, updated: Any) -> None:
+    config = [{"opaque": {"parameters": {}}}]
+    wrong = {**TEMPLATE, "spec": {"spec": {"devices": {"requests": [REQUEST], "config": config}}}}
+    assert created(GROUP, "ResourceClaimTemplate", wrong, {}) == [
+        "spec.spec.devices.config[0].opaque.driver: Required value"
+    ]
+    assert updated(GROUP, "ResourceClaimTemplate", wrong, {"metadata": {"labels": {"a": "b"}}}) == []

@@ -240,6 +240,62 @@ CREATE = {
             "annotations[service.kubernetes.io/topology-aware-hints] when both are specified"
         ],
     ),
+    "matching topology": (
+        {
+            "metadata": {
+                "annotations": {
+                    "service.kubernetes.io/topology-mode": "Auto",
+                    "service.kubernetes.io/topology-aware-hints": "Auto",
+                }
+            }
+        },
+        [],
+    ),
+    "one kind of topology": (
+        {"metadata": {"annotations": {"service.kubernetes.io/topology-mode": "Auto"}}},
+        [],
+    ),
+    "two kinds of topology": (
+        {
+            "metadata": {
+                "annotations": {
+                    "service.kubernetes.io/topology-mode": "Auto",
+                    "service.kubernetes.io/topology-aware-hints": "auto",
+                }
+            }
+        },
+        [
+            "metadata.annotations[service.kubernetes.io/topology-mode]: Invalid value: "
+            '"Auto": must match annotations[service.kubernetes.io/topology-aware-hints] when '
+            "both are specified",
+        ],
+    ),
+    "no traffic policy inside": (
+        {"spec": {"internalTrafficPolicy": None}},
+        [
+            "spec.internalTrafficPolicy: Required value",
+        ],
+    ),
+    "external without traffic policy": (
+        {
+            "spec": {
+                "type": "ExternalName",
+                "externalName": "a.b",
+                "clusterIP": None,
+                "clusterIPs": None,
+                "internalTrafficPolicy": None,
+                "ipFamilies": None,
+                "ipFamilyPolicy": None,
+            }
+        },
+        [],
+    ),
+    "other traffic policy inside": (
+        {"spec": {"internalTrafficPolicy": "Near"}},
+        [
+            'spec.internalTrafficPolicy: Unsupported value: "Near": supported values: "Cluster", "Local"',
+        ],
+    ),
 }
 
 
@@ -323,6 +379,20 @@ UPDATE = {
         BALANCED,
         {"spec": {"healthCheckNodePort": 30101}},
         ["spec.healthCheckNodePort: Forbidden: field is immutable"],
+    ),
+    "families without addresses": (
+        SERVICE,
+        {
+            "spec": {
+                "clusterIP": None,
+                "clusterIPs": None,
+                "ipFamilies": ["IPv4", "IPv6"],
+                "ipFamilyPolicy": "PreferDualStack",
+            }
+        },
+        [
+            "spec.clusterIPs[0]: Invalid value: null: primary clusterIP can not be unset",
+        ],
     ),
     "to external name": (
         SERVICE,
@@ -411,3 +481,21 @@ STATUS = {
 def test_load_balancer_status(reported: Any, service: Any, ingress: Any, expected: list[str]) -> None:
     patch = {"status": {"loadBalancer": {"ingress": ingress}}}
     assert reported("", "Service", service, patch) == expected
+
+
+def test_a_headless_service_stays_headless(updated: Any) -> None:
+    headless = {"clusterIP": "None", "clusterIPs": ["None"]}
+    old = {**SERVICE, "spec": {**SERVICE["spec"], **headless}}
+    assert updated("", "Service", SERVICE, {"spec": headless}) == [
+        'spec.clusterIPs[0]: Invalid value: ["None"]: may not change once set'
+    ]
+    (error,) = updated("", "Service", old, {"spec": {"clusterIP": "10.0.0.10", "clusterIPs": ["10.0.0.10"]}})
+    assert error.endswith("may not change once set")
+    assert updated("", "Service", old, {"metadata": {"labels": {"a": "b"}}}) == []
+
+
+def test_ranges_in_an_annotation_that_are_left_alone_are_not_judged_again(updated: Any) -> None:
+    annotated = {"annotations": {"service.beta.kubernetes.io/load-balancer-source-ranges": "x"}}
+    old = {**BALANCED, "metadata": {**BALANCED["metadata"], **annotated}}
+    assert updated("", "Service", old, {"metadata": {"labels": {"a": "b"}}}) == []
+    assert updated("", "Service", BALANCED, {"metadata": annotated}) != []

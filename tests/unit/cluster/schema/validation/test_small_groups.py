@@ -299,3 +299,26 @@ def test_a_migration_ends_once_and_in_one_way(reported: Any) -> None:
     assert reported(group, kind, done, {"status": {"conditions": None}}) == [
         "status.conditions: Invalid value: null: Success condition cannot be set to false once it is true"
     ]
+
+
+def test_api_services_may_have_any_finalizer(updated: Any) -> None:
+    finalizers = {"metadata": {"finalizers": ["mine"]}}
+    assert updated(*KINDS["service"], finalizers) == []
+    assert updated(*KINDS["priority"], finalizers) != []
+
+
+def test_a_handler_of_a_wrong_form_may_stay(updated: Any) -> None:
+    group, kind, base = KINDS["runtime"]
+    assert updated(group, kind, {**base, "handler": "B_"}, {"metadata": {"labels": {"a": "b"}}}) == []
+    form, immutable = updated(group, kind, base, {"handler": "B_"})
+    assert form == f'handler: Invalid value: "B_": {LABEL}'
+    assert immutable == "handler: Invalid value: null: field is immutable"
+
+
+def test_a_migration_keeps_the_version_it_began_at(reported: Any) -> None:
+    group, kind, base = KINDS["migration"]
+    begun = {**base, "status": {"resourceVersion": "5"}}
+    assert reported(group, kind, begun, {"status": {"conditions": [condition("Running")]}}) == []
+    assert reported(group, kind, begun, {"status": {"resourceVersion": "6"}}) == [
+        'status.resourceVersion: Invalid value: "6": field is immutable'
+    ]

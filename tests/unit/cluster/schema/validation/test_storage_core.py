@@ -146,6 +146,68 @@ VOLUMES = {
             "may not specify mount options for this volume type"
         ],
     ),
+    "gluster": (source(glusterfs={"endpoints": "e", "path": "p", "endpointsNamespace": "n"}), []),
+    "gluster of a wrong namespace": (
+        source(glusterfs={"endpoints": "e", "path": "p", "endpointsNamespace": "N_"}),
+        [
+            'spec.glusterfs.endpointsNamespace: Invalid value: "N_": a lowercase RFC 1123 '
+            "label must consist of lower case alphanumeric characters or '-', and must start "
+            "and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex "
+            "used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')",
+        ],
+    ),
+    "cinder": (source(cinder={"volumeID": "x"}), []),
+    "cinder of nothing": (
+        source(cinder={}),
+        [
+            "spec.cinder.volumeID: Required value",
+        ],
+    ),
+    "iscsi": (
+        source(
+            iscsi={
+                "targetPortal": "1.2.3.4",
+                "iqn": "iqn.2001-04.com.example:x",
+                "initiatorName": "iqn.2001-04.com.example:y",
+            }
+        ),
+        [],
+    ),
+    "iscsi with a long portal": (
+        source(
+            iscsi={
+                "targetPortal": "x" * 64,
+                "iqn": "iqn.2001-04.com.example:x",
+                "initiatorName": "iqn.2001-04.com.example:y",
+            }
+        ),
+        [
+            "spec.iscsi.targetportal: Invalid value: "
+            '"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx": Total length '
+            "of <volume name>:<iscsi.targetPortal> must be under 64 characters if "
+            "iscsi.initiatorName is specified.",
+        ],
+    ),
+    "iscsi with a secret": (
+        source(
+            iscsi={
+                "targetPortal": "1.2.3.4",
+                "iqn": "iqn.2001-04.com.example:x",
+                "chapAuthSession": True,
+                "secretRef": {"name": "s", "namespace": "n"},
+            }
+        ),
+        [],
+    ),
+    "iscsi without secret": (
+        source(
+            iscsi={"targetPortal": "1.2.3.4", "iqn": "iqn.2001-04.com.example:x", "chapAuthSession": True}
+        ),
+        [
+            "spec.iscsi.secretRef: Required value",
+        ],
+    ),
+    "storage os": (source(storageos={"volumeName": "v", "secretRef": {"name": "s", "namespace": "n"}}), []),
 }
 
 
@@ -392,3 +454,63 @@ STATUSES = {
 @pytest.mark.parametrize("status, expected", STATUSES.values(), ids=STATUSES)
 def test_claim_status(reported: Any, status: Any, expected: list[str]) -> None:
     assert reported("", "PersistentVolumeClaim", BOUND, {"status": status}) == expected
+
+
+def claimed(status: Any = None, **spec: Any) -> dict[str, Any]:
+    return {**BOUND, "spec": {**BOUND["spec"], **spec}, "status": {**BOUND["status"], **(status or {})}}
+
+
+@pytest.mark.parametrize("name, shown", [(None, "nil"), ("", "empty string")])
+def test_attributes_that_are_applied_are_not_given_up(updated: Any, name: str | None, shown: str) -> None:
+    current = {"currentVolumeAttributesClassName": "gold"}
+    patch = {"spec": {"volumeAttributesClassName": name}}
+    gold = claimed(current, volumeAttributesClassName="gold")
+    errors = updated("", "PersistentVolumeClaim", gold, patch)
+    assert errors[-1] == (
+        f"spec.volumeAttributesClassName: Forbidden: update to {shown} is forbidden when "
+        "status.currentVolumeAttributesClassName is not nil"
+    )
+    assert not any("update to" in error for error in updated("", "PersistentVolumeClaim", claimed(), patch))
+    silver = {"spec": {"volumeAttributesClassName": "silver"}}
+    assert updated("", "PersistentVolumeClaim", gold, silver) == []
+
+
+SNAPSHOT = {"apiGroup": "snapshot.storage.k8s.io", "kind": "VolumeSnapshot", "name": "s"}
+ORIGINS = {
+    "a snapshot": ({"dataSource": SNAPSHOT, "dataSourceRef": SNAPSHOT}, []),
+    "a claim": ({"dataSource": {"kind": "PersistentVolumeClaim", "name": "c"}}, []),
+    "what has no group": (
+        {"dataSource": {"kind": "VolumeSnapshot", "name": "s"}},
+        [
+            'spec.dataSource: Invalid value: "VolumeSnapshot": '
+            "must be 'PersistentVolumeClaim' when referencing the default apiGroup"
+        ],
+    ),
+    "two origins": (
+        {"dataSource": SNAPSHOT, "dataSourceRef": {**SNAPSHOT, "name": "t"}},
+        ["spec: Invalid value: {}: must match dataSourceRef"],
+    ),
+    "another namespace": ({"dataSourceRef": {**SNAPSHOT, "namespace": "n"}}, []),
+    "another namespace and a source": (
+        {"dataSource": SNAPSHOT, "dataSourceRef": {**SNAPSHOT, "namespace": "n"}},
+        ["spec: Invalid value: {}: may not be specified when dataSourceRef.namespace is specified"],
+    ),
+}
+
+
+@pytest.mark.parametrize("spec, expected", ORIGINS.values(), ids=ORIGINS)
+def test_a_claim_starts_from(created: Any, spec: Any, expected: list[str]) -> None:
+    assert created("", "PersistentVolumeClaim", CLAIM, {"spec": spec}) == expected
+
+
+def test_an_odd_group_of_old_may_stay(updated: Any) -> None:
+    odd = {"dataSource": {**SNAPSHOT, "apiGroup": "A_"}}
+    label = {"metadata": {"labels": {"a": "b"}}}
+    assert updated("", "PersistentVolumeClaim", claimed(**odd), label) == []
+
+
+def test_odd_places_of_old_may_stay(updated: Any) -> None:
+    odd = {**VOLUME, "spec": {**VOLUME["spec"], **place("z", "x y")["spec"]}}
+    assert updated("", "PersistentVolume", odd, {"metadata": {"labels": {"a": "b"}}}) == []
+    error, *_ = updated("", "PersistentVolume", VOLUME, place("z", "x y"))
+    assert '.values[0]: Invalid value: "x y"' in error

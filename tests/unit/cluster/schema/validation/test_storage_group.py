@@ -160,6 +160,61 @@ CREATED: dict[str, tuple[str, Any, list[str]]] = {
         {"capacity": "-1"},
         ['capacity: Invalid value: "-1": must be greater than or equal to 0'],
     ),
+    "attachment of a volume": ("VolumeAttachment", {"spec": {"source": {"persistentVolumeName": "v"}}}, []),
+    "attachment of a wrong volume": (
+        "VolumeAttachment",
+        {"spec": {"source": {"persistentVolumeName": "V_"}}},
+        [
+            'spec.source.persistentVolumeName: Invalid value: "V_": a lowercase RFC 1123 '
+            "subdomain must consist of lower case alphanumeric characters, '-' or '.', and "
+            "must start and end with an alphanumeric character (e.g. 'example.com', regex "
+            "used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\."
+            "[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
+        ],
+    ),
+    "attachment that failed": (
+        "VolumeAttachment",
+        {"status": {"attachError": {"errorCode": 0}, "detachError": {"errorCode": -1}}},
+        [
+            "status.detachError.errorCode: Invalid value: -1: must be between 0 and 2147483647, inclusive",
+        ],
+    ),
+    "tokens": (
+        "CSIDriver",
+        {"spec": {"tokenRequests": [{"audience": "a", "expirationSeconds": 600}, {"audience": "b"}]}},
+        [],
+    ),
+    "tokens for a moment": (
+        "CSIDriver",
+        {
+            "spec": {
+                "tokenRequests": [
+                    {"audience": "a", "expirationSeconds": 599},
+                    {"audience": "b", "expirationSeconds": (1 << 32) + 1},
+                ]
+            }
+        },
+        [
+            "spec.tokenRequests[0].expirationSeconds: Invalid value: 599: may not specify a "
+            "duration less than 10 minutes",
+            "spec.tokenRequests[1].expirationSeconds: Invalid value: 4294967297: may not "
+            "specify a duration larger than 2^32 seconds",
+        ],
+    ),
+    "topology keys twice": (
+        "CSINode",
+        {"spec": {"drivers": [{"name": "d", "nodeID": "n", "topologyKeys": ["a", "b", "a"]}]}},
+        [
+            'spec.drivers[0]: Duplicate value: "a"',
+        ],
+    ),
+    "attachment of two volumes": (
+        "VolumeAttachment",
+        {"spec": {"source": {"persistentVolumeName": "v", "inlineVolumeSpec": {}}}},
+        [
+            "spec.source: Forbidden: must specify exactly one of inlineVolumeSpec and persistentVolumeName",
+        ],
+    ),
 }
 
 

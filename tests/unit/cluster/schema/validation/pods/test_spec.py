@@ -51,6 +51,10 @@ SPEC = {
         {"terminationGracePeriodSeconds": -1},
         ["terminationGracePeriodSeconds: Invalid value: -1: must be greater than or equal to 0"],
     ),
+    "no grace period": (
+        {"terminationGracePeriodSeconds": None},
+        ["terminationGracePeriodSeconds: Required value"],
+    ),
     "deadline": (
         {"activeDeadlineSeconds": 0},
         ["activeDeadlineSeconds: Invalid value: 0: must be between 1 and 2147483647, inclusive"],

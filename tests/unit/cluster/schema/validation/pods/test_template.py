@@ -62,3 +62,11 @@ def test_a_template_is_judged_on_update_too(updated: Any, controller: dict[str, 
     assert updated("", "PodTemplate", obj, {"template": {"spec": {"containers": []}}}) == [
         "template.spec.containers: Required value"
     ]
+
+
+def test_a_controller_that_was_stored_wrong_may_stay(updated: Any, controller: dict[str, Any]) -> None:
+    wrong = ["spec.replicas: Invalid value: -1: must be greater than or equal to 0"]
+    assert updated("", "ReplicationController", controller, {"spec": {"replicas": -1}}) == wrong
+    controller["spec"]["replicas"] = -1
+    controller["metadata"]["name"] = "R_"
+    assert updated("", "ReplicationController", controller, {"spec": {"minReadySeconds": 1}}) == []

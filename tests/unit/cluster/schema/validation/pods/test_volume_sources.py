@@ -222,6 +222,19 @@ CASES: dict[str, tuple[Object, list[str]]] = {
             'volumes[0].projected: Invalid value: "a": conflicting duplicate paths',
         ],
     ),
+    "resources of a container": (
+        volume(
+            downwardAPI={
+                "items": [
+                    {"path": "a", "resourceFieldRef": {"resource": "limits.cpu"}},
+                    {"path": "b", "resourceFieldRef": {"resource": "limits.cpu", "containerName": "c"}},
+                ]
+            }
+        ),
+        [
+            "volumes[0].downwardAPI.resourceFieldRef.containerName: Required value",
+        ],
+    ),
     "trust bundle": (volume(projected={"sources": [{"clusterTrustBundle": {"name": "b", "path": "p"}}]}), []),
     "trust bundle of a signer": (
         volume(

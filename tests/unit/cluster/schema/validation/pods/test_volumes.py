@@ -201,3 +201,25 @@ def test_only_claims_are_block_devices(spec_errors: Errors, container: dict[str,
         'containers[0].volumeDevices[0].name: Invalid value: "v": '
         "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode"
     ]
+
+
+def test_an_image_says_when_it_is_pulled(spec_errors: Any) -> None:
+    def errors(**image: str) -> list[str]:
+        found: list[str] = spec_errors({"volumes": [{"name": "v", "image": {"reference": "nginx", **image}}]})
+        return found
+
+    assert errors(pullPolicy="Always") == []
+    assert errors() == ["volumes[0].image.pullPolicy: Required value"]
+    assert errors(pullPolicy="Odd") == [
+        'volumes[0].image.pullPolicy: Unsupported value: "Odd": supported values: "Always", "IfNotPresent", '
+        '"Never"'
+    ]
+
+
+def test_a_token_needs_an_account(spec_errors: Any) -> None:
+    token = {"path": "t", "expirationSeconds": 3600}
+    volumes = [{"name": "v", "projected": {"sources": [{"downwardAPI": {}}, {"serviceAccountToken": token}]}}]
+    account = {"serviceAccountName": "a", "serviceAccount": "a"}
+    assert spec_errors({"volumes": volumes, **account}) == []
+    (error,) = spec_errors({"volumes": volumes})
+    assert error.startswith("volumes[0].projected.sources[1].serviceAccountToken: Forbidden: ")
