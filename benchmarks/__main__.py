@@ -19,6 +19,7 @@ BENCHMARKS = {
     "apiserver": "CPU and memory of requests, time to ready",
     "access": "apply, custom resources with CEL, a service account behind RBAC",
     "watch": "one change to 1,000 watchers",
+    "operator": "an operator and its cache, beside one of kopf",
     "soak": "minutes of changes: memory stays flat, every watcher sees everything",
 }
 

@@ -60,6 +60,7 @@ class ServerProcess:
         self._environment = {**environment(), "STEER_ADMIN_TOKEN": self.token}
         self.ready_s = 0.0
         self.url = ""
+        self.kubeconfig = ""
 
     def __enter__(self) -> ServerProcess:
         started = time.perf_counter()
@@ -72,7 +73,8 @@ class ServerProcess:
         try:
             if not line:
                 raise Unusable("steer up did not start")
-            self.url = json.loads(line)["server"]
+            announced = json.loads(line)
+            self.url, self.kubeconfig = announced["server"], announced["kubeconfig"]
         except BaseException:
             self._stop()
             raise

@@ -12,7 +12,7 @@ from typing import Any
 __all__ = ["Measurement", "Table", "render"]
 
 _GREEN, _RED, _BOLD, _RESET = "\x1b[32m", "\x1b[31m", "\x1b[1m", "\x1b[0m"
-_HEADINGS = ("", "measured", "unit", "kube-apiserver", "better by", "bar", "")
+_HEADINGS = ("", "measured", "unit", "peer", "better by", "bar", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Measurement:
     name: str
     value: float
     unit: str
-    #: What kube-apiserver with etcd needs for the same on the same kind of machine.
+    #: What another program needs for the same on the same kind of machine: `Table.peer_name`.
     peer: float | None = None
     #: What this project asks of itself.
     bar: float | None = None
@@ -54,6 +54,8 @@ class Table:
     notes: list[str] = field(default_factory=list)
     #: What went wrong: an answer that was not 2xx, an event that did not come. None is acceptable.
     failures: list[str] = field(default_factory=list)
+    #: Whom the rows are compared to.
+    peer_name: str = "kube-apiserver"
 
     def add(
         self,
@@ -74,6 +76,7 @@ class Table:
     def as_json(self) -> dict[str, Any]:
         return {
             "title": self.title,
+            "peer_name": self.peer_name,
             "rows": [row.as_json() for row in self.rows],
             "notes": self.notes,
             "failures": self.failures,
@@ -82,7 +85,8 @@ class Table:
 
 def render(table: Table, *, colour: bool) -> str:
     """The table as text; columns that would be empty are left out."""
-    lines = [_HEADINGS, *map(_cells, table.rows)]
+    headings = tuple(table.peer_name if name == "peer" else name for name in _HEADINGS)
+    lines = [headings, *map(_cells, table.rows)]
     used = [column for column in range(len(_HEADINGS)) if any(line[column] for line in lines[1:])]
     widths = {column: max(len(line[column]) for line in lines) for column in used}
     text = [_paint(table.title, _BOLD, colour)]

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from steersman.cluster.controllers.registry import IN_SERVER
 from tests.support.kubectl import Kubectl
 from tests.support.steer import Steer, running
 
@@ -17,7 +18,9 @@ _numbers = itertools.count(1)
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Steer]:
-    with running(data=tmp_path_factory.mktemp("cluster")) as steer:
+    """The API server with nobody but the test as its client."""
+    controllers = f"--controllers={','.join(IN_SERVER)}"
+    with running(controllers, data=tmp_path_factory.mktemp("cluster")) as steer:
         yield steer
 
 

@@ -181,6 +181,8 @@ def _is_token(text: str) -> bool:
 def _controllers(names: str) -> frozenset[str]:
     from steersman.cluster.controllers.registry import chosen
 
+    if not all(names.split(",")):
+        raise CommandFailed(f"--controllers: {names!r} is not none, all or names separated by commas", 2)
     try:
         return chosen(names.split(","))
     except ValueError as error:

@@ -78,6 +78,10 @@ class Informers:
             self._start(identity)
         return self._informers[identity]
 
+    def whole(self, resource: ResourceType) -> Informer | None:
+        """The informer of all there is of a resource, if somebody has asked for it."""
+        return self._informers.get((Selection(resource), None))
+
     async def remove(self, informer: Informer) -> None:
         """Stop an informer nobody needs any more and forget it."""
         for identity in [key for key, kept in self._informers.items() if kept is informer]:

@@ -93,8 +93,12 @@ class Writes:
         *,
         propagation: Literal["Foreground", "Background", "Orphan"] | None = "Background",
         grace_s: int | None = None,
+        resource_version: str | None = None,
     ) -> Object | None:
-        """Have an object deleted, if it is still this one (`uid`). What remains of it; None if it is gone."""
+        """Have an object deleted, if it is still this one (`uid`), in this state (`resource_version`).
+
+        What remains of it; None if it is gone. Raises `Conflict`.
+        """
         cache = self._cache_of(resource)
         self._check()
         with self._bracket(cache, key):
@@ -105,6 +109,7 @@ class Writes:
                     key.namespace or None,
                     propagation=propagation,
                     uid=uid,
+                    resource_version=resource_version,
                     grace_s=grace_s,
                 )
             except NotFound:

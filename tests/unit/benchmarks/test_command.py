@@ -37,6 +37,7 @@ def test_runs_without_failures(name: str, capsys: pytest.CaptureFixture[str]) ->
             ],
             id="access",
         ),
+        pytest.param("operator", ["an object: CPU", "CPU until it is filled"], id="operator"),
     ],
 )
 def test_load_reaches_the_server(name: str, rows: list[str], capsys: pytest.CaptureFixture[str]) -> None:

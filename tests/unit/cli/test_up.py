@@ -14,7 +14,8 @@ from typer.testing import CliRunner
 from steersman.cli import app as entry
 from steersman.cli import up as command
 from steersman.cli.failure import CommandFailed
-from steersman.cli.up import Output
+from steersman.cli.options import Output
+from steersman.cluster.controllers.registry import chosen
 from steersman.cluster.local import ClusterConfig, LocalCluster
 
 
@@ -63,6 +64,7 @@ def test_what_up_does_without_options(
         admin_token=None,
         service_cidr="10.96.0.0/16",
         disabled_admission=[],
+        controllers=chosen(["all"]),
     )
     assert started[0][1] is Output.TEXT
 
@@ -96,9 +98,12 @@ def test_options_reach_the_cluster(
     assert getattr(config_of(started, *options), field) == value
 
 
-@pytest.mark.parametrize("controllers", ["none", "all", "deployment", "deployment,replica-set"])
+@pytest.mark.parametrize(
+    "controllers", ["none", "all", "deployment", "deployment,replicaset", "-deployment", "all,-scheduler"]
+)
 def test_controllers_are_named(started: list[tuple[ClusterConfig, Output]], controllers: str) -> None:
-    config_of(started, "--controllers", controllers)
+    config = config_of(started, "--controllers", controllers)
+    assert config.controllers == chosen(controllers.split(","))
 
 
 def test_the_token_may_come_from_the_environment(started: list[tuple[ClusterConfig, Output]]) -> None:
@@ -122,7 +127,8 @@ REFUSALS = [
     (["--service-cidr", "fd00::/126"], "--service-cidr: fd00::/126 must be between /108 and /125"),
     (["--controllers", ""], "--controllers: '' is not none, all or names separated by commas"),
     (["--controllers", "a,,b"], "--controllers: 'a,,b' is not none, all or names separated by commas"),
-    (["--controllers", "a b"], "--controllers: 'a b' is not none, all or names separated by commas"),
+    (["--controllers", "deployment,a b"], "--controllers: there is no controller a b"),
+    (["--controllers", "-x,-y"], "--controllers: there is no controller x, y"),
 ]
 TOKEN_REFUSAL = "--admin-token: must not be empty or contain spaces, control or non-ASCII characters"
 

@@ -15,9 +15,28 @@ __all__ = ["CONTROLLERS", "IN_SERVER", "SCHEDULER", "add_controllers", "chosen"]
 CONTROLLERS: dict[str, str] = {
     "daemonset": "daemonset.controller",
     "deployment": "deployment.controller",
+    "endpoints": "endpoints.endpoints",
+    "endpointslice": "endpoints.endpointslice",
+    "endpointslicemirroring": "endpoints.mirroring",
+    "garbagecollector": "garbagecollector.controller",
+    "namespace": "namespace.controller",
+    "local-path-provisioner": "volumes.local_path",
+    "job": "job.controller",
+    "nodeipam": "nodeipam.controller",
+    "nodelifecycle": "nodelifecycle.controller",
+    "podgc": "podgc",
+    "pv-protection": "pv_protection",
+    "pvc-protection": "pvc_protection",
+    "persistentvolume-binder": "volumes.binder",
+    "persistentvolume-expander": "volumes.expander",
     "replicaset": "replicaset",
     "replicationcontroller": "replicationcontroller",
+    "root-ca-certificate-publisher": "root_certificate",
+    "serviceaccount": "serviceaccount",
+    "serviceaccount-token": "serviceaccount_token",
     "statefulset": "statefulset.controller",
+    "taint-eviction": "taint_eviction",
+    "ttl-after-finished": "ttl_after_finished",
 }
 
 

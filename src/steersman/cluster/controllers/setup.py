@@ -16,7 +16,10 @@ from steersman.election import default_identity
 from steersman.objects.resource_type import ResourceType
 from steersman.runtime import Cache, Controller, Informer, Manager, Recorder, Writes
 
-__all__ = ["Options", "Setup"]
+__all__ = ["Options", "Setup", "SignToken"]
+
+#: A token for a ServiceAccount, to be kept in a Secret.
+SignToken = Callable[[dict[str, Any], dict[str, Any]], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +28,8 @@ class Options:
 
     #: The authority that pods are told to trust (PEM).
     root_certificate: str = ""
+    #: Signs the tokens that are kept in Secrets; None: there are none.
+    sign_token: SignToken | None = None
     #: Where pods get their addresses from; empty: nodes get no ranges.
     pod_cidr: str = "10.244.0.0/16"
     node_mask: int = 24
@@ -33,6 +38,8 @@ class Options:
     node_period_s: float = 5.0
     #: Where the local-path provisioner keeps volumes; empty: it makes none.
     volumes: str = ""
+    #: Pods that have ended are kept until there are more than this.
+    terminated_pods: int = 12_500
 
 
 @dataclass(slots=True)

@@ -1,0 +1,41 @@
+"""How long to wait before a failed daemon pod is replaced: 1 s, 2 s, … 15 min, for each node. Pure.
+
+A node that refuses a pod refuses the next one as fast; without waiting, the two would go on for ever.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+__all__ = ["FailedPods"]
+
+_FIRST_S: Final = 1.0
+_MOST_S: Final = 900.0
+#: Whoever fails less often than this is not failing again and again.
+_FORGET_S: Final = 2 * _MOST_S
+
+
+class _Wait(NamedTuple):
+    seconds: float
+    since: float
+
+
+class FailedPods:
+    def __init__(self) -> None:
+        self._waits: dict[tuple[str, int, str], _Wait] = {}
+
+    def wait_s(self, uid: str, generation: int, node: str, now: float) -> float:
+        """How long a failed pod of a DaemonSet (at a generation) on a node must stay; 0 if it may go now,
+        which is noted."""
+        key = uid, generation, node
+        old = self._waits.get(key)
+        if old is not None and now - old.since < old.seconds:
+            return old.seconds - (now - old.since)
+        fresh = old is None or now - old.since > _FORGET_S
+        self._forget(now)
+        self._waits[key] = _Wait(_FIRST_S if fresh or old is None else min(old.seconds * 2, _MOST_S), now)
+        return 0.0
+
+    def _forget(self, now: float) -> None:
+        for key in [key for key, wait in self._waits.items() if now - wait.since > _FORGET_S]:
+            del self._waits[key]

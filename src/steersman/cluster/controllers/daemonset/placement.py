@@ -1,0 +1,184 @@
+"""Where a DaemonSet's pods run: on nodes that its template selects and whose taints its pods tolerate. Pure.
+
+The scheduler places the pods; asking the same here tells which pods there should be at all.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from steersman.cluster.controllers.pod_states import PodState
+from steersman.cluster.controllers.taints import (
+    NO_EXECUTE,
+    NO_SCHEDULE,
+    NOT_READY,
+    UNREACHABLE,
+    UNSCHEDULABLE,
+    Taint,
+    Toleration,
+)
+from steersman.runtime import Cached
+
+__all__ = ["NodeState", "Placement", "pinned", "target_node", "tolerations"]
+
+Object = dict[str, Any]
+
+#: Problems of a node that its daemons live through: key and effect.
+_TOLERATED: Final = (
+    (NOT_READY, NO_EXECUTE),
+    (UNREACHABLE, NO_EXECUTE),
+    ("node.kubernetes.io/disk-pressure", NO_SCHEDULE),
+    ("node.kubernetes.io/memory-pressure", NO_SCHEDULE),
+    ("node.kubernetes.io/pid-pressure", NO_SCHEDULE),
+    (UNSCHEDULABLE, NO_SCHEDULE),
+)
+_TOLERATED_ON_HOST_NETWORK: Final = (("node.kubernetes.io/network-unavailable", NO_SCHEDULE),)
+_NAME_FIELD: Final = "metadata.name"
+_is_integer = re.compile(r"[-+]?[0-9]{1,19}").fullmatch
+
+
+class _Metadata(msgspec.Struct):
+    name: str = ""
+    labels: dict[str, str] | None = None
+
+
+class _Spec(msgspec.Struct):
+    taints: list[Taint] | None = None
+
+
+class NodeState(msgspec.Struct):
+    """A node as far as placement looks at it."""
+
+    metadata: _Metadata
+    spec: _Spec = msgspec.field(default_factory=_Spec)
+
+    @classmethod
+    def read(cls, cached: Cached) -> NodeState:
+        return _decode(cached.data)
+
+    @property
+    def name(self) -> str:
+        return self.metadata.name
+
+    @property
+    def labels(self) -> dict[str, str]:
+        return self.metadata.labels or {}
+
+    @property
+    def taints(self) -> list[Taint]:
+        return self.spec.taints or []
+
+
+_decode = msgspec.json.Decoder(NodeState).decode
+
+
+class Verdict(NamedTuple):
+    """Whether a pod should be put on a node, and whether one that is there may stay."""
+
+    run: bool
+    stay: bool
+
+
+class Placement:
+    """One DaemonSet's wishes, read once and asked for every node."""
+
+    def __init__(self, daemon_set: Object) -> None:
+        spec = daemon_set["spec"]["template"]["spec"]
+        affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
+        required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
+        self._node_name = spec.get("nodeName") or ""
+        self._labels = (spec.get("nodeSelector") or {}).items()
+        self._terms = None if required is None else required.get("nodeSelectorTerms") or []
+        self._tolerations = msgspec.convert(tolerations(spec), list[Toleration])
+
+    def judge(self, node: NodeState) -> Verdict:
+        if self._node_name not in ("", node.name) or not self._selects(node):
+            return Verdict(False, False)
+        effects = {taint.effect for taint in node.taints if not self._tolerates(taint)}
+        if NO_EXECUTE in effects:
+            return Verdict(False, False)
+        return Verdict(NO_SCHEDULE not in effects, True)
+
+    def _selects(self, node: NodeState) -> bool:
+        if not self._labels <= node.labels.items():
+            return False
+        return self._terms is None or any(_matches(term, node) for term in self._terms)
+
+    def _tolerates(self, taint: Taint) -> bool:
+        return any(toleration.tolerates(taint) for toleration in self._tolerations)
+
+
+def _matches(term: Object, node: NodeState) -> bool:
+    expressions, fields = term.get("matchExpressions") or (), term.get("matchFields") or ()
+    if not expressions and not fields:
+        return False
+    names = {_NAME_FIELD: node.name}
+    return all(_holds(one, node.labels) for one in expressions) and all(_holds(one, names) for one in fields)
+
+
+def _holds(requirement: Object, values: dict[str, str]) -> bool:
+    value = values.get(requirement["key"])
+    wanted: Sequence[str] = requirement.get("values") or ()
+    match requirement.get("operator"):
+        case "In":
+            return value in wanted
+        case "NotIn":
+            return value not in wanted
+        case "Exists":
+            return value is not None
+        case "DoesNotExist":
+            return value is None
+        case "Gt" | "Lt" as operator:
+            if value is None or not _is_integer(value) or len(wanted) != 1 or not _is_integer(wanted[0]):
+                return False
+            more = int(value) - int(wanted[0])
+            return more > 0 if operator == "Gt" else more < 0
+    return False
+
+
+def tolerations(spec: Object) -> list[Object]:
+    """What a daemon's pod tolerates: what its template says, and a node's usual problems."""
+    result = list(spec.get("tolerations") or ())
+    added = _TOLERATED + (_TOLERATED_ON_HOST_NETWORK if spec.get("hostNetwork") else ())
+    for key, effect in added:
+        toleration = {"key": key, "operator": "Exists", "effect": effect}
+        alike = [number for number, one in enumerate(result) if _alike(one, toleration)]
+        if not alike:
+            result.append(toleration)
+        for number in alike:
+            result[number] = toleration  # without the time limit the template may have given
+    return result
+
+
+def _alike(one: Object, other: Object) -> bool:
+    return all(
+        (one.get(field) or "") == (other.get(field) or "") for field in ("key", "effect", "operator", "value")
+    )
+
+
+def pinned(affinity: Object | None, node: str) -> Object:
+    """A pod's affinity with the one node it is for."""
+    here = {"key": _NAME_FIELD, "operator": "In", "values": [node]}
+    node_affinity = {
+        **((affinity or {}).get("nodeAffinity") or {}),
+        "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchFields": [here]}]},
+    }
+    return {**(affinity or {}), "nodeAffinity": node_affinity}
+
+
+def target_node(pod: PodState) -> str | None:
+    """The node a pod is on or for; None if nobody can tell."""
+    if pod.node:
+        return pod.node
+    affinity = pod.affinity.get("nodeAffinity") or {}
+    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
+    for term in required.get("nodeSelectorTerms") or ():
+        for field in term.get("matchFields") or ():
+            values: Sequence[str] = field.get("values") or ()
+            if field.get("key") == _NAME_FIELD and field.get("operator") == "In":
+                return values[0] if len(values) == 1 else None
+    return None

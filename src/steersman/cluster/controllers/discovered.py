@@ -1,0 +1,94 @@
+"""What the API serves right now, custom and aggregated resources included: for controllers of everything."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import msgspec
+
+from steersman.client import Client
+from steersman.objects.resource_type import ResourceType
+
+__all__ = ["Discovered", "Served", "discover"]
+
+_ACCEPT: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+
+
+class Served(NamedTuple):
+    """A resource, in one version, and what can be done with it."""
+
+    resource: ResourceType
+    verbs: frozenset[str]
+    preferred: bool
+    """Whether this is the version to use if there are several."""
+
+    def supports(self, *verbs: str) -> bool:
+        return self.verbs.issuperset(verbs)
+
+
+class Discovered(NamedTuple):
+    resources: list[Served]
+    stale: list[str]
+    """Groups with version whose server does not answer: it is not known what they have."""
+
+    def preferred(self, *verbs: str) -> list[ResourceType]:
+        """The resources that support these verbs, each in one version."""
+        return [served.resource for served in self.resources if served.preferred and served.supports(*verbs)]
+
+
+class _Kind(msgspec.Struct):
+    kind: str = ""
+
+
+class _Resource(msgspec.Struct, rename="camel"):
+    resource: str
+    scope: str
+    response_kind: _Kind | None = None
+    verbs: list[str] = []
+
+
+class _Version(msgspec.Struct):
+    version: str
+    resources: list[_Resource] = []
+    freshness: str = ""
+
+
+class _Metadata(msgspec.Struct):
+    name: str = ""
+
+
+class _Group(msgspec.Struct):
+    metadata: _Metadata
+    versions: list[_Version] = []
+
+
+class _Groups(msgspec.Struct):
+    items: list[_Group] = []
+
+
+_decode = msgspec.json.Decoder(_Groups).decode
+
+
+async def discover(client: Client) -> Discovered:
+    """Ask the API. Raises `ClientError`."""
+    found = Discovered([], [])
+    for root in ("/api", "/apis"):
+        for group in _decode(await client.request("GET", root, accept=_ACCEPT)).items:
+            _add_group(found, group)
+    return found
+
+
+def _add_group(found: Discovered, group: _Group) -> None:
+    seen: set[str] = set()
+    for version in group.versions:
+        name = group.metadata.name
+        if version.freshness == "Stale":
+            found.stale.append(f"{name}/{version.version}" if name else version.version)
+            continue
+        for resource in version.resources:
+            kind = resource.response_kind.kind if resource.response_kind is not None else ""
+            kept = ResourceType(
+                name, version.version, kind, resource.resource, resource.scope == "Namespaced"
+            )
+            found.resources.append(Served(kept, frozenset(resource.verbs), resource.resource not in seen))
+            seen.add(resource.resource)

@@ -1,0 +1,190 @@
+"""The EndpointSlices that a service with a selector should have. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
+
+from steersman.cluster.controllers.endpoints.backends import Backend
+from steersman.cluster.controllers.endpoints.services import HEADLESS_LABEL, Service
+from steersman.cluster.controllers.endpoints.slices import (
+    MANAGED_BY,
+    SERVICE_NAME,
+    Group,
+    Plan,
+    endpoint_identity,
+    pack,
+    port_key,
+    recycled,
+)
+from steersman.objects.names import is_dns1123_subdomain
+
+__all__ = ["CONTROLLER", "MOST_ENDPOINTS", "owned_by", "plan_slices", "slice_prefix"]
+
+Object = dict[str, Any]
+#: The zone of a node: empty if it has none, None if there is no such node.
+ZoneOf = Callable[[str], str | None]
+
+#: As the slices' label says.
+CONTROLLER: Final = "endpointslice-controller.k8s.io"
+MOST_ENDPOINTS: Final = 100
+_RESERVED: Final = (SERVICE_NAME, MANAGED_BY, HEADLESS_LABEL)
+_CLOSE: Final = ("PreferClose", "PreferSameZone", "PreferSameNode")
+
+
+def plan_slices(
+    service: Service, pods: Sequence[Backend], existing: Iterable[Object], zone_of: ZoneOf
+) -> Plan:
+    """What to write so that the slices of a service tell of all its pods."""
+    by_family: dict[str, list[Object]] = {family: [] for family in service.families}
+    plan = Plan()
+    for present in existing:
+        of_family = by_family.get(present["addressType"])
+        (plan.delete if of_family is None else of_family).append(present)
+    for family, slices in by_family.items():
+        plan.add(_plan_family(service, pods, slices, family, zone_of))
+    return plan
+
+
+def _plan_family(
+    service: Service, pods: Sequence[Backend], existing: Sequence[Object], family: str, zone_of: ZoneOf
+) -> Plan:
+    plan = Plan()
+    by_ports: dict[frozenset[Any], list[Object]] = {}
+    for present in existing:
+        if owned_by(present, service):
+            by_ports.setdefault(port_key(present.get("ports")), []).append(present)
+        else:
+            plan.delete.append(present)
+    for ports, desired in _desired(service, pods, family, zone_of).values():
+        group = _group(service, family, ports)
+        plan.add(pack(by_ports.pop(port_key(ports), []), desired, group))
+    for unwanted in by_ports.values():
+        plan.delete += unwanted
+    if len(plan.delete) == len(existing) and not plan.create:
+        _add_placeholder(plan, service, family)
+    return recycled(plan, lambda doomed: owned_by(doomed, service))
+
+
+def _desired(
+    service: Service, pods: Sequence[Backend], family: str, zone_of: ZoneOf
+) -> dict[frozenset[Any], tuple[list[Object], dict[tuple[Any, ...], Object]]]:
+    """Ports and endpoints, by ports: named ports may lead to other numbers in other pods."""
+    groups: dict[frozenset[Any], tuple[list[Object], dict[tuple[Any, ...], Object]]] = {}
+    for pod in pods:
+        if not pod.has_endpoint:
+            continue
+        zone = zone_of(pod.node)
+        if zone is None and not service.spec.publish_not_ready_addresses:
+            continue  # its node is gone, and soon so is the pod
+        ports = _ports(service, pod)
+        _, endpoints = groups.setdefault(port_key(ports), (ports, {}))
+        endpoint = _endpoint(service, pod, family, zone or "")
+        if endpoint["addresses"]:
+            endpoints[endpoint_identity(endpoint)] = endpoint
+    return groups
+
+
+def _ports(service: Service, pod: Backend) -> list[Object]:
+    ports = []
+    for port, number in service.target_ports(pod):
+        told: Object = {"name": port.name, "port": number, "protocol": port.protocol}
+        if port.app_protocol is not None:
+            told["appProtocol"] = port.app_protocol
+        ports.append(told)
+    return ports
+
+
+def _endpoint(service: Service, pod: Backend, family: str, zone: str) -> Object:
+    published = service.spec.publish_not_ready_addresses
+    # A pod that is going away serves until it is gone, but nothing new should be sent there.
+    ready = published or (pod.ready and not pod.terminating)
+    endpoint: Object = {
+        "addresses": pod.addresses(family),
+        "conditions": {"ready": ready, "serving": pod.ready, "terminating": pod.terminating},
+    }
+    if hostname := pod.hostname_in(service.namespace, service.name):
+        endpoint["hostname"] = hostname
+    endpoint["targetRef"] = pod.reference()
+    if pod.node:
+        endpoint["nodeName"] = pod.node
+    if zone:
+        endpoint["zone"] = zone
+    if ready and (hints := _hints(service, pod.node, zone)):
+        endpoint["hints"] = hints
+    return endpoint
+
+
+def _hints(service: Service, node: str, zone: str) -> Object:
+    """Who should use an endpoint first."""
+    preference = service.spec.traffic_distribution
+    hints: Object = {}
+    if preference in _CLOSE and zone:
+        hints["forZones"] = [{"name": zone}]
+    if preference == "PreferSameNode" and node:
+        hints["forNodes"] = [{"name": node}]
+    return hints
+
+
+def _group(service: Service, family: str, ports: list[Object]) -> Group:
+    template = _new_slice(service, family, ports)
+    labels = template["metadata"]["labels"]
+    return Group(template, MOST_ENDPOINTS, lambda present: present["metadata"].get("labels") == labels)
+
+
+def _new_slice(service: Service, family: str, ports: list[Object]) -> Object:
+    labels = {name: value for name, value in service.labels.items() if name not in _RESERVED}
+    if service.headless:
+        labels[HEADLESS_LABEL] = ""
+    owner = {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "name": service.name,
+        "uid": service.metadata.uid,
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+    return {
+        "metadata": {
+            "generateName": slice_prefix(service.name),
+            "namespace": service.namespace,
+            "labels": {**labels, SERVICE_NAME: service.name, MANAGED_BY: CONTROLLER},
+            "ownerReferences": [owner],
+        },
+        "addressType": family,
+        "ports": ports,
+        "endpoints": [],
+    }
+
+
+def slice_prefix(name: str) -> str:
+    """What generated names begin with."""
+    # A name is made of the prefix and five characters; a prefix that ends in a dash is checked without it.
+    prefix = f"{name}-"
+    return name if is_dns1123_subdomain(f"{prefix}x") else prefix
+
+
+def owned_by(present: Object, service: Service) -> bool:
+    return any(
+        owner["uid"] == service.metadata.uid and owner["kind"] == "Service" and owner["apiVersion"] == "v1"
+        for owner in present["metadata"].get("ownerReferences") or ()
+    )
+
+
+def _add_placeholder(plan: Plan, service: Service, family: str) -> None:
+    """A service without endpoints has one slice all the same, which says so."""
+    placeholder = _new_slice(service, family, [])
+    if len(plan.delete) == 1 and _same(plan.delete[0], placeholder):
+        plan.delete = []
+    else:
+        plan.create.append(placeholder)
+
+
+def _same(present: Object, placeholder: Object) -> bool:
+    there, wanted = present["metadata"], placeholder["metadata"]
+    return (
+        not present.get("ports")
+        and not present.get("endpoints")
+        and there.get("labels") == wanted["labels"]
+        and there.get("ownerReferences") == wanted["ownerReferences"]
+    )

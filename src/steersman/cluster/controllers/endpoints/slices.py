@@ -1,0 +1,136 @@
+"""How endpoints are packed into EndpointSlices with as few changes as possible. Pure.
+
+Endpoints stay in the slice they are in. Slices that lose or change some are written anyway, so they take new
+ones first; what is left goes into one unchanged slice if it fits there, else into new slices. A slice that
+would be deleted becomes the one that would be created.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+__all__ = ["MANAGED_BY", "SERVICE_NAME", "Group", "Plan", "endpoint_identity", "pack", "port_key", "recycled"]
+
+Object = dict[str, Any]
+#: Endpoints by identity.
+Endpoints = dict[tuple[Any, ...], Object]
+
+SERVICE_NAME: Final = "kubernetes.io/service-name"
+MANAGED_BY: Final = "endpointslice.kubernetes.io/managed-by"
+
+
+@dataclass(slots=True)
+class Plan:
+    """What to write."""
+
+    create: list[Object] = field(default_factory=list)
+    update: list[Object] = field(default_factory=list)
+    delete: list[Object] = field(default_factory=list)
+
+    def add(self, other: Plan) -> None:
+        self.create += other.create
+        self.update += other.update
+        self.delete += other.delete
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """What the slices of one service, address type and set of ports have in common."""
+
+    #: A slice without endpoints, ready to be created.
+    template: Object
+    most: int
+    #: Whether a slice has the metadata it should have.
+    fits: Callable[[Object], bool]
+
+
+def endpoint_identity(endpoint: Mapping[str, Any]) -> tuple[Any, ...]:
+    """What makes two endpoints the same one, perhaps in another state."""
+    target = endpoint.get("targetRef") or {}
+    return (
+        tuple(sorted(endpoint["addresses"])),
+        endpoint.get("hostname") or "",
+        target.get("namespace") or "",
+        target.get("name") or "",
+    )
+
+
+def port_key(ports: Iterable[Mapping[str, Any]] | None) -> frozenset[tuple[Any, ...]]:
+    """Ports for comparing, whatever their order."""
+    names = ("name", "protocol", "port", "appProtocol")
+    return frozenset(tuple(port.get(name) for name in names) for port in ports or ())
+
+
+def pack(existing: Sequence[Object], desired: Endpoints, group: Group) -> Plan:
+    """The changes after which the slices of a group hold exactly the desired endpoints."""
+    missing = dict(desired)
+    plan = Plan()
+    unchanged: list[Object] = []
+    for present in existing:
+        endpoints = present.get("endpoints") or []
+        kept = [missing.pop(key) for one in endpoints if (key := endpoint_identity(one)) in missing]
+        if kept == [_comparable(one) for one in endpoints]:
+            (unchanged if group.fits(present) else plan.update).append(_renewed(present, kept, group))
+        elif kept:
+            plan.update.append(_renewed(present, kept, group))
+        else:
+            plan.delete.append(present)
+    plan.update.sort(key=lambda one: -len(one["endpoints"]))
+    _fill(plan.update, missing, group.most)
+    if missing and (roomiest := _room_for(len(missing), unchanged, group.most)) is not None:
+        plan.update.append(roomiest)
+        _fill([roomiest], missing, group.most)
+    while missing:
+        new = {**group.template, "endpoints": []}
+        plan.create.append(new)
+        _fill([new], missing, group.most)
+    return plan
+
+
+def _comparable(endpoint: Object) -> Object:
+    """An endpoint without the version of its pod, which tells nothing."""
+    target = endpoint.get("targetRef")
+    if target is None or "resourceVersion" not in target:
+        return endpoint
+    return {**endpoint, "targetRef": {k: v for k, v in target.items() if k != "resourceVersion"}}
+
+
+def _renewed(present: Object, endpoints: list[Object], group: Group) -> Object:
+    wanted = group.template["metadata"]
+    metadata = {
+        **present["metadata"],
+        "labels": wanted["labels"],
+        "ownerReferences": wanted["ownerReferences"],
+    }
+    return {**present, "metadata": metadata, "endpoints": endpoints}
+
+
+def _fill(slices: Iterable[Object], missing: Endpoints, most: int) -> None:
+    for one in slices:
+        endpoints: list[Object] = one["endpoints"]
+        while missing and len(endpoints) < most:
+            endpoints.append(missing.pop(next(iter(missing))))
+
+
+def _room_for(count: int, slices: Iterable[Object], most: int) -> Object | None:
+    """The slice that will be fullest with so many endpoints more."""
+    fitting = [one for one in slices if len(one["endpoints"]) + count <= most]
+    return max(fitting, key=lambda one: len(one["endpoints"]), default=None)
+
+
+def recycled(plan: Plan, may_reuse: Callable[[Object], bool]) -> Plan:
+    """The plan with slices written over instead of some deleted and others created."""
+    create, update, delete = list(plan.create), list(plan.update), []
+    for doomed in plan.delete:
+        fitting = [new for new in create if new["addressType"] == doomed["addressType"]]
+        if not fitting or not may_reuse(doomed):
+            delete.append(doomed)
+            continue
+        new = fitting[-1]
+        create.remove(new)
+        metadata = {name: value for name, value in new["metadata"].items() if name != "generateName"}
+        kept = {name: doomed["metadata"][name] for name in ("name", "resourceVersion")}
+        update.append({**new, "metadata": {**metadata, **kept}})
+    return Plan(create, update, delete)

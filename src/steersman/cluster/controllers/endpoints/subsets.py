@@ -1,0 +1,153 @@
+"""The subsets of Endpoints: addresses with the same ports together, in one order. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from steersman.cluster.controllers.endpoints.backends import Backend
+from steersman.cluster.controllers.endpoints.services import Service
+from steersman.objects.addresses import ip_family
+
+__all__ = ["MOST_ADDRESSES", "repacked", "service_subsets", "truncated", "without_versions"]
+
+Object = dict[str, Any]
+
+#: More addresses than this are left out.
+MOST_ADDRESSES: Final = 1000
+_PORT_FIELDS: Final = ("name", "port", "protocol", "appProtocol")
+_READY, _NOT_READY = "addresses", "notReadyAddresses"
+
+
+def service_subsets(service: Service, pods: Iterable[Backend]) -> list[Object]:
+    """The subsets that tell of a service's pods."""
+    subsets: list[Object] = []
+    published = service.spec.publish_not_ready_addresses
+    for pod in pods:
+        if not pod.has_endpoint or (pod.terminating and not published):
+            continue
+        address = _address(service, pod)
+        if address is None:
+            continue
+        field = _READY if published or pod.ready else _NOT_READY
+        ports = [_port(port, number) for port, number in service.target_ports(pod)]
+        if ports:
+            subsets += [{field: [address], "ports": [port]} for port in ports]
+        elif not service.ports and service.spec.cluster_ip == "None":
+            subsets.append({field: [address]})
+    return repacked(subsets)
+
+
+def _address(service: Service, pod: Backend) -> Object | None:
+    if service.spec.ip_families or not service.headless:
+        family = service.families[0]
+    else:
+        family = ip_family(pod.status.pod_ip)
+    addresses = pod.addresses(family)
+    if not addresses:
+        return None
+    address: Object = {"ip": addresses[0], "nodeName": pod.node, "targetRef": pod.reference()}
+    if hostname := pod.hostname_in(service.namespace, service.name):
+        address["hostname"] = hostname
+    return address
+
+
+def _port(port: Any, number: int) -> Object:
+    told: Object = {"name": port.name, "port": number, "protocol": port.protocol}
+    if not port.name:
+        del told["name"]
+    if port.app_protocol is not None:
+        told["appProtocol"] = port.app_protocol
+    return told
+
+
+def repacked(subsets: Iterable[Mapping[str, Any]]) -> list[Object]:
+    """The same addresses and ports, with as few subsets as possible and in order."""
+    addresses: dict[tuple[str, str], Object] = {}
+    ready_by_port: dict[tuple[Any, ...], dict[tuple[str, str], bool]] = {}
+    for subset in subsets:
+        ports = [_port_key(port) for port in subset.get("ports") or ()] or [()]
+        for field in (_READY, _NOT_READY):
+            for address in subset.get(field) or ():
+                key = _address_key(address)
+                addresses.setdefault(key, dict(address))
+                for port in ports:
+                    known = ready_by_port.setdefault(port, {})
+                    # Not ready in one place is not ready at all.
+                    known[key] = known.get(key, True) and field == _READY
+    ports_of: dict[frozenset[Any], list[tuple[Any, ...]]] = {}
+    for port, ready in ready_by_port.items():
+        ports_of.setdefault(frozenset(ready.items()), []).append(port)
+    packed = [_subset(addresses, dict(ready), ports) for ready, ports in ports_of.items()]
+    return sorted(packed, key=_order)
+
+
+def _subset(
+    addresses: Mapping[tuple[str, str], Object],
+    ready: Mapping[tuple[str, str], bool],
+    ports: Sequence[tuple[Any, ...]],
+) -> Object:
+    subset: Object = {}
+    for field, state in ((_READY, True), (_NOT_READY, False)):
+        keys = sorted(key for key, is_ready in ready.items() if is_ready is state)
+        if keys:
+            subset[field] = [addresses[key] for key in keys]
+    real = [port for port in ports if port]
+    if real:
+        subset["ports"] = [
+            {name: value for name, value in zip(_PORT_FIELDS, port, strict=True) if value is not None}
+            for port in sorted(real, key=str)
+        ]
+    return subset
+
+
+def _address_key(address: Mapping[str, Any]) -> tuple[str, str]:
+    return address["ip"], (address.get("targetRef") or {}).get("uid") or ""
+
+
+def _port_key(port: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(port.get(name) for name in _PORT_FIELDS)
+
+
+def _order(subset: Object) -> tuple[Any, ...]:
+    addresses = [*subset.get(_READY, ()), *subset.get(_NOT_READY, ())]
+    return str(subset.get("ports")), [_address_key(address) for address in addresses]
+
+
+def without_versions(subsets: Iterable[Mapping[str, Any]] | None) -> list[Object]:
+    """Subsets for comparing: the versions of pods tell nothing."""
+    result = []
+    for subset in subsets or ():
+        plain = dict(subset)
+        for field in (_READY, _NOT_READY):
+            if plain.get(field):
+                plain[field] = [_without_version(address) for address in plain[field]]
+        result.append(plain)
+    return result
+
+
+def _without_version(address: Object) -> Object:
+    target = {k: v for k, v in (address.get("targetRef") or {}).items() if k != "resourceVersion"}
+    return {**address, "targetRef": target} if target else address
+
+
+def truncated(subsets: Sequence[Object]) -> list[Object] | None:
+    """At most `MOST_ADDRESSES`, ready ones first, a fair share of each subset; None if there are no more."""
+    ready = sum(len(subset.get(_READY, ())) for subset in subsets)
+    not_ready = sum(len(subset.get(_NOT_READY, ())) for subset in subsets)
+    if ready + not_ready <= MOST_ADDRESSES:
+        return None
+    field, most, total = _NOT_READY, MOST_ADDRESSES - ready, not_ready
+    if ready > MOST_ADDRESSES:
+        field, most, total = _READY, MOST_ADDRESSES, ready
+    left = most
+    result = []
+    for subset in subsets:
+        share = min(math.ceil(len(subset.get(field, ())) / total * most), left)
+        cut = {**subset, field: subset.get(field, [])[:share]}
+        left -= len(cut[field])
+        if field == _READY:
+            cut.pop(_NOT_READY, None)
+        result.append({name: value for name, value in cut.items() if value})
+    return result

@@ -1,0 +1,46 @@
+"""When the change happened that endpoints are being updated for, so that its way through the cluster can be
+measured. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+from steersman.cluster.controllers.endpoints.backends import Backend
+from steersman.cluster.controllers.endpoints.services import Service
+from steersman.runtime import Key
+
+__all__ = ["TRIGGER_TIME", "TriggerTimes"]
+
+TRIGGER_TIME: Final = "endpoints.kubernetes.io/last-change-trigger-time"
+
+
+@dataclass(slots=True)
+class _Seen:
+    service: str = ""
+    pods: dict[str, str] = field(default_factory=dict)
+
+
+class TriggerTimes:
+    """What was seen of each service when it was last looked at."""
+
+    def __init__(self) -> None:
+        self._seen: dict[Key, _Seen] = {}
+
+    def changed_at(self, service: Service, pods: Iterable[Backend]) -> str:
+        """The earliest change since the last call; empty if nothing that has a time has changed."""
+        key = Key(service.namespace, service.name)
+        created = service.metadata.creation_timestamp or ""
+        seen = self._seen.get(key)
+        times = {pod.name: at for pod in pods if (at := pod.readiness_changed_at)}
+        self._seen[key] = _Seen(created, times)
+        if seen is None:
+            return created
+        changed = [at for name, at in times.items() if at > seen.pods.get(name, "")]
+        if created > seen.service:
+            changed.append(created)
+        return min(changed, default="")
+
+    def forget(self, key: Key) -> None:
+        self._seen.pop(key, None)

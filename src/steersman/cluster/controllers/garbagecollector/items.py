@@ -1,0 +1,136 @@
+"""What the collector looks at in an object, and what it decides. Pure.
+
+An owner's standing, as seen from one of its dependents:
+
+| standing | the owner                                                                    |
+|----------|------------------------------------------------------------------------------|
+| solid    | exists                                                                       |
+| waiting  | exists, is being deleted and waits for its dependents to go first            |
+| absent   | does not exist                                                               |
+
+One solid owner keeps an object; the references to the others are dropped then, so that a waiting owner does
+not wait for it. Without a solid owner the object is deleted: before its own dependents, unless one of its
+owners waits and so wants to see all of them go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import msgspec
+
+from steersman.runtime import Cached
+
+__all__ = ["FOREGROUND", "ORPHAN", "Item", "Owners", "Reference", "Standing", "Verdict", "decide"]
+
+FOREGROUND: Final = "foregroundDeletion"
+ORPHAN: Final = "orphan"
+
+Standing = Literal["solid", "waiting", "absent"]
+Propagation = Literal["Foreground", "Background", "Orphan"]
+
+
+class Reference(msgspec.Struct, frozen=True, rename="camel"):
+    """An owner, as a dependent names it."""
+
+    api_version: str = ""
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+    block_owner_deletion: bool | None = None
+
+    @property
+    def blocks(self) -> bool:
+        """Whether the owner must not go before the dependent, if it waits at all."""
+        return self.block_owner_deletion is True
+
+    def within(self, namespace: str) -> str:
+        """As messages show it."""
+        return f"[{self.api_version}/{self.kind}, namespace: {namespace}, name: {self.name}, uid: {self.uid}]"
+
+
+class Item(msgspec.Struct, frozen=True, rename="camel"):
+    """An object's metadata, as far as it decides about life and death."""
+
+    uid: str = ""
+    resource_version: str = ""
+    deletion_timestamp: str | None = None
+    finalizers: tuple[str, ...] = ()
+    owner_references: tuple[Reference, ...] = ()
+
+    @classmethod
+    def read(cls, cached: Cached) -> Item:
+        return _decode(cached.data).metadata
+
+    @classmethod
+    def decode(cls, data: bytes) -> Item:
+        """The same of what the API sent."""
+        return _decode(data).metadata
+
+    @property
+    def deleting(self) -> bool:
+        return self.deletion_timestamp is not None
+
+    @property
+    def waiting(self) -> bool:
+        """Whether it is deleted after its dependents."""
+        return self.deleting and FOREGROUND in self.finalizers
+
+    @property
+    def orphaning(self) -> bool:
+        """Whether it is deleted when its dependents are told that they are on their own."""
+        return self.deleting and ORPHAN in self.finalizers
+
+    @property
+    def life(self) -> tuple[object, ...]:
+        """What matters of a change."""
+        return self.uid, self.deleting, self.finalizers, self.owner_references
+
+    def blocks(self, owner_uid: str) -> bool:
+        """Whether an owner that waits waits for this."""
+        return any(one.blocks for one in self.owner_references if one.uid == owner_uid)
+
+    def freed(self, later: Item) -> list[Reference]:
+        """The owners that need not wait for this any more, after a change."""
+        still = {one.uid for one in later.owner_references if one.blocks}
+        return [one for one in self.owner_references if one.blocks and one.uid not in still]
+
+
+class _Object(msgspec.Struct):
+    metadata: Item
+
+
+_decode = msgspec.json.Decoder(_Object).decode
+
+
+@dataclass(frozen=True, slots=True)
+class Owners:
+    """An object's owners by standing."""
+
+    solid: Sequence[Reference] = ()
+    waiting: Sequence[Reference] = ()
+    absent: Sequence[Reference] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What to do with an object: delete it, or keep it without some of its references."""
+
+    delete: Propagation | None = None
+    #: Owners to be no longer referred to, by uid.
+    release: tuple[str, ...] = ()
+    #: Whether its owners shall not wait for it: they would wait for each other.
+    unblock: bool = False
+
+
+def decide(item: Item, owners: Owners, dependents: Sequence[Item]) -> Verdict:
+    """What becomes of an object that has owners and is not being deleted."""
+    if owners.solid:
+        return Verdict(release=tuple(one.uid for one in (*owners.absent, *owners.waiting)))
+    if owners.waiting and dependents:
+        return Verdict(delete="Foreground", unblock=any(one.waiting for one in dependents))
+    if ORPHAN in item.finalizers:
+        return Verdict(delete="Orphan")
+    return Verdict(delete="Foreground" if FOREGROUND in item.finalizers else "Background")

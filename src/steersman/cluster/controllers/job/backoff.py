@@ -1,0 +1,52 @@
+"""How long a job waits before it makes a pod anew after failures. Pure; the records live in memory only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from steersman.cluster.controllers.job.job_pods import JobPod
+
+__all__ = ["NO_FAILURES", "Backoff", "index_wait_s"]
+
+_FIRST_S: Final = 10.0
+_LONGEST_S: Final = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Backoff:
+    """The failures since the last success."""
+
+    failures: int = 0
+    last_failure: datetime | None = None
+
+    def after(self, succeeded: Sequence[JobPod], failed: Sequence[JobPod]) -> Backoff:
+        """With these pods that ended."""
+        if not succeeded and not failed:
+            return self
+        times = sorted(pod.finished for pod in failed)
+        before = self.failures
+        if succeeded:
+            last_success = max(pod.finished for pod in succeeded)
+            times = [time for time in times if time > last_success]
+            before = 0
+        return Backoff(before + len(times), times[-1]) if times else NO_FAILURES
+
+    def wait_s(self, now: datetime) -> float:
+        if not self.failures or self.last_failure is None:
+            return 0.0
+        whole = min(_FIRST_S * 2.0 ** min(self.failures - 1, 10), _LONGEST_S)
+        return max(0.0, whole - (now - self.last_failure).total_seconds())
+
+
+NO_FAILURES: Final = Backoff()
+
+
+def index_wait_s(last_failed: JobPod | None, now: datetime) -> float:
+    """The same for one index, whose last pod knows how often it failed before."""
+    if last_failed is None:
+        return 0.0
+    failures = last_failed.failures + last_failed.ignored_failures + 1
+    return Backoff(failures, last_failed.finished).wait_s(now)

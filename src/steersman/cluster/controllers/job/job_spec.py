@@ -1,0 +1,114 @@
+"""A job's spec and status as the rest of the package asks for them. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from steersman.cluster.controllers.job.indexes import NO_INDEXES, Indexes
+from steersman.cluster.controllers.job.job_pods import JobPod
+from steersman.objects.conditions import condition_is
+
+__all__ = ["CONTROLLER_NAME", "Job", "finished_condition"]
+
+Object = dict[str, Any]
+
+#: What `managedBy` says of jobs that this controller looks after.
+CONTROLLER_NAME = "kubernetes.io/job-controller"
+
+
+def finished_condition(job: Object) -> str:
+    """`Complete` or `Failed` when a job is over, else empty."""
+    conditions = (job.get("status") or {}).get("conditions")
+    return next((kind for kind in ("Complete", "Failed") if condition_is(conditions, kind)), "")
+
+
+@dataclass(frozen=True)
+class Job:
+    """One job. Its status here is the one that was read."""
+
+    obj: Object
+
+    @property
+    def spec(self) -> Object:
+        spec: Object = self.obj["spec"]
+        return spec
+
+    @property
+    def status(self) -> Object:
+        return self.obj.get("status") or {}
+
+    @property
+    def name(self) -> str:
+        name: str = self.obj["metadata"]["name"]
+        return name
+
+    @property
+    def deleting(self) -> bool:
+        return "deletionTimestamp" in self.obj["metadata"]
+
+    @property
+    def managed_elsewhere(self) -> bool:
+        return bool(self.spec.get("managedBy", CONTROLLER_NAME) != CONTROLLER_NAME)
+
+    @property
+    def suspended(self) -> bool:
+        return bool(self.spec.get("suspend"))
+
+    @property
+    def indexed(self) -> bool:
+        return self.spec.get("completionMode") == "Indexed"
+
+    @property
+    def completions(self) -> int | None:
+        return self.spec.get("completions")
+
+    @property
+    def parallelism(self) -> int:
+        parallelism: int = self.spec["parallelism"]
+        return parallelism
+
+    @property
+    def backoff_limit(self) -> int:
+        limit: int = self.spec["backoffLimit"]
+        return limit
+
+    @property
+    def backoff_limit_per_index(self) -> int | None:
+        return self.spec.get("backoffLimitPerIndex")
+
+    @property
+    def replaces_only_failed(self) -> bool:
+        return self.spec.get("podReplacementPolicy") == "Failed"
+
+    @property
+    def start_time(self) -> str | None:
+        return self.status.get("startTime")
+
+    def counts_index(self, pod: JobPod) -> bool:
+        """Whether the pod's index is one of those the job is about; without indexes all pods count."""
+        return not self.indexed or (pod.index is not None and pod.index < (self.completions or 0))
+
+    def considers_failed(self, pod: JobPod) -> bool:
+        """Whether a pod is a failure; one that is being deleted may never come to say so itself."""
+        if pod.state.phase == "Failed":
+            return True
+        return not self.replaces_only_failed and pod.state.deleting and not pod.succeeded
+
+    @cached_property
+    def completed_indexes(self) -> Indexes:
+        return self._indexes("completedIndexes")
+
+    @cached_property
+    def failed_indexes(self) -> Indexes:
+        return self._indexes("failedIndexes")
+
+    def _indexes(self, field: str) -> Indexes:
+        if not self.indexed:
+            return NO_INDEXES
+        return Indexes.parse(self.status.get(field) or "", self.completions or 0)
+
+    def uncounted(self, how: str) -> list[str]:
+        """The uids of pods that ended this way (`succeeded`, `failed`) and are not in the counts yet."""
+        return list((self.status.get("uncountedTerminatedPods") or {}).get(how) or ())

@@ -1,0 +1,73 @@
+"""The pods a job makes: what it adds to its template. Pure."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from steersman.cluster.controllers.job.job_pods import (
+    COMPLETION_INDEX,
+    FAILURE_COUNT,
+    IGNORED_FAILURE_COUNT,
+    TRACKING_FINALIZER,
+    JobPod,
+)
+from steersman.cluster.controllers.job.job_spec import Job
+from steersman.cluster.controllers.job.policies import judge_failure
+
+__all__ = ["name_prefix", "new_pod_template"]
+
+Object = dict[str, Any]
+
+_INDEX_VARIABLE: Final = "JOB_COMPLETION_INDEX"
+#: What of a name is left for a prefix.
+_PREFIX_LENGTH: Final = 58
+
+
+def name_prefix(job: Job, index: int | None) -> str | None:
+    """What the names of an index's pods begin with; None where the job's name is all there is to say."""
+    if index is None:
+        return None
+    ending = f"-{index}-"
+    return job.name[: _PREFIX_LENGTH - len(ending)] + ending
+
+
+def new_pod_template(job: Job, index: int | None, replaced: JobPod | None) -> Object:
+    """The template of the next pod; `replaced` is the failed one of the same index before it."""
+    template: Object = job.spec["template"]
+    metadata = dict(template.get("metadata") or {})
+    finalizers = list(metadata.get("finalizers") or ())
+    if TRACKING_FINALIZER not in finalizers:
+        finalizers.append(TRACKING_FINALIZER)
+    metadata["finalizers"] = finalizers
+    if index is None:
+        return {"metadata": metadata, "spec": template["spec"]}
+    annotations = {**(metadata.get("annotations") or {}), COMPLETION_INDEX: str(index)}
+    if job.backoff_limit_per_index is not None:
+        annotations |= _failure_counts(job, replaced)
+    metadata["annotations"] = annotations
+    metadata["labels"] = {**(metadata.get("labels") or {}), COMPLETION_INDEX: str(index)}
+    spec = {**template["spec"], "hostname": f"{job.name}-{index}"}
+    for field in ("initContainers", "containers"):
+        if containers := spec.get(field):
+            spec[field] = [_with_index_variable(container) for container in containers]
+    return {"metadata": metadata, "spec": spec}
+
+
+def _failure_counts(job: Job, replaced: JobPod | None) -> dict[str, str]:
+    if replaced is None:
+        return {FAILURE_COUNT: "0"}
+    counts = judge_failure(job, replaced).counts
+    ignored = replaced.ignored_failures + (not counts)
+    annotations = {FAILURE_COUNT: str(replaced.failures + counts)}
+    if ignored:
+        annotations[IGNORED_FAILURE_COUNT] = str(ignored)
+    return annotations
+
+
+def _with_index_variable(container: Object) -> Object:
+    variables = container.get("env") or []
+    if any(variable["name"] == _INDEX_VARIABLE for variable in variables):
+        return container
+    field = {"fieldPath": f"metadata.labels['{COMPLETION_INDEX}']"}
+    variable = {"name": _INDEX_VARIABLE, "valueFrom": {"fieldRef": field}}
+    return {**container, "env": [*variables, variable]}

@@ -1,0 +1,68 @@
+"""Frees pods that no job will count any more from the finalizer that keeps them for it.
+
+Such pods belong to no job, or to one that is gone or over. Pods of other controllers are left alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from steersman.client import NotFound
+from steersman.cluster.controllers.job.job_pods import TRACKING_FINALIZER, is_tracked
+from steersman.cluster.controllers.job.job_spec import Job, finished_condition
+from steersman.cluster.controllers.ownership import Ownership, children, index_by_controller
+from steersman.cluster.controllers.setup import Setup
+from steersman.objects.resources import JOBS, PODS
+from steersman.runtime import Cached, Change, Informer, Key, Request, RetryPolicy
+
+__all__ = ["add_orphan_controller"]
+
+
+def add_orphan_controller(setup: Setup, jobs: Informer, pods: Informer) -> None:
+    orphans = _OrphanPods(setup, jobs, pods)
+    controller = setup.controller(
+        "job-orphan-pods", orphans.reconcile, concurrency=4, retry=RetryPolicy.exponential(1, 60)
+    )
+    controller.watches(pods, orphans.of_pod).watches(jobs, orphans.of_job)
+
+
+class _OrphanPods:
+    def __init__(self, setup: Setup, jobs: Informer, pods: Informer) -> None:
+        self._jobs = jobs.cache
+        self._pods = pods.cache
+        self._writes = setup.writes("job-orphan-pods", pods)
+        index_by_controller(pods.cache)
+
+    def of_pod(self, change: Change) -> Iterable[Key]:
+        pod = change.new
+        return (pod.key,) if pod is not None and is_tracked(pod) and self._is_nobodys(pod) else ()
+
+    def of_job(self, change: Change) -> Iterable[Key]:
+        """The pods of a job that is gone or over."""
+        job = change.new or change.old
+        assert job is not None
+        if change.new is not None and not finished_condition(change.new.object()):
+            return ()
+        return [pod.key for pod in children(self._pods, job.uid) if is_tracked(pod)]
+
+    async def reconcile(self, request: Request) -> None:
+        pod = self._pods.get(request.key)
+        if pod is None or not is_tracked(pod) or not self._is_nobodys(pod):
+            return
+        patch = {"metadata": {"uid": pod.uid, "$deleteFromPrimitiveList/finalizers": [TRACKING_FINALIZER]}}
+        try:
+            await self._writes.patch(PODS, request.key, patch, type="strategic")
+        except NotFound:
+            return
+
+    def _is_nobodys(self, pod: Cached) -> bool:
+        controller = Ownership.read(pod).controller
+        if controller is None:
+            return True
+        if (controller.api_version, controller.kind) != (JOBS.api_version, JOBS.kind):
+            return False
+        cached = self._jobs.get((pod.key.namespace, controller.name))
+        if cached is None or cached.uid != controller.uid:
+            return True
+        job = cached.object()
+        return bool(finished_condition(job)) and not Job(job).managed_elsewhere

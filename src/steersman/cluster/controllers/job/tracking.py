@@ -1,0 +1,115 @@
+"""How ended pods get into a job's counts, each exactly once, whatever crashes in between. Pure.
+
+A pod has a finalizer until it is counted. The order of writes is what makes it safe:
+
+1. the status lists the pod's uid under `uncountedTerminatedPods` (for indexes, the index itself is enough);
+2. the finalizer is removed;
+3. the status drops the uid and raises the counter.
+
+A uid in the list whose pod has no finalizer any more is counted; one whose pod still has it is not: so
+each step may be repeated from any point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from steersman.cluster.controllers.job.job_pods import JobPod
+from steersman.cluster.controllers.job.policies import judge_failure
+from steersman.cluster.controllers.job.tally import Tally
+from steersman.cluster.controllers.job.verdict import Verdict
+
+__all__ = ["MOST_UNCOUNTED", "Tracking", "counted", "track"]
+
+Object = dict[str, Any]
+
+#: So many uids a status holds at once, to keep it small.
+MOST_UNCOUNTED: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Tracking:
+    """What is to be done: write the status, then let the pods go."""
+
+    status: Object
+    release: Sequence[JobPod]
+    #: Whether pods are left for another time since the lists are full.
+    full: bool
+
+
+def counted(status: Object, tracked: Collection[str]) -> Object:
+    """The status with those uncounted pods counted that are not `tracked` any more."""
+    uncounted = status.get("uncountedTerminatedPods") or {}
+    left: Object = {}
+    status = {**status, "uncountedTerminatedPods": left}
+    for how in ("succeeded", "failed"):
+        uids = uncounted.get(how) or []
+        remaining = [uid for uid in uids if uid in tracked]
+        if remaining:
+            left[how] = remaining
+        if len(remaining) != len(uids):
+            status[how] = (status.get(how) or 0) + len(uids) - len(remaining)
+    return status
+
+
+def track(tally: Tally, status: Object, verdict: Verdict | None) -> Tracking:
+    """Which pods can be counted, and the status that says so."""
+    job = tally.job
+    tracked = [pod for pod in tally.pods if pod.tracked]
+    if job.indexed:
+        tracked.sort(key=lambda pod: -1 if pod.index is None else pod.index)
+    status = counted(status, {pod.uid for pod in tracked})
+    uncounted = {how: list(status["uncountedTerminatedPods"].get(how, ())) for how in ("succeeded", "failed")}
+    indexes: set[int] = set()
+    release: list[JobPod] = []
+    full = False
+    for pod in tracked:
+        if not _may_go(tally, pod, verdict):
+            continue
+        release.append(pod)
+        if pod.succeeded and pod.uid not in uncounted["failed"]:
+            if not job.indexed:
+                _add(uncounted["succeeded"], pod.uid)
+            elif pod.index is not None and job.counts_index(pod) and pod.index not in job.completed_indexes:
+                indexes.add(pod.index)
+        elif _counts_as_failed(tally, pod, verdict):
+            _add(uncounted["failed"], pod.uid)
+        if len(indexes) + sum(map(len, uncounted.values())) >= MOST_UNCOUNTED:
+            full = True
+            break
+    status["uncountedTerminatedPods"] = {how: uids for how, uids in uncounted.items() if uids}
+    if job.indexed:
+        _tell_indexes(tally, status)
+    return Tracking(status, release, full)
+
+
+def _may_go(tally: Tally, pod: JobPod, verdict: Verdict | None) -> bool:
+    """Whether the pod's finalizer has done its duty."""
+    if tally.job.deleting or verdict is not None or pod.succeeded:
+        return True
+    if not tally.job.considers_failed(pod):
+        return False
+    return pod.index is None or tally.last_failed.get(pod.index) is not pod
+
+
+def _counts_as_failed(tally: Tally, pod: JobPod, verdict: Verdict | None) -> bool:
+    """When the job fails, so does what is still running."""
+    job = tally.job
+    failed = job.considers_failed(pod) or (verdict is not None and not verdict.success)
+    return failed and job.counts_index(pod) and judge_failure(job, pod).counts
+
+
+def _add(uids: list[str], uid: str) -> None:
+    if uid not in uids:
+        uids.append(uid)
+
+
+def _tell_indexes(tally: Tally, status: Object) -> None:
+    status["succeeded"] = len(tally.succeeded_indexes)
+    status["completedIndexes"] = str(tally.succeeded_indexes)
+    if tally.failed_indexes is None:
+        status.pop("failedIndexes", None)
+    else:
+        status["failedIndexes"] = str(tally.failed_indexes)

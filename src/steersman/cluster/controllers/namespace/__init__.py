@@ -1,0 +1,8 @@
+"""Namespaces that are being deleted: emptied in order, then let go. Start reading at `controller`.
+
+| module       | owns                                                                 |
+|--------------|----------------------------------------------------------------------|
+| `conditions` | what a namespace's status tells about its end. Pure                  |
+| `emptying`   | one pass over everything in a namespace                              |
+| `controller` | when a pass is made, and the last step                               |
+"""

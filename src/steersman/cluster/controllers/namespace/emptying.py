@@ -1,0 +1,113 @@
+"""One pass over everything in a namespace: what can be deleted is, what remains is counted.
+
+Pods go first: whatever they need on their way out is still there.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+
+from steersman.client import Client, ClientError, MethodNotAllowed, NotFound
+from steersman.cluster.controllers.discovered import Discovered, discover
+from steersman.cluster.controllers.namespace.conditions import Findings
+from steersman.objects.resource_type import ResourceType
+from steersman.objects.resources import PODS
+
+__all__ = ["Emptying"]
+
+Object = dict[str, Any]
+
+#: How long finalizers are expected to take.
+_FINALIZERS_S: Final = 15
+
+
+class _Metadata(msgspec.Struct):
+    finalizers: list[str] | None = None
+
+
+class _Remaining(msgspec.Struct):
+    metadata: _Metadata
+
+
+_decode = msgspec.json.Decoder(_Remaining).decode
+
+
+class Emptying:
+    """A pass over one namespace, `age_s` after its deletion was asked for."""
+
+    def __init__(self, client: Client, namespace: str, age_s: float) -> None:
+        self._client = client
+        self._namespace = namespace
+        self._age_s = age_s
+        self.findings = Findings()
+        #: How long what remains is expected to take.
+        self.estimate_s = 0
+
+    async def run(self) -> Findings:
+        try:
+            found = await discover(self._client)
+        except ClientError as error:
+            self.findings.undiscovered = str(error)
+            found = Discovered([], [])
+        self.findings.stale = found.stale
+        resources = [one for one in found.preferred("delete") if one.namespaced]
+        collections = {one.resource for one in found.resources if one.supports("deletecollection")}
+        if PODS in resources:
+            await self._empty(PODS, in_one=True)
+            if self.findings.remaining:
+                return self.findings
+        for resource in resources:
+            if resource != PODS:
+                await self._empty(resource, in_one=resource in collections)
+        return self.findings
+
+    async def _empty(self, resource: ResourceType, *, in_one: bool) -> None:
+        try:
+            if not await self._remaining(resource):
+                return
+            estimate_s = await self._pods_end_s() if resource == PODS else 0
+            await self._delete(resource, in_one=in_one)
+            left = await self._remaining(resource)
+        except (NotFound, MethodNotAllowed):
+            return  # served when we asked, and not any more
+        except ClientError as error:
+            self.findings.failures.append(str(error))
+            return
+        if not left:
+            return
+        self.findings.remaining[resource] = len(left)
+        finalizers = Counter(name for one in left for name in _decode(one).metadata.finalizers or ())
+        self.findings.finalizers += finalizers
+        if finalizers or estimate_s:
+            self.estimate_s = max(self.estimate_s, estimate_s or _FINALIZERS_S)
+        else:
+            which = f"{resource.group}/{resource.version}, Resource={resource.plural}"
+            self.findings.failures.append(
+                f"unexpected items still remain in namespace: {self._namespace} for gvr: {which}"
+            )
+
+    async def _remaining(self, resource: ResourceType) -> Sequence[bytes]:
+        return (await self._client.list_page(resource, self._namespace, metadata_only=True)).items
+
+    async def _delete(self, resource: ResourceType, *, in_one: bool) -> None:
+        """Nobody is to keep dependents for later: they go, too."""
+        if in_one:
+            await self._client.delete_collection(resource, self._namespace, propagation="Background")
+            return
+        for obj in await self._client.list(resource, self._namespace):
+            try:
+                name = obj["metadata"]["name"]
+                await self._client.delete(resource, name, self._namespace, propagation="Background")
+            except NotFound:
+                continue
+
+    async def _pods_end_s(self) -> int:
+        """How long the pods may take; 0 if that time is over."""
+        pods = await self._client.list(PODS, self._namespace)
+        running = (pod for pod in pods if pod["status"].get("phase") not in ("Succeeded", "Failed"))
+        longest = max((pod["spec"].get("terminationGracePeriodSeconds") or 0 for pod in running), default=0)
+        return 0 if self._age_s >= longest else longest

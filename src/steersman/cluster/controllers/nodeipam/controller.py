@@ -1,0 +1,87 @@
+"""Gives every node its range of pod addresses, one of each of the cluster's networks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from steersman.client import NotFound
+from steersman.cluster.controllers.nodeipam.ranges import cluster_ranges
+from steersman.cluster.controllers.reconciling import retrying_conflicts
+from steersman.cluster.controllers.setup import Setup
+from steersman.objects.resources import NODES
+from steersman.runtime import Cached, Change, Key, Request, RetryPolicy
+
+__all__ = ["add"]
+
+
+class _Spec(msgspec.Struct, rename={"pod_cidrs": "podCIDRs"}):
+    pod_cidrs: list[str] | None = None
+
+
+class _Node(msgspec.Struct):
+    spec: _Spec = msgspec.field(default_factory=_Spec)
+
+
+_decode = msgspec.json.Decoder(_Node).decode
+
+
+def add(setup: Setup) -> None:
+    """Nothing if the cluster has no network for pods."""
+    if not setup.options.pod_cidr:
+        return
+    ipam = _NodeIpam(setup)
+    controller = setup.controller(
+        "nodeipam", retrying_conflicts(ipam.reconcile), retry=RetryPolicy.client_go()
+    )
+    controller.watches(ipam.nodes, ipam.on_node)
+
+
+class _NodeIpam:
+    def __init__(self, setup: Setup) -> None:
+        self.nodes = setup.informer(NODES)
+        self._ranges = cluster_ranges(setup.options.pod_cidr, setup.options.node_mask)
+        self._writes = setup.writes("nodeipam", self.nodes)
+        self._recorder = setup.recorder("cidrAllocator")
+        #: Nodes for which nothing was left.
+        self._waiting: set[Key] = set()
+
+    def on_node(self, change: Change) -> Iterable[Key]:
+        """All nodes that were there are seen before the first reconcile, so what they have is not given away."""
+        before = set(_cidrs(change.old))
+        after = set(_cidrs(change.new))
+        for ranges in self._ranges:
+            for cidr in before - after:
+                ranges.free(cidr)
+            for cidr in after:
+                ranges.keep(cidr)
+        if before - after:
+            freed, self._waiting = self._waiting, set()
+            return freed
+        return (change.key,) if change.new is not None and not after else ()
+
+    async def reconcile(self, request: Request) -> None:
+        cached = self.nodes.cache.get(request.key)
+        if cached is None or _cidrs(cached) or "deletionTimestamp" in cached.metadata():
+            return
+        taken = [ranges.take() for ranges in self._ranges]
+        given = [cidr for cidr in taken if cidr is not None]
+        try:
+            if len(given) == len(taken):
+                patch = {"metadata": {"uid": cached.uid}, "spec": {"podCIDR": given[0], "podCIDRs": given}}
+                await self._writes.patch(NODES, request.key, patch)
+                given = []
+        except NotFound:
+            return
+        finally:
+            for ranges, cidr in zip(self._ranges, given, strict=False):
+                ranges.free(cidr)
+        if None in taken:
+            self._waiting.add(request.key)
+            note = f"Node {request.name} status is now: CIDRNotAvailable"
+            self._recorder.event(cached.object(), "Normal", "CIDRNotAvailable", note)
+
+
+def _cidrs(node: Cached | None) -> list[str]:
+    return [] if node is None else _decode(node.data).spec.pod_cidrs or []

@@ -1,0 +1,179 @@
+"""What is known of a node's health: what it says of itself and when it was last heard of. Pure.
+
+A node is heard of when its lease is renewed or its Ready condition has another heartbeat time. When that
+was is told by the clock of whoever listens, since clocks of nodes may be wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from steersman.cluster.controllers.taints import Taint
+from steersman.objects.conditions import find_condition
+from steersman.objects.times import parse_time
+from steersman.runtime import Cached
+
+__all__ = ["STARTUP_GRACE_S", "Health", "NodeState", "Zone", "silent_conditions"]
+
+Object = dict[str, Any]
+Zone = tuple[str, str]
+
+#: How long a node that never said anything may take to begin.
+STARTUP_GRACE_S: Final = 60.0
+
+#: What nobody knows of a node that is silent.
+_REPORTED: Final = ("Ready", "MemoryPressure", "DiskPressure", "PIDPressure")
+
+_REGION_LABELS: Final = ("topology.kubernetes.io/region", "failure-domain.beta.kubernetes.io/region")
+_ZONE_LABELS: Final = ("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone")
+_EXCLUDED_LABEL: Final = "node.kubernetes.io/exclude-disruption"
+
+
+class _Metadata(msgspec.Struct, rename="camel"):
+    name: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    creation_timestamp: str | None = None
+    labels: dict[str, str] | None = None
+
+
+class _Spec(msgspec.Struct):
+    taints: list[Taint] | None = None
+    unschedulable: bool = False
+
+
+class _Condition(msgspec.Struct, rename="camel"):
+    type: str = ""
+    status: str = ""
+    last_heartbeat_time: str | None = None
+
+
+class _Status(msgspec.Struct):
+    conditions: list[_Condition] | None = None
+
+
+class NodeState(msgspec.Struct):
+    """A node as far as its life is concerned. Never changed."""
+
+    metadata: _Metadata
+    spec: _Spec = msgspec.field(default_factory=_Spec)
+    status: _Status = msgspec.field(default_factory=_Status)
+
+    @classmethod
+    def read(cls, cached: Cached) -> NodeState:
+        return _decode(cached.data)
+
+    @property
+    def labels(self) -> dict[str, str]:
+        return self.metadata.labels or {}
+
+    @property
+    def taints(self) -> list[Taint]:
+        return self.spec.taints or []
+
+    @property
+    def conditions(self) -> list[tuple[str, str]]:
+        """Type and status of each."""
+        return [(condition.type, condition.status) for condition in self.status.conditions or ()]
+
+    @property
+    def ready(self) -> str:
+        """True, False or Unknown; empty if it never said."""
+        return dict(self.conditions).get("Ready", "")
+
+    @property
+    def heartbeat(self) -> str | None:
+        """When it last reported, by its own clock."""
+        for condition in self.status.conditions or ():
+            if condition.type == "Ready":
+                return condition.last_heartbeat_time
+        return None
+
+    @property
+    def zone(self) -> Zone:
+        return _first_label(self.labels, _REGION_LABELS), _first_label(self.labels, _ZONE_LABELS)
+
+
+_decode = msgspec.json.Decoder(NodeState).decode
+
+
+def _first_label(labels: dict[str, str], names: Sequence[str]) -> str:
+    return next((labels[name] for name in names if name in labels), "")
+
+
+@dataclass(slots=True, eq=False)
+class Health:
+    """One node, as it was last seen."""
+
+    uid: str
+    ready: str
+    heartbeat: str | None
+    zone: Zone
+    #: Whether it counts when a zone's state is judged.
+    counts: bool
+    #: Monotonic time at which it was last heard of.
+    heard_at: float
+    renewed: str = ""
+
+    @classmethod
+    def first_seen(cls, node: NodeState, now: float, wall: float) -> Health:
+        """A node that never reported has been silent since it was made."""
+        heard_at = now
+        created = node.metadata.creation_timestamp
+        if not node.ready and created is not None:
+            heard_at = now - max(wall - parse_time(created).timestamp(), 0.0)
+        counts = _EXCLUDED_LABEL not in node.labels
+        return cls(node.metadata.uid, node.ready, node.heartbeat, node.zone, counts, heard_at)
+
+    def see(self, node: NodeState, now: float) -> None:
+        """The node's object has changed."""
+        if bool(self.ready) != bool(node.ready) or self.heartbeat != node.heartbeat:
+            self.heard_at = now
+        self.ready, self.heartbeat = node.ready, node.heartbeat
+        self.zone, self.counts = node.zone, _EXCLUDED_LABEL not in node.labels
+
+    def given_up(self, node: NodeState) -> None:
+        """The node was marked as silent, which is no sign of life."""
+        self.ready, self.heartbeat = node.ready, node.heartbeat
+
+    def see_lease(self, renewed: str, now: float) -> bool:
+        """The node's lease says when it was renewed; whether that is news. Its clock may go backwards."""
+        if not renewed or renewed == self.renewed:
+            return False
+        self.renewed, self.heard_at = renewed, now
+        return True
+
+    def silent(self, now: float, grace_s: float) -> bool:
+        """Whether it has not been heard of for too long."""
+        return now - self.heard_at > (grace_s if self.ready else STARTUP_GRACE_S)
+
+
+def silent_conditions(node: Object, now: str) -> list[Object]:
+    """The conditions of a node that is silent: nobody knows how it is."""
+    conditions = list((node.get("status") or {}).get("conditions") or ())
+    for kind in _REPORTED:
+        old = find_condition(conditions, kind)
+        if old is None:
+            conditions.append(
+                {
+                    "type": kind,
+                    "status": "Unknown",
+                    "reason": "NodeStatusNeverUpdated",
+                    "message": "Kubelet never posted node status.",
+                    "lastHeartbeatTime": node["metadata"].get("creationTimestamp"),
+                    "lastTransitionTime": now,
+                }
+            )
+        elif old.get("status") != "Unknown":
+            conditions[conditions.index(old)] = {
+                **old,
+                "status": "Unknown",
+                "reason": "NodeStatusUnknown",
+                "message": "Kubelet stopped posting node status.",
+                "lastTransitionTime": now,
+            }
+    return conditions

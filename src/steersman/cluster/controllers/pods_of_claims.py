@@ -1,0 +1,137 @@
+"""Which pods use a claim: found by an index of the pods' cache that controllers share, and told apart.
+
+A claim is named by a volume, or made for one: an ephemeral volume's claim is called after pod and volume
+and controlled by the pod.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import msgspec
+
+from steersman.runtime import Cache, Cached, Key
+
+__all__ = ["ClaimUser", "index_by_claim", "users_of"]
+
+Object = dict[str, Any]
+
+_INDEX: Final = "claim"
+
+
+class _Metadata(msgspec.Struct, rename="camel"):
+    name: str = ""
+    uid: str = ""
+    deletion_timestamp: str | None = None
+    deletion_grace_period_seconds: int | None = None
+
+
+class _Source(msgspec.Struct, rename="camel"):
+    claim_name: str = ""
+
+
+class _Volume(msgspec.Struct, rename="camel"):
+    name: str = ""
+    persistent_volume_claim: _Source | None = None
+    ephemeral: Object | None = None
+
+
+class _Spec(msgspec.Struct, rename="camel"):
+    node_name: str = ""
+    volumes: list[_Volume] | None = None
+
+
+class _ContainerState(msgspec.Struct):
+    waiting: Object | None = None
+    terminated: Object | None = None
+
+
+class _ContainerStatus(msgspec.Struct):
+    state: _ContainerState = msgspec.field(default_factory=_ContainerState)
+
+
+class _Status(msgspec.Struct, rename="camel"):
+    phase: str = ""
+    container_statuses: list[_ContainerStatus] | None = None
+
+
+class ClaimUser(msgspec.Struct):
+    """A pod as far as its claims are concerned."""
+
+    metadata: _Metadata
+    spec: _Spec = msgspec.field(default_factory=_Spec)
+    status: _Status = msgspec.field(default_factory=_Status)
+
+    @classmethod
+    def read(cls, cached: Cached) -> ClaimUser:
+        return _decode(cached.data)
+
+    @classmethod
+    def of(cls, pod: Object) -> ClaimUser:
+        """The same of a whole pod."""
+        return msgspec.convert(pod, cls)
+
+    @property
+    def claims(self) -> Iterator[tuple[str, bool]]:
+        """The claims' names, and whether they were made for this pod."""
+        for volume in self.spec.volumes or ():
+            if volume.persistent_volume_claim is not None:
+                yield volume.persistent_volume_claim.claim_name, False
+            elif volume.ephemeral is not None:
+                yield f"{self.metadata.name}-{volume.name}", True
+
+    def holds(self, claim: Object) -> bool:
+        """Whether its node may be using the claim: a pod without a node gets none that is being deleted."""
+        return bool(self.spec.node_name) and self._names(claim, its_own=not self._shut_down)
+
+    def needs(self, claim: Object) -> bool:
+        """Whether it has use for the claim, now or when it gets a node."""
+        return not self._over and self._names(claim, its_own=True)
+
+    def _names(self, claim: Object, *, its_own: bool) -> bool:
+        metadata = claim["metadata"]
+        for name, ephemeral in self.claims:
+            if name != metadata["name"]:
+                continue
+            if not ephemeral or (its_own and self._controls(metadata)):
+                return True
+        return False
+
+    def _controls(self, metadata: Object) -> bool:
+        owners = metadata.get("ownerReferences") or ()
+        return any(one.get("controller") and one["uid"] == self.metadata.uid for one in owners)
+
+    @property
+    def _shut_down(self) -> bool:
+        """Whether its node is done with it, or somebody decided not to wait for that."""
+        metadata = self.metadata
+        return metadata.deletion_timestamp is not None and metadata.deletion_grace_period_seconds == 0
+
+    @property
+    def _over(self) -> bool:
+        if self.status.phase in ("Succeeded", "Failed"):
+            return True
+        states = [status.state for status in self.status.container_statuses or ()]
+        running = any(state.waiting is None and state.terminated is None for state in states)
+        return self.metadata.deletion_timestamp is not None and not running
+
+
+_decode = msgspec.json.Decoder(ClaimUser).decode
+
+
+def index_by_claim(pods: Cache) -> None:
+    """Have `users_of` find the pods of this cache. May be called by each of its users."""
+    try:
+        pods.by_index(_INDEX, "")
+    except KeyError:
+        pods.add_index(_INDEX, _values)
+
+
+def _values(pod: Cached) -> list[str]:
+    return [str(Key(pod.key.namespace, name)) for name, _ in ClaimUser.read(pod).claims]
+
+
+def users_of(pods: Cache, claim: Key) -> list[ClaimUser]:
+    """The pods that name a claim."""
+    return [ClaimUser.read(cached) for cached in pods.by_index(_INDEX, str(claim))]

@@ -1,0 +1,31 @@
+"""pv-protection: a volume in use outlives its deletion until its claim is gone."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from steersman.cluster.controllers.reconciling import retrying_conflicts
+from steersman.cluster.controllers.setup import Setup
+from steersman.objects.resources import PERSISTENT_VOLUMES
+from steersman.runtime import Request, add_finalizer, remove_finalizer
+
+__all__ = ["add"]
+
+_FINALIZER: Final = "kubernetes.io/pv-protection"
+
+
+def add(setup: Setup) -> None:
+    volumes = setup.informer(PERSISTENT_VOLUMES)
+    writes = setup.writes("pv-protection", volumes)
+
+    async def reconcile(request: Request) -> None:
+        cached = volumes.cache.get(request.key)
+        if cached is None:
+            return
+        volume = cached.object()
+        if "deletionTimestamp" not in volume["metadata"]:
+            await add_finalizer(writes, PERSISTENT_VOLUMES, volume, _FINALIZER)
+        elif volume["status"].get("phase") != "Bound":
+            await remove_finalizer(writes, PERSISTENT_VOLUMES, volume, _FINALIZER)
+
+    setup.controller("pv-protection", retrying_conflicts(reconcile)).primary(volumes)

@@ -1,0 +1,169 @@
+"""Deletes pods from nodes whose NoExecute taints they do not tolerate, at once or when their time is up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from steersman.client import NotFound
+from steersman.cluster.controllers.pods_on_nodes import index_by_node, pods_on
+from steersman.cluster.controllers.reconciling import moment, retrying_conflicts
+from steersman.cluster.controllers.setup import Setup
+from steersman.cluster.controllers.taints import NO_EXECUTE, Taint, Toleration
+from steersman.objects.resources import NODES, PODS
+from steersman.objects.times import format_time
+from steersman.runtime import Cached, Change, Key, Request, Result, RetryPolicy
+
+__all__ = ["add", "tolerated_s"]
+
+Object = dict[str, Any]
+
+_FOREVER: Final = float("inf")
+
+
+class _NodeSpec(msgspec.Struct):
+    taints: list[Taint] | None = None
+
+
+class _Node(msgspec.Struct):
+    spec: _NodeSpec = msgspec.field(default_factory=_NodeSpec)
+
+
+class _PodMetadata(msgspec.Struct, rename="camel"):
+    uid: str = ""
+    generation: int = 0
+    deletion_timestamp: str | None = None
+
+
+class _PodSpec(msgspec.Struct, rename="camel"):
+    node_name: str = ""
+    tolerations: list[Toleration] | None = None
+
+
+class _Pod(msgspec.Struct):
+    metadata: _PodMetadata
+    spec: _PodSpec = msgspec.field(default_factory=_PodSpec)
+
+
+_decode_node = msgspec.json.Decoder(_Node).decode
+_decode_pod = msgspec.json.Decoder(_Pod).decode
+
+
+def tolerated_s(taints: Iterable[Taint], tolerations: Sequence[Toleration]) -> float:
+    """How long a pod may stay: 0 if not at all, infinity if for ever."""
+    shortest = _FOREVER
+    for taint in taints:
+        matching = next((one for one in tolerations if one.tolerates(taint)), None)
+        if matching is None:
+            return 0.0
+        if matching.toleration_seconds is not None:
+            shortest = min(shortest, max(matching.toleration_seconds, 0))
+    return shortest
+
+
+def add(setup: Setup) -> None:
+    eviction = _TaintEviction(setup)
+    controller = setup.controller(
+        "taint-eviction",
+        retrying_conflicts(eviction.reconcile),
+        concurrency=16,
+        retry=RetryPolicy.client_go(),
+    )
+    # Nodes first, so that pods find out where they are.
+    controller.watches(eviction.nodes, eviction.on_node)
+    controller.watches(eviction.pods, eviction.on_pod)
+
+
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    """A pod that will be deleted, counted from when that was first known."""
+
+    uid: str
+    since: float
+    due: float
+
+
+class _TaintEviction:
+    def __init__(self, setup: Setup) -> None:
+        self.nodes = setup.informer(NODES)
+        self.pods = setup.informer(PODS)
+        index_by_node(self.pods.cache)
+        self._writes = setup.writes("taint-eviction", self.pods)
+        self._recorder = setup.recorder("taint-eviction-controller")
+        self._clock = setup.clock
+        #: The NoExecute taints of nodes that have any.
+        self._taints: dict[str, list[Taint]] = {}
+        self._planned: dict[Key, _Planned] = {}
+
+    def on_node(self, change: Change) -> Iterable[Key]:
+        """The pods of a node whose taints have changed."""
+        name = change.key.name
+        before = self._taints.pop(name, [])
+        taints = _no_execute(change.new)
+        if taints:
+            self._taints[name] = taints
+        if taints == before and not change.initial:
+            return ()
+        return [pod.key for pod in pods_on(self.pods.cache, name)]
+
+    def on_pod(self, change: Change) -> Iterable[Key]:
+        if change.key in self._planned:
+            return (change.key,)
+        if not self._taints or change.new is None:
+            return ()
+        return (change.key,) if _decode_pod(change.new.data).spec.node_name in self._taints else ()
+
+    async def reconcile(self, request: Request) -> Result | None:
+        key = request.key
+        cached = self.pods.cache.get(key)
+        pod = _decode_pod(cached.data) if cached is not None else None
+        if cached is None or pod is None or pod.metadata.deletion_timestamp is not None:
+            self._planned.pop(key, None)
+            return None
+        planned = self._planned.get(key)
+        if planned is not None and planned.uid != pod.metadata.uid:
+            planned = None  # of another pod of this name
+        stays_s = tolerated_s(self._taints.get(pod.spec.node_name, ()), pod.spec.tolerations or [])
+        if stays_s == _FOREVER:
+            if self._planned.pop(key, None) is not None:
+                self._tell(cached, f"Cancelling deletion of Pod {key}")
+            return None
+        now = self._clock.monotonic()
+        since = planned.since if planned is not None else now
+        planned = self._planned[key] = _Planned(pod.metadata.uid, since, since + stays_s)
+        if planned.due > now:
+            return Result.requeue(planned.due - now)
+        self._tell(cached, f"Marking for deletion Pod {key}")
+        await self._evict(cached, pod)
+        self._planned.pop(key, None)
+        return None
+
+    async def _evict(self, cached: Cached, pod: _Pod) -> None:
+        condition: Object = {
+            "type": "DisruptionTarget",
+            "status": "True",
+            "reason": "DeletionByTaintManager",
+            "message": "Taint manager: deleting due to NoExecute taint",
+            "lastTransitionTime": format_time(moment(self._clock)),
+        }
+        if pod.metadata.generation:
+            condition["observedGeneration"] = pod.metadata.generation
+        patch = {"metadata": {"uid": pod.metadata.uid}, "status": {"conditions": [condition]}}
+        try:
+            await self._writes.patch(PODS, cached.key, patch, type="strategic", subresource="status")
+        except NotFound:
+            return
+        await self._writes.delete(PODS, cached.key, pod.metadata.uid, propagation=None)
+
+    def _tell(self, cached: Cached, note: str) -> None:
+        reference = {"apiVersion": "v1", "kind": "Pod", "metadata": cached.metadata()}
+        self._recorder.event(reference, "Normal", "TaintManagerEviction", note)
+
+
+def _no_execute(node: Cached | None) -> list[Taint]:
+    if node is None:
+        return []
+    return [taint for taint in _decode_node(node.data).spec.taints or () if taint.effect == NO_EXECUTE]

@@ -1,0 +1,54 @@
+"""ttl-after-finished: jobs that are over for as long as they said are deleted, with their pods."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from steersman.cluster.controllers.reconciling import moment, retrying_conflicts
+from steersman.cluster.controllers.setup import Setup
+from steersman.objects.resources import JOBS
+from steersman.objects.times import parse_time
+from steersman.runtime import Request, Result
+
+__all__ = ["add", "expires_at"]
+
+Object = dict[str, Any]
+
+_ENDS: Final = ("Complete", "Failed")
+
+
+def expires_at(job: Object) -> datetime | None:
+    """When a job's time is up; None if that is not known, or nobody wants it to be."""
+    ttl_s = job["spec"].get("ttlSecondsAfterFinished")
+    if ttl_s is None or "deletionTimestamp" in job["metadata"]:
+        return None
+    for condition in (job.get("status") or {}).get("conditions") or ():
+        ended = condition["type"] in _ENDS and condition["status"] == "True"
+        if ended and condition.get("lastTransitionTime"):
+            return parse_time(condition["lastTransitionTime"]) + timedelta(seconds=ttl_s)
+    return None
+
+
+def add(setup: Setup) -> None:
+    jobs = setup.informer(JOBS)
+    writes = setup.writes("ttl-after-finished", jobs)
+
+    async def reconcile(request: Request) -> Result | None:
+        cached = jobs.cache.get(request.key)
+        if cached is None:
+            return None
+        expires = expires_at(cached.object())
+        if expires is not None and expires <= moment(setup.clock):
+            # Somebody may have given it more time since.
+            fresh = await setup.client.find(JOBS, request.name, request.namespace)
+            expires = expires_at(fresh) if fresh is not None else None
+            if fresh is not None and expires is not None and expires <= moment(setup.clock):
+                uid = fresh["metadata"]["uid"]
+                await writes.delete(JOBS, request.key, uid, propagation="Foreground")
+                return None
+        if expires is None:
+            return None
+        return Result.requeue(max((expires - moment(setup.clock)).total_seconds(), 0.0))
+
+    setup.controller("ttl-after-finished", retrying_conflicts(reconcile)).primary(jobs)

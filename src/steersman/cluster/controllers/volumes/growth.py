@@ -1,0 +1,16 @@
+"""Whether a claim asks for more than it has. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from steersman.cluster.controllers.volumes.matching import phase_of, requested
+from steersman.objects.quantities import Quantity
+
+__all__ = ["wants_more"]
+
+
+def wants_more(claim: Mapping[str, Any]) -> bool:
+    has = ((claim.get("status") or {}).get("capacity") or {}).get("storage")
+    return phase_of(claim) == "Bound" and has is not None and requested(claim) > Quantity.parse(has)

@@ -1,0 +1,171 @@
+"""Claims and volumes: what they say of each other, and which volume suits a claim. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from steersman.objects.quantities import Quantity
+from steersman.objects.selectors import LabelSelector
+
+__all__ = [
+    "BIND_COMPLETED",
+    "BOUND_BY_CONTROLLER",
+    "PROVISIONED_BY",
+    "PROVISIONER",
+    "SELECTED_NODE",
+    "annotations_of",
+    "best_volume",
+    "capacity",
+    "claim_key",
+    "claim_reference",
+    "class_of",
+    "default_class",
+    "has_class",
+    "is_for",
+    "mismatch",
+    "phase_of",
+    "requested",
+    "volume_mode",
+]
+
+Object = Mapping[str, Any]
+
+BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
+BOUND_BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"
+PROVISIONED_BY: Final = "pv.kubernetes.io/provisioned-by"
+#: On claims: who is to make a volume for them.
+PROVISIONER: Final = "volume.kubernetes.io/storage-provisioner"
+SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
+_OLD_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
+_DEFAULT_CLASS: Final = (
+    "storageclass.kubernetes.io/is-default-class",
+    "storageclass.beta.kubernetes.io/is-default-class",
+)
+
+
+def annotations_of(obj: Object) -> Mapping[str, str]:
+    return obj["metadata"].get("annotations") or {}
+
+
+def phase_of(obj: Object) -> str:
+    return (obj.get("status") or {}).get("phase") or ""
+
+
+def claim_key(claim: Object) -> str:
+    return f"{claim['metadata']['namespace']}/{claim['metadata']['name']}"
+
+
+def class_of(obj: Object) -> str:
+    """The class of a claim or a volume; empty for none."""
+    old = annotations_of(obj).get(_OLD_CLASS)
+    name: str = old if old is not None else obj["spec"].get("storageClassName") or ""
+    return name
+
+
+def has_class(claim: Object) -> bool:
+    """Whether a claim says which class it wants, be it none."""
+    return _OLD_CLASS in annotations_of(claim) or claim["spec"].get("storageClassName") is not None
+
+
+def default_class(classes: Iterable[Object]) -> str | None:
+    """The class of claims that do not say: the newest of those that are marked so."""
+    marked: list[tuple[str, str]] = [
+        (one["metadata"].get("creationTimestamp") or "", one["metadata"]["name"])
+        for one in classes
+        if any(annotations_of(one).get(name) == "true" for name in _DEFAULT_CLASS)
+    ]
+    if not marked:
+        return None
+    newest = max(created for created, _ in marked)
+    return min(name for created, name in marked if created == newest)
+
+
+def requested(claim: Object) -> Quantity:
+    return Quantity.parse(((claim["spec"].get("resources") or {}).get("requests") or {}).get("storage", "0"))
+
+
+def capacity(volume: Object) -> Quantity:
+    return Quantity.parse((volume["spec"].get("capacity") or {}).get("storage", "0"))
+
+
+def volume_mode(obj: Object) -> str:
+    return obj["spec"].get("volumeMode") or "Filesystem"
+
+
+def claim_reference(claim: Object) -> dict[str, Any]:
+    """How a volume names its claim."""
+    metadata = claim["metadata"]
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        **{part: metadata[part] for part in ("namespace", "name", "uid", "resourceVersion")},
+    }
+
+
+def is_for(volume: Object, claim: Object) -> bool:
+    """Whether a volume is bound to a claim, or reserved for it."""
+    reference, metadata = volume["spec"].get("claimRef"), claim["metadata"]
+    if reference is None or any(reference.get(part) != metadata.get(part) for part in ("name", "namespace")):
+        return False
+    return not reference.get("uid") or reference["uid"] == metadata["uid"]
+
+
+def best_volume(claim: Object, volumes: Iterable[Object], *, waits: bool) -> Object | None:
+    """The volume reserved for a claim, else the smallest free one with the fewest ways to access it.
+
+    Free volumes are not looked at for a claim that `waits` for its first consumer: the scheduler chooses.
+    """
+    selector = claim["spec"].get("selector")
+    matches = LabelSelector.from_object(selector).matches if selector is not None else None
+    fitting = []
+    for volume in volumes:
+        if not _could_have(claim, volume):
+            continue
+        if is_for(volume, claim):
+            return volume
+        free = phase_of(volume) == "Available" and class_of(volume) == class_of(claim)
+        if waits or not free or volume["spec"].get("claimRef") is not None:
+            continue
+        if matches is None or matches(volume["metadata"].get("labels") or {}):
+            fitting.append(volume)
+    return min(fitting, key=_cost, default=None)
+
+
+def _cost(volume: Object) -> tuple[int, Quantity, str]:
+    return len(volume["spec"].get("accessModes") or ()), capacity(volume), volume["metadata"]["name"]
+
+
+def _could_have(claim: Object, volume: Object) -> bool:
+    return (
+        capacity(volume) >= requested(claim)
+        and volume_mode(claim) == volume_mode(volume)
+        and _attributes_class(claim) == _attributes_class(volume)
+        and "deletionTimestamp" not in volume["metadata"]
+        and _access_modes(claim) <= _access_modes(volume)
+    )
+
+
+def mismatch(volume: Object, claim: Object) -> str:
+    """Why a claim cannot have the volume it asks for; empty if it can."""
+    if "deletionTimestamp" in volume["metadata"]:
+        return f'the volume is marked for deletion "{volume["metadata"]["name"]}"'
+    if capacity(volume) < requested(claim):
+        return "requested PV is too small"
+    if class_of(volume) != class_of(claim):
+        return "storageClassName does not match"
+    if _attributes_class(volume) != _attributes_class(claim):
+        return "volumeAttributesClassName does not match"
+    if volume_mode(claim) != volume_mode(volume):
+        return "incompatible volumeMode"
+    if not _access_modes(claim) <= _access_modes(volume):
+        return "incompatible accessMode"
+    return ""
+
+
+def _attributes_class(obj: Object) -> str:
+    return obj["spec"].get("volumeAttributesClassName") or ""
+
+
+def _access_modes(obj: Object) -> set[str]:
+    return set(obj["spec"].get("accessModes") or ())

@@ -1,0 +1,102 @@
+"""What becomes of a volume: it is free, bound, or its claim is gone and its policy decides."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from steersman.cluster.controllers.volumes.matching import (
+    PROVISIONED_BY,
+    annotations_of,
+    phase_of,
+    volume_mode,
+)
+from steersman.cluster.controllers.volumes.storage import Storage
+from steersman.objects.resources import PERSISTENT_VOLUME_CLAIMS
+from steersman.runtime import Request
+
+__all__ = ["VolumeSync"]
+
+Object = dict[str, Any]
+
+
+class VolumeSync:
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+
+    async def reconcile(self, request: Request) -> None:
+        volume = self._storage.volume(request.name)
+        if volume is None:
+            return
+        reference = volume["spec"].get("claimRef")
+        if reference is None or not reference.get("uid"):
+            await self._storage.set_volume_phase(volume, "Available")
+            return
+        claim = await self._claim_of(volume, reference)
+        name = volume["metadata"]["name"]
+        if claim is None:
+            await self._release(volume)
+        elif not claim["spec"].get("volumeName"):
+            self._tell_mismatch(volume, claim)  # its claim is looked at next
+        elif claim["spec"]["volumeName"] == name:
+            await self._storage.set_volume_phase(volume, "Bound")
+        elif PROVISIONED_BY in annotations_of(volume) and _policy(volume) == "Delete":
+            await self._release(volume)  # made for a claim that found another one
+        else:
+            await self._storage.unbind(volume)
+
+    async def _claim_of(self, volume: Object, reference: Object) -> Object | None:
+        """The claim that a volume is bound to, if it is still there.
+
+        Before a volume is given up the API itself is asked: the watch may be behind.
+        """
+        claim = self._storage.claim(reference["namespace"], reference["name"])
+        given_up = phase_of(volume) in ("Released", "Failed")
+        if (claim is None and not given_up) or (
+            claim is not None and claim["metadata"]["uid"] != reference["uid"]
+        ):
+            claim = await self._storage.client.find(
+                PERSISTENT_VOLUME_CLAIMS, reference["name"], reference["namespace"]
+            )
+        if claim is None or claim["metadata"]["uid"] != reference["uid"]:
+            return None
+        return claim
+
+    def _tell_mismatch(self, volume: Object, claim: Object) -> None:
+        if volume_mode(claim) == volume_mode(volume):
+            return
+        event = self._storage.recorder.event
+        name, claim_name = volume["metadata"]["name"], claim["metadata"]["name"]
+        note = (
+            f'Cannot bind PersistentVolume to requested PersistentVolumeClaim "{claim_name}" '
+            "due to incompatible volumeMode."
+        )
+        event(volume, "Warning", "VolumeMismatch", note)
+        note = (
+            f'Cannot bind PersistentVolume "{name}" to requested PersistentVolumeClaim '
+            "due to incompatible volumeMode."
+        )
+        event(claim, "Warning", "VolumeMismatch", note)
+
+    async def _release(self, volume: Object) -> None:
+        storage = self._storage
+        if phase_of(volume) not in ("Released", "Failed"):
+            volume = await storage.set_volume_phase(volume, "Released")
+        policy, name = _policy(volume), volume["metadata"]["name"]
+        if policy == "Retain":
+            return
+        if policy == "Recycle":
+            note = "No recycler plugin found for the volume!"
+            await storage.fail_volume(volume, "VolumeFailedRecycle", note)
+        elif policy != "Delete":
+            note = "Volume has unrecognized PersistentVolumeReclaimPolicy"
+            await storage.fail_volume(volume, "VolumeUnknownReclaimPolicy", note)
+        elif not annotations_of(volume).get(PROVISIONED_BY) and "csi" not in volume["spec"]:
+            # Whoever made a volume deletes it; nobody made this one.
+            note = (
+                f'error getting deleter volume plugin for volume "{name}": no deletable volume plugin matched'
+            )
+            await storage.fail_volume(volume, "VolumeFailedDelete", note)
+
+
+def _policy(volume: Object) -> str:
+    return volume["spec"].get("persistentVolumeReclaimPolicy") or "Retain"
