@@ -6,6 +6,7 @@ The shell around each `Raft` does its duties as the package doc lists them. Time
 from __future__ import annotations
 
 import heapq
+from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from random import Random
@@ -49,6 +50,7 @@ class Node:
         #: What to do with entries that are applied, and reads that may be answered.
         self.on_applied: Callable[[Node, Ready], None] = lambda _node, _ready: None
         self._disk_free_at = 0.0
+        self._writes: deque[Ready] = deque()
         self._woken_at = float("inf")
 
     def clock(self) -> float:
@@ -62,6 +64,7 @@ class Node:
         # It sees nothing that is not durable, as if another thread wrote; unit tests have the opposite.
         self.raft = Raft(self.config, self.disk.durable, self.clock(), Random(self.world.rng.random()))
         self._disk_free_at = self.world.now
+        self._writes.clear()
         self._woken_at = float("inf")
         self.work()
 
@@ -92,10 +95,13 @@ class Node:
         world = self.world
         delay = world.rng.uniform(*self.disk_s) if ready.must_sync else 0.0
         self._disk_free_at = max(self._disk_free_at, world.now) + delay
-        world.at(self._disk_free_at, self, lambda: self._persisted(ready))
+        self._writes.append(ready)
+        world.at(self._disk_free_at, self, self._persisted)
 
-    def _persisted(self, ready: Ready) -> None:
+    def _persisted(self) -> None:
+        """The oldest write is done."""
         assert self.raft is not None
+        ready = self._writes.popleft()
         self.disk.sync(1)
         self.world.checks.sent(ready.messages_after_persist)
         self.world.send(ready.messages_after_persist)
