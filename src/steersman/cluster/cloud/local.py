@@ -1,0 +1,94 @@
+"""The cloud of a single machine: services of type LoadBalancer get loopback addresses, each its own.
+
+An address belongs to the service whose status has it, so nothing is to be remembered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+from ipaddress import IPv4Address, IPv4Network
+from typing import Any, Final
+
+from steersman.objects.resources import SERVICES
+from steersman.runtime import Manager
+
+__all__ = ["LocalLoadBalancers", "LocalProvider", "local_provider"]
+
+Object = dict[str, Any]
+
+_RANGE: Final = IPv4Network("127.100.0.0/16")
+_IPV6: Final = "::1"
+
+
+class LocalLoadBalancers:
+    """Gives out addresses. `services` is asked for all there are."""
+
+    def __init__(self, services: Callable[[], Iterable[Object]]) -> None:
+        self._services = services
+        self._giving = asyncio.Lock()
+        #: Given and not yet in the service's status: by uid.
+        self._given: dict[str, str] = {}
+
+    async def exists(self, service: Object) -> bool:
+        return True
+
+    async def ensure(self, service: Object, nodes: Sequence[Object]) -> list[Object]:
+        families = service["spec"].get("ipFamilies") or ["IPv4"]
+        ingress: list[Object] = []
+        if "IPv4" in families:
+            async with self._giving:
+                ingress.append({"ip": self._address(service)})
+        if "IPv6" in families:
+            ingress.append({"ip": _IPV6})
+        return ingress
+
+    async def update(self, service: Object, nodes: Sequence[Object]) -> None:
+        """Whatever nodes there are, they are here."""
+
+    async def delete(self, service: Object) -> None:
+        self._given.pop(service["metadata"]["uid"], None)
+
+    def _address(self, service: Object) -> str:
+        uid = service["metadata"]["uid"]
+        taken = {address: owner for owner, address in self._given.items()}
+        for other in self._services():
+            taken.update(dict.fromkeys(_addresses(other), other["metadata"]["uid"]))
+        wished = service["spec"].get("loadBalancerIP") or ""
+        mine = [address for address, owner in taken.items() if owner == uid]
+        for address in itertools.chain([wished, *mine], map(str, _RANGE.hosts())):
+            if _is_ours(address) and taken.get(address, uid) == uid:
+                self._given[uid] = address
+                return address
+        raise RuntimeError(f"no address of {_RANGE} is free")
+
+
+def _addresses(service: Object) -> list[str]:
+    balancer = (service.get("status") or {}).get("loadBalancer") or {}
+    found = (ingress.get("ip") or "" for ingress in balancer.get("ingress") or ())
+    return [address for address in found if _is_ours(address)]
+
+
+def _is_ours(address: str) -> bool:
+    try:
+        return IPv4Address(address) in _RANGE
+    except ValueError:
+        return False
+
+
+class LocalProvider:
+    """Load balancers and nothing else: nodes register themselves, and all of them are here."""
+
+    name: Final = "local"
+    instances: Final = None
+    routes: Final = None
+
+    def __init__(self, load_balancers: LocalLoadBalancers) -> None:
+        self.load_balancers: Final = load_balancers
+
+
+def local_provider(manager: Manager) -> LocalProvider:
+    """The provider for a cluster that a manager looks at."""
+    services = manager.informers.get(SERVICES).cache
+    return LocalProvider(LocalLoadBalancers(lambda: (cached.object() for cached in services)))

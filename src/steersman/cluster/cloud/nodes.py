@@ -1,0 +1,97 @@
+"""Tells new nodes what the cloud knows of them: addresses, labels, place. Until then they are tainted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from steersman.cluster.cloud.provider import InstanceMetadata, Instances
+from steersman.cluster.cloud.setup import CloudSetup
+from steersman.objects.resources import NODES
+from steersman.runtime import Change, Request, Result
+
+__all__ = ["UNINITIALIZED", "add", "addresses", "initialized"]
+
+Object = dict[str, Any]
+
+UNINITIALIZED: Final = "node.cloudprovider.kubernetes.io/uninitialized"
+#: How often the addresses of a machine are looked at.
+_PERIOD_S: Final = 300.0
+_is_reserved = re.compile(r"(^|\.)(kubernetes|k8s)\.io/").search
+#: What a machine is, by the labels that say so.
+_LABELS: Final = (
+    ("instance_type", ("beta.kubernetes.io/instance-type", "node.kubernetes.io/instance-type")),
+    ("zone", ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone")),
+    ("region", ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region")),
+)
+
+
+def add(setup: CloudSetup) -> None:
+    instances = setup.provider.instances
+    if instances is None:
+        return
+    nodes = _CloudNodes(setup, instances)
+    setup.controller("cloud-node", nodes.reconcile).primary(nodes.nodes, _concerns)
+
+
+def _concerns(change: Change) -> bool:
+    return change.new is not None and (change.old is None or _is_tainted(change.new.object()))
+
+
+def _is_tainted(node: Mapping[str, Any]) -> bool:
+    return any(taint["key"] == UNINITIALIZED for taint in node["spec"].get("taints") or ())
+
+
+def initialized(node: Object, metadata: InstanceMetadata) -> Object:
+    """The node with what the cloud knows, and without the taint."""
+    spec, labels = dict(node["spec"]), dict(node["metadata"].get("labels") or {})
+    taints = [taint for taint in spec.get("taints") or () if taint["key"] != UNINITIALIZED]
+    spec["taints"] = taints
+    if not spec.get("providerID") and metadata.provider_id:
+        spec["providerID"] = metadata.provider_id
+    for attribute, names in _LABELS:
+        value = getattr(metadata, attribute)
+        labels.update(dict.fromkeys(names, value) if value else {})
+    for name, value in metadata.labels.items():
+        if not _is_reserved(name):
+            labels.setdefault(name, value)
+    return {**node, "metadata": {**node["metadata"], "labels": labels}, "spec": spec}
+
+
+def addresses(node: Object, found: Sequence[Mapping[str, str]]) -> list[Object]:
+    """A node's addresses: what the cloud says, and its own name for itself if the cloud has none."""
+    told = [dict(address) for address in found]
+    if told and all(address["type"] != "Hostname" for address in told):
+        own = (node.get("status") or {}).get("addresses") or ()
+        told += [address for address in own if address["type"] == "Hostname"]
+    return told
+
+
+class _CloudNodes:
+    def __init__(self, setup: CloudSetup, instances: Instances) -> None:
+        self.nodes = setup.informer(NODES)
+        self._instances = instances
+        self._writes = setup.writes("cloud-node", self.nodes)
+        self._recorder = setup.recorder("cloud-node-controller")
+
+    async def reconcile(self, request: Request) -> Result | None:
+        cached = self.nodes.cache.get(request.key)
+        if cached is None:
+            return None
+        node = cached.object()
+        metadata = await self._instances.metadata(node)
+        if metadata is None:
+            return Result.requeue(_PERIOD_S)
+        if _is_tainted(node):
+            if not metadata.provider_id and not node["spec"].get("providerID"):
+                raise ValueError(f"cloud provider does not set node provider ID for node {request.name}")
+            node = await self._writes.replace(NODES, initialized(node, metadata))
+            self._recorder.event(cached.object(), "Normal", "Synced", "Node synced successfully")
+        told = addresses(node, metadata.addresses)
+        status = node.get("status") or {}
+        if told and told != status.get("addresses"):
+            await self._writes.replace(
+                NODES, {**node, "status": {**status, "addresses": told}}, subresource="status"
+            )
+        return Result.requeue(_PERIOD_S)

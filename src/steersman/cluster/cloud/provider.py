@@ -1,0 +1,97 @@
+"""The interface of clouds. A provider has the parts that its cloud has; objects are plain dicts, read only.
+
+Every method may be called again with the same arguments, also by another process, and may raise anything:
+it is then tried again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+__all__ = ["InstanceMetadata", "Instances", "LoadBalancers", "Provider", "Route", "Routes"]
+
+Object = dict[str, Any]
+
+
+class LoadBalancers(Protocol):
+    """Ways into the cluster from outside."""
+
+    async def exists(self, service: Object) -> bool: ...
+
+    async def ensure(self, service: Object, nodes: Sequence[Object]) -> list[Object]:
+        """Make the load balancer, or change it to what the service says: `status.loadBalancer.ingress`."""
+        ...
+
+    async def update(self, service: Object, nodes: Sequence[Object]) -> None:
+        """Lead to these nodes from now on."""
+        ...
+
+    async def delete(self, service: Object) -> None:
+        """Have no load balancer for the service, whether there was one or not."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceMetadata:
+    """What a cloud knows of a machine."""
+
+    provider_id: str = ""
+    instance_type: str = ""
+    zone: str = ""
+    region: str = ""
+    #: As in a node's status: type and address.
+    addresses: tuple[Mapping[str, str], ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+class Instances(Protocol):
+    """The machines that nodes are."""
+
+    async def exists(self, node: Object) -> bool:
+        """Whether there is such a machine, be it on or off."""
+        ...
+
+    async def is_shut_down(self, node: Object) -> bool: ...
+
+    async def metadata(self, node: Object) -> InstanceMetadata | None:
+        """None to leave the node alone."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Packets for the pods of a node go to the node."""
+
+    node: str
+    cidr: str
+    name: str = ""
+    #: It leads nowhere any more.
+    blackhole: bool = False
+
+
+class Routes(Protocol):
+    async def list(self) -> Sequence[Route]: ...
+
+    async def create(self, route: Route) -> None: ...
+
+    async def delete(self, route: Route) -> None:
+        """Delete one that `list` returned."""
+        ...
+
+
+class Provider(Protocol):
+    """A cloud: what it does not have is None."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def load_balancers(self) -> LoadBalancers | None: ...
+
+    @property
+    def instances(self) -> Instances | None: ...
+
+    @property
+    def routes(self) -> Routes | None: ...

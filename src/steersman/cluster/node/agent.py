@@ -1,0 +1,252 @@
+"""One node: its object and lease kept alive, its pods given to workers.
+
+`NodeAgent` is told of pods and of its node by whoever owns the informers (`Nodes`), beats when it is its
+turn, and leaves everything about a single pod to that pod's worker.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from steersman.client import AlreadyExists, Conflict, NotFound
+from steersman.cluster.node.container_statuses import time_text
+from steersman.cluster.node.cri import ContainerEvent
+from steersman.cluster.node.eviction import Candidate, eviction, victim
+from steersman.cluster.node.host import Host
+from steersman.cluster.node.node_object import NodeHealth, initial_node, node_status_patch, node_transitions
+from steersman.cluster.node.pod_head import PodHead
+from steersman.cluster.node.worker import PodWorker
+from steersman.objects.resources import LEASES, NODES
+from steersman.objects.times import format_micro_time
+from steersman.runtime import Cached, Change, Key, Writes
+
+__all__ = ["Heartbeat", "NodeAgent"]
+
+_log = logging.getLogger(__name__)
+
+_LEASE_NAMESPACE: Final = "kube-node-lease"
+#: The status is sent this often though nothing has changed.
+_REPORT_S: Final = 300.0
+#: A status that others have changed is put right after this long.
+_DRIFT_S: Final = 10.0
+#: How often a node under pressure looks for a pod to evict.
+_EVICTION_S: Final = 10.0
+
+
+class Heartbeat:
+    """How often a node says that it lives, and how long that counts."""
+
+    __slots__ = ("duration_s", "period_s")
+
+    def __init__(self, period_s: float = 10.0, duration_s: int | None = None) -> None:
+        self.period_s = period_s
+        self.duration_s = int(4 * period_s) if duration_s is None else duration_s
+
+
+class NodeAgent:
+    def __init__(
+        self,
+        host: Host,
+        writes: Writes,
+        *,
+        heartbeat: Heartbeat | None = None,
+        feel: Callable[[Mapping[str, str]], NodeHealth | None] = lambda _: NodeHealth(),
+    ) -> None:
+        """`feel` says how the node is, given its annotations; None: it is cut off from everything."""
+        self.host = host
+        self.heartbeat = heartbeat or Heartbeat()
+        self.workers: dict[str, PodWorker] = {}
+        self._writes = writes
+        self._feel = feel
+        self.registered = False
+        self._reported_at = 0.0
+        self._lease_version = ""
+        #: The versions of the node and its images that were looked at last.
+        self._seen: tuple[int, int] = (0, 0)
+        host.runtime.subscribe(self._on_container)
+
+    @property
+    def name(self) -> str:
+        return self.host.name
+
+    @property
+    def known(self) -> bool:
+        """Whether the node is registered and can be seen to be."""
+        return self.registered and self._cached() is not None
+
+    # --- pods
+
+    def on_pod(self, change: Change, head: PodHead) -> None:
+        """A pod of this node is new or has changed."""
+        worker = self.workers.get(head.uid)
+        if worker is None:
+            worker = self.workers[head.uid] = PodWorker(self.host, change.key, head.uid, self._on_gone)
+        if change.old is None or change.resync or head.asks_more_than(PodHead(change.old)):
+            worker.changed(head)
+        else:
+            self.host.timers.after(_DRIFT_S, (worker, "drift"), worker.poke)
+
+    def on_pod_gone(self, uid: str) -> None:
+        worker = self.workers.get(uid)
+        if worker is not None:
+            worker.changed(None)
+
+    def _on_container(self, event: ContainerEvent) -> None:
+        worker = self.workers.get(event.pod_uid)
+        if worker is not None:
+            worker.poke()
+
+    def _on_gone(self, worker: PodWorker) -> None:
+        self.workers.pop(worker.uid, None)
+
+    # --- the node itself
+
+    def on_node(self, cached: Cached | None) -> None:
+        """The node's object has changed."""
+        online = self._health(cached) is not None
+        if online and not self.host.online:
+            self.host.online = True
+            for worker in list(self.workers.values()):
+                worker.poke()
+        self.host.online = online
+        self.host.timers.after(0, (self, "node"), self._look)
+
+    def _look(self) -> None:
+        self.host.start(self._report())
+        self._relieve()
+
+    def _relieve(self) -> None:
+        """While the node is under pressure, evict a pod every now and then."""
+        health = self._health(self._cached())
+        if health is None or not health.starved:
+            self.host.timers.cancel((self, "evict"))
+            return
+        found = victim(health.starved, self._candidates())
+        if found is not None:
+            ending = eviction(health.starved, found)
+            self.host.events.warning(found.pod, ending.reason, ending.message)
+            self.workers[found.pod["metadata"]["uid"]].end(ending)
+        self.host.timers.after(_EVICTION_S, (self, "evict"), self._relieve)
+
+    def _candidates(self) -> Iterator[Candidate]:
+        for worker in self.workers.values():
+            cached = self.host.pods.get(worker.key)
+            if cached is not None and cached.uid == worker.uid and not worker.ended:
+                yield Candidate(cached.object(), self.host.runtime.pod_sandbox_stats(worker.uid))
+
+    def _health(self, cached: Cached | None) -> NodeHealth | None:
+        annotations = {} if cached is None else cached.metadata().get("annotations") or {}
+        return self._feel(annotations)
+
+    def _cached(self) -> Cached | None:
+        return self.host.nodes.get(("", self.name))
+
+    def _now(self) -> str:
+        return time_text(self.host.now())
+
+    async def beat(self) -> None:
+        """Renew the lease and see to the node's status."""
+        if not self.registered:
+            await self._register()
+        if self.host.online and self.known:
+            await self._renew()
+            await self._report()
+
+    async def _register(self) -> None:
+        cached = self._cached()
+        health = self._health(cached)
+        if health is None:
+            self.host.online = False
+            return
+        wanted = initial_node(self.host.config, self.host.runtime.version(), health, self._now())
+        if cached is None:
+            try:
+                await self._writes.create(NODES, wanted)
+                self._reported_at = self.host.timers.clock.monotonic()
+                self.host.events.normal(_reference(self.name), "Starting", "Starting kubelet.")
+                self._tell((), wanted["status"]["conditions"])
+            except AlreadyExists:
+                _log.info("node %s was registered before", self.name)
+        else:
+            await self._relabel(cached, wanted["metadata"]["labels"])
+        self.registered = True
+
+    async def _relabel(self, cached: Cached, wanted: Mapping[str, str]) -> None:
+        labels = cached.labels()
+        missing = {name: value for name, value in wanted.items() if labels.get(name) != value}
+        if missing:
+            await self._writes.patch(NODES, cached.key, {"metadata": {"labels": missing}})
+
+    async def _renew(self) -> None:
+        """Say that the node lives; the lease is the node's, so that both go together."""
+        cached = self._cached()
+        if cached is None:
+            return
+        lease: dict[str, Any] = {
+            "metadata": {
+                "name": self.name,
+                "namespace": _LEASE_NAMESPACE,
+                "ownerReferences": [
+                    {"apiVersion": "v1", "kind": "Node", "name": self.name, "uid": cached.uid}
+                ],
+            },
+            "spec": {
+                "holderIdentity": self.name,
+                "leaseDurationSeconds": self.heartbeat.duration_s,
+                "renewTime": format_micro_time(datetime.fromtimestamp(self.host.now(), UTC)),
+            },
+        }
+        client = self._writes.client
+        try:
+            if self._lease_version:
+                lease["metadata"]["resourceVersion"] = self._lease_version
+                lease = await client.replace(lease, kind=LEASES)
+            else:
+                lease = await client.create(lease, kind=LEASES)
+        except (AlreadyExists, Conflict):
+            lease = await client.get(LEASES, self.name, _LEASE_NAMESPACE)
+            self._lease_version = lease["metadata"]["resourceVersion"]
+            await self._renew()
+        except NotFound:
+            self._lease_version = ""
+            await self._renew()
+        else:
+            self._lease_version = lease["metadata"]["resourceVersion"]
+
+    async def _report(self) -> None:
+        """Send the node's status if it is not right, or not been sent for long."""
+        cached = self._cached()
+        health = self._health(cached)
+        if cached is None or health is None or not self.registered:
+            return
+        images = self.host.images.list_images()
+        now_s = self.host.timers.clock.monotonic()
+        due = now_s - self._reported_at >= _REPORT_S
+        seen = (cached.resource_version, len(images))
+        if seen == self._seen and not due:
+            return
+        version = self.host.runtime.version()
+        node = cached.object()
+        patch = node_status_patch(self.host.config, version, health, images, node, self._now(), due=due)
+        if patch:
+            body = {"status": patch}
+            answer = await self._writes.patch(
+                NODES, Key("", self.name), body, type="strategic", subresource="status"
+            )
+            self._reported_at = now_s
+            seen = (int(answer["metadata"]["resourceVersion"]), len(images))
+            self._tell(node["status"].get("conditions") or (), patch.get("conditions") or ())
+        self._seen = seen
+
+    def _tell(self, old: Iterable[Mapping[str, Any]], new: Iterable[Mapping[str, Any]]) -> None:
+        for reason in node_transitions(old, new):
+            note = f"Node {self.name} status is now: {reason}"
+            self.host.events.normal(_reference(self.name), reason, note)
+
+
+def _reference(name: str) -> dict[str, Any]:
+    """The node, as its own events name it."""
+    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "uid": name}}

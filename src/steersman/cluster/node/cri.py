@@ -1,0 +1,215 @@
+"""What a node needs of whatever runs its containers, named after the calls of CRI.
+
+An engine implements `RuntimeService` and `ImageService`; the pod workers know nothing else of it. Failures
+are `RuntimeFailed`. Times are seconds since the epoch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, NamedTuple, Protocol
+
+__all__ = [
+    "ContainerConfig",
+    "ContainerEvent",
+    "ContainerState",
+    "ContainerStatus",
+    "ExecResult",
+    "ImageService",
+    "ImageStatus",
+    "PodRuntime",
+    "PodSandboxConfig",
+    "PodSandboxStatus",
+    "RuntimeService",
+    "RuntimeVersion",
+    "Usage",
+]
+
+
+class ContainerState(StrEnum):
+    CREATED = "created"
+    RUNNING = "running"
+    EXITED = "exited"
+    UNKNOWN = "unknown"
+
+
+class RuntimeVersion(NamedTuple):
+    """Shown in the node's status, and the scheme of container IDs."""
+
+    name: str
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class PodSandboxConfig:
+    """What containers of a pod share."""
+
+    uid: str
+    namespace: str
+    name: str
+    attempt: int = 0
+    host_network: bool = False
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class PodSandboxStatus:
+    id: str
+    ready: bool
+    attempt: int
+    created_at: float
+    #: Empty for pods that use the node's own network.
+    ips: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerConfig:
+    """A container to be made. `container` is its part of the pod's spec."""
+
+    name: str
+    attempt: int
+    image: str
+    image_ref: str
+    container: Mapping[str, Any]
+    #: Whether the pod waits for its end, as for an init container's.
+    awaited: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerStatus:
+    id: str
+    sandbox_id: str
+    name: str
+    attempt: int
+    state: ContainerState
+    image: str
+    image_ref: str
+    created_at: float
+    started_at: float = 0.0
+    finished_at: float = 0.0
+    exit_code: int = 0
+    reason: str = ""
+    message: str = ""
+
+
+class ContainerEvent(NamedTuple):
+    """Something about a pod's containers has changed; look at them."""
+
+    pod_uid: str
+    container_id: str
+
+
+class ExecResult(NamedTuple):
+    exit_code: int
+    stdout: bytes
+    stderr: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class ImageStatus:
+    id: str
+    size_bytes: int
+    names: tuple[str, ...]
+
+
+class Usage(NamedTuple):
+    """What something uses at this moment."""
+
+    cpu_cores: float
+    memory_bytes: int
+
+    def __add__(self, other: object) -> Usage:
+        assert isinstance(other, Usage)
+        return Usage(self.cpu_cores + other.cpu_cores, self.memory_bytes + other.memory_bytes)
+
+
+class RuntimeService(Protocol):
+    """Sandboxes and containers of one node."""
+
+    def version(self) -> RuntimeVersion: ...
+
+    def subscribe(self, listener: Callable[[ContainerEvent], None]) -> None:
+        """Have `listener` hear of every change that was not asked for, and of those that were."""
+        ...
+
+    async def run_pod_sandbox(self, config: PodSandboxConfig) -> str: ...
+
+    async def stop_pod_sandbox(self, sandbox_id: str) -> None:
+        """Free what the sandbox holds; containers still running in it are killed."""
+        ...
+
+    async def remove_pod_sandbox(self, sandbox_id: str) -> None:
+        """Forget a sandbox and its containers."""
+        ...
+
+    async def list_pod_sandboxes(self, pod_uid: str) -> Sequence[PodSandboxStatus]:
+        """A pod's sandboxes, the newest first."""
+        ...
+
+    async def create_container(self, sandbox_id: str, config: ContainerConfig) -> str: ...
+
+    async def start_container(self, container_id: str) -> None: ...
+
+    async def stop_container(self, container_id: str, timeout_s: float) -> None:
+        """Ask it to end, kill it after `timeout_s`; returns when it has ended. Asking again may only be
+        sooner."""
+        ...
+
+    async def remove_container(self, container_id: str) -> None: ...
+
+    async def list_containers(self, pod_uid: str) -> Sequence[ContainerStatus]:
+        """A pod's containers, the newest first."""
+        ...
+
+    async def exec_sync(self, container_id: str, command: Sequence[str], timeout_s: float) -> ExecResult: ...
+
+    def pod_sandbox_stats(self, pod_uid: str) -> Mapping[str, Usage]:
+        """What a pod's running containers use, by name."""
+        ...
+
+
+class ImageService(Protocol):
+    """The images of one node."""
+
+    async def image_status(self, image: str) -> ImageStatus | None: ...
+
+    async def pull_image(self, image: str, sandbox: PodSandboxConfig, container: str) -> ImageStatus:
+        """Fetch an image on behalf of a pod's container."""
+        ...
+
+    async def remove_image(self, image: str) -> None: ...
+
+    def list_images(self) -> Sequence[ImageStatus]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class PodRuntime:
+    """What the runtime has of a pod."""
+
+    sandboxes: Sequence[PodSandboxStatus] = ()
+    containers: Sequence[ContainerStatus] = ()
+
+    @property
+    def sandbox(self) -> PodSandboxStatus | None:
+        """The sandbox that containers run in, if one is ready."""
+        newest = self.sandboxes[0] if self.sandboxes else None
+        return newest if newest is not None and newest.ready else None
+
+    @property
+    def ips(self) -> tuple[str, ...]:
+        return self.sandboxes[0].ips if self.sandboxes else ()
+
+    def latest(self, name: str) -> ContainerStatus | None:
+        """The newest container of this name."""
+        return next((one for one in self.containers if one.name == name), None)
+
+    def active(self, name: str) -> ContainerStatus | None:
+        """The newest container of this name in the newest sandbox."""
+        current = self.sandboxes[0].id if self.sandboxes else ""
+        return next((one for one in self.containers if one.name == name and one.sandbox_id == current), None)
+
+    def running(self) -> list[ContainerStatus]:
+        return [one for one in self.containers if one.state is ContainerState.RUNNING]

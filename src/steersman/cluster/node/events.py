@@ -1,0 +1,59 @@
+"""The events that a node tells about pods and itself, in the words of the kubelet.
+
+Events are about one container where that makes sense (`spec.containers{name}`). How much is told can be
+limited: a fleet of simulated nodes that starts ten thousand pods need not tell three times about each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+from steersman.objects.pods import CONTAINER_FIELDS
+from steersman.runtime import Recorder
+
+__all__ = ["NodeEvents", "Told", "container_reference"]
+
+Object = Mapping[str, Any]
+Told = Literal["all", "warnings", "none"]
+
+
+class NodeEvents:
+    """What one node tells. Its recorder is made when there is something to tell."""
+
+    __slots__ = ("_make", "_recorder", "_told")
+
+    def __init__(self, make: Callable[[], Recorder], told: Told = "all") -> None:
+        self._make = make
+        self._told = told
+        self._recorder: Recorder | None = None
+
+    def normal(self, about: Object, reason: str, note: str) -> None:
+        if self._told == "all":
+            self._tell(about, "Normal", reason, note)
+
+    def warning(self, about: Object, reason: str, note: str) -> None:
+        if self._told != "none":
+            self._tell(about, "Warning", reason, note)
+
+    def _tell(self, about: Object, kind: Literal["Normal", "Warning"], reason: str, note: str) -> None:
+        if self._recorder is None:
+            self._recorder = self._make()
+        self._recorder.event(about, kind, reason, note, action=reason)
+
+
+def container_reference(pod: Object, container: Object) -> Object:
+    """A pod's container, as an event names it."""
+    metadata = pod["metadata"]
+    name = container["name"]
+    field = next(
+        field
+        for field in CONTAINER_FIELDS
+        if any(one["name"] == name for one in pod["spec"].get(field) or ())
+    )
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {one: metadata[one] for one in ("name", "namespace", "uid", "resourceVersion")},
+        "fieldPath": f"spec.{field}{{{name}}}",
+    }

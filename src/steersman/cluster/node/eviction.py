@@ -1,0 +1,72 @@
+"""Which pod a node under pressure gives up first, and in which words. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, NamedTuple
+
+from steersman.cluster.node.cri import Usage
+from steersman.cluster.node.pod_admission import CRITICAL
+from steersman.cluster.node.pod_status import Ending
+from steersman.objects.amounts import parsed
+from steersman.objects.pods import container_totals
+from steersman.objects.quantities import Quantity
+
+__all__ = ["Candidate", "eviction", "victim"]
+
+#: For how long containers of an evicted pod may go on.
+_GRACE_S: Final = 1
+
+
+class Candidate(NamedTuple):
+    """A pod, and what its containers use."""
+
+    pod: Mapping[str, Any]
+    usage: Mapping[str, Usage]
+
+
+def victim(starved: str, candidates: Iterable[Candidate]) -> Candidate | None:
+    """The pod to evict when the node is short of `starved`; None if there is none that may be.
+
+    Those that use more memory than they asked for come first, then the less important, then whoever uses
+    most beyond its request.
+    """
+    ranked = [one for one in candidates if _priority(one.pod) < CRITICAL]
+    if starved != "memory":
+        return min(ranked, key=lambda one: (_priority(one.pod), -_excess(one)), default=None)
+    return min(ranked, key=lambda one: (_excess(one) <= 0, _priority(one.pod), -_excess(one)), default=None)
+
+
+def eviction(starved: str, candidate: Candidate) -> Ending:
+    """The end of that pod."""
+    message = f"The node was low on resource: {starved}. "
+    if starved == "memory":
+        spec = candidate.pod["spec"]
+        for container in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ())):
+            used = candidate.usage.get(container["name"])
+            asked = _memory_of(container)
+            if used is not None and used.memory_bytes > asked.value:
+                shown = Quantity(used.memory_bytes, 0, "BinarySI")
+                message += (
+                    f"Container {container['name']} was using {shown}, request is {asked}, "
+                    f"has larger consumption of {starved}. "
+                )
+    return Ending("Evicted", message, _GRACE_S, disruption=True)
+
+
+def _priority(pod: Mapping[str, Any]) -> int:
+    return int(pod["spec"].get("priority") or 0)
+
+
+def _excess(candidate: Candidate) -> int:
+    """By how much it uses more memory than it asked for."""
+    requests = container_totals(
+        dict(candidate.pod["spec"]), lambda one: (one.get("resources") or {}).get("requests")
+    )
+    asked = requests["memory"].value if "memory" in requests else 0
+    return sum(usage.memory_bytes for usage in candidate.usage.values()) - asked
+
+
+def _memory_of(container: Mapping[str, Any]) -> Quantity:
+    requests = (container.get("resources") or {}).get("requests")
+    return parsed(requests).get("memory", Quantity(0))

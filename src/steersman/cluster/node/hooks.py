@@ -1,0 +1,28 @@
+"""What a container's lifecycle hooks do: the seam for whoever runs them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from steersman.aio import Clock
+
+__all__ = ["HookRunner", "SleepingHooks"]
+
+
+class HookRunner(Protocol):
+    async def run(self, container_id: str, handler: Mapping[str, Any]) -> None:
+        """Run a postStart or preStop handler to its end. Raises `RuntimeFailed`."""
+        ...
+
+
+class SleepingHooks:
+    """Hooks where nothing can be run: those that sleep do so, others succeed at once."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+
+    async def run(self, container_id: str, handler: Mapping[str, Any]) -> None:
+        seconds = (handler.get("sleep") or {}).get("seconds", 0)
+        if seconds:
+            await self._clock.sleep(seconds)

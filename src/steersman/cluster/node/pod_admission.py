@@ -1,0 +1,167 @@
+"""Whether a node takes a pod that was bound to it, and in which words it does not. Pure.
+
+The scheduler has looked at all of this, but pods can also be bound by hand, and nodes change meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+from steersman.cluster.node.placement import selects_node, tolerates
+from steersman.objects.amounts import Amounts, parsed
+from steersman.objects.pods import container_totals, has_own_resources, quality_of_service
+
+__all__ = ["CRITICAL", "Claim", "Load", "Refusal", "claim_of", "refusal"]
+
+Object = Mapping[str, Any]
+HostPort = tuple[str, str, int]
+
+#: Priority from which on a pod is needed for the cluster to work.
+CRITICAL: Final = 2_000_000_000
+_ANY_ADDRESS: Final = ("", "0.0.0.0", "::")  # noqa: S104 - compared with, not bound to
+_NATIVE: Final = ("cpu", "memory", "ephemeral-storage")
+_PRESSURES: Final = ("MemoryPressure", "DiskPressure", "PIDPressure")
+
+
+class Refusal(NamedTuple):
+    reason: str
+    message: str
+
+
+class Claim(NamedTuple):
+    """What a pod takes of a node: amounts (CPU in thousandths) and ports."""
+
+    amounts: Mapping[str, int]
+    ports: tuple[HostPort, ...]
+
+
+@dataclass(slots=True)
+class Load:
+    """What the pods on a node have taken."""
+
+    pods: int = 0
+    amounts: dict[str, int] = field(default_factory=dict)
+    ports: list[HostPort] = field(default_factory=list)
+
+    def add(self, claim: Claim) -> None:
+        self.pods += 1
+        self.ports += claim.ports
+        for name, amount in claim.amounts.items():
+            self.amounts[name] = self.amounts.get(name, 0) + amount
+
+    def remove(self, claim: Claim) -> None:
+        self.pods -= 1
+        for port in claim.ports:
+            self.ports.remove(port)
+        for name, amount in claim.amounts.items():
+            self.amounts[name] -= amount
+
+
+def claim_of(spec: Object) -> Claim:
+    """What a pod asks for."""
+    totals: Amounts = container_totals(dict(spec), lambda one: (one.get("resources") or {}).get("requests"))
+    if has_own_resources(dict(spec)):
+        totals |= parsed((spec.get("resources") or {}).get("requests"))
+    for name, amount in parsed(spec.get("overhead")).items():
+        totals[name] = totals[name] + amount if name in totals else amount
+    amounts = {
+        name: amount.milli_value if name == "cpu" else amount.value
+        for name, amount in totals.items()
+        if amount
+    }
+    ports = tuple(
+        (port.get("protocol", "TCP"), port.get("hostIP", ""), port["hostPort"])
+        for container in (*(spec.get("initContainers") or ()), *(spec.get("containers") or ()))
+        for port in container.get("ports") or ()
+        if port.get("hostPort")
+    )
+    return Claim(amounts, ports)
+
+
+def refusal(pod: Object, claim: Claim, node: Object, load: Load) -> Refusal | None:
+    """Why the node does not take the pod; None if it does. `load` is what is there already."""
+    spec = pod["spec"]
+    labels = node["metadata"].get("labels") or {}
+    system = (node["status"].get("nodeInfo") or {}).get("operatingSystem", "linux")
+    if pod["metadata"].get("labels", {}).get("kubernetes.io/os", system) != system:
+        return Refusal(
+            "PodOSSelectorNodeLabelDoesNotMatch",
+            "Failed to admit pod as the `kubernetes.io/os` label doesn't match node label",
+        )
+    if (spec.get("os") or {}).get("name", system) != system:
+        return Refusal("PodOSNotSupported", "Failed to admit pod as the OS field doesn't match node OS")
+    return (
+        _pressure(pod, node)
+        or _insufficient(claim, node["status"].get("allocatable") or {}, load)
+        or _unwanted(spec, claim, node, labels, load)
+    )
+
+
+def _pressure(pod: Object, node: Object) -> Refusal | None:
+    conditions = [
+        condition["type"]
+        for condition in node["status"].get("conditions") or ()
+        if condition["type"] in _PRESSURES and condition.get("status") == "True"
+    ]
+    spec = pod["spec"]
+    if not conditions or (spec.get("priority") or 0) >= CRITICAL:
+        return None
+    taint = {"key": "node.kubernetes.io/memory-pressure", "effect": "NoSchedule"}
+    if conditions == ["MemoryPressure"] and (
+        quality_of_service(dict(spec)) != "BestEffort" or tolerates(spec.get("tolerations"), taint)
+    ):
+        return None
+    return Refusal("Evicted", f"The node had condition: [{' '.join(conditions)}]. ")
+
+
+def _insufficient(claim: Claim, allocatable: Mapping[str, str], load: Load) -> Refusal | None:
+    capacity = {
+        name: amount.milli_value if name == "cpu" else amount.value
+        for name, amount in parsed(allocatable).items()
+    }
+    pods = capacity.get("pods", 0)
+    if load.pods + 1 > pods:
+        return _out_of("pods", 1, load.pods, pods)
+    for name in (*_NATIVE, *(name for name in claim.amounts if name not in _NATIVE)):
+        wanted, used = claim.amounts.get(name, 0), load.amounts.get(name, 0)
+        if name not in capacity and name not in _NATIVE:
+            # Resources that no node has are the business of somebody else.
+            continue
+        if wanted and wanted > capacity.get(name, 0) - used:
+            return _out_of(name, wanted, used, capacity.get(name, 0))
+    return None
+
+
+def _out_of(name: str, wanted: int, used: int, capacity: int) -> Refusal:
+    return Refusal(
+        f"OutOf{name}",
+        f"Node didn't have enough resource: {name}, requested: {wanted}, used: {used}, capacity: {capacity}",
+    )
+
+
+def _unwanted(
+    spec: Object, claim: Claim, node: Object, labels: Mapping[str, str], load: Load
+) -> Refusal | None:
+    if not selects_node(spec, node["metadata"]["name"], labels):
+        return _predicate("NodeAffinity", "node(s) didn't match Pod's node affinity/selector")
+    if any(_collides(port, load.ports) for port in claim.ports):
+        return _predicate("NodePorts", "node(s) didn't have free ports for the requested pod ports")
+    for taint in node["spec"].get("taints") or ():
+        if taint.get("effect") == "NoExecute" and not tolerates(spec.get("tolerations"), taint):
+            return _predicate("TaintToleration", "node(s) had taints that the pod didn't tolerate")
+    return None
+
+
+def _collides(port: HostPort, taken: Iterable[HostPort]) -> bool:
+    protocol, address, number = port
+    return any(
+        (protocol, number) == (other[0], other[2])
+        and (address == other[1] or address in _ANY_ADDRESS or other[1] in _ANY_ADDRESS)
+        for other in taken
+    )
+
+
+def _predicate(name: str, problem: str) -> Refusal:
+    return Refusal(name, f"Predicate {name} failed: {problem}")

@@ -1,0 +1,238 @@
+"""A pod's status as its node reports it. Pure: what is known and what time it is go in, the status comes out.
+
+`pod_status` makes the status, `final_status` that of a pod of which nothing runs any more, and
+`status_patch` what to send so that the API's status becomes it. Conditions of others are never touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from steersman.cluster.node.container_statuses import LOST, View, container_statuses
+from steersman.cluster.node.phase import TERMINAL, pod_phase
+from steersman.cluster.node.pod_conditions import OWNED, kubelet_conditions, timed
+from steersman.cluster.node.restarts import is_sidecar
+from steersman.objects.conditions import find_condition
+from steersman.objects.pods import quality_of_service
+
+__all__ = ["Ending", "final_status", "pod_status", "rejected_status", "sandbox_problem", "status_patch"]
+
+Object = dict[str, Any]
+Status = Mapping[str, Any]
+
+_CONTAINER_FIELDS: Final = (
+    ("initContainers", "initContainerStatuses"),
+    ("containers", "containerStatuses"),
+    ("ephemeralContainers", "ephemeralContainerStatuses"),
+)
+#: What of a status is the node's to say, besides conditions.
+_FIELDS: Final = (
+    "phase",
+    "reason",
+    "message",
+    "observedGeneration",
+    "hostIP",
+    "hostIPs",
+    "podIP",
+    "podIPs",
+    "startTime",
+    "qosClass",
+    *(field for _, field in _CONTAINER_FIELDS),
+)
+#: Lists that a strategic merge would merge, so that they have to be replaced explicitly.
+_MERGED_LISTS: Final = ("hostIPs", "podIPs")
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """Why a node ends a pod on its own account."""
+
+    reason: str
+    message: str
+    #: For how long its containers may go on; None: as long as the pod says.
+    grace_s: int | None = None
+    #: Whether it makes room for others, which is no failure of its own.
+    disruption: bool = False
+
+
+def pod_status(
+    view: View,
+    old: Status,
+    *,
+    host_ips: tuple[str, ...],
+    now: str,
+    over: bool = False,
+    ending: Ending | None = None,
+) -> Object:
+    """The status of a pod, following its status `old`.
+
+    `over`: nothing of it runs any more, nor will. With `ending`, that is the node's decision.
+    """
+    statuses = {
+        shown: container_statuses(
+            view, view.spec.get(given) or (), old.get(shown) or (), init=given == "initContainers"
+        )
+        for given, shown in _CONTAINER_FIELDS
+    }
+    every = [*statuses["containerStatuses"], *statuses["initContainerStatuses"]]
+    regular = {container["name"] for container in view.spec.get("containers") or ()}
+    initialized = any(view.runtime.active(name) is not None for name in regular)
+    phase: str = pod_phase(view.spec, every, ending=over, initialized=initialized)
+    if old.get("phase") in TERMINAL:
+        # Nobody comes back from there, whoever said so.
+        phase = old["phase"]
+    status: Object = {"phase": phase}
+    if phase == old.get("phase"):
+        status |= {field: old[field] for field in ("reason", "message") if old.get(field)}
+    if over and ending is not None and old.get("phase") not in TERMINAL:
+        phase = "Failed"
+        status = {"phase": phase, "reason": ending.reason, "message": ending.message}
+    elif not over and view.runtime.running() and phase in TERMINAL and old.get("phase") not in TERMINAL:
+        # What still runs holds resources: the pod is not over before it is.
+        status = {field: old[field] for field in ("phase", "reason", "message") if old.get(field)}
+    status |= {shown: listed for shown, listed in statuses.items() if listed}
+    status["conditions"] = kubelet_conditions(
+        view.pod,
+        old,
+        phase=phase,
+        init_statuses=statuses["initContainerStatuses"],
+        statuses=statuses["containerStatuses"],
+        sandbox_problem=sandbox_problem(view),
+        now=now,
+    )
+    if ending is not None and ending.disruption and over:
+        status["conditions"].append(timed(_disruption(view.pod, ending), old.get("conditions") or (), now))
+    return _with_circumstances(status, view, old, host_ips, now)
+
+
+def _with_circumstances(
+    status: Object, view: View, old: Status, host_ips: tuple[str, ...], now: str
+) -> Object:
+    """With what is not about containers: addresses, times, generation."""
+    ips = view.runtime.ips or tuple(entry["ip"] for entry in old.get("podIPs") or ())
+    if view.spec.get("hostNetwork"):
+        ips = host_ips
+    if ips:
+        status |= {"podIP": ips[0], "podIPs": [{"ip": ip} for ip in ips]}
+    status |= {"hostIP": host_ips[0], "hostIPs": [{"ip": ip} for ip in host_ips]}
+    status["qosClass"] = old.get("qosClass") or quality_of_service(dict(view.spec))
+    status["startTime"] = old.get("startTime") or now
+    if generation := view.pod["metadata"].get("generation"):
+        status["observedGeneration"] = max(generation, old.get("observedGeneration") or 0)
+    return status
+
+
+def sandbox_problem(view: View) -> str:
+    """What keeps containers from being started, in words; empty if nothing does."""
+    if not view.runtime.sandboxes:
+        return "no pod sandbox exists"
+    return "" if view.runtime.sandbox is not None else "pod sandbox is not ready"
+
+
+def _disruption(pod: Mapping[str, Any], ending: Ending) -> Object:
+    condition: Object = {
+        "type": "DisruptionTarget",
+        "status": "True",
+        "reason": "TerminationByKubelet",
+        "message": ending.message,
+    }
+    if generation := pod["metadata"].get("generation"):
+        condition["observedGeneration"] = generation
+    return condition
+
+
+def rejected_status(pod: Mapping[str, Any], reason: str, message: str, now: str) -> Object:
+    """The status of a pod that the node does not take."""
+    old = pod.get("status") or {}
+    status: Object = {
+        "phase": "Failed",
+        "reason": reason,
+        "message": f"Pod was rejected: {message}",
+        "qosClass": old.get("qosClass") or quality_of_service(pod["spec"]),
+        "startTime": old.get("startTime") or now,
+        "conditions": [],
+    }
+    if generation := pod["metadata"].get("generation"):
+        status["observedGeneration"] = generation
+    return status
+
+
+def final_status(pod: Mapping[str, Any], status: Status) -> Object:
+    """The last status of a pod that is deleted: everything has ended, somehow."""
+    final = dict(status)
+    old = pod.get("status") or {}
+    if _was_initialized(pod["spec"], old):
+        final["containerStatuses"] = [_ended(one) for one in status.get("containerStatuses") or ()]
+    inits = list(status.get("initContainerStatuses") or ())
+    begun = [number for number, one in enumerate(inits) if _has_begun(one)]
+    last = begun[-1] if begun else 0
+    if inits:
+        final["initContainerStatuses"] = [_ended(one) for one in inits[: last + 1]] + inits[last + 1 :]
+    if final.get("phase") not in TERMINAL:
+        final["phase"] = "Failed"
+    return {field: value for field, value in final.items() if value != []}
+
+
+def _has_begun(status: Status) -> bool:
+    return "waiting" not in status["state"] or "terminated" in (status.get("lastState") or {})
+
+
+def _was_initialized(spec: Mapping[str, Any], old: Status) -> bool:
+    containers = spec.get("initContainers") or ()
+    if not containers or any(_has_begun(one) for one in old.get("containerStatuses") or ()):
+        return True
+    statuses = old.get("initContainerStatuses") or ()
+    if not statuses:
+        return False
+    last = statuses[-1]
+    container = next((one for one in containers if one["name"] == last["name"]), None)
+    if container is None:
+        return False
+    if is_sidecar(container):
+        return "running" in last["state"] and bool(last.get("started"))
+    ends = (last["state"], last.get("lastState") or {})
+    return any("terminated" in end and end["terminated"].get("exitCode") == 0 for end in ends)
+
+
+def _ended(status: Status) -> Status:
+    if "terminated" in status["state"]:
+        return status
+    return {**status, "state": {"terminated": dict(LOST)}}
+
+
+def status_patch(old: Status, new: Status) -> Object:
+    """A strategic merge patch of a status, empty if it says the same already."""
+    patch: Object = {}
+    for field in _FIELDS:
+        if _bare(old.get(field)) != _bare(new.get(field)):
+            value = new.get(field)
+            if value and old.get(field) and field in _MERGED_LISTS:
+                value = [*value, {"$patch": "replace"}]
+            patch[field] = value
+    conditions = new.get("conditions") or ()
+    changed = [changes for one in conditions if (changes := _condition_patch(old, one))]
+    if changed:
+        patch["conditions"] = changed
+        kept = [one["type"] for one in old.get("conditions") or () if one["type"] not in OWNED]
+        order = [*kept, *(one["type"] for one in conditions if one["type"] not in kept)]
+        patch["$setElementOrder/conditions"] = [{"type": kind} for kind in order]
+    return patch
+
+
+def _condition_patch(old: Status, new: Mapping[str, Any]) -> Object | None:
+    before = find_condition(old.get("conditions"), new["type"])
+    if before is None:
+        return dict(new)
+    bare = _bare(before)
+    if bare == new:
+        return None
+    return {**dict.fromkeys(field for field in bare if field not in new), **new}
+
+
+def _bare(value: Any) -> Any:
+    """Without nulls, which an API server shows for times that are not given."""
+    if isinstance(value, dict):
+        return {name: _bare(one) for name, one in value.items() if one is not None}
+    return [_bare(one) for one in value] if isinstance(value, list) else value

@@ -1,0 +1,58 @@
+"""What nodes and pods use, for whoever serves metrics.k8s.io or scales by it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from steersman.cluster.node.cri import Usage
+from steersman.cluster.node.nodes import Nodes
+from steersman.runtime import Key
+
+__all__ = ["NodeStats", "PodUsage"]
+
+#: What a node itself uses besides its pods.
+_IDLE = Usage(0.05, 256 << 20)
+
+
+class PodUsage(NamedTuple):
+    key: Key
+    node: str
+    containers: Mapping[str, Usage]
+
+
+class NodeStats:
+    """Reads the usage of what runs at this moment. Nothing is measured in between."""
+
+    def __init__(self, nodes: Nodes) -> None:
+        self._nodes = nodes
+
+    def node(self, name: str) -> Usage | None:
+        """None for a node that is not of this process, or cannot be reached."""
+        agent = self._nodes.agents.get(name)
+        if agent is None or not agent.host.online:
+            return None
+        used = _IDLE
+        for uid in agent.workers:
+            for usage in agent.host.runtime.pod_sandbox_stats(uid).values():
+                used = used + usage
+        return used
+
+    def nodes(self) -> Iterator[tuple[str, Usage]]:
+        for name in self._nodes.agents:
+            if (usage := self.node(name)) is not None:
+                yield name, usage
+
+    def pods(self, namespace: str | None = None) -> Iterator[PodUsage]:
+        """Pods with running containers, of one namespace or of all."""
+        for agent in self._nodes.agents.values():
+            if not agent.host.online:
+                continue
+            for worker in list(agent.workers.values()):
+                if namespace is None or worker.key.namespace == namespace:
+                    containers = agent.host.runtime.pod_sandbox_stats(worker.uid)
+                    if containers:
+                        yield PodUsage(worker.key, agent.name, containers)
+
+    def pod(self, namespace: str, name: str) -> PodUsage | None:
+        return next((one for one in self.pods(namespace) if one.key.name == name), None)

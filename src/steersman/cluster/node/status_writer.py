@@ -1,0 +1,132 @@
+"""Pod statuses on their way to the API, and the final deletion of pods that have ended.
+
+Workers say that there is something to report; what, is asked when the report is sent. So a pod that starts
+in no time is reported once, as running. A few senders serve all nodes of the process, each pod by one at a
+time. What fails for want of an API server is sent later; what the API refuses is given up.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from steersman.aio import Backoff, Clock
+from steersman.client import ApiError, ClientError, NotFound, ServerError, Unreachable
+from steersman.cluster.node.pod_status import status_patch
+from steersman.objects.resources import PODS
+from steersman.runtime import Key, Writes
+
+__all__ = ["Report", "Reporting", "StatusWriter"]
+
+_log = logging.getLogger(__name__)
+
+_SENDERS: Final = 16
+_RETRY: Final = Backoff(0.5, 10.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A pod's status as the API has it and as it is."""
+
+    key: Key
+    old: Mapping[str, Any]
+    new: Mapping[str, Any]
+    #: Whether nothing is left of the pod but its object.
+    delete: bool = False
+
+
+class Reporting(Protocol):
+    """Who reports about a pod."""
+
+    @property
+    def uid(self) -> str: ...
+
+    async def report(self) -> Report | None:
+        """What there is to say now; None if nothing."""
+        ...
+
+    def reported(self, report: Report) -> None:
+        """The API knows it now."""
+        ...
+
+
+class StatusWriter:
+    def __init__(
+        self, writes: Writes, clock: Clock, start: Callable[[Coroutine[Any, Any, None]], object]
+    ) -> None:
+        self._writes = writes
+        self._clock = clock
+        self._start = start
+        self._waiting: dict[str, Reporting] = {}
+        self._sending: set[str] = set()
+        self._senders = 0
+        self.written = 0
+        """How many requests were made."""
+
+    @property
+    def busy(self) -> bool:
+        """Whether there is something left to be sent."""
+        return bool(self._waiting or self._sending)
+
+    def want(self, reporting: Reporting) -> None:
+        """Have somebody report, soon."""
+        uid = reporting.uid
+        if uid in self._waiting:
+            return
+        self._waiting[uid] = reporting
+        if self._senders < _SENDERS and uid not in self._sending:
+            self._senders += 1
+            self._start(self._send_all())
+
+    async def _send_all(self) -> None:
+        try:
+            while (reporting := self._next()) is not None:
+                self._sending.add(reporting.uid)
+                try:
+                    await self._send(reporting)
+                finally:
+                    self._sending.discard(reporting.uid)
+        finally:
+            self._senders -= 1
+
+    def _next(self) -> Reporting | None:
+        for uid, reporting in self._waiting.items():
+            if uid not in self._sending:
+                del self._waiting[uid]
+                return reporting
+        return None
+
+    async def _send(self, reporting: Reporting) -> None:
+        failures = 0
+        while True:
+            report = await reporting.report()
+            if report is None:
+                return
+            try:
+                await self._write(report, reporting.uid)
+            except (Unreachable, ServerError) as error:
+                failures += 1
+                if failures == 1:
+                    _log.warning("the status of pod %s is not written: %s", report.key, error)
+                await self._clock.sleep(_RETRY.wait_s(failures))
+                continue
+            except NotFound:
+                pass
+            except ClientError as error:
+                _log.warning("the status of pod %s was not taken: %s", report.key, error)
+                if isinstance(error, ApiError):
+                    return
+            reporting.reported(report)
+            return
+
+    async def _write(self, report: Report, uid: str) -> None:
+        if patch := status_patch(report.old, report.new):
+            self.written += 1
+            # The uid keeps the report from another pod of the same name.
+            body = {"metadata": {"uid": uid}, "status": patch}
+            await self._writes.patch(PODS, report.key, body, type="strategic", subresource="status")
+        if report.delete:
+            self.written += 1
+            await self._writes.delete(PODS, report.key, uid, propagation=None, grace_s=0)

@@ -1,0 +1,80 @@
+"""What plugins are made of and how a profile puts them together. Start reading at `plugin`."""
+
+from __future__ import annotations
+
+from steersman.cluster.scheduler.framework.cycle import Cycle
+from steersman.cluster.scheduler.framework.events import EventKind, Hint, Hints, Occurrence
+from steersman.cluster.scheduler.framework.handle import Handle
+from steersman.cluster.scheduler.framework.plugin import (
+    MAX_SCORE,
+    Bind,
+    ColumnFilter,
+    ColumnScore,
+    Filter,
+    Following,
+    Normalizing,
+    Permit,
+    Plugin,
+    PostBind,
+    PostFilter,
+    PreBind,
+    PreEnqueue,
+    PreFilter,
+    PreScore,
+    QueueSort,
+    Remembered,
+    Reserve,
+    Resources,
+    Score,
+    Simulated,
+    Waking,
+)
+from steersman.cluster.scheduler.framework.profile import Profile
+from steersman.cluster.scheduler.framework.verdicts import (
+    SKIP,
+    NoFit,
+    Nomination,
+    OnlyNodes,
+    Refusal,
+    Skip,
+    Wait,
+)
+
+__all__ = [
+    "MAX_SCORE",
+    "SKIP",
+    "Bind",
+    "ColumnFilter",
+    "ColumnScore",
+    "Cycle",
+    "EventKind",
+    "Filter",
+    "Following",
+    "Handle",
+    "Hint",
+    "Hints",
+    "NoFit",
+    "Nomination",
+    "Normalizing",
+    "Occurrence",
+    "OnlyNodes",
+    "Permit",
+    "Plugin",
+    "PostBind",
+    "PostFilter",
+    "PreBind",
+    "PreEnqueue",
+    "PreFilter",
+    "PreScore",
+    "Profile",
+    "QueueSort",
+    "Refusal",
+    "Remembered",
+    "Reserve",
+    "Resources",
+    "Score",
+    "Simulated",
+    "Skip",
+    "Wait",
+    "Waking",
+]

@@ -1,0 +1,48 @@
+"""What plugins note about one pod while a place for it is looked for, until it is bound."""
+
+from __future__ import annotations
+
+from typing import Protocol, TypeVar, runtime_checkable
+
+__all__ = ["Copyable", "Cycle"]
+
+T = TypeVar("T")
+
+
+@runtime_checkable
+class Copyable(Protocol):
+    """A note that simulations change: each gets a copy."""
+
+    def copy(self) -> Copyable: ...
+
+
+class Cycle:
+    """Notes by plugin. A plugin writes in `pre_filter` or `pre_score` and reads later."""
+
+    __slots__ = ("_notes", "skipped")
+
+    def __init__(self) -> None:
+        self._notes: dict[str, object] = {}
+        #: The plugins that have nothing to say about the pod's nodes.
+        self.skipped: set[str] = set()
+
+    def write(self, name: str, note: object) -> None:
+        self._notes[name] = note
+
+    def read(self, name: str, kind: type[T]) -> T:
+        """The note; a wrong kind is a mistake in the plugin."""
+        note = self._notes[name]
+        assert isinstance(note, kind)
+        return note
+
+    def find(self, name: str, kind: type[T]) -> T | None:
+        note = self._notes.get(name)
+        return note if isinstance(note, kind) else None
+
+    def copy(self) -> Cycle:
+        twin = Cycle()
+        twin.skipped = self.skipped
+        twin._notes = {
+            name: note.copy() if isinstance(note, Copyable) else note for name, note in self._notes.items()
+        }
+        return twin

@@ -1,0 +1,220 @@
+"""A pod as the scheduler sees it. Made from the bytes of a cache, once for each state of the pod.
+
+What pods of one template share is shared in memory too (see `requests`), so a plugin that signs a pod by such
+a part signs all of them alike. Errors in a pod are kept in it: it is refused, and nobody else notices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, Final
+
+import msgspec
+import orjson
+
+from steersman.cluster.scheduler.model.affinity import NO_AFFINITY, PodAffinity, read_pod_affinity
+from steersman.cluster.scheduler.model.node_selection import NodeAffinity, read_node_affinity
+from steersman.cluster.scheduler.model.requests import Requests, read_requests
+from steersman.cluster.scheduler.model.spreading import Constraint, read_constraints
+from steersman.cluster.scheduler.model.tolerations import Tolerations, read_tolerations
+from steersman.cluster.scheduler.model.volumes import Volumes, read_volumes
+from steersman.objects.errors import SelectorError
+from steersman.runtime import Cached, Key
+
+__all__ = ["DEFAULT_SCHEDULER", "HostPort", "Owner", "Pod", "read_pod"]
+
+DEFAULT_SCHEDULER: Final = "default-scheduler"
+_CACHED: Final = 4096
+_RAW: Final = msgspec.Raw()
+_OVER: Final = frozenset({"Succeeded", "Failed"})
+
+
+class HostPort(msgspec.Struct, frozen=True, rename="camel"):
+    """A port of the node that a container takes."""
+
+    host_port: int = 0
+    host_ip: str = msgspec.field(default="", name="hostIP")
+    protocol: str = "TCP"
+
+
+class Owner(msgspec.Struct, frozen=True, rename="camel"):
+    """The controller that a pod belongs to."""
+
+    api_version: str = ""
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+    controller: bool = False
+
+
+class Pod(msgspec.Struct, frozen=True, eq=False, gc=False, kw_only=True):
+    """Immutable: a change of the pod is another `Pod`."""
+
+    cached: Cached
+    uid: str
+    labels: Mapping[str, str]
+    priority: int
+    scheduler: str
+    node_name: str
+    nominated: str
+    """Where the pod is to go when those it preempted are gone."""
+    deleting: bool
+    over: bool
+    """It has ended and takes nothing any more."""
+    created: str
+    started: str
+    preempts: bool
+    gates: tuple[str, ...]
+    requests: Requests
+    ports: tuple[HostPort, ...]
+    images: tuple[str, ...]
+    tolerations: Tolerations
+    node_affinity: NodeAffinity
+    affinity: PodAffinity
+    constraints: tuple[Constraint, ...]
+    volumes: Volumes
+    owner: Owner | None
+    problem: str = ""
+    """What is wrong with it, in which case it cannot be placed."""
+
+    @property
+    def key(self) -> Key:
+        return self.cached.key
+
+    @property
+    def name(self) -> str:
+        return self.cached.key.name
+
+    @property
+    def namespace(self) -> str:
+        return self.cached.key.namespace
+
+    def object(self) -> dict[str, Any]:
+        """The whole pod: a fresh one each time."""
+        return self.cached.object()
+
+    def claim_names(self) -> list[str]:
+        return [claim.of(self.name) for claim in self.volumes.claims]
+
+
+def read_pod(cached: Cached) -> Pod:
+    """Raises `msgspec.DecodeError` for what is no pod."""
+    raw = _decode(cached.data)
+    metadata, spec, status = raw.metadata, raw.spec, raw.status
+    affinity, problem = NO_AFFINITY, ""
+    constraints: tuple[Constraint, ...] = ()
+    try:
+        affinity = read_pod_affinity(bytes(spec.affinity), cached.key.namespace)
+        constraints = read_constraints(bytes(spec.topology_spread_constraints))
+    except SelectorError as error:
+        problem = str(error)
+    return Pod(
+        cached=cached,
+        uid=metadata.uid,
+        labels=_labels(bytes(metadata.labels)),
+        priority=spec.priority or 0,
+        scheduler=spec.scheduler_name,
+        node_name=spec.node_name,
+        nominated=status.nominated_node_name,
+        deleting=metadata.deletion_timestamp is not None,
+        over=status.phase in _OVER,
+        created=metadata.creation_timestamp or "",
+        started=status.start_time or "",
+        preempts=spec.preemption_policy != "Never",
+        gates=tuple(gate.name for gate in spec.scheduling_gates),
+        requests=_requests(spec),
+        ports=_ports(tuple(bytes(container.ports) for container in _all(spec))),
+        images=tuple(container.image for container in (*spec.init_containers, *spec.containers)),
+        tolerations=read_tolerations(bytes(spec.tolerations)),
+        node_affinity=read_node_affinity(bytes(spec.node_selector), bytes(spec.affinity)),
+        affinity=affinity,
+        constraints=constraints,
+        volumes=read_volumes(bytes(spec.volumes)),
+        owner=_owner(bytes(metadata.owner_references)),
+        problem=problem,
+    )
+
+
+class _Container(msgspec.Struct, rename="camel"):
+    image: str = ""
+    resources: msgspec.Raw = _RAW
+    ports: msgspec.Raw = _RAW
+    restart_policy: str = ""
+
+
+class _Gate(msgspec.Struct):
+    name: str = ""
+
+
+class _Spec(msgspec.Struct, rename="camel"):
+    containers: list[_Container] = []
+    init_containers: list[_Container] = []
+    node_name: str = ""
+    scheduler_name: str = DEFAULT_SCHEDULER
+    priority: int | None = None
+    preemption_policy: str | None = None
+    scheduling_gates: list[_Gate] = []
+    node_selector: msgspec.Raw = _RAW
+    affinity: msgspec.Raw = _RAW
+    tolerations: msgspec.Raw = _RAW
+    topology_spread_constraints: msgspec.Raw = _RAW
+    resources: msgspec.Raw = _RAW
+    overhead: msgspec.Raw = _RAW
+    volumes: msgspec.Raw = _RAW
+
+
+class _Status(msgspec.Struct, rename="camel"):
+    phase: str = ""
+    nominated_node_name: str = ""
+    start_time: str | None = None
+
+
+class _Metadata(msgspec.Struct, rename="camel"):
+    uid: str = ""
+    labels: msgspec.Raw = _RAW
+    creation_timestamp: str | None = None
+    deletion_timestamp: str | None = None
+    owner_references: msgspec.Raw = _RAW
+
+
+class _Pod(msgspec.Struct):
+    metadata: _Metadata
+    spec: _Spec
+    status: _Status = msgspec.field(default_factory=_Status)
+
+
+_decode = msgspec.json.Decoder(_Pod).decode
+_decode_ports = msgspec.json.Decoder(list[HostPort] | None).decode
+_decode_owners = msgspec.json.Decoder(list[Owner] | None).decode
+
+
+def _all(spec: _Spec) -> list[_Container]:
+    """Those whose ports are held while the pod runs: containers and sidecars."""
+    sidecars = [each for each in spec.init_containers if each.restart_policy == "Always"]
+    return [*spec.containers, *sidecars]
+
+
+def _requests(spec: _Spec) -> Requests:
+    return read_requests(
+        tuple(bytes(container.resources) for container in spec.containers),
+        tuple((bytes(each.resources), each.restart_policy == "Always") for each in spec.init_containers),
+        bytes(spec.resources),
+        bytes(spec.overhead),
+    )
+
+
+@lru_cache(_CACHED)
+def _ports(parts: tuple[bytes, ...]) -> tuple[HostPort, ...]:
+    return tuple(port for data in parts if data for port in _decode_ports(data) or () if port.host_port)
+
+
+@lru_cache(_CACHED)
+def _labels(data: bytes) -> Mapping[str, str]:
+    return (orjson.loads(data) or {}) if data else {}
+
+
+@lru_cache(_CACHED)
+def _owner(data: bytes) -> Owner | None:
+    owners = _decode_owners(data) if data else None
+    return next((owner for owner in owners or () if owner.controller), None)

@@ -1,0 +1,54 @@
+"""ImageLocality: nodes are better if they have the pod's images already.
+
+An image counts with its size times the part of the nodes that have it, so that one node with a rare image
+does not get all the pods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from steersman.cluster.scheduler.framework.cycle import Cycle
+from steersman.cluster.scheduler.framework.handle import Handle
+from steersman.cluster.scheduler.framework.plugin import MAX_SCORE
+from steersman.cluster.scheduler.framework.verdicts import SKIP, Skip
+from steersman.cluster.scheduler.model.node import Node
+from steersman.cluster.scheduler.model.pod import Pod
+
+__all__ = ["ImageLocality"]
+
+_MB: Final = 1024 * 1024
+_LEAST: Final = 23 * _MB
+_MOST_EACH: Final = 1000 * _MB
+
+
+class ImageLocality:
+    name = "ImageLocality"
+
+    def __init__(self, handle: Handle) -> None:
+        self._nodes = handle.nodes
+
+    def pre_score(self, cycle: Cycle, pod: Pod) -> Skip | None:
+        if not self._nodes.images:
+            return SKIP
+        wanted = [_tagged(image) for image in (*pod.images, *pod.volumes.images)]
+        if not any(image in self._nodes.images for image in wanted):
+            return SKIP
+        cycle.write(self.name, wanted)
+        return None
+
+    def score_rows(self, cycle: Cycle, pod: Pod, rows: Sequence[int]) -> Sequence[int]:
+        wanted: list[str] = cycle.read(self.name, list)
+        nodes = [self._nodes.rows[row] for row in rows]
+        return [0 if node is None else self._score(node, wanted) for node in nodes]
+
+    def _score(self, node: Node, wanted: Sequence[str]) -> int:
+        present, everywhere, count = node.facts.images, self._nodes.images, len(self._nodes)
+        size = sum(int(present[image] * (everywhere[image] / count)) for image in wanted if image in present)
+        most = _MOST_EACH * len(wanted)
+        return MAX_SCORE * (min(max(size, _LEAST), most) - _LEAST) // (most - _LEAST)
+
+
+def _tagged(image: str) -> str:
+    return image if image.rfind(":") > image.rfind("/") else f"{image}:latest"

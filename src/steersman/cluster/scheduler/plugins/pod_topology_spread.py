@@ -1,0 +1,275 @@
+"""PodTopologySpread: pods that are alike are spread over domains, which a label of the nodes tells apart.
+
+A hard constraint refuses a node whose domain would be ahead of the emptiest by more than `maxSkew`; a soft
+one prefers nodes of emptier domains. Pods that say nothing are spread softly if a service or controller
+selects them.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import log
+from typing import Final
+
+from steersman.cluster.scheduler.framework.cycle import Cycle
+from steersman.cluster.scheduler.framework.events import EventKind, Hints, Occurrence
+from steersman.cluster.scheduler.framework.handle import Handle
+from steersman.cluster.scheduler.framework.plugin import MAX_SCORE
+from steersman.cluster.scheduler.framework.verdicts import SKIP, Refusal, Skip
+from steersman.cluster.scheduler.model.node import Node, NodeFacts
+from steersman.cluster.scheduler.model.pod import Pod
+from steersman.cluster.scheduler.model.spreading import HOSTNAME, Constraint
+from steersman.cluster.scheduler.model.tolerations import untolerated
+from steersman.cluster.scheduler.plugins.default_spreading import DefaultSpreading
+from steersman.cluster.scheduler.tally import Contribution, Tallies
+
+__all__ = ["PodTopologySpread"]
+
+_NAME: Final = "PodTopologySpread"
+_TEXT: Final = "node(s) didn't match pod topology spread constraints"
+_UNEVEN: Final = Refusal(_NAME, (_TEXT,))
+_UNLABELED: Final = Refusal(_NAME, (f"{_TEXT} (missing required label)",), resolvable=False)
+_IGNORED: Final = -1
+
+#: What in a domain's count belongs to whom: by the value of the label.
+Counts = Mapping[Hashable, int]
+
+
+@dataclass(slots=True)
+class _Hard:
+    """A constraint that refuses, and the pods of each domain."""
+
+    constraint: Constraint
+    counts: Counts
+    #: Whether the pod counts itself.
+    own: int
+    #: The two emptiest domains: a simulation changes at most one domain.
+    _lowest: list[tuple[int, str]] | None = None
+
+    def most(self, deltas: Mapping[Hashable, int]) -> int:
+        """How many pods a domain may have at most for one more to be allowed."""
+        if len(self.counts) < self.constraint.min_domains:
+            return self.constraint.max_skew - self.own
+        if self._lowest is None:
+            pairs = ((count, str(value)) for value, count in self.counts.items())
+            self._lowest = heapq.nsmallest(2, pairs)
+        lowest = min(count + deltas.get(value, 0) for count, value in self._lowest)
+        for value, delta in deltas.items():
+            if value in self.counts:
+                lowest = min(lowest, self.counts[value] + delta)
+        return lowest + self.constraint.max_skew - self.own
+
+
+@dataclass(slots=True)
+class _Note:
+    """What filtering needs: the constraints, and what a simulation has changed in each domain."""
+
+    hard: list[_Hard]
+    deltas: list[dict[Hashable, int]] = field(default_factory=list)
+
+    def copy(self) -> _Note:
+        return _Note(self.hard, [dict(each) for each in self.deltas])
+
+
+@dataclass(frozen=True, slots=True)
+class _Soft:
+    constraints: Sequence[Constraint]
+    #: Whether nodes that lack one of the labels are left out.
+    strict: bool
+
+
+class PodTopologySpread:
+    name = _NAME
+
+    def __init__(self, handle: Handle) -> None:
+        self._nodes = handle.nodes
+        self._tallies = Tallies(handle.nodes)
+        self._defaults = DefaultSpreading(handle.cache)
+        self.resources = self._defaults.resources
+
+    # --- filtering
+
+    def pre_filter(self, cycle: Cycle, pod: Pod) -> Refusal | Skip | None:
+        if pod.problem:
+            return Refusal(self.name, (pod.problem,), resolvable=False)
+        constraints = [each.of(pod.labels) for each in pod.constraints if each.hard]
+        if not constraints:
+            return SKIP
+        keys = tuple(each.topology_key for each in constraints)
+        hard = [
+            _Hard(each, self._counts(each, pod, keys), int(each.selector.matches(pod.labels)))
+            for each in constraints
+        ]
+        cycle.write(self.name, _Note(hard, [{} for _ in hard]))
+        return None
+
+    def filter(self, cycle: Cycle, pod: Pod, node: Node) -> Refusal | None:
+        note = cycle.read(self.name, _Note)
+        for hard, deltas in zip(note.hard, note.deltas, strict=True):
+            value = node.labels.get(hard.constraint.topology_key)
+            if value is None:
+                return _UNLABELED
+            if hard.counts.get(value, 0) + deltas.get(value, 0) > hard.most(deltas):
+                return _UNEVEN
+        return None
+
+    def refused_rows(self, cycle: Cycle, pod: Pod) -> Iterator[tuple[Refusal, Iterable[int]]]:
+        note = cycle.read(self.name, _Note)
+        for hard, deltas in zip(note.hard, note.deltas, strict=True):
+            most = hard.most(deltas)
+            rows = self._nodes.label(hard.constraint.topology_key).rows
+            yield _UNLABELED, rows.get(None, ())
+            for value, count in hard.counts.items():
+                if count > most:
+                    yield _UNEVEN, rows.get(str(value), ())
+
+    def simulate(self, cycle: Cycle, pod: Pod, other: Pod, node: Node, sign: int) -> None:
+        note = cycle.read(self.name, _Note)
+        if other.namespace != pod.namespace or other.deleting:
+            return
+        if any(hard.constraint.topology_key not in node.labels for hard in note.hard):
+            return
+        for hard, deltas in zip(note.hard, note.deltas, strict=True):
+            constraint = hard.constraint
+            if constraint.selector.matches(other.labels) and _counts_here(constraint, pod, node.facts):
+                value = node.labels[constraint.topology_key]
+                deltas[value] = deltas.get(value, 0) + sign
+
+    def _counts(self, constraint: Constraint, pod: Pod, keys: tuple[str, ...]) -> Counts:
+        """The pods of each domain; nodes without all the labels or that the pod cannot go to are left out."""
+
+        def contribution(node: Node) -> Contribution | None:
+            labels = node.facts.labels
+            if not all(key in labels for key in keys) or not _counts_here(constraint, pod, node.facts):
+                return None
+            return {labels[constraint.topology_key]: _alike(constraint, namespace, node)}
+
+        namespace = pod.namespace
+        return self._tallies.totals((constraint, namespace, keys, *_inclusion(constraint, pod)), contribution)
+
+    # --- scoring
+
+    def pre_score(self, cycle: Cycle, pod: Pod) -> Skip | None:
+        if pod.constraints:
+            soft = _Soft([each.of(pod.labels) for each in pod.constraints if not each.hard], strict=True)
+        else:
+            soft = _Soft(self._defaults.constraints(pod), strict=False)
+        if not soft.constraints:
+            return SKIP
+        cycle.write("soft spreading", soft)
+        return None
+
+    def score_rows(self, cycle: Cycle, pod: Pod, rows: Sequence[int]) -> Sequence[int]:
+        """How many pods alike there are near each node; nodes that cannot be compared are ignored."""
+        soft = cycle.read("soft spreading", _Soft)
+        columns = [self._nodes.label(each.topology_key).values for each in soft.constraints]
+        ignored: set[int] = set()
+        if soft.strict:
+            ignored = {row for row in rows if any(column[row] is None for column in columns)}
+        keys = tuple(each.topology_key for each in soft.constraints) if soft.strict else ()
+        scores = [0.0] * len(rows)
+        for constraint, column in zip(soft.constraints, columns, strict=True):
+            crowd = self._crowd(constraint, pod, column, keys, [row for row in rows if row not in ignored])
+            scores = [score + crowd(row) for score, row in zip(scores, rows, strict=True)]
+        return [
+            _IGNORED if row in ignored else int(score + 0.5) for score, row in zip(scores, rows, strict=True)
+        ]
+
+    def _crowd(
+        self,
+        constraint: Constraint,
+        pod: Pod,
+        column: list[str | None],
+        keys: tuple[str, ...],
+        rows: list[int],
+    ) -> Callable[[int], float]:
+        """What a constraint adds to a row's score. Few large domains weigh as much as many small ones."""
+        added = float(constraint.max_skew - 1)
+        if constraint.topology_key == HOSTNAME:
+            on_row = self._alike_by_row(constraint, pod.namespace)
+            weight = log(len(rows) + 2)
+            return lambda row: on_row.get(row, 0) * weight + added if column[row] is not None else 0.0
+        domains = {column[row] for row in rows}
+        weight = log(len(domains) + 2)
+        counts = self._counts(constraint, pod, keys or (constraint.topology_key,))
+        crowds = {value: counts.get(value, 0) * weight + added for value in domains if value is not None}
+        return lambda row: crowds.get(column[row] or "", 0.0)
+
+    def _alike_by_row(self, constraint: Constraint, namespace: str) -> Counts:
+        def contribution(node: Node) -> Contribution | None:
+            count = _alike(constraint, namespace, node)
+            return {node.row: count} if count else None
+
+        return self._tallies.totals((constraint, namespace), contribution)
+
+    def normalize(self, cycle: Cycle, pod: Pod, scores: Sequence[int]) -> Sequence[int]:
+        counted = [score for score in scores if score != _IGNORED]
+        highest, lowest = max(counted, default=0), min(counted, default=0)
+        if not highest:
+            return [0 if score == _IGNORED else MAX_SCORE for score in scores]
+        return [
+            0 if score == _IGNORED else MAX_SCORE * (highest + lowest - score) // highest for score in scores
+        ]
+
+    # --- waking
+
+    @property
+    def hints(self) -> Hints:
+        return {
+            EventKind.POD_ADDED: _counts_change,
+            EventKind.POD_DELETED: _counts_change,
+            EventKind.POD_LABELS: _counts_change,
+            EventKind.TARGET_LABELS: None,
+            EventKind.TARGET_TOLERATIONS: lambda pod, _: any(each.honors_taints for each in pod.constraints),
+            EventKind.NODE_ADDED: _domains_change,
+            EventKind.NODE_DELETED: _domains_change,
+            EventKind.NODE_LABELS: _domains_change,
+            EventKind.NODE_TAINTS: _domains_change,
+        }
+
+
+def _inclusion(constraint: Constraint, pod: Pod) -> tuple[Hashable, ...]:
+    return (
+        pod.node_affinity if constraint.honors_affinity else None,
+        pod.tolerations if constraint.honors_taints else None,
+    )
+
+
+def _counts_here(constraint: Constraint, pod: Pod, node: NodeFacts) -> bool:
+    if constraint.honors_affinity and not pod.node_affinity.allows(node.name, node.labels):
+        return False
+    return not constraint.honors_taints or untolerated(node.taints, pod.tolerations) is None
+
+
+def _alike(constraint: Constraint, namespace: str, node: Node) -> int:
+    """How many pods of the node are counted. A selector that selects everything counts nobody."""
+    if not node.pods or constraint.selector.empty:
+        return 0
+    matches = constraint.selector.matches
+    return sum(
+        each.namespace == namespace and not each.deleting and matches(each.labels)
+        for each in node.pods.values()
+    )
+
+
+def _counts_change(pod: Pod, what: Occurrence) -> bool:
+    old, new = what.old_pod, what.new_pod
+    if any(each is not None and each.namespace != pod.namespace for each in (old, new)):
+        return False
+    for constraint in pod.constraints:
+        matches = constraint.of(pod.labels).selector.matches
+        if (old is not None and matches(old.labels)) != (new is not None and matches(new.labels)):
+            return True
+    return False
+
+
+def _domains_change(pod: Pod, what: Occurrence) -> bool:
+    old, new = what.old_node, what.new_node
+    keys = [each.topology_key for each in pod.constraints if each.hard]
+    before = old is not None and all(key in old.labels for key in keys)
+    after = new is not None and all(key in new.labels for key in keys)
+    if before != after or old is None or new is None:
+        return before or after
+    return after and (any(old.labels[key] != new.labels[key] for key in keys) or old.taints != new.taints)

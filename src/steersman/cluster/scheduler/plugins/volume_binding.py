@@ -1,0 +1,307 @@
+"""VolumeBinding: a pod's claims have, find or get volumes that its node can use.
+
+A claim whose class waits for its first consumer is bound here: a free volume that the node can use is
+reserved for it, or its provisioner is told the node. The pod is bound when its claims are.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from steersman.aio import Scope
+from steersman.cluster.scheduler.errors import VolumesNotBound
+from steersman.cluster.scheduler.framework.cycle import Cycle
+from steersman.cluster.scheduler.framework.events import EventKind, Hints
+from steersman.cluster.scheduler.framework.handle import Handle
+from steersman.cluster.scheduler.framework.plugin import Resources
+from steersman.cluster.scheduler.framework.verdicts import SKIP, Refusal, Skip
+from steersman.cluster.scheduler.model.node import Node
+from steersman.cluster.scheduler.model.pod import Pod
+from steersman.cluster.scheduler.plugins.storage import (
+    CSI_CAPACITIES,
+    CSI_DRIVERS,
+    SELECTED_NODE,
+    allows_node,
+    annotations_of,
+    find_volume,
+    is_bound,
+    is_claimed,
+    is_for,
+    requested_bytes,
+    storage_class_of,
+)
+from steersman.objects.quantities import Quantity
+from steersman.objects.resources import (
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
+    STORAGE_CLASSES,
+)
+from steersman.objects.selectors import LabelSelector
+from steersman.runtime import Change, Key
+
+__all__ = ["VolumeBinding"]
+
+_NAME: Final = "VolumeBinding"
+_NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
+_BOUND_BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"
+_TIMEOUT_S: Final = 600.0
+
+_CONFLICT: Final = "node(s) didn't match PersistentVolume's node affinity"
+_NONE_FREE: Final = "node(s) didn't find available persistent volumes to bind"
+_NO_SPACE: Final = "node(s) did not have enough free storage"
+_GONE: Final = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
+
+Object = dict[str, Any]
+
+
+@dataclass(slots=True)
+class _Bindings:
+    """What is to be done on one node: claims and the volumes for them, claims to provision for."""
+
+    volumes: list[tuple[Object, Object]] = field(default_factory=list)
+    provisions: list[Object] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Note:
+    bound: list[Object]
+    waiting: list[Object]
+    by_node: dict[str, _Bindings] = field(default_factory=dict)
+
+
+class VolumeBinding:
+    name = _NAME
+
+    def __init__(self, handle: Handle) -> None:
+        self._handle = handle
+        self.resources: Resources = {
+            PERSISTENT_VOLUME_CLAIMS: self._on_change,
+            PERSISTENT_VOLUMES: self._on_change,
+            STORAGE_CLASSES: None,
+            CSI_DRIVERS: None,
+            CSI_CAPACITIES: None,
+        }
+        #: What pods on their way have been given and caches do not show yet: volumes, and nodes of claims.
+        self._taken: dict[str, Key] = {}
+        self._selected: dict[Key, str] = {}
+        self._changed = asyncio.Event()
+
+    def _on_change(self, change: Change) -> None:
+        self._changed.set()
+
+    # --- filtering
+
+    def pre_filter(self, cycle: Cycle, pod: Pod) -> Refusal | Skip | None:
+        if not pod.volumes.claims:
+            return SKIP
+        note = _Note([], [])
+        immediate = False
+        for claim in pod.volumes.claims:
+            found = self._claim(pod, claim.of(pod.name), ephemeral=claim.ephemeral)
+            if isinstance(found, str):
+                return Refusal(self.name, (found,), resolvable=False)
+            if is_bound(found):
+                note.bound.append(found)
+            elif self._waits(found) and not found["spec"].get("volumeName"):
+                note.waiting.append(found)
+            else:
+                immediate = True
+        if immediate:
+            return Refusal(self.name, ("pod has unbound immediate PersistentVolumeClaims",), resolvable=False)
+        cycle.write(self.name, note)
+        return None
+
+    def _claim(self, pod: Pod, name: str, *, ephemeral: bool) -> Object | str:
+        """The claim, or what is wrong with it."""
+        claim = self._handle.find(PERSISTENT_VOLUME_CLAIMS, name, pod.namespace)
+        if claim is None:
+            if ephemeral:
+                return f'waiting for ephemeral volume controller to create the persistentvolumeclaim "{name}"'
+            return f'persistentvolumeclaim "{name}" not found'
+        metadata = claim["metadata"]
+        if (claim.get("status") or {}).get("phase") == "Lost":
+            volume = claim["spec"].get("volumeName") or ""
+            return f'persistentvolumeclaim "{name}" bound to non-existent persistentvolume "{volume}"'
+        if metadata.get("deletionTimestamp") is not None:
+            return f'persistentvolumeclaim "{name}" is being deleted'
+        owners = metadata.get("ownerReferences") or ()
+        if ephemeral and not any(each.get("controller") and each["uid"] == pod.uid for each in owners):
+            return f"PVC {pod.namespace}/{name} was not created for pod {pod.key} (pod is not owner)"
+        return claim
+
+    def _waits(self, claim: Object) -> bool:
+        storage_class = self._handle.find(STORAGE_CLASSES, storage_class_of(claim))
+        return storage_class is not None and storage_class.get("volumeBindingMode") == "WaitForFirstConsumer"
+
+    def filter(self, cycle: Cycle, pod: Pod, node: Node) -> Refusal | None:
+        note = cycle.read(self.name, _Note)
+        reasons = []
+        volumes = [self._handle.find(PERSISTENT_VOLUMES, claim["spec"]["volumeName"]) for claim in note.bound]
+        if any(volume is not None and not allows_node(volume, node.labels) for volume in volumes):
+            reasons.append(_CONFLICT)
+        bindings = _Bindings()
+        if note.waiting:
+            reasons += self._find(note.waiting, node, bindings)
+        if any(volume is None for volume in volumes):
+            reasons.append(_GONE)
+        if reasons:
+            return Refusal(self.name, tuple(reasons), resolvable=False)
+        note.by_node[node.name] = bindings
+        return None
+
+    def _find(self, claims: list[Object], node: Node, bindings: _Bindings) -> list[str]:
+        """Find volumes for claims, or see whether they can be made for the node; what is in the way."""
+        provisions = []
+        volumes = [cached.object() for cached in self._handle.cache(PERSISTENT_VOLUMES)]
+        for claim in sorted(claims, key=lambda each: requested_bytes(each) or 0):
+            selected = self._selected.get(Key.of(claim)) or annotations_of(claim).get(SELECTED_NODE)
+            if selected:
+                if selected != node.name:
+                    return [_NONE_FREE]
+                provisions.append(claim)
+                continue
+            key = Key.of(claim)
+            taken = [name for name, owner in self._taken.items() if owner != key]
+            taken += [volume["metadata"]["name"] for _, volume in bindings.volumes]
+            found = find_volume(claim, volumes, node.labels, taken)
+            if found is None:
+                provisions.append(claim)
+            else:
+                bindings.volumes.append((claim, dict(found)))
+        for claim in provisions:
+            reason = self._cannot_provision(claim, node)
+            if reason:
+                return [reason]
+        bindings.provisions = provisions
+        return []
+
+    def _cannot_provision(self, claim: Object, node: Node) -> str:
+        storage_class = self._handle.find(STORAGE_CLASSES, storage_class_of(claim))
+        if storage_class is None or storage_class.get("provisioner") in (None, "", _NO_PROVISIONER):
+            return _NONE_FREE
+        terms = storage_class.get("allowedTopologies") or ()
+        if terms and not any(_is_in(term, node) for term in terms):
+            return _NONE_FREE
+        return "" if self._has_space(claim, storage_class, node) else _NO_SPACE
+
+    def _has_space(self, claim: Object, storage_class: Object, node: Node) -> bool:
+        """Whether a driver that reports its capacity has enough for the node."""
+        wanted = requested_bytes(claim)
+        driver = self._handle.find(CSI_DRIVERS, storage_class["provisioner"])
+        if wanted is None or driver is None or not (driver.get("spec") or {}).get("storageCapacity"):
+            return True
+        for cached in self._handle.cache(CSI_CAPACITIES):
+            capacity = cached.object()
+            topology = capacity.get("nodeTopology")
+            limit = capacity.get("maximumVolumeSize") or capacity.get("capacity")
+            if (
+                capacity.get("storageClassName") == storage_class["metadata"]["name"]
+                and topology is not None
+                and limit is not None
+                and Quantity.parse(limit).value >= wanted
+                and LabelSelector.from_object(topology).matches(node.labels)
+            ):
+                return True
+        return False
+
+    # --- binding
+
+    def reserve(self, cycle: Cycle, pod: Pod, node: str) -> Refusal | None:
+        for claim, volume in self._bindings(cycle, node).volumes:
+            self._taken[volume["metadata"]["name"]] = Key.of(claim)
+        for claim in self._bindings(cycle, node).provisions:
+            self._selected[Key.of(claim)] = node
+        return None
+
+    def unreserve(self, cycle: Cycle, pod: Pod, node: str) -> None:
+        for _, volume in self._bindings(cycle, node).volumes:
+            self._taken.pop(volume["metadata"]["name"], None)
+        for claim in self._bindings(cycle, node).provisions:
+            self._selected.pop(Key.of(claim), None)
+
+    def _bindings(self, cycle: Cycle, node: str) -> _Bindings:
+        note = cycle.find(self.name, _Note)
+        return _Bindings() if note is None else note.by_node.get(node, _Bindings())
+
+    async def pre_bind(self, cycle: Cycle, pod: Pod, node: str) -> None:
+        """Raises `ClientError` and `VolumesNotBound`."""
+        bindings = self._bindings(cycle, node)
+        if not bindings.volumes and not bindings.provisions:
+            return
+        client = self._handle.client
+        for claim, volume in bindings.volumes:
+            if not is_for(volume, claim) or not volume["spec"]["claimRef"].get("uid"):
+                await client.replace(_bound(volume, claim), kind=PERSISTENT_VOLUMES)
+        for claim in bindings.provisions:
+            annotations = {**annotations_of(claim), SELECTED_NODE: node}
+            metadata = {**claim["metadata"], "annotations": annotations}
+            await client.replace({**claim, "metadata": metadata}, kind=PERSISTENT_VOLUME_CLAIMS)
+        claims = [claim for claim, _ in bindings.volumes] + bindings.provisions
+        async with Scope() as scope:
+            waiting = scope.start(self._bound(pod, claims, node, bindings))
+            late = scope.start(self._handle.clock.sleep(_TIMEOUT_S))
+            await asyncio.wait((waiting, late), return_when=asyncio.FIRST_COMPLETED)
+            if not waiting.done():
+                raise VolumesNotBound("binding volumes: context deadline exceeded")
+        self.unreserve(cycle, pod, node)
+
+    async def _bound(self, pod: Pod, claims: list[Object], node: str, bindings: _Bindings) -> None:
+        """Wait until all claims are bound; whoever binds them may also give up on the node."""
+        provisioned = {
+            Key.of(claim): int(claim["metadata"]["resourceVersion"]) for claim in bindings.provisions
+        }
+        pending = [Key.of(claim) for claim in claims]
+        while pending:
+            self._changed.clear()
+            for key in tuple(pending):
+                claim = self._handle.find(PERSISTENT_VOLUME_CLAIMS, key.name, key.namespace)
+                if claim is None:
+                    raise VolumesNotBound(
+                        f'failed to check provisioning pvc: could not find v1.PersistentVolumeClaim "{key}"'
+                    )
+                seen = int(claim["metadata"]["resourceVersion"])
+                is_new = key in provisioned and seen > provisioned[key]
+                if is_new and annotations_of(claim).get(SELECTED_NODE) != node:
+                    raise VolumesNotBound(f'provisioning failed for PVC "{key.name}"')
+                if is_bound(claim):
+                    pending.remove(key)
+            if pending:
+                await self._changed.wait()
+
+    @property
+    def hints(self) -> Hints:
+        return {
+            EventKind.STORAGE_CLASS: None,
+            EventKind.CLAIM: is_claimed,
+            EventKind.VOLUME: None,
+            EventKind.NODE_ADDED: None,
+            EventKind.NODE_LABELS: None,
+            EventKind.CSI_DRIVER: None,
+            EventKind.CSI_CAPACITY: None,
+        }
+
+
+def _is_in(term: Object, node: Node) -> bool:
+    return all(
+        node.labels.get(each["key"]) in each["values"] for each in term.get("matchLabelExpressions") or ()
+    )
+
+
+def _bound(volume: Object, claim: Object) -> Object:
+    """The volume, reserved for the claim."""
+    metadata = claim["metadata"]
+    annotations = dict(annotations_of(volume))
+    if not is_for(volume, claim):
+        annotations[_BOUND_BY_CONTROLLER] = "yes"
+    reference = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        **{part: metadata[part] for part in ("namespace", "name", "uid", "resourceVersion")},
+    }
+    return {
+        **volume,
+        "metadata": {**volume["metadata"], "annotations": annotations},
+        "spec": {**volume["spec"], "claimRef": reference},
+    }

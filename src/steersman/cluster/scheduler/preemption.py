@@ -1,0 +1,135 @@
+"""Which pods would have to go so that another can have a node, and which node that hurts least. Pure.
+
+Only pods of lower priority go, as few and as unimportant ones as possible. Everybody who could go is taken
+away first; if the pod fits then, they are put back one by one, the most important first, as long as it still
+fits. Those protected by a disruption budget are put back before the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from steersman.cluster.scheduler.framework.cycle import Cycle
+from steersman.cluster.scheduler.framework.verdicts import Refusal
+from steersman.cluster.scheduler.model.node import Node
+from steersman.cluster.scheduler.model.pod import Pod
+from steersman.objects.selectors import LabelSelector
+
+__all__ = ["Budget", "Candidate", "Trial", "cheapest", "is_more_important", "violating"]
+
+#: Makes every priority positive, so that fewer victims are always the smaller sum.
+_PRIORITY_SHIFT: Final = 2**31
+#: Later than any time: a pod that has not started is the least important.
+_NOT_STARTED: Final = "~"
+_NO_VICTIMS: Final = Refusal(
+    "DefaultPreemption", ("No preemption victims found for incoming pod",), resolvable=False
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """A PodDisruptionBudget: how many more of its pods may go."""
+
+    namespace: str
+    selector: LabelSelector
+    allowed: int
+    #: Pods whose going is counted already.
+    disrupted: frozenset[str] = frozenset()
+
+    def protects(self, pod: Pod) -> bool:
+        return (
+            pod.namespace == self.namespace
+            and not self.selector.empty
+            and self.selector.matches(pod.labels)
+            and pod.name not in self.disrupted
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A node, and who would have to go: the most important first."""
+
+    node: str
+    victims: tuple[Pod, ...]
+    violations: int
+
+    @property
+    def cost(self) -> tuple[int, int, int, int]:
+        priorities = [pod.priority for pod in self.victims]
+        return (
+            self.violations,
+            priorities[0],
+            sum(priority + _PRIORITY_SHIFT for priority in priorities),
+            len(priorities),
+        )
+
+    @property
+    def started(self) -> str:
+        """Since when the oldest of the most important victims runs."""
+        highest = self.victims[0].priority
+        return min(pod.started or _NOT_STARTED for pod in self.victims if pod.priority == highest)
+
+
+def cheapest(candidates: Sequence[Candidate]) -> Candidate:
+    """The one that hurts least; among equals, the one whose victims have run for the shortest time."""
+    least = min(candidate.cost for candidate in candidates)
+    return max((each for each in candidates if each.cost == least), key=lambda each: each.started)
+
+
+def is_more_important(pod: Pod) -> tuple[int, str]:
+    """A key that sorts the most important pods first: by priority, then those that run longer."""
+    return (-pod.priority, pod.started or _NOT_STARTED)
+
+
+def violating(pods: Iterable[Pod], budgets: Sequence[Budget]) -> tuple[list[Pod], list[Pod]]:
+    """Those whose going, in this order, would violate a budget, and the others."""
+    left = [budget.allowed for budget in budgets]
+    protected: list[Pod] = []
+    free: list[Pod] = []
+    for pod in pods:
+        violates = False
+        if pod.labels:
+            for number, budget in enumerate(budgets):
+                if budget.protects(pod):
+                    left[number] -= 1
+                    if left[number] < 0:
+                        violates = True
+                        break
+        (protected if violates else free).append(pod)
+    return protected, free
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """Tries nodes for one pod. `check` and `simulate` ask the profile's filters."""
+
+    check: Callable[[Cycle, Pod, Node], Refusal | None]
+    simulate: Callable[[Cycle, Pod, Pod, Node, int], None]
+    budgets: Sequence[Budget]
+
+    def victims_on(self, cycle: Cycle, pod: Pod, node: Node) -> Candidate | Refusal:
+        """Who would have to go from the node, or why that would not help."""
+        lower = [other for other in node.pods.values() if other.priority < pod.priority]
+        if not lower:
+            return _NO_VICTIMS
+        cycle, node = cycle.copy(), node.copy()
+        for other in lower:
+            self.simulate(cycle, pod, other, node, -1)
+        refusal = self.check(cycle, pod, node)
+        if refusal is not None:
+            return refusal
+        protected, free = violating(sorted(lower, key=is_more_important), self.budgets)
+        victims = [each for each in protected if not self._stays(cycle, pod, each, node)]
+        violations = len(victims)
+        victims += [each for each in free if not self._stays(cycle, pod, each, node)]
+        return Candidate(node.name, tuple(sorted(victims, key=is_more_important)), violations)
+
+    def _stays(self, cycle: Cycle, pod: Pod, other: Pod, node: Node) -> bool:
+        """Put a pod back if the node has room for it, too."""
+        self.simulate(cycle, pod, other, node, 1)
+        if self.check(cycle, pod, node) is None:
+            return True
+        self.simulate(cycle, pod, other, node, -1)
+        return False

@@ -1,0 +1,358 @@
+"""The scheduler: one pod after the other gets a node; binding them goes on side by side.
+
+    queue.pop ─► place ─► a node ─► assume, reserve, permit ─► (task) pre_bind, bind, post_bind
+                   │                                               └─ went wrong: forget, try again later
+                   └────► none ───► post_filter ─► condition, event ─► queue.refused
+
+From `pop` to the end of the upper line nothing is waited for, so nothing can happen in between that the
+decision should have known of. An assumed pod is on its node for everybody after it, until the API says so.
+
+Runs while leading; what is known is kept up to date by `following` all the time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from steersman.aio import Clock, Scope
+from steersman.client import ClientError
+from steersman.cluster.scheduler.errors import NotBound, SchedulerProblem
+from steersman.cluster.scheduler.following import Following
+from steersman.cluster.scheduler.framework.cycle import Cycle
+from steersman.cluster.scheduler.framework.events import EventKind, Occurrence
+from steersman.cluster.scheduler.framework.profile import Profile
+from steersman.cluster.scheduler.framework.verdicts import NoFit, Nomination, Refusal, Wait
+from steersman.cluster.scheduler.model.pod import Pod
+from steersman.cluster.scheduler.permits import Permits
+from steersman.cluster.scheduler.placing import Placer
+from steersman.cluster.scheduler.queue import Entry
+from steersman.cluster.scheduler.telling import Telling
+from steersman.objects.resources import PODS
+from steersman.runtime import Cache, Recorder
+
+__all__ = ["Runner", "Scheduler"]
+
+_log = logging.getLogger(__name__)
+
+_NO_NODES: Final = "no nodes available to schedule pods"
+_CLEARED: Final = Nomination("")
+#: Bindings under way at once. More would only wait for each other.
+_MOST_BINDINGS: Final = 100
+#: As much of a message as an Event takes.
+_NOTE_LENGTH: Final = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Runner:
+    """A profile with what it works with."""
+
+    profile: Profile
+    placer: Placer
+    recorder: Recorder
+
+
+class Scheduler:
+    """Schedules the pods of some profiles."""
+
+    def __init__(
+        self,
+        following: Following,
+        runners: Mapping[str, Runner],
+        telling: Telling,
+        permits: Permits,
+        pods: Cache,
+        clock: Clock,
+    ) -> None:
+        """`runners` are by scheduler name; `pods` is the cache that `following` hears of."""
+        self._following = following
+        self._nodes = following.nodes
+        self._queue = following.queue
+        self._nominations = following.nominations
+        self._runners = runners
+        self._telling = telling
+        self._permits = permits
+        self._pods = pods
+        self._clock = clock
+        self._work = asyncio.Event()
+        self._bindings = 0
+        self._scope: Scope | None = None
+
+    def wake(self) -> None:
+        """There may be something to do."""
+        self._work.set()
+
+    async def run(self) -> None:
+        """Schedule until cancelled."""
+        try:
+            async with Scope() as self._scope:
+                self._scope.start(self._telling.run(), name="scheduler: statuses")
+                while True:
+                    entry = self._queue.pop(self._clock.monotonic())
+                    if entry is None or self._bindings >= _MOST_BINDINGS:
+                        await self._wait(entry)
+                    if entry is not None:
+                        self._try(entry)
+                        # Everybody else in this process has a turn between two pods.
+                        await asyncio.sleep(0)
+        finally:
+            self._scope = None
+            self._forget_all()
+
+    async def _wait(self, entry: Entry | None) -> None:
+        """For something to do; with a pod at hand, for a binding to be done."""
+        while entry is not None and self._bindings >= _MOST_BINDINGS:
+            self._work.clear()
+            await self._work.wait()
+        if entry is not None:
+            return
+        self._work.clear()
+        due = self._queue.next_due()
+        if due is None:
+            await self._work.wait()
+            return
+        async with Scope() as scope:
+            ends = (
+                scope.start(self._work.wait()),
+                scope.start(self._clock.sleep(max(due - self._clock.monotonic(), 0.0))),
+            )
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+
+    # --- one pod
+
+    def _try(self, entry: Entry) -> None:
+        pod = entry.pod
+        runner = self._runners[pod.scheduler]
+        cycle = Cycle()
+        if not len(self._nodes):
+            self._refused(runner, entry, _NO_NODES, (), _CLEARED)
+            return
+        try:
+            placed = runner.placer.place(cycle, pod)
+            if isinstance(placed, NoFit):
+                nomination = self._post_filter(runner, cycle, pod, placed)
+                self._refused(runner, entry, placed.message, placed.plugins, nomination)
+            else:
+                self._assume(runner, entry, cycle, placed)
+        except Exception as error:  # noqa: BLE001 - a plugin's failure must not keep other pods waiting
+            _log.exception("scheduling pod %s went wrong", pod.key)
+            self._failed(runner, entry, str(error))
+
+    def _post_filter(self, runner: Runner, cycle: Cycle, pod: Pod, failure: NoFit) -> Nomination | None:
+        unasked = failure.pod or failure.unasked
+        for plugin in runner.profile.post_filters:
+            nomination = plugin.post_filter(cycle, pod, failure.refusals, unasked)
+            if nomination is not None:
+                failure.after = nomination.message
+                return nomination
+        return _CLEARED if not runner.profile.post_filters else None
+
+    def _assume(self, runner: Runner, entry: Entry, cycle: Cycle, node: str) -> None:
+        """The pod is on the node from now on, unless a plugin objects."""
+        pod = entry.pod
+        self._nodes.place(pod, node)
+        self._following.assumed[pod.key] = pod.uid
+        promised = self._nominations.node_of(pod.key)
+        self._nominations.drop(pod.key)
+        refusal = self._reserve(runner, cycle, pod, node)
+        waits: list[tuple[str, float]] = []
+        if refusal is None:
+            refusal, waits = self._permit(runner, cycle, pod, node)
+            if refusal is not None:
+                self._unreserve(runner, cycle, pod, node)
+        if refusal is not None:
+            self._forget(pod)
+            self._nominations.put(pod, promised)
+            failure = NoFit(1, {node: refusal})
+            self._refused(runner, entry, failure.message, failure.plugins, _CLEARED)
+            return
+        self._queue.done(pod.key)
+        if waits:
+            self._permits.wait(pod, waits, self._clock.monotonic())
+        assert self._scope is not None
+        self._bindings += 1
+        self._scope.start(self._bind(runner, entry, cycle, node, bool(waits)), name=f"bind {pod.key}")
+
+    def _reserve(self, runner: Runner, cycle: Cycle, pod: Pod, node: str) -> Refusal | None:
+        for plugin in runner.profile.reserving:
+            refusal = plugin.reserve(cycle, pod, node)
+            if refusal is not None:
+                self._unreserve(runner, cycle, pod, node)
+                return refusal
+        return None
+
+    def _permit(
+        self, runner: Runner, cycle: Cycle, pod: Pod, node: str
+    ) -> tuple[Refusal | None, list[tuple[str, float]]]:
+        """A refusal, or the plugins that want the pod to wait and how long."""
+        waits: list[tuple[str, float]] = []
+        for plugin in runner.profile.permitting:
+            verdict = plugin.permit(cycle, pod, node)
+            if isinstance(verdict, Wait):
+                waits.append((plugin.name, verdict.timeout_s))
+            elif verdict is not None:
+                return verdict, []
+        return None, waits
+
+    def _unreserve(self, runner: Runner, cycle: Cycle, pod: Pod, node: str) -> None:
+        for plugin in reversed(runner.profile.reserving):
+            plugin.unreserve(cycle, pod, node)
+
+    # --- binding
+
+    async def _bind(self, runner: Runner, entry: Entry, cycle: Cycle, node: str, waits: bool) -> None:
+        pod = entry.pod
+        try:
+            refusal = await self._permits.allowed(pod.key, self._clock) if waits else None
+            if refusal is not None:
+                self._come_to_nothing(runner, entry, cycle, node)
+                failure = NoFit(1, {node: refusal})
+                self._refused(runner, entry, failure.message, failure.plugins, _CLEARED)
+                return
+            await self._bind_through_plugins(runner, cycle, pod, node)
+        except (ClientError, SchedulerProblem) as error:
+            self._come_to_nothing(runner, entry, cycle, node)
+            self._failed(runner, entry, str(error))
+        except Exception as error:  # noqa: BLE001 - as above
+            _log.exception("binding pod %s went wrong", pod.key)
+            self._come_to_nothing(runner, entry, cycle, node)
+            self._failed(runner, entry, str(error))
+        else:
+            note = f"Successfully assigned {pod.key} to {node}"
+            runner.recorder.event(_reference(pod), "Normal", "Scheduled", note, action="Binding")
+            for plugin in runner.profile.post_binding:
+                plugin.post_bind(cycle, pod, node)
+        finally:
+            self._bindings -= 1
+            if self._bindings == _MOST_BINDINGS - 1:
+                self._work.set()
+
+    async def _bind_through_plugins(self, runner: Runner, cycle: Cycle, pod: Pod, node: str) -> None:
+        for preparing in runner.profile.pre_binding:
+            try:
+                await preparing.pre_bind(cycle, pod, node)
+            except (ClientError, SchedulerProblem) as error:
+                raise SchedulerProblem(f'running PreBind plugin "{preparing.name}": {error}') from error
+        for binding in runner.profile.binding:
+            try:
+                if await binding.bind(cycle, pod, node):
+                    return
+            except ClientError as error:
+                raise SchedulerProblem(f'running Bind plugin "{binding.name}": {error}') from error
+        raise NotBound(f"no plugin of the profile {runner.profile.scheduler!r} binds pod {pod.key}")
+
+    def _come_to_nothing(self, runner: Runner, entry: Entry, cycle: Cycle, node: str) -> None:
+        self._unreserve(runner, cycle, entry.pod, node)
+        if self._forget(entry.pod):
+            self._following.happened(Occurrence(EventKind.POD_DELETED, entry.pod))
+
+    def _forget(self, pod: Pod) -> bool:
+        """The pod is not on the node after all; False if the API says otherwise."""
+        if self._following.assumed.get(pod.key) != pod.uid:
+            return False
+        del self._following.assumed[pod.key]
+        self._nodes.displace(pod.key)
+        return True
+
+    def _forget_all(self) -> None:
+        """What was on its way is not followed any more: what became of it, the API will tell."""
+        now = self._clock.monotonic()
+        for key in tuple(self._following.assumed):
+            pod = self._nodes.placed(key)
+            if pod is not None and self._forget(pod):
+                self._queue.add(pod, now)
+
+    # --- failures
+
+    def _refused(
+        self,
+        runner: Runner,
+        entry: Entry,
+        message: str,
+        plugins: Sequence[str] | set[str],
+        nomination: Nomination | None,
+    ) -> None:
+        """The pod fits nowhere."""
+        if self._still_waits(entry):
+            now = self._clock.monotonic()
+            if self._queue.get(entry.key) is None:
+                # It had its place already when somebody objected; much may have happened since.
+                self._queue.failed(entry, now)
+            else:
+                self._queue.refused(entry, plugins, now)
+            self._tell(runner, entry.pod, "Unschedulable", message, nomination)
+
+    def _failed(self, runner: Runner, entry: Entry, message: str) -> None:
+        """Trying the pod went wrong."""
+        if self._still_waits(entry):
+            self._queue.failed(entry, self._clock.monotonic())
+            self._tell(runner, entry.pod, "SchedulerError", message, _CLEARED)
+
+    def _still_waits(self, entry: Entry) -> bool:
+        """Whether the pod is there and has no node; the entry gets what it is now."""
+        cached = self._pods.get(entry.key)
+        if cached is None or cached.uid != entry.pod.uid or self._nodes.place_of(entry.key) is not None:
+            self._queue.remove(entry.key)
+            return False
+        return True
+
+    def _tell(
+        self, runner: Runner, pod: Pod, reason: str, message: str, nomination: Nomination | None
+    ) -> None:
+        node = None if nomination is None else nomination.node
+        if node is not None:
+            self._nominations.put(pod, node)
+        note = message if len(message) <= _NOTE_LENGTH else f"{message[: _NOTE_LENGTH - 4]} ..."
+        runner.recorder.event(_reference(pod), "Warning", "FailedScheduling", note, action="Scheduling")
+        self._telling.refused(pod, reason, message, node)
+
+    # --- preemption
+
+    def evict(self, pod: Pod, node: str, victims: list[Pod]) -> None:
+        """Have pods go so that `pod` can have the node; it is not tried before all have been told."""
+        assert self._scope is not None
+        self._queue.hold(pod.key)
+        self._scope.start(self._evict(pod, node, victims), name=f"preempt for {pod.key}")
+
+    async def _evict(self, pod: Pod, node: str, victims: list[Pod]) -> None:
+        runner = self._runners[pod.scheduler]
+        for other in self._nominations.on(node):
+            if other.priority < pod.priority:
+                # What was promised to less important pods is not true any more.
+                self._nominations.drop(other.key)
+                self._telling.nominate(other, "")
+        try:
+            for victim in victims:
+                if victim.deleting:
+                    continue
+                await self._telling.evict(victim, pod.scheduler)
+                runner.recorder.event(
+                    _reference(victim),
+                    "Normal",
+                    "Preempted",
+                    f"Preempted by pod {pod.uid} on node {node}",
+                    action="Preempting",
+                    related=_reference(pod),
+                )
+        except ClientError as error:
+            _log.warning("preempting for pod %s went wrong: %s", pod.key, error)
+            entry = self._queue.get(pod.key)
+            if entry is not None:
+                entry.due = True
+        finally:
+            self._queue.release(pod.key, self._clock.monotonic())
+            self.wake()
+
+
+def _reference(pod: Pod) -> dict[str, str]:
+    return {
+        "apiVersion": PODS.api_version,
+        "kind": PODS.kind,
+        "namespace": pod.namespace,
+        "name": pod.name,
+        "uid": pod.uid,
+        "resourceVersion": pod.cached.version,
+    }

@@ -1,0 +1,119 @@
+"""Puts a scheduler together on a manager: informers, profiles, the loop that runs while leading."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from steersman.cluster.scheduler.following import Following
+from steersman.cluster.scheduler.framework.handle import Handle
+from steersman.cluster.scheduler.framework.plugin import Following as FollowingPlugin
+from steersman.cluster.scheduler.framework.profile import Profile
+from steersman.cluster.scheduler.framework.verdicts import Refusal
+from steersman.cluster.scheduler.model.nodes import Nodes
+from steersman.cluster.scheduler.model.nominations import Nominations
+from steersman.cluster.scheduler.model.pod import Pod
+from steersman.cluster.scheduler.permits import Permits
+from steersman.cluster.scheduler.placing import Placer
+from steersman.cluster.scheduler.profiles import ProfileConfig, hints_of, make_profile
+from steersman.cluster.scheduler.queue import SchedulingQueue
+from steersman.cluster.scheduler.scheduler import Runner, Scheduler
+from steersman.cluster.scheduler.telling import Telling
+from steersman.election import default_identity
+from steersman.objects.resource_type import ResourceType
+from steersman.objects.resources import NAMESPACES, NODES, PODS
+from steersman.runtime import Cache, Manager, Recorder
+
+__all__ = ["add_scheduler"]
+
+
+def add_scheduler(
+    manager: Manager, profiles: Sequence[ProfileConfig] = (ProfileConfig(),), *, identity: str | None = None
+) -> Scheduler:
+    """Have a manager schedule pods while it leads. Raises ValueError for profiles that could not work."""
+    names = [config.scheduler for config in profiles]
+    if not names or len(set(names)) != len(names):
+        raise ValueError(f"a scheduler needs profiles of different names, not {names}")
+    assembly = _Assembly(manager, identity or default_identity())
+    for config in profiles:
+        assembly.add_profile(config)
+    return assembly.scheduler()
+
+
+class _Assembly:
+    """The parts, as they come together."""
+
+    def __init__(self, manager: Manager, identity: str) -> None:
+        self._manager = manager
+        self._identity = identity
+        self._nodes = Nodes()
+        self._nominations = Nominations()
+        self._permits = Permits()
+        self._handles: list[Handle] = []
+        self._runners: dict[str, Runner] = {}
+        self._resources: dict[ResourceType, None] = {}
+
+    def add_profile(self, config: ProfileConfig) -> None:
+        handle = Handle(
+            self._manager.client,
+            self._manager.clock,
+            self._nodes,
+            self._cache,
+            self._nominations,
+            self._permits,
+        )
+        profile = make_profile(config, handle)
+        placer = Placer(profile, handle)
+        handle.check, handle.simulate = placer.check, placer.simulate
+        recorder = Recorder(self._manager.client, config.scheduler, self._identity, clock=self._manager.clock)
+        self._handles.append(handle)
+        self._runners[config.scheduler] = Runner(profile, placer, self._manager.add_recorder(recorder))
+
+    def scheduler(self) -> Scheduler:
+        profiles = [runner.profile for runner in self._runners.values()]
+        queue = SchedulingQueue(
+            profiles[0].sorting.sort_key,
+            self._pre_enqueue,
+            {profile.scheduler: hints_of(profile) for profile in profiles},
+        )
+        pods = self._cache(PODS)
+        clock = self._manager.clock
+        following = Following(self._nodes, queue, self._nominations, clock, list(self._runners))
+        telling = Telling(self._manager.client, clock, pods)
+        scheduler = Scheduler(following, self._runners, telling, self._permits, pods, clock)
+        following.wake = scheduler.wake
+        for handle in self._handles:
+            handle.evict = scheduler.evict
+            handle.namespace_labels = lambda name: following.namespaces.get(name, {})
+            handle.namespaces_changed = lambda: following.namespaces_changed
+        self._follow(following, profiles)
+        self._manager.add_service("scheduler", scheduler.run, leader_only=True)
+        return scheduler
+
+    def _follow(self, following: Following, profiles: list[Profile]) -> None:
+        """Nodes first, so that pods find theirs; plugins before the queue hears of what may help."""
+        informers = self._manager.informers
+        informers.get(NODES).add_handler(following.on_node)
+        informers.get(NAMESPACES).add_handler(following.on_namespace)
+        for profile in profiles:
+            readers = [plugin for plugin in profile.plugins if isinstance(plugin, FollowingPlugin)]
+            for plugin in readers:
+                for resource, handler in plugin.resources.items():
+                    self._resources[resource] = None
+                    if handler is not None:
+                        informers.get(resource).add_handler(handler)
+        for resource in self._resources:
+            on_change = following.on_other(resource)
+            informer = informers.get(resource)
+            if on_change is not None:
+                informer.add_handler(on_change)
+        informers.get(PODS).add_handler(following.on_pod)
+
+    def _cache(self, resource: ResourceType) -> Cache:
+        return self._manager.informers.get(resource).cache
+
+    def _pre_enqueue(self, pod: Pod) -> Refusal | None:
+        for plugin in self._runners[pod.scheduler].profile.pre_enqueue:
+            refusal = plugin.pre_enqueue(pod)
+            if refusal is not None:
+                return refusal
+        return None

@@ -1,0 +1,22 @@
+"""Addresses of simulated nodes and pods."""
+
+from __future__ import annotations
+
+from steersman.cluster.node.simulated.addresses import PodAddresses, node_address, own_range
+
+
+def test_nodes_have_addresses_of_their_own() -> None:
+    assert len({node_address(number) for number in range(5000)}) == 5000
+    assert len({own_range(number) for number in range(5000)}) == 5000
+
+
+def test_addresses_are_given_once_and_used_again_late() -> None:
+    pool = PodAddresses("10.0.0.0/29")
+    given = [pool.take() for _ in range(6)]
+    assert given == ["10.0.0.2", "10.0.0.3", "10.0.0.4", "10.0.0.5", "10.0.0.6", ""]
+    pool.free("10.0.0.4")
+    assert pool.take() == "10.0.0.4"
+    pool = PodAddresses("10.0.0.0/29")
+    pool.keep("10.0.0.2")
+    pool.free(pool.take())
+    assert pool.take() == "10.0.0.4"
