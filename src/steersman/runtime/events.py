@@ -178,12 +178,13 @@ def _reference(what: Mapping[str, Any] | Typed) -> Reference:
         metadata.get("namespace") or "",
         metadata["name"],
         metadata.get("uid") or "",
+        obj.get("fieldPath") or "",
         metadata.get("resourceVersion") or "",
     )
 
 
 def _as_object(reference: Reference) -> dict[str, str]:
-    names = ("apiVersion", "kind", "namespace", "name", "uid", "resourceVersion")
+    names = ("apiVersion", "kind", "namespace", "name", "uid", "fieldPath", "resourceVersion")
     return {name: value for name, value in zip(names, reference, strict=True) if value}
 
 

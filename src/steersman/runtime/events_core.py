@@ -36,11 +36,13 @@ class Reference(NamedTuple):
     namespace: str
     name: str
     uid: str = ""
+    #: Which part of it: `spec.containers{app}`.
+    field_path: str = ""
     resource_version: str = ""
 
     @property
     def identity(self) -> tuple[str, ...]:
-        return self[:5]
+        return self[:6]
 
 
 class Occurrence(NamedTuple):

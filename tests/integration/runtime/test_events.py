@@ -158,3 +158,20 @@ async def test_a_full_buffer_drops_what_is_new(client: Client) -> None:
     for number in range(1200):
         recorder.event(config_map(f"n{number}", namespace="default", uid="u"), "Normal", "Many", "x")
     assert recorder.dropped == 200
+
+
+@in_cluster
+async def test_parts_of_an_object_have_events_of_their_own(client: Client) -> None:
+    recorder = Recorder(client, "test", "here")
+    pod = {"apiVersion": "v1", "kind": "Pod", "namespace": "default", "name": "p", "uid": "u"}
+    async with Scope() as scope:
+        scope.start(recorder.run())
+        for container in ("a", "b", "b"):
+            part = {**pod, "fieldPath": f"spec.containers{{{container}}}"}
+            recorder.event(part, "Normal", "Started", "Container started")
+        await recorder.flush()
+    found = await client.list(EVENTS, "default")
+    assert sorted(event["regarding"]["fieldPath"] for event in found) == [
+        "spec.containers{a}",
+        "spec.containers{b}",
+    ]
