@@ -1,7 +1,7 @@
-"""A first look: start a cluster in this process, apply web.yaml, see what is there, stop.
+"""A first look: start a cluster in this process, apply web.yaml, see its pods run, break one, stop.
 
-With kubectl on the PATH its commands are shown as you would type them; without it the same is done over
-the API by hand.
+With kubectl on the PATH its commands are shown as you would type them; without it the same is done with
+the project's own client.
 """
 
 from __future__ import annotations
@@ -12,22 +12,14 @@ import sys
 import time
 from pathlib import Path
 
-import orjson
 import uvloop
 import yaml
 
 from steersman.cluster.local import ClusterConfig, LocalCluster
-from steersman.http import Client, client_tls
+from steersman.objects.resources import DEPLOYMENTS, PODS
 
 MANIFESTS = Path(__file__).with_name("web.yaml")
 BOLD, DIM, RESET = ("\033[1m", "\033[2m", "\033[0m") if sys.stdout.isatty() else ("", "", "")
-
-PATHS = {
-    "Namespace": "/api/v1/namespaces",
-    "ConfigMap": "/api/v1/namespaces/{namespace}/configmaps",
-    "Service": "/api/v1/namespaces/{namespace}/services",
-    "Deployment": "/apis/apps/v1/namespaces/{namespace}/deployments",
-}
 
 
 def say(text: str) -> None:
@@ -45,32 +37,33 @@ async def kubectl(cluster: LocalCluster, *arguments: str) -> None:
 
 async def look_with_kubectl(cluster: LocalCluster) -> None:
     await kubectl(cluster, "apply", "-f", str(MANIFESTS))
-    await kubectl(cluster, "-n", "shop", "get", "deployments,services,configmaps", "-o", "wide")
+    await kubectl(cluster, "-n", "shop", "rollout", "status", "deployment/web", "--timeout=60s")
+    await kubectl(cluster, "-n", "shop", "get", "pods,services,endpointslices", "-o", "wide")
     await kubectl(cluster, "-n", "shop", "scale", "deployment/web", "--replicas=5")
-    await kubectl(cluster, "-n", "shop", "get", "deployment/web")
+    await kubectl(cluster, "-n", "shop", "rollout", "status", "deployment/web", "--timeout=60s")
+    await kubectl(cluster, "get", "nodes")
     await kubectl(cluster, "explain", "deployment.spec.strategy.type")
 
 
 async def look_by_hand(cluster: LocalCluster) -> None:
-    say(f"{DIM}(no kubectl on the PATH: talking to the API directly){RESET}")
-    headers = [(b"authorization", b"Bearer " + cluster.token.encode())]
-    async with Client(cluster.url, ssl=client_tls(ca=cluster.authority.pem), headers=headers) as client:
-        for manifest in yaml.safe_load_all(MANIFESTS.read_text()):
-            path = PATHS[manifest["kind"]].format(namespace=manifest["metadata"].get("namespace"))
-            answer = await client.request("POST", path, content=orjson.dumps(manifest))
-            say(f"POST {path} → {answer.status}")
-        answer = await client.request("GET", "/apis/apps/v1/namespaces/shop/deployments/web")
-        deployment = orjson.loads(answer.content)
-        say(f"deployment web: {deployment['spec']['replicas']} replicas, uid {deployment['metadata']['uid']}")
+    say(f"{DIM}(no kubectl on the PATH: using the project's own client){RESET}")
+    client = cluster.client(namespace="shop")
+    for manifest in yaml.safe_load_all(MANIFESTS.read_text()):
+        created = await client.create(manifest)
+        say(f"created {created['kind']} {created['metadata']['name']}")
+    while (await client.get(DEPLOYMENTS, "web"))["status"].get("readyReplicas") != 2:
+        await asyncio.sleep(0.05)
+    for pod in await client.list(PODS, "shop"):
+        say(f"pod {pod['metadata']['name']} runs on {pod['spec']['nodeName']}")
 
 
 async def main() -> None:
     started = time.perf_counter()
-    async with LocalCluster(ClusterConfig()) as cluster:
+    async with LocalCluster(ClusterConfig(controllers=("all",), nodes=3)) as cluster:
         seconds = time.perf_counter() - started
-        say(f"{BOLD}A Kubernetes API is up at {cluster.url} after {seconds:.2f} s{RESET}")
+        say(f"{BOLD}A Kubernetes cluster is up at {cluster.url} after {seconds:.2f} s{RESET}")
         await (look_with_kubectl if shutil.which("kubectl") else look_by_hand)(cluster)
-    say(f"\n{DIM}Stopped; nothing was kept. For a cluster that stays: .venv/bin/steer up{RESET}")
+    say(f"\n{DIM}Stopped; nothing was kept. For a cluster that stays: .venv/bin/steer up --nodes 3{RESET}")
 
 
 if __name__ == "__main__":
