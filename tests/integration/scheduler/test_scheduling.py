@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 
+from steersman.client import NotFound
 from steersman.cluster.scheduler import ProfileConfig
-from steersman.cluster.scheduler.framework import Cycle, Refusal, Wait
+from steersman.cluster.scheduler.framework import Cycle, Handle, Refusal, Wait
 from steersman.cluster.scheduler.model import Node, Pod
+from steersman.cluster.scheduler.plugins.default_binder import DefaultBinder
 from steersman.objects.conditions import find_condition
 from steersman.objects.resources import NODES, PODS, SERVICES
 
@@ -177,6 +179,41 @@ async def test_a_pod_that_nobody_permits_is_refused_in_the_end(cluster: Cluster)
     )
     await cluster.pod("q", cpu="4")
     assert await cluster.node_of("q") == "two"
+
+
+class Clumsy:
+    """Takes the place of the binder: the first try goes wrong."""
+
+    name = "DefaultBinder"
+
+    def __init__(self, handle: Handle) -> None:
+        self._binder = DefaultBinder(handle)
+        self._tries = 0
+
+    async def bind(self, cycle: Cycle, pod: Pod, node: str) -> bool:
+        self._tries += 1
+        if self._tries == 1:
+            raise NotFound(404, "NotFound", "no such thing")
+        return await self._binder.bind(cycle, pod, node)
+
+
+@with_scheduler(ProfileConfig(add=[Clumsy]), nodes=("one",))
+async def test_a_binding_that_goes_wrong_is_tried_again(cluster: Cluster) -> None:
+    await cluster.pod("p", cpu="4")
+    assert await cluster.refusal("p") == 'running Bind plugin "DefaultBinder": no such thing'
+    assert await cluster.node_of("p") == "one"
+    await cluster.pod("q", cpu="1")
+    assert (await cluster.refusal("q")).startswith("0/1 nodes are available: 1 Insufficient cpu.")
+
+
+@with_scheduler(ProfileConfig(add=[lambda handle: OnlyTwo()]))
+async def test_a_pod_that_goes_while_it_waits_for_a_permit_leaves_its_place(cluster: Cluster) -> None:
+    await cluster.pod("p", cpu="4", labels={"patient": "yes"})
+    await cluster.pod("q", cpu="4")
+    await cluster.refusal("q")
+    await cluster.client.delete(PODS, "p", grace_s=0)
+    async with asyncio.timeout(20):
+        assert await cluster.node_of("q") == "two"
 
 
 @with_scheduler()

@@ -15,6 +15,7 @@ from steersman.cluster.scheduler.model.node import NodeFacts, read_node
 from steersman.cluster.scheduler.model.nodes import Nodes
 from steersman.cluster.scheduler.model.nominations import Nominations
 from steersman.cluster.scheduler.model.pod import Pod, read_pod
+from steersman.cluster.scheduler.permits import Permits
 from steersman.cluster.scheduler.plugins.storage import CSI_CAPACITIES, CSI_DRIVERS
 from steersman.cluster.scheduler.queue import SchedulingQueue
 from steersman.objects.resource_type import ResourceType
@@ -47,12 +48,14 @@ class Following:
         nodes: Nodes,
         queue: SchedulingQueue,
         nominations: Nominations,
+        permits: Permits,
         clock: Clock,
         schedulers: Collection[str],
     ) -> None:
         self.nodes = nodes
         self.queue = queue
         self.nominations = nominations
+        self._permits = permits
         self._clock = clock
         self._schedulers = frozenset(schedulers)
         self.wake: Callable[[], None] = lambda: None
@@ -67,6 +70,10 @@ class Following:
     def on_pod(self, change: Change) -> None:
         key = change.key
         pod = None if change.new is None else read_pod(change.new)
+        old = self.nodes.placed(key)
+        if pod is not None and old is not None and old.uid != pod.uid:
+            # Deleted and made anew while nobody looked.
+            self._gone(key)
         if pod is None or pod.over:
             self._gone(key)
         elif pod.node_name:
@@ -77,7 +84,8 @@ class Following:
             self._waits(pod)
 
     def _gone(self, key: Key) -> None:
-        self.assumed.pop(key, None)
+        if self.assumed.pop(key, None) is not None:
+            self._permits.reject(key, "", "the pod is gone")
         self.nominations.drop(key)
         self.queue.remove(key)
         old = self.nodes.placed(key)
@@ -91,9 +99,6 @@ class Following:
         self.nominations.drop(key)
         assumed = self.assumed.pop(key, None) == pod.uid
         old = self.nodes.placed(key)
-        if old is not None and old.uid != pod.uid:
-            self._gone(key)
-            old = None
         if old is not None and self.nodes.place_of(key) == pod.node_name and _takes_the_same(old, pod):
             self.nodes.exchange(pod)
         else:

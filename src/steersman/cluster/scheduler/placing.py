@@ -43,7 +43,7 @@ class Placer:
         self._nodes = handle.nodes
         self._nominations = handle.nominations
         self._rand = rand or random.Random()
-        remembered = profile.names_of(profile.remembered)
+        remembered = {plugin.name for plugin in profile.remembered}
         self._local_filters = [each for each in profile.filters if each.name in remembered]
         self._local_scores = [each for each in profile.scores if each.plugin.name in remembered]
         self._wide_filters = [
@@ -101,7 +101,8 @@ class Placer:
                 if len(limiting) == 1:
                     text = f"node(s) didn't satisfy plugin {limiting[0]}"
                 return Refusal(",".join(limiting), (text,), resolvable=False)
-        cycle.write("limiting", tuple(limiting))
+        if only is not None:
+            cycle.write("limiting", tuple(limiting))
         return only
 
     # --- few nodes
@@ -173,8 +174,17 @@ class Placer:
 
     # --- many nodes
 
+    def sign(self, cycle: Cycle, pod: Pod) -> Hashable | None:
+        """All that filters look at in a pod that they look at one node for; None if some look further."""
+        if any(name not in cycle.skipped for name, _ in self._wide_filters):
+            return None
+        return self._signature(pod)
+
+    def _signature(self, pod: Pod) -> Hashable:
+        return tuple([plugin.sign(pod) for plugin in self._profile.remembered])
+
     def _board(self, pod: Pod, cycle: Cycle) -> Board:
-        signature = tuple([plugin.sign(pod) for plugin in self._profile.remembered])
+        signature = self._signature(pod)
         board = self._boards.get(signature)
         if board is None:
             filters = [each for each in self._local_filters if each.name not in cycle.skipped]

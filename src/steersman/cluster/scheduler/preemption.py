@@ -7,22 +7,26 @@ fits. Those protected by a disruption budget are put back before the others.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from steersman.cluster.scheduler.framework.cycle import Cycle
 from steersman.cluster.scheduler.framework.verdicts import Refusal
 from steersman.cluster.scheduler.model.node import Node
+from steersman.cluster.scheduler.model.nodes import Nodes
 from steersman.cluster.scheduler.model.pod import Pod
 from steersman.objects.selectors import LabelSelector
 
-__all__ = ["Budget", "Candidate", "Trial", "cheapest", "is_more_important", "violating"]
+__all__ = ["Budget", "Candidate", "Findings", "Trial", "cheapest", "is_more_important", "violating"]
 
 #: Makes every priority positive, so that fewer victims are always the smaller sum.
 _PRIORITY_SHIFT: Final = 2**31
 #: Later than any time: a pod that has not started is the least important.
 _NOT_STARTED: Final = "~"
+#: For so many kinds of pods findings are kept.
+_KEPT: Final = 16
 _NO_VICTIMS: Final = Refusal(
     "DefaultPreemption", ("No preemption victims found for incoming pod",), resolvable=False
 )
@@ -133,3 +137,26 @@ class Trial:
             return True
         self.simulate(cycle, pod, other, node, -1)
         return False
+
+
+class Findings:
+    """What trials for pods that are alike have found out about nodes which have not changed since."""
+
+    __slots__ = ("_kept", "_nodes")
+
+    def __init__(self, nodes: Nodes) -> None:
+        self._nodes = nodes
+        self._kept: OrderedDict[Hashable, tuple[int, dict[str, Candidate | Refusal]]] = OrderedDict()
+
+    def of(self, alike: Hashable) -> dict[str, Candidate | Refusal]:
+        """By the node's name; the caller adds to it. `alike` is the same for pods that are alike."""
+        seen, found = self._kept.pop(alike, (0, {}))
+        if found:
+            for row in self._nodes.changed_since(seen):
+                node = self._nodes.rows[row]
+                if node is not None:
+                    found.pop(node.name, None)
+        self._kept[alike] = (self._nodes.generation, found)
+        if len(self._kept) > _KEPT:
+            self._kept.popitem(last=False)
+        return found

@@ -40,7 +40,7 @@ _log = logging.getLogger(__name__)
 
 _NO_NODES: Final = "no nodes available to schedule pods"
 _CLEARED: Final = Nomination("")
-#: Bindings under way at once. More would only wait for each other.
+#: Requests to bind under way at once. More would only wait for each other.
 _MOST_BINDINGS: Final = 100
 #: As much of a message as an Event takes.
 _NOTE_LENGTH: Final = 1024
@@ -173,7 +173,6 @@ class Scheduler:
         if waits:
             self._permits.wait(pod, waits, self._clock.monotonic())
         assert self._scope is not None
-        self._bindings += 1
         self._scope.start(self._bind(runner, entry, cycle, node, bool(waits)), name=f"bind {pod.key}")
 
     def _reserve(self, runner: Runner, cycle: Cycle, pod: Pod, node: str) -> Refusal | None:
@@ -225,10 +224,6 @@ class Scheduler:
             runner.recorder.event(_reference(pod), "Normal", "Scheduled", note, action="Binding")
             for plugin in runner.profile.post_binding:
                 plugin.post_bind(cycle, pod, node)
-        finally:
-            self._bindings -= 1
-            if self._bindings == _MOST_BINDINGS - 1:
-                self._work.set()
 
     async def _bind_through_plugins(self, runner: Runner, cycle: Cycle, pod: Pod, node: str) -> None:
         for preparing in runner.profile.pre_binding:
@@ -236,12 +231,17 @@ class Scheduler:
                 await preparing.pre_bind(cycle, pod, node)
             except (ClientError, SchedulerProblem) as error:
                 raise SchedulerProblem(f'running PreBind plugin "{preparing.name}": {error}') from error
-        for binding in runner.profile.binding:
-            try:
-                if await binding.bind(cycle, pod, node):
-                    return
-            except ClientError as error:
-                raise SchedulerProblem(f'running Bind plugin "{binding.name}": {error}') from error
+        self._bindings += 1
+        try:
+            for binding in runner.profile.binding:
+                try:
+                    if await binding.bind(cycle, pod, node):
+                        return
+                except ClientError as error:
+                    raise SchedulerProblem(f'running Bind plugin "{binding.name}": {error}') from error
+        finally:
+            self._bindings -= 1
+            self._work.set()
         raise NotBound(f"no plugin of the profile {runner.profile.scheduler!r} binds pod {pod.key}")
 
     def _come_to_nothing(self, runner: Runner, entry: Entry, cycle: Cycle, node: str) -> None:

@@ -63,7 +63,7 @@ class _Assembly:
         )
         profile = make_profile(config, handle)
         placer = Placer(profile, handle)
-        handle.check, handle.simulate = placer.check, placer.simulate
+        handle.check, handle.simulate, handle.sign = placer.check, placer.simulate, placer.sign
         recorder = Recorder(self._manager.client, config.scheduler, self._identity, clock=self._manager.clock)
         self._handles.append(handle)
         self._runners[config.scheduler] = Runner(profile, placer, self._manager.add_recorder(recorder))
@@ -77,7 +77,9 @@ class _Assembly:
         )
         pods = self._cache(PODS)
         clock = self._manager.clock
-        following = Following(self._nodes, queue, self._nominations, clock, list(self._runners))
+        following = Following(
+            self._nodes, queue, self._nominations, self._permits, clock, list(self._runners)
+        )
         telling = Telling(self._manager.client, clock, pods)
         scheduler = Scheduler(following, self._runners, telling, self._permits, pods, clock)
         following.wake = scheduler.wake

@@ -143,3 +143,23 @@ def test_the_cheapest_node_is_chosen(one: tuple[list[int], int], other: tuple[li
         for name, (priorities, violations) in (("other", other), ("one", one))
     ]
     assert cheapest(candidates).node == "one"
+
+
+def test_what_was_found_out_for_a_pod_holds_for_the_next_one_alike_unless_the_node_has_changed() -> None:
+    world = World().add_node("a").add_node("b")
+    for name in ("a", "b"):
+        world.add_pod(name, f"low-{name}", cpu="4", priority=1)
+    first, _ = _preempt(world, cpu="3")
+    assert first is not None
+    other = {"a": "b", "b": "a"}[first]
+    # The promised node is not offered twice, and the other one has become more expensive to have.
+    world.handle.nominations.put(a_pod("vip", cpu="3", priority=100), first)
+    world.add_pod(other, f"low-{other}", cpu="4", priority=100)
+    again = a_pod("second", cpu="3", priority=100)
+    cycle = Cycle()
+    failure = world.placer.place(cycle, again)
+    assert isinstance(failure, NoFit)
+    nomination = world.profile.post_filters[0].post_filter(cycle, again, failure.refusals, None)
+    assert nomination is not None
+    assert nomination.node == ""
+    assert world.evicted == [("vip", first, [f"low-{first}"])]

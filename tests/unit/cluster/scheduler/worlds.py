@@ -85,6 +85,7 @@ class World:
         self.profile = make_profile(self.config, self.handle)
         self.placer = Placer(self.profile, self.handle, random.Random(1))
         self.handle.check, self.handle.simulate = self.placer.check, self.placer.simulate
+        self.handle.sign = self.placer.sign
 
     def cache(self, resource: ResourceType) -> Cache:
         return self.caches.setdefault(resource, Cache(Intake(resource)))

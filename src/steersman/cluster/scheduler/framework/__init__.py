@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from steersman.cluster.scheduler.framework.cycle import Cycle
+from steersman.cluster.scheduler.framework.cycle import Cycle, Note
 from steersman.cluster.scheduler.framework.events import EventKind, Hint, Hints, Occurrence
 from steersman.cluster.scheduler.framework.handle import Handle
 from steersman.cluster.scheduler.framework.plugin import (
@@ -56,6 +56,7 @@ __all__ = [
     "NoFit",
     "Nomination",
     "Normalizing",
+    "Note",
     "Occurrence",
     "OnlyNodes",
     "Permit",

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Protocol, TypeVar, runtime_checkable
+from typing import Self, TypeVar
 
-__all__ = ["Copyable", "Cycle"]
+__all__ = ["Cycle", "Note"]
 
 T = TypeVar("T")
 
 
-@runtime_checkable
-class Copyable(Protocol):
-    """A note that simulations change: each gets a copy."""
+class Note:
+    """A note that simulations change: each gets a copy. Other notes can be anything."""
 
-    def copy(self) -> Copyable: ...
+    __slots__ = ()
+
+    def copy(self) -> Self:
+        raise NotImplementedError
 
 
 class Cycle:
@@ -43,6 +45,6 @@ class Cycle:
         twin = Cycle()
         twin.skipped = self.skipped
         twin._notes = {
-            name: note.copy() if isinstance(note, Copyable) else note for name, note in self._notes.items()
+            name: note.copy() if isinstance(note, Note) else note for name, note in self._notes.items()
         }
         return twin

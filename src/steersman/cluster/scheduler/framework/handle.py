@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +44,8 @@ class Handle:
     namespaces_changed: Callable[[], int] = lambda: 0
     #: Whether a node would take the pod, asked of all filters; for post-filters that try things.
     check: Callable[[Cycle, Pod, Node], Refusal | None] = lambda cycle, pod, node: None
+    #: What filters look at in the pod, if one node is all they look at besides; None if not.
+    sign: Callable[[Cycle, Pod], Hashable | None] = lambda cycle, pod: None
     #: Run all plugins' part of adding (1) or removing (-1) a pod in a simulation.
     simulate: Callable[[Cycle, Pod, Pod, Node, int], None] = lambda cycle, pod, other, node, sign: None
     #: Evict pods so that the pod can go to a node; the work goes on in the background.

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from steersman.cluster.scheduler.framework.plugin import (
@@ -76,6 +76,3 @@ class Profile:
             for plugin in plugins
             if isinstance(plugin, Remembered) and isinstance(plugin, (Filter, Score))
         ]
-
-    def names_of(self, plugins: Iterable[Plugin]) -> Collection[str]:
-        return {plugin.name for plugin in plugins}

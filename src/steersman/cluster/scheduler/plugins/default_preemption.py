@@ -11,7 +11,7 @@ from steersman.cluster.scheduler.framework.handle import Handle
 from steersman.cluster.scheduler.framework.plugin import Resources
 from steersman.cluster.scheduler.framework.verdicts import NoFit, Nomination, Refusal
 from steersman.cluster.scheduler.model.pod import Pod
-from steersman.cluster.scheduler.preemption import Budget, Candidate, Trial, cheapest
+from steersman.cluster.scheduler.preemption import Budget, Candidate, Findings, Trial, cheapest
 from steersman.objects.errors import SelectorError
 from steersman.objects.resources import POD_DISRUPTION_BUDGETS
 from steersman.objects.selectors import LabelSelector
@@ -31,6 +31,7 @@ class DefaultPreemption:
     def __init__(self, handle: Handle, rand: random.Random | None = None) -> None:
         self._handle = handle
         self._rand = rand or random.Random()
+        self._findings = Findings(handle.nodes)
         self.resources: Resources = {POD_DISRUPTION_BUDGETS: None}
 
     def post_filter(
@@ -72,21 +73,36 @@ class DefaultPreemption:
     ) -> list[Candidate]:
         enough = min(max(len(names) * _PERCENT // 100, _LEAST), len(names))
         start = self._rand.randrange(len(names))
-        trial = Trial(self._handle.check, self._handle.simulate, self._budgets())
+        budgets = self._budgets()
+        trial = Trial(self._handle.check, self._handle.simulate, budgets)
+        alike = self._handle.sign(cycle, pod)
+        # Budgets change without a node being any different.
+        known = self._findings.of((alike, pod.priority)) if alike is not None and not budgets else {}
         harmless: list[Candidate] = []
         violating: list[Candidate] = []
         for name in (*names[start:], *names[:start]):
-            node = self._handle.nodes.get(name)
-            if node is None:
-                continue
-            found = trial.victims_on(cycle, pod, node)
+            found = self._try(cycle, pod, name, trial, known)
             if isinstance(found, Refusal):
                 tried[name] = found
-            elif found.victims:
+            elif found is not None and found.victims:
                 (violating if found.violations else harmless).append(found)
                 if harmless and len(harmless) + len(violating) >= enough:
                     break
         return harmless + violating
+
+    def _try(
+        self, cycle: Cycle, pod: Pod, name: str, trial: Trial, known: dict[str, Candidate | Refusal]
+    ) -> Candidate | Refusal | None:
+        promised = self._handle.nominations.on(name)
+        if not promised and (found := known.get(name)) is not None:
+            return found
+        node = self._handle.nodes.get(name)
+        if node is None:
+            return None
+        found = trial.victims_on(cycle, pod, node)
+        if not promised:
+            known[name] = found
+        return found
 
     def _budgets(self) -> list[Budget]:
         budgets = []

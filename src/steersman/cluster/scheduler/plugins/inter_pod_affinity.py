@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Final
 
-from steersman.cluster.scheduler.framework.cycle import Cycle
+from steersman.cluster.scheduler.framework.cycle import Cycle, Note
 from steersman.cluster.scheduler.framework.events import EventKind, Hints, Occurrence
 from steersman.cluster.scheduler.framework.handle import Handle
 from steersman.cluster.scheduler.framework.plugin import MAX_SCORE
@@ -42,7 +42,7 @@ def _no_deltas() -> _Deltas:
 
 
 @dataclass(slots=True)
-class _Note:
+class _Note(Note):
     """What filtering needs, and what a simulation has changed in it."""
 
     #: Pods that the pod needs (all terms match one), pods it avoids, pods that avoid it.

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from math import log
 from typing import Final
 
-from steersman.cluster.scheduler.framework.cycle import Cycle
+from steersman.cluster.scheduler.framework.cycle import Cycle, Note
 from steersman.cluster.scheduler.framework.events import EventKind, Hints, Occurrence
 from steersman.cluster.scheduler.framework.handle import Handle
 from steersman.cluster.scheduler.framework.plugin import MAX_SCORE
@@ -63,7 +63,7 @@ class _Hard:
 
 
 @dataclass(slots=True)
-class _Note:
+class _Note(Note):
     """What filtering needs: the constraints, and what a simulation has changed in each domain."""
 
     hard: list[_Hard]

@@ -40,6 +40,7 @@ from steersman.objects.resources import (
 )
 from steersman.objects.selectors import LabelSelector
 from steersman.runtime import Change, Key
+from steersman.runtime.cached import number
 
 __all__ = ["VolumeBinding"]
 
@@ -250,7 +251,7 @@ class VolumeBinding:
     async def _bound(self, pod: Pod, claims: list[Object], node: str, bindings: _Bindings) -> None:
         """Wait until all claims are bound; whoever binds them may also give up on the node."""
         provisioned = {
-            Key.of(claim): int(claim["metadata"]["resourceVersion"]) for claim in bindings.provisions
+            Key.of(claim): number(claim["metadata"]["resourceVersion"]) for claim in bindings.provisions
         }
         pending = [Key.of(claim) for claim in claims]
         while pending:
@@ -261,7 +262,7 @@ class VolumeBinding:
                     raise VolumesNotBound(
                         f'failed to check provisioning pvc: could not find v1.PersistentVolumeClaim "{key}"'
                     )
-                seen = int(claim["metadata"]["resourceVersion"])
+                seen = number(claim["metadata"]["resourceVersion"])
                 is_new = key in provisioned and seen > provisioned[key]
                 if is_new and annotations_of(claim).get(SELECTED_NODE) != node:
                     raise VolumesNotBound(f'provisioning failed for PVC "{key.name}"')

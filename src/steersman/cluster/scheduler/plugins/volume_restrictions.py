@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from steersman.cluster.scheduler.framework.cycle import Cycle
+from steersman.cluster.scheduler.framework.cycle import Cycle, Note
 from steersman.cluster.scheduler.framework.events import EventKind, Hints, Occurrence
 from steersman.cluster.scheduler.framework.handle import Handle
 from steersman.cluster.scheduler.framework.plugin import Resources
@@ -32,7 +32,7 @@ _IDENTITY: Final = {"gcePersistentDisk": "pdName", "awsElasticBlockStore": "volu
 
 
 @dataclass(slots=True)
-class _Note:
+class _Note(Note):
     exclusive: frozenset[str]
     #: How many pods use the exclusive claims.
     users: int
