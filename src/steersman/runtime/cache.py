@@ -34,6 +34,7 @@ from typing import Any, Final, NamedTuple
 from steersman.objects.selectors import LabelSelector
 from steersman.runtime.cached import OPAQUE, Cached, Intake
 from steersman.runtime.changes import Change, Handlers
+from steersman.runtime.contents import Contents
 from steersman.runtime.indexes import Index, IndexFunction
 from steersman.runtime.keys import Key
 
@@ -94,8 +95,7 @@ class Cache:
         self._labels = LabelSelector.parse(labels)
         self._fields = fields
         self._namespaces = None if namespaces is None else frozenset(namespaces)
-        self._spaces: dict[str, dict[str, Cached]] = {}
-        self._count = 0
+        self._contents = Contents()
         self._indexes: dict[str, Index] = {}
         self._written: dict[Key, _Written] = {}
         self._gone: dict[Key, _Gone] = {}
@@ -106,25 +106,23 @@ class Cache:
 
     def get(self, key: tuple[str, str]) -> Cached | None:
         """The object of a key (or of a pair of namespace and name)."""
-        space = self._spaces.get(key[0])
-        return None if space is None else space.get(key[1])
+        return self._contents.get(key)
 
     def __len__(self) -> int:
-        return self._count
+        return len(self._contents)
 
     def __contains__(self, key: tuple[str, str]) -> bool:
-        return self.get(key) is not None
+        return key in self._contents
 
     def __iter__(self) -> Iterator[Cached]:
-        for space in list(self._spaces.values()):
-            yield from list(space.values())
+        return iter(self._contents)
 
     def keys(self) -> Keys:
         return [cached.key for cached in self]
 
     def list(self, namespace: str | None = None, selector: LabelSelector | str | None = None) -> Objects:
         """The objects of a namespace, or of all; those whose labels match."""
-        found = list(self) if namespace is None else list(self._spaces.get(namespace, {}).values())
+        found = self._contents.within(namespace)
         if isinstance(selector, str):
             selector = LabelSelector.parse(selector)
         if selector is None or selector.empty:
@@ -154,11 +152,12 @@ class Cache:
 
         The cache goes on with the watch; only handlers of `writer` hear of the object's changes later.
         """
-        return self.handlers.holding(Key(*key), writer)
+        return self.handlers.holding(key if isinstance(key, Key) else Key(*key), writer)
 
     def wrote(self, obj: Mapping[str, Any] | bytes, writer: Hashable = None) -> None:
         """The API answered this to our write: it is visible now. Handlers of `writer` are not told."""
-        new = self._intake.read(obj) if isinstance(obj, bytes) else self._intake.read_object(obj)
+        intake = self._intake
+        new = intake.read(obj, self.get) if isinstance(obj, bytes) else intake.read_object(obj, self.get)
         key = new.key
         self.handlers.own(key, writer, new.resource_version)
         old = self.get(key)
@@ -197,7 +196,7 @@ class Cache:
         return bool(self._fields) or OPAQUE < new.resource_version <= self._progress_at(new.key)
 
     def _selects(self, cached: Cached) -> bool:
-        if not self._watches(cached.key.namespace):
+        if not self._watches(cached.namespace):
             return False
         return self._labels.empty or self._labels.matches(cached.labels())
 
@@ -206,6 +205,10 @@ class Cache:
     def read(self, data: bytes) -> Cached:
         """What the API sent, as it is kept."""
         return self._intake.read(data)
+
+    def read_event(self, data: bytes) -> Cached:
+        """The same of an event that goes on from what is cached: an echo is what is cached."""
+        return self._intake.read(data, self.get)
 
     def receive(self, new: Cached, *, deleted: bool = False) -> None:
         """An event of the watch."""
@@ -256,7 +259,7 @@ class Cache:
 
     def replace(
         self,
-        objects: Mapping[Key, Cached],
+        objects: Contents,
         version: int,
         *,
         namespace: str | None = None,
@@ -272,12 +275,11 @@ class Cache:
             return changes
         if reset:
             self._forget(namespace)
-        for new in objects.values():
+        for new in objects:
             change = self._replace_one(new, version, initial=initial, reset=reset)
             if change is not None:
                 changes.append(change)
-        present = list(self) if namespace is None else list(self._spaces.get(namespace, {}).values())
-        for old in present:
+        for old in self._contents.within(namespace):
             if old.key not in objects and (reset or old.resource_version <= version or version == OPAQUE):
                 self._take_out(old.key)
                 changes.append(Change("deleted", old.key, old, None))
@@ -302,10 +304,11 @@ class Cache:
         self._put(new)
         return Change("modified", key, old, new)
 
-    def _settle(self, objects: Mapping[Key, Cached], version: int, namespace: str | None) -> None:
+    def _settle(self, objects: Contents, version: int, namespace: str | None) -> None:
         """After a list: forget what only mattered until the watch had come this far."""
         for key in [key for key in self._gone if _within(key, namespace)]:
-            if key not in objects or not self._gone[key].covers(objects[key]):
+            listed = objects.get(key)
+            if listed is None or not self._gone[key].covers(listed):
                 del self._gone[key]
         for key in [key for key in self._written if _within(key, namespace)]:
             self._written[key].passed(version)
@@ -324,7 +327,7 @@ class Cache:
         changes = [
             change
             for namespace in dropped
-            for change in self.replace({}, OPAQUE, namespace=namespace, reset=True)
+            for change in self.replace(Contents(), OPAQUE, namespace=namespace, reset=True)
         ]
         self._namespaces = frozenset(namespaces)
         return changes
@@ -335,18 +338,12 @@ class Cache:
     # --- keeping
 
     def _put(self, cached: Cached) -> None:
-        space = self._spaces.setdefault(cached.key.namespace, {})
-        self._count += cached.key.name not in space
-        space[cached.key.name] = cached
+        self._contents.put(cached)
         for index in self._indexes.values():
             index.put(cached)
 
     def _take_out(self, key: Key) -> None:
-        space = self._spaces[key.namespace]
-        del space[key.name]
-        self._count -= 1
-        if not space:
-            del self._spaces[key.namespace]
+        self._contents.take_out(key)
         for index in self._indexes.values():
             index.take_out(key)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, TypeVar
 
 import msgspec
@@ -22,6 +22,9 @@ __all__ = ["OPAQUE", "Cached", "Intake", "number"]
 
 T = TypeVar("T", bound=Typed)
 
+#: Finds an object that is cached.
+Known = Callable[[tuple[str, str]], "Cached | None"]
+
 #: The `resource_version` of objects whose version is no number: nothing is known about their order.
 OPAQUE = 0
 
@@ -29,10 +32,16 @@ OPAQUE = 0
 class Cached(msgspec.Struct, frozen=True, eq=False, gc=False):
     """One object of a cache. Immutable: a change of the object is another `Cached`."""
 
-    key: Key
+    namespace: str
+    name: str
     resource_version: int
     data: bytes
     """The object's JSON, with apiVersion and kind, managedFields reduced."""
+
+    @property
+    def key(self) -> Key:
+        """Made when asked for: kept, it would take as much room as all the rest but the bytes."""
+        return Key(self.namespace, self.name)
 
     def object(self) -> dict[str, Any]:
         """The whole object: a fresh one each time, the caller's own."""
@@ -67,6 +76,8 @@ class Cached(msgspec.Struct, frozen=True, eq=False, gc=False):
 
     def same_version(self, other: Cached) -> bool:
         """Whether both are one state of one object."""
+        if self is other:
+            return True
         if self.resource_version != other.resource_version or self.uid != other.uid:
             return False
         return self.resource_version != OPAQUE or self.version == other.version
@@ -82,7 +93,7 @@ class Cached(msgspec.Struct, frozen=True, eq=False, gc=False):
 class Intake:
     """Makes `Cached` objects of one resource from what the API sends."""
 
-    __slots__ = ("_kept_managers", "_metadata_only", "_resource")
+    __slots__ = ("_kept_managers", "_may_keep", "_metadata_only", "_resource")
 
     def __init__(
         self, resource: ResourceType, *, kept_managers: Collection[str] = (), metadata_only: bool = False
@@ -90,28 +101,46 @@ class Intake:
         """`kept_managers` names the field managers whose managedFields are kept."""
         self._resource = resource
         self._kept_managers = frozenset(kept_managers)
+        self._may_keep = _mentions(self._kept_managers)
         self._metadata_only = metadata_only
 
-    def read(self, data: bytes) -> Cached:
-        """Raises `msgspec.DecodeError` for what is no object."""
+    def read(self, data: bytes, known: Known | None = None) -> Cached:
+        """Raises `msgspec.DecodeError` for what is no object.
+
+        A state that `known` has is not made again: most of what a watch brings an operator are its own
+        writes, which it has seen.
+        """
         head = _decode_head(data)
         metadata = head.metadata
+        # A namespace is shared by many objects, so it is kept once.
+        namespace, name = sys.intern(metadata.namespace), metadata.name
+        version = number(metadata.resource_version)
+        if known is not None and (old := _same(known((namespace, name)), version, metadata.uid)) is not None:
+            return old
         if self._metadata_only and head.kind != self._resource.kind:
             # PartialObjectMetadata is how it came, not what it is.
             data = self._as_metadata(data)
         managed = bytes(metadata.managed_fields)
         if managed and managed != b"null":
             data = self._with_fewer_managers(data, managed)
-        # A namespace is shared by many objects, so it is kept once.
-        key = Key(sys.intern(metadata.namespace), metadata.name)
-        return Cached(key, number(metadata.resource_version), data)
+        return Cached(namespace, name, version, data)
 
-    def read_object(self, obj: Mapping[str, Any]) -> Cached:
+    def read_object(self, obj: Mapping[str, Any], known: Known | None = None) -> Cached:
         """The same from a decoded object, such as the answer to a write."""
-        if self._metadata_only:
-            obj = {"metadata": obj["metadata"]}
-        whole = {"apiVersion": self._resource.api_version, "kind": self._resource.kind, **obj}
-        return self.read(orjson.dumps(whole))
+        metadata = obj["metadata"]
+        namespace, name = sys.intern(metadata.get("namespace") or ""), metadata["name"]
+        version, uid = number(metadata.get("resourceVersion") or ""), metadata.get("uid", "")
+        if known is not None and (old := _same(known((namespace, name)), version, uid)) is not None:
+            return old
+        if "managedFields" in metadata:
+            metadata = dict(metadata)
+            entries = metadata.pop("managedFields") or ()
+            if kept := [entry for entry in entries if entry.get("manager") in self._kept_managers]:
+                metadata["managedFields"] = kept
+        rest: Mapping[str, Any] = {} if self._metadata_only else obj
+        whole = {"apiVersion": self._resource.api_version, "kind": self._resource.kind, **rest}
+        whole["metadata"] = metadata
+        return Cached(namespace, name, version, orjson.dumps(whole))
 
     def _as_metadata(self, data: bytes) -> bytes:
         resource = self._resource
@@ -126,6 +155,8 @@ class Intake:
     def _with_fewer_managers(self, data: bytes, managed: bytes) -> bytes:
         """The bytes with only the kept manager's managedFields; the rest stays as it came."""
         kept = self._kept(managed)
+        if kept == managed[1:-1]:
+            return data
         field = b'"managedFields":' + managed
         start = data.find(field)
         end = start + len(field)
@@ -142,7 +173,7 @@ class Intake:
 
     def _kept(self, managed: bytes) -> bytes:
         """The kept managers' entries, joined."""
-        if not self._kept_managers:
+        if not self._may_keep(managed):
             return b""
         entries = _decode_entries(managed)
         return b",".join(
@@ -152,10 +183,31 @@ class Intake:
 
 def number(resource_version: str) -> int:
     """A resourceVersion for comparing: Kubernetes promises nothing but that newer ones are larger."""
-    return int(resource_version) if _is_number(resource_version) else OPAQUE
+    if resource_version.isdecimal() and resource_version.isascii() and len(resource_version) <= 20:
+        return int(resource_version)
+    return OPAQUE
 
 
-_is_number = re.compile(r"[0-9]{1,20}").fullmatch
+def _same(old: Cached | None, version: int, uid: str) -> Cached | None:
+    """What is known already, if that is this very state."""
+    if old is None or version == OPAQUE or old.resource_version != version or old.uid != uid:
+        return None
+    return old
+
+
+def _mentions(managers: Collection[str]) -> Callable[[bytes], object]:
+    """Whether managedFields may have entries of these managers: told from the bytes, where that is sure.
+
+    Most objects have none, and their entries need not be taken apart to know.
+    """
+    if not managers:
+        return lambda managed: False
+    if not all(map(_is_never_escaped, managers)):
+        return lambda managed: True
+    return re.compile(b"|".join(re.escape(name.encode()) for name in managers)).search
+
+
+_is_never_escaped = re.compile(r"[A-Za-z0-9._-]+").fullmatch
 
 
 class _Metadata(msgspec.Struct, rename="camel"):

@@ -11,8 +11,8 @@ until the answer tells which of them are its own.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Hashable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Iterable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple
 
@@ -45,6 +45,9 @@ class Change(msgspec.Struct, frozen=True, eq=False, gc=False):
 Handler = Callable[[Change], None]
 
 _NOBODY: Final = object()
+
+#: An object and who writes it.
+_Identity = tuple[Key, Hashable]
 
 
 @dataclass(slots=True, eq=False)
@@ -82,6 +85,32 @@ class _Held:
         return change.old is not None and change.old.uid in self.own
 
 
+class _Holding:
+    """Surrounds a write of one object by one writer. A class, since a generator takes longer to enter."""
+
+    __slots__ = ("_all", "_identity")
+
+    def __init__(self, held: dict[_Identity, _Held], identity: _Identity) -> None:
+        self._all = held
+        self._identity = identity
+
+    def __enter__(self) -> None:
+        held = self._all.get(self._identity)
+        if held is None:
+            held = self._all[self._identity] = _Held()
+        held.writes += 1
+
+    def __exit__(self, *_failure: object) -> None:
+        held = self._all[self._identity]
+        held.writes -= 1
+        if held.writes:
+            return
+        del self._all[self._identity]
+        for later in held.changes:
+            if later.combined or not held.is_own(later.change):
+                later.registered.tell(later.change)
+
+
 class Handlers:
     """Who hears of the changes of one cache."""
 
@@ -89,7 +118,7 @@ class Handlers:
 
     def __init__(self) -> None:
         self._registered: tuple[_Registered, ...] = ()
-        self._held: dict[tuple[Key, Hashable], _Held] = {}
+        self._held: dict[_Identity, _Held] = {}
 
     def add(self, handler: Handler, writer: Hashable = None) -> Callable[[Change], None]:
         """Have `handler` hear everything but what `writer` writes; returns how to tell it alone."""
@@ -123,20 +152,9 @@ class Handlers:
             else:
                 held.changes.append(_Later(registered, change, combined))
 
-    @contextmanager
-    def holding(self, key: Key, writer: Hashable) -> Iterator[None]:
+    def holding(self, key: Key, writer: Hashable) -> AbstractContextManager[None]:
         """While inside, `writer` is not told of changes of `key`; then of those that are not its own."""
-        held = self._held.setdefault((key, writer), _Held())
-        held.writes += 1
-        try:
-            yield
-        finally:
-            held.writes -= 1
-            if not held.writes:
-                del self._held[key, writer]
-                for later in held.changes:
-                    if later.combined or not held.is_own(later.change):
-                        later.registered.tell(later.change)
+        return _Holding(self._held, (key, writer))
 
     def own(self, key: Key, writer: Hashable, state: int | str) -> None:
         """`writer` made this state (a version, or the uid of what it deleted)."""

@@ -20,7 +20,7 @@ from steersman.client import ApiError, ClientError, Page, WatchEvent
 from steersman.objects.resource_type import ResourceType
 from steersman.runtime.cache import Cache
 from steersman.runtime.cached import OPAQUE, Cached, number
-from steersman.runtime.keys import Key
+from steersman.runtime.contents import Contents
 from steersman.runtime.reflector import (
     UNREACHABLE,
     Apply,
@@ -35,6 +35,7 @@ from steersman.runtime.reflector import (
     List,
     Listed,
     Opened,
+    Phase,
     Progress,
     Received,
     Reflector,
@@ -54,6 +55,7 @@ _log = logging.getLogger(__name__)
 #: How often a watch is looked at for silence, at least.
 _CHECK_S = 30.0
 _INITIAL_END = "k8s.io/initial-events-end"
+_REQUESTS = (Wait, List, Watch)
 
 
 class Api(Protocol):
@@ -137,7 +139,7 @@ class Follower:
         self._stats = stats
         self._on_settled = on_settled
         self._core = Reflector(rand)
-        self._held: dict[Key, Cached] = {}
+        self._held = Contents()
         #: Everything was fetched at least once.
         self.synced = False
         #: The API does not serve the resource.
@@ -229,14 +231,16 @@ class Follower:
         if event.type == "ERROR":
             return self._step(self._failure(event.error()))
         stats = self._stats
-        stats.last_event_at = self._clock.monotonic()
+        now = stats.last_event_at = self._clock.monotonic()
         if event.type == "BOOKMARK":
             metadata = _decode_bookmark(event.object).metadata
             end = (metadata.annotations or {}).get(_INITIAL_END) == "true"
-            return self._step(Received(metadata.resource_version, bookmark=True, initial_end=end))
+            return self._step(Received(metadata.resource_version, bookmark=True, initial_end=end), (), now)
         stats.events += 1
-        cached = self._cache.read(event.object)
-        return self._step(Received(cached.version, deleted=event.type == "DELETED"), (cached,))
+        # Initial events may be of another history, where the same version is another state.
+        initial = self._core.phase is Phase.STREAMING
+        cached = (self._cache.read if initial else self._cache.read_event)(event.object)
+        return self._step(Received(cached.version, deleted=event.type == "DELETED"), (cached,), now)
 
     def _failure(self, error: Exception) -> Failed:
         self._stats.failures += 1
@@ -247,11 +251,11 @@ class Follower:
 
     # --- doing
 
-    def _step(self, event: Event, objects: Sequence[Cached] = ()) -> Request | None:
+    def _step(self, event: Event, objects: Sequence[Cached] = (), now: float | None = None) -> Request | None:
         """Do what follows from `event`, which brought `objects`; returns the next request, if any."""
         request = None
-        for command in self._core.step(event, self._clock.monotonic()):
-            if isinstance(command, Wait | List | Watch):
+        for command in self._core.step(event, self._clock.monotonic() if now is None else now):
+            if isinstance(command, _REQUESTS):
                 request = command
             else:
                 self._do(command, objects)
@@ -265,15 +269,15 @@ class Follower:
             case Hold(deleted):
                 for cached in objects:
                     if deleted:
-                        self._held.pop(cached.key, None)
+                        self._held.take_out(cached.key)
                     else:
-                        self._held[cached.key] = cached
+                        self._held.put(cached)
             case Progress(version):
                 self._cache.progress(number(version), self._namespace or "")
             case Commit(version, reset):
                 self._replace(number(version), reset)
             case Discard():
-                self._held = {}
+                self._held = Contents()
             case Clear():
                 self._clear()
             case Report(text, trouble):
@@ -287,7 +291,7 @@ class Follower:
                 )
 
     def _replace(self, version: int, reset: bool) -> None:
-        held, self._held = self._held, {}
+        held, self._held = self._held, Contents()
         changes = self._cache.replace(
             held, version, namespace=self._namespace, initial=not self.synced, reset=reset
         )
@@ -298,7 +302,7 @@ class Follower:
         self._on_settled()
 
     def _clear(self) -> None:
-        changes = self._cache.replace({}, OPAQUE, namespace=self._namespace, reset=True)
+        changes = self._cache.replace(Contents(), OPAQUE, namespace=self._namespace, reset=True)
         self._cache.handlers.tell_all(changes)
         self.absent = True
         self._on_settled()

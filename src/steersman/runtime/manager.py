@@ -26,6 +26,7 @@ from steersman.runtime.controller import Controller
 from steersman.runtime.events import Recorder
 from steersman.runtime.informer import RESYNC_S
 from steersman.runtime.informers import SYNC_TIMEOUT_S, Informers
+from steersman.runtime.memory import give_back
 from steersman.runtime.metrics import Metrics
 from steersman.runtime.probes import Probes
 from steersman.runtime.signals import stopping_on_signals
@@ -182,6 +183,7 @@ class Manager:
             if absent:
                 _log.warning("the API does not serve %s yet", ", ".join(sorted(absent)))
             if not set(missing) - absent:
+                give_back()
                 return True
             _log.error("still waiting for %s", ", ".join(missing))
         return False

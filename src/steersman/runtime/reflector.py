@@ -38,6 +38,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from steersman.aio import Backoff
 from steersman.runtime.cached import OPAQUE, number
@@ -118,8 +119,7 @@ class Opened:
     """The watch was accepted."""
 
 
-@dataclass(frozen=True, slots=True)
-class Received:
+class Received(NamedTuple):
     """The watch brought an object or a bookmark."""
 
     version: str

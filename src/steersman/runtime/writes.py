@@ -145,4 +145,6 @@ def is_gone(answer: Mapping[str, Any]) -> bool:
     """Whether a write was the last that kept a deleted object: the API answers with it all the same."""
     metadata = answer["metadata"]
     held = metadata.get("finalizers") or metadata.get("deletionGracePeriodSeconds")
+    if answer.get("kind") == "Namespace":
+        held = held or (answer.get("spec") or {}).get("finalizers")
     return "deletionTimestamp" in metadata and not held

@@ -14,6 +14,7 @@ import pytest
 from steersman.client import Client
 from steersman.cluster.local import ClusterConfig, LocalCluster
 from steersman.election import Elector, LeaseElector
+from tests.conformance.election.raft_nodes import raft_arena
 from tests.conformance.election.stores import postgres_arena, redis_arena
 from tests.sim.virtual_time import VirtualClock, run_virtual
 from tests.support.hurried_time import run_hurried
@@ -81,6 +82,7 @@ ENGINES: dict[str, tuple[Any, ...]] = {
     "lease": (lease_arena, run_virtual),
     "redis": (redis_arena, run_hurried, "redis"),
     "postgres": (postgres_arena, run_hurried, "postgres"),
+    "raft": (raft_arena, run_hurried, "tmp_path"),
 }
 
 

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import random
+from collections.abc import Awaitable
 from typing import Any, Literal
+
+import pytest
 
 from steersman.aio import Scope
 from steersman.objects.resource_type import ResourceType
@@ -16,7 +20,7 @@ from steersman.objects.resources import (
     PODS,
     REPLICA_SETS,
 )
-from tests.integration.controllers.workloads import NAMESPACE, World, with_workloads
+from tests.integration.controllers.workloads import NAMESPACE, World, dying, with_workloads
 from tests.support.manifests import deployment
 
 Object = dict[str, Any]
@@ -35,9 +39,7 @@ def reference(owner: Object, kind: ResourceType = CONFIG_MAPS, *, block: bool = 
 
 
 def owned(name: str, *references: Object, namespace: str = NAMESPACE, **metadata: Any) -> Object:
-    return {
-        "metadata": {"name": name, "namespace": namespace, "ownerReferences": [*references], **metadata}
-    }
+    return {"metadata": {"name": name, "namespace": namespace, "ownerReferences": [*references], **metadata}}
 
 
 async def create(world: World, name: str, *references: Object, **metadata: Any) -> Object:
@@ -271,7 +273,11 @@ async def test_a_definition_takes_its_objects_and_their_dependents_with_it(world
     await stays(world, "child")
     await world.client.delete(CUSTOM_RESOURCE_DEFINITIONS, "widgets.example.com")
     await until_left(world)
-    # The informer of what is gone is gone, too, and comes back with the definition.
+
+    def forgotten() -> bool:
+        return not any(informer.resource == WIDGETS for informer in world.manager.informers)
+
+    await world.until(forgotten)
     await define_widgets(world)
     owner = await world.create(WIDGETS, owned("owner"))
     await create(world, "child", reference(owner, WIDGETS))
@@ -323,3 +329,75 @@ async def test_a_collector_that_starts_finds_what_it_missed(world: World) -> Non
         again = scope.start(world.run())
         await until_left(world)
         again.cancel()
+
+
+@pytest.mark.parametrize("writes", [1, 2, 3, 5])
+def test_a_collector_that_keeps_dying_finishes_what_it_began(writes: int) -> None:
+    async def make(world: World) -> None:
+        for name in ("background", "foreground", "orphan"):
+            owner = await create(world, name)
+            for number in range(3):
+                child = await create(world, f"{name}-{number}", reference(owner, block=True))
+                await create(world, f"{name}-{number}-leaf", reference(child, block=True))
+
+    def acts(world: World) -> list[Awaitable[Any]]:
+        return [
+            make(world),
+            delete(world, "background", "Background"),
+            delete(world, "foreground", "Foreground"),
+            delete(world, "orphan", "Orphan"),
+        ]
+
+    async def settled(world: World) -> None:
+        left = [f"orphan-{number}" for number in range(3)]
+        await until_left(world, *left, *(f"{name}-leaf" for name in left))
+        assert [await uids_of_owners(world, name) for name in left] == [[]] * 3
+
+    dying((COLLECTOR,), writes, acts, settled)
+
+
+@with_workloads(COLLECTOR, "deployment", "replicaset")
+async def test_caches_of_others_are_shared_and_the_rest_is_metadata(world: World) -> None:
+    await asyncio.sleep(NOTICED_S)
+    informers = {str(informer) for informer in world.manager.informers}
+    assert {"pods.v1", "replicasets.v1.apps", "deployments.v1.apps", "configmaps.v1 (metadata)"} <= informers
+    assert not {"pods.v1 (metadata)", "configmaps.v1", "events.v1 (metadata)"} & informers
+
+
+def _survivors(owners: dict[str, set[str]], deleted: set[str]) -> set[str]:
+    """What is left of a graph: whatever never had owners, or still has one."""
+    left = owners.keys() - deleted
+    while gone := {name for name in left if owners[name] and not owners[name] & left}:
+        left -= gone
+    return left
+
+
+async def _any_graph(world: World, seed: int) -> None:
+    chance = random.Random(seed)
+    names = [f"o{number:02}" for number in range(25)]
+    owners: dict[str, set[str]] = {name: set() for name in names}
+    made: dict[str, Object] = {}
+    for place, name in enumerate(names):
+        owners[name] = set(chance.sample(names[:place], min(place, chance.choice([0, 1, 1, 2, 3]))))
+        references = [reference(made[one], block=chance.random() < 0.5) for one in sorted(owners[name])]
+        made[name] = await create(world, name, *references)
+    deleted = set(chance.sample(names, 8))
+    for name in sorted(deleted):
+        if name in await world.names(CONFIG_MAPS):
+            await delete(world, name, chance.choice(("Background", "Foreground")))
+        await asyncio.sleep(chance.choice((0, 0, 1)))
+    left = _survivors(owners, deleted)
+    await until_left(world, *left)
+    await stays(world, *left)
+    for name in left:
+        kept = {made[one]["metadata"]["uid"] for one in owners[name] & left}
+        assert set(await uids_of_owners(world, name)) == kept
+    await world.quiet()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_of_any_graph_what_has_an_owner_or_needs_none_is_left(seed: int) -> None:
+    async def test(world: World) -> None:
+        await _any_graph(world, seed)
+
+    with_workloads(COLLECTOR)(test)()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import Any
 
@@ -12,7 +12,7 @@ import pytest
 from steersman.objects.conditions import find_condition
 from steersman.objects.resources import JOBS, PODS
 from steersman.objects.times import parse_time
-from tests.integration.controllers.workloads import NAMESPACE, World, with_workloads
+from tests.integration.controllers.workloads import NAMESPACE, World, dying, with_workloads
 from tests.support.manifests import pod
 
 Object = dict[str, Any]
@@ -295,8 +295,6 @@ async def test_a_pod_that_is_deleted_is_made_again(world: World) -> None:
     await world.create(JOBS, job())
     name = names(await running(world, 1))[0]
     await world.client.delete(PODS, name, NAMESPACE)
-    await asyncio.sleep(30)
-    print(await world.pods(), await world.get(JOBS, "sums"))
     later = await running(world, 1)
     assert names(later) != [name]
     await world.until_status(JOBS, "sums", failed=1, active=1)
@@ -362,3 +360,37 @@ async def test_pods_of_a_job_that_is_gone_are_let_go(world: World) -> None:
 
     await world.until(freed)
     assert len(await world.pods()) == len(pods)
+
+
+async def _end_all(world: World, code: int) -> None:
+    """Whatever runs at this moment ends."""
+    for one in await world.pods():
+        if one["status"]["phase"] == "Running":
+            await end(world, one["metadata"]["name"], code)
+
+
+@pytest.mark.parametrize("completion", ["NonIndexed", "Indexed"])
+@pytest.mark.parametrize("writes", [1, 2, 3, 4, 5, 7, 9, 12])
+def test_no_pod_is_lost_or_counted_twice_when_the_controller_dies(writes: int, completion: str) -> None:
+    """Some pods fail and the rest succeed, whenever the controller ends in between."""
+
+    def acts(world: World) -> list[Awaitable[Any]]:
+        made = job(completions=4, parallelism=4, completionMode=completion, backoffLimit=100)
+        steps: list[Awaitable[Any]] = [world.create(JOBS, made)]
+        for code in (1, 0, 1, 0):
+            steps += [asyncio.sleep(60), asyncio.sleep(60), _end_all(world, code), asyncio.sleep(60)]
+        return steps
+
+    async def settled(world: World) -> None:
+        for _ in range(8):
+            await asyncio.sleep(700)
+            await _end_all(world, 0)
+        status = (await until_over(world))["status"]
+        ended = [one["status"]["phase"] for one in await world.pods()]
+        assert status["succeeded"] == ended.count("Succeeded") == 4
+        assert status.get("failed", 0) == ended.count("Failed")
+        assert status["uncountedTerminatedPods"] == {}
+        assert not any("finalizers" in one["metadata"] for one in await world.pods())
+        await world.quiet()
+
+    dying(("job",), writes, acts, settled)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable
 from typing import Any
+
+import pytest
 
 from steersman.objects.resources import (
     CONFIG_MAPS,
@@ -17,7 +20,7 @@ from steersman.objects.resources import (
     SERVICES,
 )
 from tests.integration.controllers.test_garbage_collector import WIDGETS, define_widgets
-from tests.integration.controllers.workloads import World, with_workloads
+from tests.integration.controllers.workloads import World, dying, with_workloads
 from tests.support.manifests import config_map, deployment, pod
 
 Object = dict[str, Any]
@@ -86,7 +89,7 @@ async def test_everything_in_a_namespace_goes_and_then_it_does(world: World) -> 
     await world.client.delete(NAMESPACES, NAME)
     await until_gone(world)
     for kind in (CONFIG_MAPS, DEPLOYMENTS, PODS, SECRETS, SERVICES, ROLES, LEASES, WIDGETS):
-        assert not (await world.client.list(kind, NAME)).items
+        assert list(await world.client.list(kind, NAME)) == []
     await world.quiet()
     await world.client.delete(CUSTOM_RESOURCE_DEFINITIONS, "widgets.example.com")
 
@@ -167,7 +170,24 @@ async def test_finalizers_of_others_keep_an_empty_namespace(world: World) -> Non
     await world.until(emptied)
     await world.quiet()
     namespace = await world.client.get(NAMESPACES, NAME)
-    await world.client.replace(
-        {**namespace, "spec": {}}, kind=NAMESPACES, subresource="finalize"
-    )
+    await world.client.replace({**namespace, "spec": {}}, kind=NAMESPACES, subresource="finalize")
     await until_gone(world)
+
+
+@pytest.mark.parametrize("writes", [1, 2, 3])
+def test_a_controller_that_keeps_dying_empties_a_namespace(writes: int) -> None:
+    async def make(world: World) -> None:
+        await world.create(NAMESPACES, {"metadata": {"name": NAME}})
+        await world.create(CONFIG_MAPS, within(config_map("cm")))
+        await world.create(SECRETS, within({"metadata": {"name": "s"}}))
+        await world.create(PODS, within(pod("p")))
+
+    def acts(world: World) -> list[Awaitable[Any]]:
+        return [make(world), world.client.delete(NAMESPACES, NAME), asyncio.sleep(2), asyncio.sleep(2)]
+
+    async def settled(world: World) -> None:
+        await until_gone(world)
+        for kind in (CONFIG_MAPS, SECRETS, PODS):
+            assert list(await world.client.list(kind, NAME)) == []
+
+    dying(("namespace",), writes, acts, settled)

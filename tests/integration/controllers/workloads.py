@@ -18,7 +18,7 @@ from typing import Any
 from steersman.aio import Scope
 from steersman.client import Client, Conflict, NotFound
 from steersman.cluster.controllers.registry import add_controllers
-from steersman.cluster.controllers.setup import Setup
+from steersman.cluster.controllers.setup import Options, Setup
 from steersman.cluster.local import ClusterConfig, LocalCluster
 from steersman.objects.resource_type import ResourceType
 from steersman.objects.resources import EVENTS, NODES, PODS
@@ -79,7 +79,8 @@ class Nodes:
         old = pod["status"].get("conditions") or []
         if any(one["type"] == "Ready" and one["status"] == ready for one in old):
             return
-        status = {"phase": "Running", "conditions": [condition]}
+        started = pod["status"].get("startTime") or self._now()
+        status = {"phase": "Running", "conditions": [condition], "startTime": started}
         await self._client.patch(
             PODS, metadata["name"], {"status": status}, metadata["namespace"], subresource="status"
         )
@@ -103,9 +104,12 @@ class Nodes:
 class World:
     """What a test works with."""
 
-    def __init__(self, cluster: LocalCluster, controllers: Collection[str]) -> None:
+    def __init__(
+        self, cluster: LocalCluster, controllers: Collection[str], options: Options | None = None
+    ) -> None:
         self._cluster = cluster
         self._controllers = controllers
+        self._options = options or Options()
         #: By the controllers and nodes, by method.
         self.writes: Counter[str] = Counter()
         #: Called after each of them.
@@ -118,7 +122,7 @@ class World:
         """The controllers and nodes, as a new process would run them, until stopped or cancelled."""
         client = self._cluster.client(observe=self._observe)
         self.manager = Manager(client, clock=VirtualClock(), address=None)
-        add_controllers(Setup(self.manager), self._controllers)
+        add_controllers(Setup(self.manager, self._options), self._controllers)
         self.nodes = Nodes(client, self.manager)
         await self.manager.run()
 
@@ -186,12 +190,12 @@ class World:
         assert self.writes == before
 
 
-def with_workloads(*controllers: str) -> Callable[[Test], Callable[[], None]]:
+def with_workloads(*controllers: str, options: Options | None = None) -> Callable[[Test], Callable[[], None]]:
     """Make a test of an async function that takes a world."""
 
     def decorate(test: Test) -> Callable[[], None]:
         def run() -> None:
-            run_virtual(_run(test, controllers))
+            run_virtual(_run(test, controllers, options))
 
         run.__name__, run.__doc__ = test.__name__, test.__doc__
         return run
@@ -199,9 +203,9 @@ def with_workloads(*controllers: str) -> Callable[[Test], Callable[[], None]]:
     return decorate
 
 
-async def _run(test: Test, controllers: Collection[str]) -> None:
-    async with LocalCluster(ClusterConfig(controllers=("resourcequota",))) as cluster:
-        world = World(cluster, controllers)
+async def _run(test: Test, controllers: Collection[str], options: Options | None) -> None:
+    async with LocalCluster(ClusterConfig(controllers=("resourcequota",)), VirtualClock()) as cluster:
+        world = World(cluster, controllers, options)
         async with Scope() as scope:
             running = scope.start(world.run())
             await test(world)

@@ -12,6 +12,7 @@ from steersman.objects.resource_type import ResourceType
 from steersman.runtime.cache import OWNER, Cache
 from steersman.runtime.cached import Cached, Intake
 from steersman.runtime.changes import Change
+from steersman.runtime.contents import Contents
 from steersman.runtime.keys import Key
 
 CONFIG_MAPS = ResourceType("", "v1", "ConfigMap", "configmaps")
@@ -48,13 +49,13 @@ class Told:
         return self.cache.read(orjson.dumps(obj(*args, **kwargs)))
 
     def event(self, *args: Any, deleted: bool = False, **kwargs: Any) -> None:
-        self.cache.receive(self.read(*args, **kwargs), deleted=deleted)
+        self.cache.receive(self.cache.read_event(orjson.dumps(obj(*args, **kwargs))), deleted=deleted)
 
     def wrote(self, *args: Any, **kwargs: Any) -> None:
         self.cache.wrote(obj(*args, **kwargs), "me")
 
     def listed(self, version: int, *found: Cached, **options: Any) -> list[tuple[str, str]]:
-        changes = self.cache.replace({cached.key: cached for cached in found}, version, **options)
+        changes = self.cache.replace(Contents(found), version, **options)
         return [(change.type, change.key.name) for change in changes]
 
     def version(self, key: Key = A) -> int | None:
@@ -241,7 +242,7 @@ def test_a_list_during_a_write_is_told_since_it_may_hold_more_than_the_write() -
     told.heard()
     with told.cache.writing(A, "me"):
         cached = told.read(5)
-        told.cache.handlers.tell_all(told.cache.replace({A: cached}, 5))
+        told.cache.handlers.tell_all(told.cache.replace(Contents([cached]), 5))
         told.wrote(5)
     assert told.heard() == both(("modified", 1, 5))
 

@@ -16,9 +16,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from steersman.objects.resource_type import ResourceType
 from steersman.runtime.cache import OWNER, Cache
-from steersman.runtime.cached import Cached, Intake
+from steersman.runtime.cached import Intake
 from steersman.runtime.changes import Change
-from steersman.runtime.keys import Key
+from steersman.runtime.contents import Contents
 
 CONFIG_MAPS = ResourceType("", "v1", "ConfigMap", "configmaps")
 NAMES = st.sampled_from("abc")
@@ -96,7 +96,7 @@ class Caching(RuleBasedStateMachine):
         #: The revision up to which events have come, and the one of the last backup restored.
         self.delivered = 0
         self.restored = 0
-        self.snapshot: tuple[int, dict[Key, Cached]] | None = None
+        self.snapshot: tuple[int, Contents] | None = None
         #: Writes without an answer yet: what to do when it comes.
         self.in_flight: dict[str, Any] = {}
         #: The last state of ours that was answered, until somebody else's later one is seen.
@@ -106,11 +106,11 @@ class Caching(RuleBasedStateMachine):
     def sync(self) -> None:
         self.replace_by(*self.listing())
 
-    def listing(self) -> tuple[int, dict[Key, Cached]]:
+    def listing(self) -> tuple[int, Contents]:
         found = [self.cache.read(orjson.dumps(obj)) for obj in self.server.objects.values()]
-        return self.server.revision, {cached.key: cached for cached in found}
+        return self.server.revision, Contents(found)
 
-    def replace_by(self, version: int, found: dict[Key, Cached], *, reset: bool = False) -> None:
+    def replace_by(self, version: int, found: Contents, *, reset: bool = False) -> None:
         changes = self.cache.replace(found, version, reset=reset)
         self.delivered = version
         self.cache.handlers.tell_all(changes)
@@ -164,7 +164,7 @@ class Caching(RuleBasedStateMachine):
         for revision, obj, deleted, _ in self.server.history:
             if revision > self.delivered:
                 self.delivered = revision
-                self.cache.receive(self.cache.read(orjson.dumps(obj)), deleted=deleted)
+                self.cache.receive(self.cache.read_event(orjson.dumps(obj)), deleted=deleted)
                 return
 
     @precondition(lambda self: self.snapshot is None)

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from steersman.client import Client
+from steersman.client import Client, Unreachable
 from steersman.objects.resource_type import ResourceType
 
 __all__ = ["Discovered", "Served", "discover"]
@@ -63,17 +63,23 @@ class _Group(msgspec.Struct):
 
 
 class _Groups(msgspec.Struct):
-    items: list[_Group] = []
+    items: list[_Group]
 
 
 _decode = msgspec.json.Decoder(_Groups).decode
 
 
 async def discover(client: Client) -> Discovered:
-    """Ask the API. Raises `ClientError`."""
+    """Ask the API. Raises `ClientError`, also for an answer that says nothing: nobody may take that for an
+    API that serves nothing."""
     found = Discovered([], [])
     for root in ("/api", "/apis"):
-        for group in _decode(await client.request("GET", root, accept=_ACCEPT)).items:
+        answer = await client.request("GET", root, accept=_ACCEPT)
+        try:
+            groups = _decode(answer).items
+        except msgspec.DecodeError as error:
+            raise Unreachable(f"{root} does not tell what is served: {error}", maybe_done=False) from None
+        for group in groups:
             _add_group(found, group)
     return found
 

@@ -120,6 +120,8 @@ class _PodCollector:
                 return Result.requeue(wait_s)
         if verdict is not None:
             await self._delete(cached, pod, verdict)
+            if not pods_on(self._pods, pod.node):
+                self._missing.pop(pod.node, None)
         return None
 
     async def _quarantine_s(self, node: str) -> float:

@@ -13,11 +13,13 @@ import msgspec
 
 from steersman.runtime import Cache, Cached, Key
 
-__all__ = ["ClaimUser", "index_by_claim", "users_of"]
+__all__ = ["ClaimUser", "claims_of", "index_by_claim", "users_of"]
 
 Object = dict[str, Any]
 
 _INDEX: Final = "claim"
+#: The volume sources that have to do with claims.
+_SOURCES: Final = (b'"persistentVolumeClaim"', b'"ephemeral"')
 
 
 class _Metadata(msgspec.Struct, rename="camel"):
@@ -120,6 +122,13 @@ class ClaimUser(msgspec.Struct):
 _decode = msgspec.json.Decoder(ClaimUser).decode
 
 
+def claims_of(pod: Cached) -> list[str]:
+    """The names of the claims that a pod names. Most pods name none, which their bytes tell."""
+    if not any(source in pod.data for source in _SOURCES):
+        return []
+    return [name for name, _ in ClaimUser.read(pod).claims]
+
+
 def index_by_claim(pods: Cache) -> None:
     """Have `users_of` find the pods of this cache. May be called by each of its users."""
     try:
@@ -129,7 +138,7 @@ def index_by_claim(pods: Cache) -> None:
 
 
 def _values(pod: Cached) -> list[str]:
-    return [str(Key(pod.key.namespace, name)) for name, _ in ClaimUser.read(pod).claims]
+    return [str(Key(pod.key.namespace, name)) for name in claims_of(pod)]
 
 
 def users_of(pods: Cache, claim: Key) -> list[ClaimUser]:

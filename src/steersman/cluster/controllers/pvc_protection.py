@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from steersman.client import NotFound
-from steersman.cluster.controllers.pods_of_claims import ClaimUser, index_by_claim, users_of
+from steersman.cluster.controllers.pods_of_claims import ClaimUser, claims_of, index_by_claim, users_of
 from steersman.cluster.controllers.reconciling import moment, retrying_conflicts
 from steersman.cluster.controllers.setup import Setup
 from steersman.objects.conditions import find_condition
@@ -45,8 +45,8 @@ class _Claims:
         controller.watches(pods, self._claims_of)
 
     def _claims_of(self, change: Change) -> set[Key]:
-        states = [ClaimUser.read(one) for one in (change.old, change.new) if one is not None]
-        return {Key(change.key.namespace, name) for state in states for name, _ in state.claims}
+        states = [one for one in (change.old, change.new) if one is not None]
+        return {Key(change.key.namespace, name) for state in states for name in claims_of(state)}
 
     async def _reconcile(self, request: Request) -> None:
         cached = self._claims.get(request.key)

@@ -12,6 +12,7 @@ from typing import Any
 
 from steersman.aio import Clock
 from steersman.client import Client
+from steersman.cluster.controllers.metrics_source import MetricsSource
 from steersman.election import default_identity
 from steersman.objects.resource_type import ResourceType
 from steersman.runtime import Cache, Controller, Informer, Manager, Recorder, Writes
@@ -40,6 +41,8 @@ class Options:
     volumes: str = ""
     #: Pods that have ended are kept until there are more than this.
     terminated_pods: int = 12_500
+    #: What autoscalers measure by; None: the metrics APIs.
+    metrics: MetricsSource | None = None
 
 
 @dataclass(slots=True)

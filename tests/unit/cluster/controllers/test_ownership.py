@@ -42,7 +42,7 @@ def _pod(owner: str = "", app: str = "", version: int = 1, kind: str = "ReplicaS
             "controller": True,
         }
         metadata["ownerReferences"] = [reference]
-    return Cached(Key("default", "p"), version, orjson.dumps({"metadata": metadata}))
+    return Cached("default", "p", version, orjson.dumps({"metadata": metadata}))
 
 
 @pytest.mark.parametrize(

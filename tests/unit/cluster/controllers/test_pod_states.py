@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from steersman.cluster.controllers.pod_states import PodState, matters_to_owner, next_availability_s
-from steersman.runtime import Cached, Key
+from steersman.runtime import Cached
 from tests.unit.cluster.controllers.workload_objects import NOW, pod_state
 
 
@@ -74,7 +74,7 @@ def _cached(**changes: Any) -> Cached:
             "conditions": [{"type": "Ready", "status": changes.get("ready", "False")}],
         },
     }
-    return Cached(Key("default", "p"), 1, orjson.dumps(pod))
+    return Cached("default", "p", 1, orjson.dumps(pod))
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
@@ -104,8 +105,8 @@ class Backend(msgspec.Struct):
 
     def addresses(self, family: str) -> list[str]:
         """Its addresses of "IPv4" or "IPv6"."""
-        found = (address.ip for address in self.status.pod_ips or ())
-        return [canonical_ip(ip) for ip in found if ip_family(ip) == family]
+        found = (_family_and_spelling(address.ip) for address in self.status.pod_ips or ())
+        return [spelling for its_family, spelling in found if its_family == family]
 
     def hostname_in(self, namespace: str, service: str) -> str:
         """The name it has inside a service, if it has one."""
@@ -155,3 +156,10 @@ class Backend(msgspec.Struct):
 
 
 _decode = msgspec.json.Decoder(Backend).decode
+
+
+@lru_cache(maxsize=4096)
+def _family_and_spelling(ip: str) -> tuple[str, str]:
+    """Asked for all pods of a service whenever one of them changes."""
+    family = ip_family(ip)
+    return family, canonical_ip(ip) if family else ""

@@ -62,6 +62,7 @@ class NamespaceController:
             return Result.requeue(_SETTLE_S - age_s)
         if not namespace["spec"].get("finalizers"):
             return None
+        self._setup.manager.check_leadership()
         emptying = Emptying(self._client, request.name, age_s)
         findings = await emptying.run()
         status = namespace["status"]

@@ -6,8 +6,8 @@ Pods go first: whatever they need on their way out is still there.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Iterable
+from typing import Final
 
 import msgspec
 
@@ -19,13 +19,13 @@ from steersman.objects.resources import PODS
 
 __all__ = ["Emptying"]
 
-Object = dict[str, Any]
-
 #: How long finalizers are expected to take.
 _FINALIZERS_S: Final = 15
 
 
-class _Metadata(msgspec.Struct):
+class _Metadata(msgspec.Struct, rename="camel"):
+    name: str = ""
+    deletion_timestamp: str | None = None
     finalizers: list[str] | None = None
 
 
@@ -67,11 +67,13 @@ class Emptying:
 
     async def _empty(self, resource: ResourceType, *, in_one: bool) -> None:
         try:
-            if not await self._remaining(resource):
+            left = await self._remaining(resource)
+            if not left:
                 return
             estimate_s = await self._pods_end_s() if resource == PODS else 0
-            await self._delete(resource, in_one=in_one)
-            left = await self._remaining(resource)
+            if alive := [one.name for one in left if one.deletion_timestamp is None]:
+                await self._delete(resource, alive, in_one=in_one)
+                left = await self._remaining(resource)
         except (NotFound, MethodNotAllowed):
             return  # served when we asked, and not any more
         except ClientError as error:
@@ -80,7 +82,7 @@ class Emptying:
         if not left:
             return
         self.findings.remaining[resource] = len(left)
-        finalizers = Counter(name for one in left for name in _decode(one).metadata.finalizers or ())
+        finalizers = Counter(name for one in left for name in one.finalizers or ())
         self.findings.finalizers += finalizers
         if finalizers or estimate_s:
             self.estimate_s = max(self.estimate_s, estimate_s or _FINALIZERS_S)
@@ -90,17 +92,17 @@ class Emptying:
                 f"unexpected items still remain in namespace: {self._namespace} for gvr: {which}"
             )
 
-    async def _remaining(self, resource: ResourceType) -> Sequence[bytes]:
-        return (await self._client.list_page(resource, self._namespace, metadata_only=True)).items
+    async def _remaining(self, resource: ResourceType) -> list[_Metadata]:
+        page = await self._client.list_page(resource, self._namespace, metadata_only=True)
+        return [_decode(item).metadata for item in page.items]
 
-    async def _delete(self, resource: ResourceType, *, in_one: bool) -> None:
+    async def _delete(self, resource: ResourceType, names: Iterable[str], *, in_one: bool) -> None:
         """Nobody is to keep dependents for later: they go, too."""
         if in_one:
             await self._client.delete_collection(resource, self._namespace, propagation="Background")
             return
-        for obj in await self._client.list(resource, self._namespace):
+        for name in names:
             try:
-                name = obj["metadata"]["name"]
                 await self._client.delete(resource, name, self._namespace, propagation="Background")
             except NotFound:
                 continue

@@ -48,7 +48,7 @@ class _NodeIpam:
         self._waiting: set[Key] = set()
 
     def on_node(self, change: Change) -> Iterable[Key]:
-        """All nodes that were there are seen before the first reconcile, so what they have is not given away."""
+        """All nodes that are there are seen before the first reconcile, so nothing of it is given twice."""
         before = set(_cidrs(change.old))
         after = set(_cidrs(change.new))
         for ranges in self._ranges:

@@ -1,0 +1,108 @@
+"""What a disruption budget allows, given its pods. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from steersman.cluster.controllers.pod_states import PodState
+from steersman.cluster.controllers.portions import portion
+from steersman.objects.conditions import set_condition
+from steersman.objects.times import format_time, parse_time
+
+__all__ = ["Disrupted", "budget_status", "desired_healthy", "disrupted_pods", "failed_status", "needs_scale"]
+
+Object = dict[str, Any]
+
+_CONDITION: Final = "DisruptionAllowed"
+#: A pod whose eviction was allowed goes within this time, or not at all.
+_DELETION_TIMEOUT: Final = timedelta(minutes=2)
+
+
+def needs_scale(budget: Object) -> bool:
+    """Whether it matters how many pods there should be, not only how many there are."""
+    spec = budget["spec"]
+    return "maxUnavailable" in spec or isinstance(spec.get("minAvailable"), str)
+
+
+def desired_healthy(budget: Object, expected: int) -> int:
+    """How many pods must stay healthy of those there should be. Raises ValueError for no number."""
+    spec = budget["spec"]
+    if "maxUnavailable" in spec:
+        return max(0, expected - portion(spec["maxUnavailable"], expected, round_up=True))
+    return portion(spec.get("minAvailable", 0), expected, round_up=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Disrupted:
+    """The pods whose eviction was allowed and that are still to be seen going."""
+
+    #: Since when, by name.
+    pods: dict[str, str]
+    #: Those that did not go.
+    kept: Sequence[PodState]
+    #: When the next of them is given up.
+    recheck_s: float | None
+
+
+def disrupted_pods(budget: Object, pods: Sequence[PodState], now: datetime) -> Disrupted:
+    listed: dict[str, str] = (budget.get("status") or {}).get("disruptedPods") or {}
+    waiting: dict[str, str] = {}
+    kept: list[PodState] = []
+    waits = []
+    for pod in pods:
+        since = listed.get(pod.name)
+        if pod.deleting or since is None:
+            continue
+        left_s = (parse_time(since) + _DELETION_TIMEOUT - now).total_seconds()
+        if left_s < 0:
+            kept.append(pod)
+        else:
+            waiting[pod.name] = since
+            waits.append(left_s)
+    return Disrupted(waiting, kept, min(waits, default=None))
+
+
+def budget_status(
+    budget: Object, pods: Sequence[PodState], expected: int, desired: int, disrupted: Disrupted, now: datetime
+) -> Object:
+    healthy = sum(pod.ready and not pod.deleting and pod.name not in disrupted.pods for pod in pods)
+    # A budget without pods allows nothing: those that come may come faster than we look.
+    allowed = max(0, healthy - desired) if expected > 0 else 0
+    generation = budget["metadata"].get("generation", 0)
+    status: Object = {
+        "disruptionsAllowed": allowed,
+        "currentHealthy": healthy,
+        "desiredHealthy": desired,
+        "expectedPods": expected,
+        "observedGeneration": generation,
+    }
+    if disrupted.pods:
+        status["disruptedPods"] = disrupted.pods
+    status["conditions"] = set_condition(
+        (budget.get("status") or {}).get("conditions"),
+        _CONDITION,
+        "True" if allowed else "False",
+        reason="SufficientPods" if allowed else "InsufficientPods",
+        observed_generation=generation,
+        now=format_time(now),
+    )
+    return status
+
+
+def failed_status(budget: Object, why: str, now: datetime) -> Object:
+    """When nobody can tell how many pods there should be, nothing is allowed."""
+    status = dict(budget.get("status") or {})
+    status["disruptionsAllowed"] = 0
+    status["conditions"] = set_condition(
+        status.get("conditions"),
+        _CONDITION,
+        "False",
+        reason="SyncFailed",
+        message=why,
+        observed_generation=status.get("observedGeneration") or None,
+        now=format_time(now),
+    )
+    return status
