@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,8 +14,10 @@ from steersman.cli.options import LogLevel
 from steersman.cli.process import run_loop
 
 if TYPE_CHECKING:
+    from steersman.aio import Clock
     from steersman.client import Client
     from steersman.cluster.components import Components
+    from steersman.election import Lease
 
 __all__ = ["component"]
 
@@ -33,7 +36,16 @@ Examples:
   steer component scheduler
 
   steer component nodes --nodes 100                    simulated ones
+
+  steer component nodes --nodes 100 --first 101        more of them, from another process
 """
+
+
+_log = logging.getLogger(__name__)
+
+#: How long an API server that answers may take to publish what its clients trust, and how often to look.
+_PUBLISHED_S = 10.0
+_ASK_AGAIN_S = 0.5
 
 
 class Part(StrEnum):
@@ -60,9 +72,19 @@ def component(
         str, typer.Option(metavar="all|NAMES", help="Which controllers; -NAME leaves one out.")
     ] = "all",
     nodes: Annotated[int, typer.Option(metavar="N", help="How many nodes.", min=1)] = 1,
+    first: Annotated[int, typer.Option(metavar="N", help="The number of the first node.", min=1)] = 1,
+    heartbeat: Annotated[
+        float, typer.Option(metavar="SECONDS", help="How often nodes say that they live.", min=0.1)
+    ] = 10.0,
+    node_grace: Annotated[
+        float, typer.Option(metavar="SECONDS", help="How long a node may be silent (controllers).", min=0.1)
+    ] = 50.0,
     leader_elect: Annotated[
         bool, typer.Option("--leader-elect/--no-leader-elect", help="Let one replica work at a time.")
     ] = True,
+    lease_duration: Annotated[
+        float, typer.Option(metavar="SECONDS", help="After which another replica takes over.", min=0.1)
+    ] = 15.0,
     metrics_bind: Annotated[
         str, typer.Option(metavar="[HOST]:PORT", help="Where probes and metrics listen; off for nowhere.")
     ] = "off",
@@ -70,6 +92,7 @@ def component(
 ) -> None:
     from steersman.cluster.components import Components
     from steersman.cluster.controllers.registry import chosen
+    from steersman.cluster.controllers.setup import Options
     from steersman.runtime import logs
 
     logs.set_up(level=log_level.upper())
@@ -81,16 +104,33 @@ def component(
         controllers=wanted,
         scheduler=part is Part.SCHEDULER,
         nodes=nodes if part is Part.NODES else 0,
+        first_node=first,
+        heartbeat_s=heartbeat,
+        options=Options(node_grace_s=node_grace, node_period_s=min(5.0, node_grace / 4)),
     )
-    lease = _LEASES.get(part, "") if leader_elect else ""
+    lease = _lease(_LEASES[part], lease_duration) if leader_elect and part in _LEASES else None
     _run(components, kubeconfig, context, lease, None if metrics_bind == "off" else metrics_bind)
 
 
 component.__doc__ = _EXAMPLES
 
 
+def _lease(name: str, duration_s: float) -> Lease:
+    """A lease whose other times are in their usual proportion to its duration."""
+    from steersman.election import Lease, LeaseSettings
+
+    usual = LeaseSettings()
+    share = duration_s / usual.duration_s
+    settings = LeaseSettings(duration_s, usual.renew_deadline_s * share, usual.retry_period_s * share)
+    return Lease(name, "kube-system", settings=settings)
+
+
 def _run(
-    components: Components, kubeconfig: Path | None, context: str | None, lease: str, address: str | None
+    components: Components,
+    kubeconfig: Path | None,
+    context: str | None,
+    lease: Lease | None,
+    address: str | None,
 ) -> None:
     from steersman.client import ClientError
     from steersman.runtime.errors import AddressInUse
@@ -104,29 +144,47 @@ def _run(
 
 
 async def _serve(
-    components: Components, kubeconfig: Path | None, context: str | None, lease: str, address: str | None
+    components: Components,
+    kubeconfig: Path | None,
+    context: str | None,
+    lease: Lease | None,
+    address: str | None,
 ) -> None:
     from dataclasses import replace
 
     from steersman.aio import SystemClock
     from steersman.client import Client
     from steersman.cluster.components import components_manager
-    from steersman.election import LeaseElector
 
     clock = SystemClock()
     async with Client.load(kubeconfig=kubeconfig, context=context) as client:
-        options = replace(components.options, root_certificate=await _root_certificate(client))
-        elector = LeaseElector(client, lease, "kube-system", clock=clock) if lease else None
+        options = components.options
+        if components.controllers:
+            options = replace(options, root_certificate=await _root_certificate(client, clock))
+        elector = lease.elector(client, clock) if lease else None
         manager = components_manager(
             client, replace(components, options=options), clock=clock, elector=elector, address=address
         )
         await manager.run_until_signalled()
 
 
-async def _root_certificate(client: Client) -> str:
-    """What the API server's clients trust, as the API server publishes it."""
+async def _root_certificate(client: Client, clock: Clock) -> str:
+    """What the API server's clients trust, as the API server publishes it soon after its start.
+
+    Who is started before the API server waits for it.
+    """
+    from steersman.client import Unreachable
     from steersman.objects.resources import CONFIG_MAPS
 
-    found = await client.find(CONFIG_MAPS, "extension-apiserver-authentication", "kube-system")
-    authority: str = (found or {}).get("data", {}).get("client-ca-file", "")
-    return authority
+    deadline = clock.monotonic() + _PUBLISHED_S
+    while True:
+        try:
+            found = await client.find(CONFIG_MAPS, "extension-apiserver-authentication", "kube-system")
+        except Unreachable as error:
+            _log.warning("waiting for the API server: %s", error)
+            deadline = clock.monotonic() + _PUBLISHED_S
+            found = None
+        if found is not None or clock.monotonic() > deadline:
+            authority: str = (found or {}).get("data", {}).get("client-ca-file", "")
+            return authority
+        await clock.sleep(_ASK_AGAIN_S)

@@ -9,7 +9,7 @@ Without a namespace, single objects are looked for in the client's own, collecti
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import TracebackType
@@ -130,9 +130,9 @@ class Client(InsidePods):
             host=made.host,
         )
 
-    def observe_requests(self, observe: Observe) -> None:
-        """Tell `observe` the method and code of every request from now on."""
-        self._sender.observe = observe
+    def observe_requests(self, observe: Observe) -> Callable[[], None]:
+        """Tell `observe`, too, the method and code of every request, until what is returned is called."""
+        return self._sender.observe(observe)
 
     async def __aenter__(self) -> Self:
         return self

@@ -62,7 +62,7 @@ class Sender:
         self.transport = transport
         self._credentials = credentials
         self._clock = clock
-        self.observe = observe
+        self._observers: tuple[Observe, ...] = () if observe is None else (observe,)
         # Header fields by what is sent, for the credentials they were made with: encoded once.
         self._proof: RawHeaders = ()
         self._fields: dict[Wire, RawHeaders] = {}
@@ -75,7 +75,7 @@ class Sender:
         content: bytes = b"",
         timeout_s: float | None = None,
     ) -> ClientResponse:
-        attempts = _Attempts(self, method, wire)
+        attempts: _Attempts | None = None
         while True:
             fields = self.fields(wire) or await self._renewed_fields(wire)
             try:
@@ -84,12 +84,12 @@ class Sender:
                 )
             except HttpError as error:
                 raise self._unreachable(method, error) from error
-            if self.observe is not None:
-                self.observe(method, str(answer.status))
+            self._observed(method, str(answer.status))
             if answer.status < 400:
                 if method not in _READS:
                     _log_warnings(answer.headers)
                 return answer
+            attempts = attempts or _Attempts(self, method, wire)
             if not await attempts.another(answer.status, answer.headers, fields):
                 raise api_error(answer.status, answer.headers, answer.content)
 
@@ -107,8 +107,7 @@ class Sender:
             except HttpError as error:
                 raise self._unreachable("GET", error) from error
             try:
-                if self.observe is not None:
-                    self.observe("GET", str(answer.status))
+                self._observed("GET", str(answer.status))
                 if answer.status < 400:
                     yield answer
                     return
@@ -126,16 +125,27 @@ class Sender:
                 socket = await self.transport.websocket(target, subprotocols, headers=fields)
             except UpgradeRefused as error:
                 headers = Headers([])
-                if self.observe is not None:
-                    self.observe("GET", str(error.status))
+                self._observed("GET", str(error.status))
                 if not await attempts.another(error.status, headers, fields):
                     raise api_error(error.status, headers, error.content) from None
             except HttpError as error:
                 raise self._unreachable("GET", error) from error
             else:
-                if self.observe is not None:
-                    self.observe("GET", "101")
+                self._observed("GET", "101")
                 return socket
+
+    def observe(self, observe: Observe) -> Callable[[], None]:
+        """Have it told of every answer; returns how to end that."""
+        self._observers += (observe,)
+
+        def end() -> None:
+            self._observers = tuple(one for one in self._observers if one is not observe)
+
+        return end
+
+    def _observed(self, method: str, code: str) -> None:
+        for observe in self._observers:
+            observe(method, code)
 
     async def pause(self, delay_s: float) -> None:
         await self._clock.sleep(delay_s)
@@ -168,8 +178,7 @@ class Sender:
             return b""
 
     def _unreachable(self, method: str, error: HttpError) -> Unreachable:
-        if self.observe is not None:
-            self.observe(method, _NO_ANSWER)
+        self._observed(method, _NO_ANSWER)
         return unreachable(error)
 
 
@@ -203,6 +212,8 @@ class _Attempts:
 
 def _log_warnings(headers: Headers) -> None:
     """What the API wants people to know about a write that it accepted (deprecations, mostly)."""
+    if "warning" not in headers:
+        return
     for value in headers.get_all("warning"):
         quoted = value.partition('"')[2].rpartition('"')[0]
         _log.warning("the API warns: %s", quoted.replace('\\"', '"') or value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 from steersman.objects.resource_type import ResourceType
 
@@ -14,6 +14,7 @@ Value = str | int | bool | None
 Query = Mapping[str, Value | Sequence[str]]
 
 _PLAIN = re.compile(r"[A-Za-z0-9._:~@-]+").fullmatch
+_UNRESERVED = re.compile(r"[A-Za-z0-9._~-]*").fullmatch
 _DOTS = (".", "..")
 
 
@@ -34,14 +35,25 @@ def collection(resource: ResourceType, namespace: str | None) -> str:
 
 def with_query(path: str, query: Query) -> str:
     """`path` with those parameters that have a value."""
-    given = {name: _text(value) for name, value in query.items() if value not in (None, "", False)}
-    return f"{path}?{urlencode(given, doseq=True, quote_via=quote)}" if given else path
+    given = [
+        f"{_quoted(name)}={_quoted(text)}"
+        for name, value in query.items()
+        if value not in (None, "", False)
+        for text in _texts(value)
+    ]
+    return f"{path}?{'&'.join(given)}" if given else path
 
 
-def _text(value: Value | Sequence[str]) -> str | Sequence[str]:
+def _texts(value: Value | Sequence[str]) -> Sequence[str]:
+    if isinstance(value, str):
+        return (value,)
     if isinstance(value, Sequence):
         return value
-    return "true" if value is True else str(value)
+    return ("true" if value is True else str(value),)
+
+
+def _quoted(text: str) -> str:
+    return text if _UNRESERVED(text) else quote(text, safe="")
 
 
 def _segment(text: str, what: str) -> str:

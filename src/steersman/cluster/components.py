@@ -27,6 +27,9 @@ class Components:
     scheduler: bool = False
     #: Simulated nodes.
     nodes: int = 0
+    #: Nodes are numbered from here on; another process's have other numbers.
+    first_node: int = 1
+    heartbeat_s: float = 10.0
     options: Options = field(default_factory=Options)
 
     def __bool__(self) -> bool:
@@ -50,7 +53,8 @@ def components_manager(
 
         add_scheduler(manager)
     if components.nodes:
-        from steersman.cluster.node.simulated import add_simulated_nodes
+        from steersman.cluster.node.simulated import FleetConfig, add_simulated_nodes
 
-        add_simulated_nodes(manager, components.nodes)
+        fleet = FleetConfig(first=components.first_node, heartbeat_s=components.heartbeat_s)
+        add_simulated_nodes(manager, components.nodes, fleet)
     return manager

@@ -206,12 +206,17 @@ class LocalCluster:
         from steersman.cluster.components import Components, components_manager
         from steersman.cluster.controllers.setup import Options
 
+        assert self._access is not None
         volumes = "" if self.config.data == MEMORY else str(folder / "volumes")
         components = Components(
             controllers=chosen(self.config.controllers),
             scheduler=self.config.runs(SCHEDULER),
             nodes=self.config.nodes,
-            options=Options(root_certificate=self.authority.pem.decode(), volumes=volumes),
+            options=Options(
+                root_certificate=self.authority.pem.decode(),
+                volumes=volumes,
+                sign_token=self._access.tokens.issue_legacy,
+            ),
         )
         self._manager = components_manager(self.client(user_agent="steersman-components"), components)
         await self._manager.run()
@@ -316,6 +321,7 @@ class LocalCluster:
             self._scope,
             self.config.disabled_admission,
             recounts=self.config.runs("resourcequota"),
+            lenient_default_account=not self.config.runs("serviceaccount"),
         )
         chain = self._admission.chain
         return Api(

@@ -26,18 +26,26 @@ class Headers:
     Requests of one connection may share it, so it is not to be changed.
     """
 
-    __slots__ = ("raw",)
+    __slots__ = ("_firsts", "raw")
 
     def __init__(self, raw: list[tuple[bytes, bytes]]) -> None:
         self.raw = raw
+        #: First values by the name they were asked for, which happens again and again.
+        self._firsts: dict[str, str | None] = {}
 
     def get(self, name: str, default: str | None = None) -> str | None:
         """The first value of `name`."""
-        key = _key(name)
+        if name in self._firsts:
+            found = self._firsts[name]
+        else:
+            found = self._firsts[name] = self._first(_key(name))
+        return default if found is None else found
+
+    def _first(self, key: bytes) -> str | None:
         for known, value in self.raw:
             if known == key:
                 return value.rstrip(b" \t").decode("latin-1")
-        return default
+        return None
 
     def get_all(self, name: str) -> list[str]:
         key = _key(name)
@@ -54,7 +62,10 @@ class Headers:
 
     def __contains__(self, name: str) -> bool:
         key = _key(name)
-        return any(known == key for known, _ in self.raw)
+        for known, _ in self.raw:  # noqa: SIM110 - asked several times of every message
+            if known == key:
+                return True
+        return False
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
         for name, value in self.raw:

@@ -178,7 +178,7 @@ class RequestParser:
 
     def _remember(self, data: bytes) -> None:
         """Keep the fields of `data` for `_repeats`, if it is one plain request without a body."""
-        if len(self.ready) != 1:
+        if len(self.ready) != 1 or self.ready[0].content:
             return
         request = self.ready[0]
         line, end, fields = data.partition(b"\r\n")

@@ -1,6 +1,7 @@
-"""Cron schedules as robfig/cron reads them: what is wrong with a schedule, in its words.
+"""Cron schedules as robfig/cron reads them: what a schedule means, or what is wrong with it, in its words.
 
-Called by the validation of CronJobs and by their builder; when one fires next is for its controller to know.
+Called by the validation of CronJobs, by their builder and by their controller, which knows when one fires
+next.
 """
 
 from __future__ import annotations
@@ -12,7 +13,32 @@ from typing import Final
 
 from steersman.objects.fields import quote
 
-__all__ = ["is_known_time_zone", "schedule_error"]
+__all__ = ["CronTimes", "Every", "is_known_time_zone", "parse_schedule", "schedule_error"]
+
+
+@dataclass(frozen=True, slots=True)
+class CronTimes:
+    """The minutes at which a schedule fires."""
+
+    minutes: frozenset[int]
+    hours: frozenset[int]
+    days: frozenset[int]
+    months: frozenset[int]
+    #: 0 is Sunday.
+    weekdays: frozenset[int]
+    #: Whether any day of the month, or of the week, will do: then the other alone decides. If neither,
+    #: one of both is enough.
+    any_day: bool
+    any_weekday: bool
+    #: In whose time; None where the schedule does not say.
+    zone: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Every:
+    """A schedule that counts seconds from the time before."""
+
+    seconds: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +59,15 @@ _FIELDS: Final = (
     _Bounds(1, 12, _named("jan feb mar apr may jun jul aug sep oct nov dec", 1)),
     _Bounds(0, 6, _named("sun mon tue wed thu fri sat", 0)),
 )
-_DESCRIPTORS: Final = frozenset(
-    {"@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"}
-)
+_DESCRIPTORS: Final = {
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+    "@monthly": "0 0 1 * *",
+    "@weekly": "0 0 * * 0",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@hourly": "0 * * * *",
+}
 _MAX_INT64: Final = 2**63 - 1
 _SECOND_NS: Final = 10**9
 _UNITS_NS: Final = {
@@ -60,8 +92,8 @@ class _ScheduleError(ValueError):
 def schedule_error(schedule: str) -> str:
     """Why this is no schedule; empty when it is one."""
     try:
-        _check(schedule)
-    except _ScheduleError as error:
+        parse_schedule(schedule)
+    except ValueError as error:
         return str(error)
     return ""
 
@@ -76,7 +108,9 @@ def is_known_time_zone(name: str) -> bool:
     return True
 
 
-def _check(schedule: str) -> None:
+def parse_schedule(schedule: str) -> CronTimes | Every:
+    """What a schedule means. Raises ValueError in the words of `schedule_error`."""
+    zone: str | None = None
     if not schedule:
         raise _ScheduleError("empty spec string")
     if schedule.startswith(("TZ=", "CRON_TZ=")):
@@ -88,23 +122,30 @@ def _check(schedule: str) -> None:
             raise _ScheduleError(f"provided bad location {zone}: unknown time zone {zone}")
         schedule = rest.strip()
     if schedule.startswith("@"):
-        _check_descriptor(schedule)
-        return
+        if schedule not in _DESCRIPTORS:
+            return _every(schedule)
+        schedule = _DESCRIPTORS[schedule]
     fields = schedule.split()
     if len(fields) != len(_FIELDS):
         shown = " ".join(fields)
         raise _ScheduleError(f"expected exactly {len(_FIELDS)} fields, found {len(fields)}: [{shown}]")
-    for text, bounds in zip(fields, _FIELDS, strict=True):
-        for expression in text.split(","):
-            if expression:
-                _check_range(expression, bounds)
+    values = [_field(text, bounds) for text, bounds in zip(fields, _FIELDS, strict=True)]
+    (minutes, _), (hours, _), (days, any_day), (months, _), (weekdays, any_weekday) = values
+    return CronTimes(minutes, hours, days, months, weekdays, any_day, any_weekday, zone)
 
 
-def _check_range(expression: str, bounds: _Bounds) -> None:
-    """`low`, `low-high`, `*`, each with an optional `/step`."""
+def _field(text: str, bounds: _Bounds) -> tuple[frozenset[int], bool]:
+    """The values of a field, and whether any will do."""
+    ranges = [_range(expression, bounds) for expression in text.split(",") if expression]
+    return frozenset(value for values, _ in ranges for value in values), any(star for _, star in ranges)
+
+
+def _range(expression: str, bounds: _Bounds) -> tuple[range, bool]:
+    """`low`, `low-high`, `*`, each with an optional `/step`; and whether it is all there is."""
     span, *steps = expression.split("/")
     ends = span.split("-")
-    if ends[0] in ("*", "?"):
+    star = ends[0] in ("*", "?")
+    if star:
         low, high = bounds.low, bounds.high
     else:
         low = high = _integer_or_name(ends[0], bounds)
@@ -127,6 +168,7 @@ def _check_range(expression: str, bounds: _Bounds) -> None:
         raise _ScheduleError(f"beginning of range ({low}) beyond end of range ({high}): {expression}")
     if step == 0:
         raise _ScheduleError(f"step of range should be a positive number: {expression}")
+    return range(low, high + 1, step), star and step == 1
 
 
 def _integer_or_name(text: str, bounds: _Bounds) -> int:
@@ -150,38 +192,40 @@ def _nonnegative(text: str) -> int:
     return number
 
 
-def _check_descriptor(descriptor: str) -> None:
-    if descriptor in _DESCRIPTORS:
-        return
+def _every(descriptor: str) -> Every:
+    """Whole seconds, at least one."""
     every = "@every "
     if not descriptor.startswith(every):
         raise _ScheduleError(f"unrecognized descriptor: {descriptor}")
-    if problem := _duration_error(descriptor.removeprefix(every)):
-        raise _ScheduleError(f"failed to parse duration {descriptor}: {problem}")
+    try:
+        nanoseconds = _duration_ns(descriptor.removeprefix(every))
+    except _ScheduleError as error:
+        raise _ScheduleError(f"failed to parse duration {descriptor}: {error}") from None
+    return Every(max(1, nanoseconds // _SECOND_NS))
 
 
-def _duration_error(text: str) -> str:
-    """What Go's time.ParseDuration says: `1h30m`, `-1.5s`, `0`."""
+def _duration_ns(text: str) -> int:
+    """As Go's time.ParseDuration reads it: `1h30m`, `-1.5s`, `0`."""
     rest = text[1:] if text[:1] in ("-", "+") else text
     if rest == "0":
-        return ""
-    wrong = f"time: invalid duration {quote(text)}"
+        return 0
+    wrong = _ScheduleError(f"time: invalid duration {quote(text)}")
     total = 0.0
     if not rest:
-        return wrong
+        raise wrong
     while rest:
         match = _number(rest)
         if match is None or not (match[1] or match[3]):
-            return wrong
+            raise wrong
         rest = rest[match.end() :]
         unit_match = _unit(rest)
         unit = unit_match[0] if unit_match else ""
         if not unit:
-            return f"time: missing unit in duration {quote(text)}"
+            raise _ScheduleError(f"time: missing unit in duration {quote(text)}")
         if unit not in _UNITS_NS:
-            return f"time: unknown unit {quote(unit)} in duration {quote(text)}"
+            raise _ScheduleError(f"time: unknown unit {quote(unit)} in duration {quote(text)}")
         total += float(match[0].rstrip(".") or "0") * _UNITS_NS[unit]
         if total > _MAX_INT64:
-            return wrong
+            raise wrong
         rest = rest[len(unit) :]
-    return ""
+    return -int(total) if text.startswith("-") else int(total)

@@ -82,15 +82,15 @@ def validate_object_meta(
     name = meta.get("name")
     if not name:
         errors.append(required(path.child("name"), "name or generateName is required"))
-    else:
-        errors += (invalid(path.child("name"), name, text) for text in name_check(name, False))
+    elif problems := name_check(name, False):
+        errors += (invalid(path.child("name"), name, text) for text in problems)
     errors += _validate_namespace(meta.get("namespace"), namespaced, path)
     if generation := meta.get("generation"):
         errors += validate_nonnegative(generation, path.child("generation"))
     errors += _validate_collections(meta, path)
     if finalizers := meta.get("finalizers"):
         errors += validate_finalizers(finalizers, path.child("finalizers"))
-    if managers := meta.get("managedFields"):
+    if (managers := meta.get("managedFields")) and not all(map(_is_plainly_good, managers)):
         errors += validate_managed_fields(managers, path.child("managedFields"))
     return errors
 
@@ -115,7 +115,7 @@ def validate_object_meta_update(
             absent = _SHOWN_WHEN_ABSENT.get(field)
             errors += validate_immutable(new.get(field, absent), old.get(field, absent), path.child(field))
     errors += _validate_collections(new, path)
-    if managers := new.get("managedFields"):
+    if (managers := new.get("managedFields")) and not all(map(_is_plainly_good, managers)):
         errors += validate_managed_fields(managers, path.child("managedFields"))
     return errors
 
@@ -125,7 +125,8 @@ def _validate_namespace(namespace: str | None, namespaced: bool, path: Path) -> 
         return [forbidden(path.child("namespace"), "not allowed on this type")] if namespace else []
     if not namespace:
         return [required(path.child("namespace"))]
-    return [invalid(path.child("namespace"), namespace, text) for text in name_is_dns_label(namespace)]
+    problems = name_is_dns_label(namespace)
+    return [invalid(path.child("namespace"), namespace, text) for text in problems] if problems else []
 
 
 def _validate_collections(meta: Metadata, path: Path) -> list[FieldError]:
@@ -238,8 +239,6 @@ def validate_managed_fields(entries: Sequence[Mapping[str, Any]], path: Path) ->
     errors: list[FieldError] = []
     for number, entry in enumerate(entries):
         operation = entry.get("operation", "")
-        if _is_plainly_good(entry, operation):
-            continue
         here = path.index(number)
         if not operation:
             errors.append(required(here.child("operation"), "must not be empty"))
@@ -254,11 +253,11 @@ def validate_managed_fields(entries: Sequence[Mapping[str, Any]], path: Path) ->
     return errors
 
 
-def _is_plainly_good(entry: Mapping[str, Any], operation: str) -> bool:
-    """What nearly every entry is, found without making a path."""
+def _is_plainly_good(entry: Mapping[str, Any]) -> bool:
+    """What nearly every entry of managedFields is, found without making a path."""
     manager = entry.get("manager", "")
     return (
-        operation in ("Update", "Apply")
+        entry.get("operation") in ("Update", "Apply")
         and entry.get("fieldsType") == "FieldsV1"
         and len(manager) <= _FIELD_MANAGER_LENGTH
         and manager.isascii()

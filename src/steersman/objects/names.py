@@ -308,6 +308,8 @@ def is_domain_prefixed_path(text: str) -> list[str]:
 
 def is_config_map_key(text: str) -> list[str]:
     """A key of a ConfigMap or Secret."""
+    if _config_key(text) and len(text) <= _SUBDOMAIN_LENGTH and text[0] != ".":
+        return []  # what nearly every key is
     errors = _length_errors(text, _SUBDOMAIN_LENGTH)
     if not _config_key(text):
         rule = "a valid config key must consist of alphanumeric characters, '-', '_' or '.'"

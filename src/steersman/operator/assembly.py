@@ -75,12 +75,17 @@ async def serve(
         async with Client.load() as loaded:
             await serve(*operators, client=loaded, clock=clock, settings=settings, stop=stop, started=started)
         return
-    manager = assemble(operators, client, clock=clock, settings=settings)
+    metrics = Metrics()
+    manager = assemble(operators, client, clock=clock, settings=settings, metrics=metrics)
     if started is not None:
         started(manager)
     if stop is not None:
         manager.add_service("stop", partial(_stop_when, stop, manager))
-    await manager.run()
+    end_observing = client.observe_requests(metrics.observe_requests(client.host))
+    try:
+        await manager.run()
+    finally:
+        end_observing()
 
 
 async def _stop_when(stop: asyncio.Event, manager: Manager) -> None:
@@ -157,11 +162,22 @@ class _Assembly:
             manager.client,
             manager.clock,
             writes,
-            Children(manager.client, definition.name, self._cache_of, writes),
-            StatusWriter(manager.client, definition.resource, writes, subresource=definition.has_status),
+            Children(manager.client, definition.name, self._cache_of, writes, self._term),
+            StatusWriter(
+                manager.client,
+                definition.resource,
+                writes,
+                subresource=definition.has_status,
+                term=self._term,
+            ),
             recorder,
-            lambda: manager.elector.term if manager.elector is not None else 0,
+            self._term,
         )
+
+    def _term(self) -> int:
+        """Of the leadership that work is done in: the elector may know of a later one, of somebody else."""
+        leadership = self._manager.leadership
+        return 0 if leadership is None else leadership.term
 
     def _cache_of(self, resource: ResourceType) -> Cache | None:
         informer = self._informers.get(resource)

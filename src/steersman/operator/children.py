@@ -8,6 +8,8 @@ an apply, cheapest first:
     same configuration as last time, and what it became is unchanged     nothing to do
     else                                                                 server-side apply
 
+A write carries the leader's term (`terms`); none of these questions is about it.
+
 Resources the operator does not own or watch have no cache: they are applied every time, and the server finds
 out that nothing changed.
 """
@@ -15,7 +17,7 @@ out that nothing changed.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -25,6 +27,7 @@ from steersman.client import Client
 from steersman.objects.patches.apply import applied_values, is_applied
 from steersman.objects.resource_type import ResourceType
 from steersman.objects.selectors import LabelSelector
+from steersman.operator.terms import with_term, with_term_of, without_term
 from steersman.runtime import Cache, Key, Writes
 from steersman.runtime.cached import number
 
@@ -49,7 +52,8 @@ class _Outcome(NamedTuple):
 
 
 class Children:
-    """One operator's hands. `cache_of` gives the cache of a resource that is watched."""
+    """One operator's hands. `cache_of` gives the cache of a resource that is watched, `term` that of the
+    present leadership (0: there is none)."""
 
     def __init__(
         self,
@@ -57,11 +61,13 @@ class Children:
         manager: str,
         cache_of: Callable[[ResourceType], Cache | None],
         writes: Writes,
+        term: Callable[[], int] = lambda: 0,
     ) -> None:
         self._client = client
         self._manager = manager
         self._cache_of = cache_of
         self._writes = writes
+        self._term = term
         self._outcomes: dict[tuple[ResourceType, Key], _Outcome] = {}
         self._told: set[ResourceType] = set()
 
@@ -94,7 +100,8 @@ class Children:
             self._tell_once(resource)
         elif (live := self._unchanged(cache, resource, key, config, digest)) is not None:
             return live
-        answer = await self._writes.apply(resource, config, field_manager=self._manager)
+        sent = with_term(config, self._term())
+        answer = await self._writes.apply(resource, sent, field_manager=self._manager)
         if cache is not None:
             self._remember(resource, key, config, digest, answer)
         return answer
@@ -127,7 +134,7 @@ class Children:
         if "deletionTimestamp" in live["metadata"]:
             # Nothing brings it back; its end will be a change that brings the owner back.
             return live
-        if is_applied(live, config, self._manager):
+        if self._is_applied(live, config):
             became = b""
         elif known and outcome is not None and outcome.became and outcome.became == self._became(live):
             became = outcome.became
@@ -142,11 +149,14 @@ class Children:
         if len(self._outcomes) >= _MEMORY:
             self._outcomes.clear()
         version = answer["metadata"]["resourceVersion"]
-        became = b"" if is_applied(answer, config, self._manager) else self._became(answer)
+        became = b"" if self._is_applied(answer, config) else self._became(answer)
         self._outcomes[resource, key] = _Outcome(digest, number(version), became)
 
-    def _became(self, live: Mapping[str, Any]) -> bytes:
-        return _digest(applied_values(live, self._manager))
+    def _is_applied(self, live: Object, config: Object) -> bool:
+        return is_applied(live, with_term_of(live, config, self._manager), self._manager)
+
+    def _became(self, live: Object) -> bytes:
+        return _digest(applied_values(without_term(live), self._manager))
 
     def _tell_once(self, resource: ResourceType) -> None:
         if resource not in self._told:

@@ -167,7 +167,10 @@ class Context(Generic[R]):
         wanted nothing is sent.
         """
         config = object_of(obj)
-        resource = await self._resource_of(obj, config)
+        if isinstance(obj, Mapping):
+            resource = await self.client.resource_type(config["apiVersion"], config["kind"])
+        else:
+            resource = obj.resource_type
         metadata = config["metadata"] = dict(config.get("metadata") or {})
         if "name" not in metadata:
             raise OperatorError(f"a {resource.kind} to be applied needs a name")
@@ -288,11 +291,6 @@ class Context(Generic[R]):
 
     # inside
 
-    async def _resource_of(self, obj: Typed | Mapping[str, Any], config: Object) -> ResourceType:
-        if not isinstance(obj, Mapping):
-            return obj.resource_type
-        return await self.client.resource_type(config["apiVersion"], config["kind"])
-
     def _namespace_for(self, resource: ResourceType, namespace: str | None) -> str:
         if not resource.namespaced:
             return ""
@@ -312,6 +310,8 @@ class Context(Generic[R]):
         return any(owner["uid"] == self.uid for owner in obj["metadata"].get("ownerReferences") or ())
 
     def _with_conditions(self, status: Object, conditions: tuple[NewCondition, ...]) -> Object:
+        if not conditions:
+            return status
         now = datetime.fromtimestamp(self._tools.clock.wall(), UTC)
         return with_conditions(status, conditions, generation=self.generation, now=format_time(now))
 

@@ -85,7 +85,7 @@ class Chain(Generic[R]):
 
     def daemon(self, function: Callable[[Context[R]], Awaitable[None]]) -> Handler[R, [Context[R]], None]:
         """A function that runs for every object as long as it exists; it is cancelled when the object or
-        the leadership goes, and started again when it fails or returns."""
+        the leadership goes, and started again when it fails. One that returns is done with its object."""
         self.definition.daemons.append(Daemon(function.__name__, _asynchronous(function, "daemon")))
         return Handler(self.definition, function)
 

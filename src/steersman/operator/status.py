@@ -1,7 +1,8 @@
 """Status as the operator writes it: only when it differs, never over somebody else's change.
 
 A write carries the resource version it was computed from. When the object has moved on, it is read again
-and the difference computed anew, so conditions that others set are kept.
+and the difference computed anew, so conditions that others set are kept. That version also is what holds an
+earlier leader's late write off; a term (`terms`) can be left only where the status has no subresource.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from steersman.client import Client, Conflict
 from steersman.objects.conditions import set_condition
 from steersman.objects.patches import merge
 from steersman.objects.resource_type import ResourceType
+from steersman.operator.terms import with_term
 from steersman.runtime import Key, Writes
 
 __all__ = ["NewCondition", "StatusWriter", "with_conditions"]
@@ -50,13 +52,22 @@ def with_conditions(
 
 
 class StatusWriter:
-    """Writes the status of objects of one resource."""
+    """Writes the status of objects of one resource. `term` gives that of the present leadership, or 0."""
 
-    def __init__(self, client: Client, resource: ResourceType, writes: Writes, *, subresource: bool) -> None:
+    def __init__(
+        self,
+        client: Client,
+        resource: ResourceType,
+        writes: Writes,
+        *,
+        subresource: bool,
+        term: Callable[[], int] = lambda: 0,
+    ) -> None:
         self._client = client
         self._resource = resource
         self._writes = writes
         self._subresource = "status" if subresource else ""
+        self._term = term
 
     async def write(self, obj: Object, change: Callable[[Object], Object]) -> Object:
         """Have the object's status be what `change` makes of it. The object as it then is."""
@@ -74,4 +85,6 @@ class StatusWriter:
 
     async def _send(self, obj: Object, patch: Object) -> Object:
         body = {"metadata": {"resourceVersion": obj["metadata"]["resourceVersion"]}, "status": patch}
+        if not self._subresource:
+            body = with_term(body, self._term())
         return await self._writes.patch(self._resource, Key.of(obj), body, subresource=self._subresource)

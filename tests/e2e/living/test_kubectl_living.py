@@ -113,7 +113,7 @@ def test_a_job_runs_to_its_end_and_one_is_made_from_a_cron_job(kubectl: Kubectl)
 
 _ENDS = (
     '{"spec":{"jobTemplate":{"spec":{"template":{"metadata":'
-    '{"annotations":{"simulated.steersman.dev/exit-after":"0.1s"}}}}}}}'
+    '{"annotations":{"simulated.steersman.dev/run-time":"100ms"}}}}}}}'
 )
 
 

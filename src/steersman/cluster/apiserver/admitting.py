@@ -44,8 +44,10 @@ class AdmissionSetup:
         disabled: Collection[str],
         *,
         recounts: bool = True,
+        lenient_default_account: bool = True,
     ) -> None:
-        """`recounts`: keep the usage that quotas show true; else that is for somebody else to do."""
+        """`recounts`: keep the usage that quotas show true; else that is for somebody else to do.
+        `lenient_default_account`: nobody makes `default` service accounts, so pods may do without."""
         self._store = store
         self._catalog = catalog
         self._reader = reader
@@ -54,7 +56,13 @@ class AdmissionSetup:
         self._subscriptions: list[Subscription] = []
         self._clients: WebhookClients | None = None
         quota = ResourceQuota(reader, self._update_quota, scope)
-        self.chain: Chain = build_chain(reader, disabled, authorizer=authorizer, others=[quota])
+        self.chain: Chain = build_chain(
+            reader,
+            disabled,
+            authorizer=authorizer,
+            lenient_default_account=lenient_default_account,
+            others=[quota],
+        )
         if recounts and quota.name not in disabled:
             scope.start(QuotaRecounting(store, quota).run(), name="quota recounting")
         self._follow()

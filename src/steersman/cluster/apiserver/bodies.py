@@ -37,7 +37,8 @@ def read_object(call: Call, options: WriteOptions) -> Object:
     content_type = call.request.headers.get("content-type") or ""
     content = call.request.content
     obj, warnings = call.resource.kind.read(content_type, content, options.field_validation)
-    call.warnings.extend(strict_warnings(warnings))
+    if warnings:
+        call.warnings.extend(strict_warnings(warnings))
     if "managedFields" not in obj["metadata"] and b"managedFields" in content:
         with suppress(BodyRejected):
             if _resets_owners(parse_body(content_type, content, call.resource.type.gvk)[0]):

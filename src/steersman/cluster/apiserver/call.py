@@ -36,13 +36,15 @@ Object = dict[str, Any]
 
 
 _uid_source = random.Random(os.urandom(32))
+#: The bits of a UUID that say its version (4) and variant, and the random ones.
+_UID_FIXED = 0x4 << 76 | 0b10 << 62
+_UID_RANDOM = (1 << 128) - 1 & ~(0xF << 76 | 0b11 << 62)
 
 
 def new_uid() -> str:
     """A random UUID (version 4). Unique, not secret: no system call for each."""
-    digits = f"{_uid_source.getrandbits(124):031x}"
-    variant = "89ab"[int(digits[12], 16) & 3]
-    return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[16:19]}-{digits[19:31]}"
+    digits = f"{_uid_source.getrandbits(128) & _UID_RANDOM | _UID_FIXED:032x}"
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
 def timestamp(now: float) -> str:

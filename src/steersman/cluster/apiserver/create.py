@@ -65,17 +65,12 @@ async def store_new(
     generated = bool(metadata.get("generateName")) and not metadata.get("name")
     if generated:
         metadata["name"] = attributes.name = generate_name(metadata["generateName"])
-
-    async def check_and_put() -> bytes:
-        await _complete_and_check(call, obj)
-        await api.admission.validate(attributes)
-        put = _put(api, call, obj, options, generated=generated)
-        return await (admitted(api, attributes, put) if attributes.pending else put)
-
     if is_service(call):
         reservation = api.services.reserve(obj, None)
-        return await settled(api, reservation, check_and_put(), dry_run=options.dry_run)
-    return await call.resource.show(await check_and_put())
+        write = _check_and_put(api, call, attributes, obj, options, generated=generated)
+        return await settled(api, reservation, write, dry_run=options.dry_run)
+    value = await _check_and_put(api, call, attributes, obj, options, generated=generated)
+    return value if call.resource.conversion is None else await call.resource.show(value)
 
 
 async def admitted(api: Api, attributes: Attributes, write: Coroutine[Any, Any, bytes]) -> bytes:
@@ -110,6 +105,15 @@ async def settled(
         return value
 
     return await asyncio.shield(api.scope.start(decide(), name="service write"))
+
+
+async def _check_and_put(
+    api: Api, call: Call, attributes: Attributes, obj: Object, options: WriteOptions, *, generated: bool
+) -> bytes:
+    await _complete_and_check(call, obj)
+    await api.admission.validate(attributes)
+    put = _put(api, call, obj, options, generated=generated)
+    return await (admitted(api, attributes, put) if attributes.pending else put)
 
 
 async def _complete_and_check(call: Call, obj: Object) -> None:

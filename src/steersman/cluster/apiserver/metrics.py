@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import resource as process_resource
 from bisect import bisect_left
-from collections import defaultdict
 from collections.abc import Iterator
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from steersman.cluster.apiserver.resource import Catalog
@@ -26,14 +26,14 @@ class RequestMetrics:
     """Requests by verb, resource and code, and how long they took."""
 
     def __init__(self) -> None:
-        self._counts: dict[tuple[str, str, str, int], float] = defaultdict(float)
-        self._times: dict[tuple[str, str], list[float]] = {}
+        #: By verb, group, resource and code: how many took how long (one per bucket), and their seconds.
+        self._times: dict[tuple[str, str, str, int], list[float]] = {}
 
     def observe(self, verb: str, group: str, resource: str, code: int, seconds: float) -> None:
-        self._counts[(verb, group, resource, code)] += 1
-        times = self._times.get((verb, resource))
+        key = (verb, group, resource, code)
+        times = self._times.get(key)
         if times is None:
-            times = self._times[(verb, resource)] = [0.0] * (len(_BUCKETS) + 2)
+            times = self._times[key] = [0.0] * (len(_BUCKETS) + 2)
         times[bisect_left(_BUCKETS, seconds)] += 1
         times[-1] += seconds
 
@@ -45,20 +45,20 @@ class RequestMetrics:
             "Requests answered, by verb, group, resource and HTTP code.",
             labels=["verb", "group", "resource", "code"],
         )
-        for (verb, group, resource, code), count in self._counts.items():
-            counter.add_metric([verb, group, resource, str(code)], count)
+        by_resource: dict[tuple[str, str], list[float]] = {}
+        for (verb, group, resource, code), times in self._times.items():
+            counter.add_metric([verb, group, resource, str(code)], sum(times[:-1]))
+            so_far = by_resource.get((verb, resource), [0.0] * len(times))
+            by_resource[(verb, resource)] = [one + other for one, other in zip(so_far, times, strict=True)]
         yield counter
         histogram = HistogramMetricFamily(
             "apiserver_request_duration_seconds",
             "Time from a request's arrival to its answer.",
             labels=["verb", "resource"],
         )
-        for (verb, resource), times in self._times.items():
-            total = 0.0
-            buckets = []
-            for bound, count in zip((*map(str, _BUCKETS), "+Inf"), times[:-1], strict=True):
-                total += count
-                buckets.append((bound, total))
+        for (verb, resource), times in by_resource.items():
+            counts = accumulate(times[:-1])
+            buckets = list(zip((*map(str, _BUCKETS), "+Inf"), counts, strict=True))
             histogram.add_metric([verb, resource], buckets, sum_value=times[-1])
         yield histogram
 

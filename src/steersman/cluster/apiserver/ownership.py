@@ -34,21 +34,26 @@ async def track(api: Api, call: Call, live: Object | None, obj: Object, options:
     resource = call.resource
     before = resource.kind.empty if live is None else live
 
-    def tracked(in_version: InVersion) -> list[Object]:
+    def tracked(in_version: InVersion | None) -> list[Object]:
+        subresource = call.path.subresource
         return track_update(
             before,
             obj,
             resource.kind.schema,
             manager=options.field_manager or call.manager,
             api_version=resource.type.api_version,
-            subresource=call.path.subresource,
+            subresource=subresource,
             time=timestamp(api.now()),
-            keep=resource.ownable(call.path.subresource),
-            convert=_pairs(in_version, before or {}, obj),
+            keep=resource.ownable(subresource),
+            convert=None if in_version is None else _pairs(in_version, before or {}, obj),
         )
 
     try:
-        entries = await with_versions(api, resource, tracked)
+        if live is None and "managedFields" not in obj["metadata"]:
+            # Nobody owned anything so far, in whatever version.
+            entries = tracked(None)
+        else:
+            entries = await with_versions(api, resource, tracked)
     except StatusError:
         entries = list(((live or {}).get("metadata") or {}).get("managedFields") or ())
     if entries:

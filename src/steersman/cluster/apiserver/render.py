@@ -91,7 +91,7 @@ def respond_object(api: Api, call: Call, value: bytes, code: int = 200) -> Respo
     """One object from its at-rest bytes."""
     form = call.form
     resource = call.resource
-    if form.plain:
+    if form is JSON:
         return respond_json(resource.whole(value), code, warnings=call.warnings)
     return respond_value(api, call, resource.read(value), code)
 
@@ -117,7 +117,7 @@ def respond_list(
     """A list from the at-rest bytes of its items."""
     form = call.form
     resource = call.resource
-    if form.plain:
+    if form is JSON:
         return respond_json(_frame_list(resource, values, metadata), code, warnings=call.warnings)
     objects = [resource.read(value) for value in values]
     body: Object

@@ -89,6 +89,8 @@ class Resource:
 
     def whole(self, value: bytes) -> bytes:
         """At-rest bytes as a complete object of this version."""
+        if self.framed:
+            return self.head + value[1:]
         if self.converts or not self.kind.is_complete(value):
             return orjson.dumps(self.read(value))
         return self.head + value[1:]
@@ -192,9 +194,10 @@ class Catalog:
 
     def stored(self, group: str, plural: str) -> Resource | None:
         """The resource of a group in the version it is stored in, or any version."""
-        if (group, plural) not in self._stored:
-            self._stored[(group, plural)] = self._find_stored(group, plural)
-        return self._stored[(group, plural)]
+        key = (group, plural)
+        if key not in self._stored:
+            self._stored[key] = self._find_stored(group, plural)
+        return self._stored[key]
 
     def _find_stored(self, group: str, plural: str) -> Resource | None:
         found = None

@@ -68,7 +68,7 @@ _log = logging.getLogger(__name__)
 KUBERNETES_VERSION = "1.37.0"
 
 Answer = Response | Awaitable[Response | None]
-Verb = Callable[[Api, Call], Response | Awaitable[Response]]
+Verb = Callable[[Api, Call], Response | Awaitable[Response | None]]
 
 #: HTTP method → verb, on a collection and on an object.
 _COLLECTION_VERBS = {"GET": "list", "HEAD": "list", "POST": "create", "DELETE": "deletecollection"}
@@ -95,7 +95,43 @@ _SUBRESOURCE_HANDLERS: Mapping[tuple[str, str], Verb] = {
 }
 
 
+async def _watch(api: Api, call: Call) -> Response | None:
+    await watch(api, call, ListOptions.parse(call.query, watch=True))
+    return None
+
+
+def _list(api: Api, call: Call) -> Response | Awaitable[Response]:
+    return list_objects(api, call, ListOptions.parse(call.query))
+
+
+def _refuse_method(api: Api, call: Call) -> Response:
+    raise method_not_allowed()
+
+
+_COLLECTION_HANDLERS: Mapping[str, Verb] = {"list": _list, "watch": _watch}
+
+
+def _refusal_of_path(
+    resource: Resource | None, path: ResourcePath, verb: str
+) -> Callable[[], StatusError] | None:
+    """Why this is not served; None when it is."""
+    if resource is None or bool(path.namespace) > resource.namespaced:
+        return no_such_resource
+    if resource.namespaced and path.name and not path.namespace:
+        return no_such_resource
+    verbs = resource.type.verbs
+    if path.subresource:
+        part = resource.type.subresources.get(path.subresource)
+        if part is None or (path.rest and path.subresource != "proxy"):
+            return no_such_resource
+        verbs = part.verbs
+    elif verb in ("create", "deletecollection") and resource.namespaced and not path.namespace:
+        return method_not_allowed
+    return None if verb in verbs else method_not_allowed
+
+
 _PLANS = 1024
+_NOBODY: Mapping[str | None, User] = {}
 
 
 class _Plan(NamedTuple):
@@ -104,9 +140,11 @@ class _Plan(NamedTuple):
     action: Action
     query: dict[str, list[str]]
     path: ResourcePath | None = None
-    verb: str = ""
     resource: Resource | None = None
     backend: Backend | None = None
+    #: What answers it, and why it cannot be answered (said only to those who may ask).
+    handler: Verb | None = None
+    refusal: Callable[[], StatusError] | None = None
 
 
 class APIServer:
@@ -170,7 +208,8 @@ class APIServer:
                 answer = self._serve_path(request)
             else:
                 call = self._call(request, plan, plan.path, passage)
-                answer = self._watch(call) if plan.verb == "watch" else self._dispatch(call, plan.verb)
+                assert plan.handler is not None
+                answer = plan.handler(self._api, call)
         except Exception as error:  # noqa: BLE001 - every failure becomes a Status
             answer = self._answer_failed(call, passage, error)
         if isinstance(answer, Response):
@@ -229,7 +268,11 @@ class APIServer:
             return _Plan(path_action(request.method, request.path), query, backend=backend)
         resource = self._api.catalog.find(path.group, path.version, path.plural)
         verb = self._verb(request.method, path, query, resource)
-        return _Plan(action_of(path, verb, query), query, path, verb, resource, self._backend(path))
+        action, backend = action_of(path, verb, query), self._backend(path)
+        refusal = _refusal_of_path(resource, path, verb)
+        if resource is None or refusal is not None:
+            return _Plan(action, query, path, resource, backend, refusal=refusal)
+        return _Plan(action, query, path, resource, backend, self._handler(resource, path, verb))
 
     def serve_others(self, aggregator: Aggregator) -> None:
         """Hand requests for other API servers' groups on to them."""
@@ -240,27 +283,24 @@ class APIServer:
             return None
         return self._aggregator.find(path.group, path.version)
 
-    async def _watch(self, call: Call) -> Response | None:
-        await watch(self._api, call, ListOptions.parse(call.query, watch=True))
-        return None
-
-    def _dispatch(self, call: Call, verb: str) -> Response | Awaitable[Response]:
-        if verb == "list":
-            return list_objects(self._api, call, ListOptions.parse(call.query))
-        subresource = call.path.subresource
+    def _handler(self, resource: Resource, path: ResourcePath, verb: str) -> Verb:
+        """What answers requests for a path that is served."""
+        if verb in _COLLECTION_HANDLERS:
+            return _COLLECTION_HANDLERS[verb]
+        subresource = path.subresource
         if subresource and (handler := _SUBRESOURCE_HANDLERS.get((subresource, verb))) is not None:
-            return handler(self._api, call)
-        if verb == "create" and (special := self._special_create(call)) is not None:
-            return special(self._api, call)
+            return handler
+        if verb == "create" and (special := self._special_create(resource, subresource)) is not None:
+            return special
         if subresource in subresources.CONNECTS:
-            return subresources.connect(self._api, call)
-        if verb == "create" and (subresource or call.resource.type.storage is None):
-            raise method_not_allowed()
-        return _OBJECT_HANDLERS[verb](self._api, call)
+            return subresources.connect
+        if verb == "create" and (subresource or resource.type.storage is None):
+            return _refuse_method
+        return _OBJECT_HANDLERS[verb]
 
-    def _special_create(self, call: Call) -> Verb | None:
+    def _special_create(self, resource: Resource, subresource: str) -> Verb | None:
         """Creates that store nothing of their kind: bindings, reviews, tokens."""
-        kind, subresource = call.resource.type, call.path.subresource
+        kind = resource.type
         if subresource == "token" and kind.plural == "serviceaccounts":
             return self._token_requests.create
         if subresource:
@@ -272,39 +312,45 @@ class APIServer:
     # Who
 
     def _user(self, request: Request, action: Action) -> User:
-        """The request's user. A certificate is looked at once per connection, a token every time: it may
-        expire or lose its account while the connection lives."""
-        connection = request.connection
-        state = connection.state
-        if "certificate_user" not in state:
-            der = connection.peer_certificate
-            state["certificate_user"] = self._access.authentication.by_certificate(der) if der else None
-            state["bad_certificate"] = bool(der) and state["certificate_user"] is None
-        user: User | None = state["certificate_user"]
+        """The request's user. A certificate is looked at once per connection, and so is a static token; any
+        other token every time: it may expire or lose its account while the connection lives."""
+        state = request.connection.state
+        certificate: tuple[User | None, bool] | None = state.get("certificate")
+        if certificate is None:
+            der = request.connection.peer_certificate
+            user = self._access.authentication.by_certificate(der) if der else None
+            certificate = state["certificate"] = (user, bool(der) and user is None)
+        user, is_bad = certificate
+        if user is not None:
+            return user
+        header = request.headers.get("authorization")
+        # By hash, as a dict looks things up: comparing texts would take longer the more of them is right.
+        user = state.get("static", _NOBODY).get(header)
         if user is not None:
             return user
         try:
-            user = self._access.authentication.by_header(request.headers.get("authorization"))
+            user, lasting = self._access.authentication.recognize(header)
         except InvalidCredentials:
-            user = None
-        if user is ANONYMOUS and not self._access.authentication.anonymous.allows(request.path):
-            user = None
-        if user is None or (state["bad_certificate"] and user is ANONYMOUS):
-            self._gate.refuse(request, action)
-            raise unauthorized()
-        return user
+            pass
+        else:
+            if lasting:
+                state["static"] = {header: user}
+            if user is not ANONYMOUS:
+                return user
+            if not is_bad and self._access.authentication.anonymous.allows(request.path):
+                return user
+        self._gate.refuse(request, action)
+        raise unauthorized()
 
     # What
 
     def _call(self, request: Request, plan: _Plan, path: ResourcePath, passage: Passage) -> Call:
         resource = plan.resource
-        if resource is None or bool(path.namespace) > resource.namespaced:
-            raise no_such_resource()
-        if resource.namespaced and path.name and not path.namespace:
-            raise no_such_resource()
-        self._check_served(resource, path, plan.verb)
+        if plan.refusal is not None:
+            raise plan.refusal()
+        assert resource is not None
         form = self._form(request, plan.query)
-        if form.shape != "object" and resource.type.storage is None:
+        if form is not JSON and form.shape != "object" and resource.type.storage is None:
             raise not_acceptable()
         return Call(request, resource, path, plan.query, passage.user, form, plan.action, passage)
 
@@ -325,28 +371,13 @@ class APIServer:
         return verb
 
     @staticmethod
-    def _check_served(resource: Resource, path: ResourcePath, verb: str) -> None:
-        verbs = resource.type.verbs
-        if path.subresource:
-            part = resource.type.subresources.get(path.subresource)
-            if part is None or (path.rest and path.subresource != "proxy"):
-                raise no_such_resource()
-            verbs = part.verbs
-        elif verb in ("create", "deletecollection") and resource.namespaced and not path.namespace:
-            raise method_not_allowed()
-        if verb not in verbs:
-            raise method_not_allowed()
-
-    @staticmethod
     def _form(request: Request, query: Mapping[str, list[str]]) -> Form:
+        field = request.headers.get
+        pretty = query.get("pretty", [""])[0] if query else ""
         try:
-            form = _form_for(request.headers.get("accept") or "")
+            return _form_for(field("accept") or "", field("user-agent") or "", pretty)
         except NotAcceptable:
             raise not_acceptable() from None
-        pretty = query.get("pretty", [None])[0] if query else None
-        if wants_pretty(pretty, request.headers.get("user-agent") or ""):
-            return form._replace(pretty=True)
-        return form
 
     # What is not a resource
 
@@ -436,14 +467,15 @@ def _fault(error: Exception) -> StatusError:
 
 
 @lru_cache(maxsize=1024)
-def _form_for(accept: str) -> Form:
+def _form_for(accept: str, user_agent: str, pretty: str) -> Form:
     representation = negotiate(accept, RESOURCE)
     converted = representation.convert
     yaml = representation.media_type == YAML
+    indented = representation.pretty or wants_pretty(pretty, user_agent)
     if converted is None:
-        return Form(yaml=yaml, pretty=representation.pretty) if yaml or representation.pretty else JSON
+        return Form(yaml=yaml, pretty=indented) if yaml or indented else JSON
     shape = "table" if converted.kind == "Table" else "metadata"
-    return Form(shape, converted.version, yaml, representation.pretty)
+    return Form(shape, converted.version, yaml, indented)
 
 
 def _version() -> dict[str, str]:

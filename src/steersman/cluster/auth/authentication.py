@@ -31,6 +31,7 @@ __all__ = [
     "Authentication",
     "CertificateAuthenticator",
     "InvalidCredentials",
+    "Recognized",
     "StaticTokens",
     "TokenAuthenticator",
 ]
@@ -44,6 +45,12 @@ _UNKNOWN = "invalid bearer token"
 class TokenAuthenticator(Protocol):
     def authenticate(self, token: str) -> User | None:
         """The token's user, None when this authenticator does not know the token."""
+
+
+class Recognized(NamedTuple):
+    user: User
+    #: Nothing ends these credentials before the process ends: neither time nor a revocation.
+    lasting: bool
 
 
 class Authenticated(NamedTuple):
@@ -138,15 +145,19 @@ class Authentication:
 
     def by_header(self, authorization: str | None) -> User:
         """The user of an Authorization header; anonymous without one."""
+        return self.recognize(authorization).user
+
+    def recognize(self, authorization: str | None) -> Recognized:
+        """The same, and whether callers may cache it per connection."""
         scheme, _, rest = (authorization or "").strip().partition(" ")
         token = rest.partition(" ")[0]
         if scheme.lower() != "bearer" or not token:
-            return ANONYMOUS
+            return Recognized(ANONYMOUS, lasting=False)
         problems = []
         for authenticator in self._tokens:
             try:
                 if (user := authenticator.authenticate(token)) is not None:
-                    return user
+                    return Recognized(user, isinstance(authenticator, StaticTokens))
             except InvalidCredentials as problem:
                 problems.append(problem)
         raise _combined(problems)

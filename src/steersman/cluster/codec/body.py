@@ -76,14 +76,16 @@ def decode_body(
     strict = field_validation != "Ignore"
     try:
         gvk, decoded = _decode(input_format(content_type), body, expected, _registered)
-        _check_kind(gvk, expected)
+        if gvk is not expected:
+            _check_kind(gvk, expected)
         if decoded.strict_errors and field_validation == "Strict":
             raise _Fault(strict_error(decoded.strict_errors), gvk)
     except _Fault as fault:
         raise _rejection(fault, expected, body) from None
     obj = decoded.obj
-    obj["apiVersion"] = gvk.api_version
-    obj["kind"] = gvk.kind
+    if gvk is not expected:  # else the body said so itself
+        obj["apiVersion"] = gvk.api_version
+        obj["kind"] = gvk.kind
     return DecodedBody(obj, gvk, decoded.strict_errors if strict else [])
 
 
@@ -109,7 +111,7 @@ def parse_body(content_type: str, body: bytes, expected: GVK, *, duplicates: boo
     try:
         if body_format == "protobuf":
             raise _Fault("protobuf is understood for built-in kinds only")
-        return _parse(body_format, body, expected, duplicates=duplicates)
+        return ParsedBody(*_parse(body_format, body, expected, duplicates=duplicates))
     except _Fault as fault:
         raise _rejection(fault, expected, body) from None
 
@@ -136,7 +138,9 @@ def _decode(
     return gvk, decoded if not found else Decoded(decoded.obj, [*found, *decoded.strict_errors])
 
 
-def _parse(body_format: Format, body: bytes, expected: GVK, *, duplicates: bool) -> ParsedBody:
+def _parse(
+    body_format: Format, body: bytes, expected: GVK, *, duplicates: bool
+) -> tuple[dict[str, Any], GVK, list[str]]:
     strict_errors: list[str] = []
     try:
         if body_format == "yaml":
@@ -149,10 +153,11 @@ def _parse(body_format: Format, body: bytes, expected: GVK, *, duplicates: bool)
         raise _Fault(str(error) if body_format == "yaml" else f"{_NO_KIND}{error}") from None
     if value is None:
         value = {}
-    return ParsedBody(value, _claimed(value, expected), strict_errors)
+    return value, _claimed(value, expected), strict_errors
 
 
 def _claimed(value: Any, expected: GVK) -> GVK:
+    """What a body says it is: `expected` itself if it says exactly that."""
     if not isinstance(value, dict):
         found_type = go_messages.json_type(value)
         raise _Fault(f"{_NO_KIND}json: cannot unmarshal {found_type} into Go value of type {_TYPE_META}")

@@ -57,12 +57,13 @@ def parse_exactly(body: bytes, *, numbers: Callable[[str], float] = Literal) -> 
 
 
 def _has_every_quote(body: bytes, value: Any) -> bool:
-    if _ESCAPED_QUOTE in body:
-        return False
     try:
-        return body.count(b'"') == orjson.dumps(value).count(b'"')
+        again = orjson.dumps(value)
     except orjson.JSONEncodeError:  # nested deeper than the fast writer goes, though the reader did
         return False
+    if body.startswith(again):
+        return True  # what programs send, but for space at the end
+    return _ESCAPED_QUOTE not in body and body.count(b'"') == again.count(b'"')
 
 
 def _integer(text: str, numbers: Callable[[str], float]) -> int | float:

@@ -110,6 +110,8 @@ class _TaintEviction:
         return [pod.key for pod in pods_on(self.pods.cache, name)]
 
     def on_pod(self, change: Change) -> Iterable[Key]:
+        if change.initial:
+            self._planned.pop(change.key, None)  # of an earlier term; who knows what happened since
         if change.key in self._planned:
             return (change.key,)
         if not self._taints or change.new is None:

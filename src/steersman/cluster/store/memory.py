@@ -5,7 +5,7 @@ For `--data :memory:` and for tests; also the shortest statement of what every e
 
 from __future__ import annotations
 
-from steersman.cluster.store.changes import change, refusal
+from steersman.cluster.store.changes import Change, change, refusal
 from steersman.cluster.store.errors import Closed
 from steersman.cluster.store.indexed import HISTORY_BYTES, HISTORY_S, IndexedStore
 from steersman.cluster.store.interface import Event, Record, Stamp, unstamped
@@ -25,13 +25,12 @@ class MemoryStore(IndexedStore):
         self._closed = False
 
     async def put(self, key: str, value: bytes, *, expected: int | None = None) -> Record:
-        self._write(key, value, expected)
-        record = self._index.get(key)
+        _, record = self._write(key, value, expected)
         assert record is not None
         return record
 
     async def delete(self, key: str, *, expected: int | None = None) -> Event:
-        return self._write(key, None, expected)
+        return self._write(key, None, expected)[0]
 
     async def compact(self, revision: int) -> None:
         self._index.compact(revision)
@@ -41,7 +40,7 @@ class MemoryStore(IndexedStore):
         self._stop_time()
         self._index.close()
 
-    def _write(self, key: str, value: bytes | None, expected: int | None) -> Event:
+    def _write(self, key: str, value: bytes | None, expected: int | None) -> Change:
         if self._closed:
             raise Closed
         current = self._index.get(key)
@@ -49,4 +48,4 @@ class MemoryStore(IndexedStore):
             raise refused
         done = change(key, value, self._index.revision + 1, current, self._stamp)
         self._publish([done])
-        return done[0]
+        return done

@@ -10,6 +10,7 @@ import asyncio
 import ssl as tls
 from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from types import TracebackType
 from typing import Self, cast
 from urllib.parse import urlsplit
@@ -20,7 +21,7 @@ from steersman.http.client.proxy import Proxy
 from steersman.http.client.response import ClientResponse, StreamingResponse
 from steersman.http.errors import Disconnected, ProtocolError, TimedOut, UpgradeRefused
 from steersman.http.headers import Headers, RawHeaders
-from steersman.http.response import encode_fields, encode_head
+from steersman.http.response import encode_fields
 from steersman.http.upgraded import Upgraded
 from steersman.http.websocket.handshake import check_answer, client_headers, new_key
 from steersman.http.websocket.socket import WebSocket
@@ -76,8 +77,8 @@ class Client:
         self._headers = [(b"Host", host.encode("idna" if not host.isascii() else "ascii")), *headers]
         if not any(name.lower() == b"accept-encoding" for name, _ in headers):
             self._headers.append((b"Accept-Encoding", b"gzip"))
-        self._common = encode_fields(self._headers)
-        self._names = {name.lower() for name, _ in self._headers}
+        # A caller's header fields are the same few tuples again and again.
+        self._fields_of = lru_cache(maxsize=64)(self._fields)
         self._pool = Pool(
             url.hostname,
             url.port or default_port,
@@ -192,20 +193,23 @@ class Client:
         target = self._prefix + target
         if not target.isascii() or not target.isprintable() or " " in target or not method.isalpha():
             raise ValueError(f"{method!r} {target!r} is no request line; percent-encode the target")
-        common = self._common
-        for name, _ in headers:
-            if name.lower() in self._names:
-                common = self._common_without({name.lower() for name, _ in headers})
-                break
-        start = f"{method} {target} HTTP/1.1\r\n".encode("ascii") + common
+        fields = self._fields_of(tuple(headers))
         framing = b""
         if content or method in _ALWAYS_WITH_LENGTH:
             framing = b"Content-Length: %d\r\n" % len(content)
-        return encode_head(start, headers, framing) + content
+        return b"%b %b HTTP/1.1\r\n%b%b\r\n%b" % (
+            method.encode("ascii"),
+            target.encode("ascii"),
+            fields,
+            framing,
+            content,
+        )
 
-    def _common_without(self, names: set[bytes]) -> bytes:
-        """The lines that go with every request, less those the request has of its own."""
-        return encode_fields([field for field in self._headers if field[0].lower() not in names])
+    def _fields(self, headers: tuple[tuple[bytes, bytes], ...]) -> bytes:
+        """A request's own lines and those that go with every request, less what it has of its own."""
+        names = {name.lower() for name, _ in headers}
+        common = [field for field in self._headers if field[0].lower() not in names]
+        return encode_fields([*common, *headers])
 
     async def _open(
         self, method: str, data: bytes, mode: Mode, limit_s: float, read_s: float | None = None
@@ -266,16 +270,13 @@ async def _answer(
     read_s: float | None = None,
 ) -> Answer:
     """Send and wait. Whatever goes wrong, the connection is not used again."""
-    timer = asyncio.get_running_loop().call_at(
-        deadline, connection.fail, TimedOut(f"no answer within {limit_s} s")
-    )
     try:
-        return await connection.send(method, data, mode, read_s)
+        return await connection.send(
+            method, data, mode, deadline=deadline, limit_s=limit_s, read_timeout_s=read_s
+        )
     except BaseException:
         connection.abort()
         raise
-    finally:
-        timer.cancel()
 
 
 async def _within(

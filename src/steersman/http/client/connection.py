@@ -53,8 +53,12 @@ class ClientConnection(Receiver):
     __slots__ = (
         "_body",
         "_chunks",
+        "_deadline",
+        "_deadline_timer",
         "_delimited",
         "_headers",
+        "_limit_s",
+        "_looks_at",
         "_loop",
         "_max_bytes",
         "_method",
@@ -104,6 +108,10 @@ class ClientConnection(Receiver):
         self._paused = False
         self._timer: asyncio.TimerHandle | None = None
         self._read_timeout_s: float | None = None
+        self._limit_s = 0.0
+        self._deadline = 0.0
+        self._looks_at = 0.0
+        self._deadline_timer: asyncio.TimerHandle | None = None
         self.received_at = 0.0
         self.lost = False
         self.reusable = True
@@ -117,14 +125,25 @@ class ClientConnection(Receiver):
         return self.reusable and not self.lost and self._waiter is None and self._body is None
 
     def send(
-        self, method: str, data: bytes, mode: Mode, read_timeout_s: float | None = None
+        self,
+        method: str,
+        data: bytes,
+        mode: Mode,
+        *,
+        deadline: float,
+        limit_s: float,
+        read_timeout_s: float | None = None,
     ) -> asyncio.Future[Answer]:
-        """Send a request; the future has its answer, or a `ClientError`."""
+        """Send a request; the future has its answer, or a `ClientError`.
+
+        It is `TimedOut` at `deadline` (of the loop's clock), which is `limit_s` after it was asked for.
+        """
         self._method = method
         self._mode = mode
         self._read_timeout_s = read_timeout_s
         self.answered = False
         self._waiter = waiter = self._loop.create_future()
+        self._set_deadline(deadline, limit_s)
         self._transport.write(data)
         return waiter
 
@@ -141,7 +160,7 @@ class ClientConnection(Receiver):
     def fail(self, error: ClientError) -> None:
         """End the connection with `error` for whoever waits for the current answer."""
         self.reusable = False
-        self._cancel_timer()
+        self._cancel_timers()
         waiter, self._waiter = self._waiter, None
         if waiter is not None and not waiter.done():
             waiter.set_exception(error)
@@ -266,7 +285,7 @@ class ClientConnection(Receiver):
         self._headers = []
         body, self._body = self._body, None
         if body is not None:
-            self._cancel_timer()
+            self._cancel_read_timer()
             body.finish()
             return
         content = b"".join(self._chunks)
@@ -285,6 +304,7 @@ class ClientConnection(Receiver):
             return
         self.reusable = False
         self.lost = True
+        self._cancel_timers()
         upgraded = Upgraded(self._transport, self._buffer, tail)
         self._resolve((self._whole_headers, upgraded))
         self._on_lost(self)
@@ -296,6 +316,27 @@ class ClientConnection(Receiver):
             self.abort()
         else:
             waiter.set_result(answer)
+
+    # the time until the answer
+
+    def _set_deadline(self, deadline: float, limit_s: float) -> None:
+        """One timer per connection, set anew only when it fires or is too late, not with every request."""
+        self._deadline, self._limit_s = deadline, limit_s
+        if self._deadline_timer is not None:
+            if self._looks_at <= deadline:
+                return
+            self._deadline_timer.cancel()
+        self._looks_at = deadline
+        self._deadline_timer = self._loop.call_at(deadline, self._look)
+
+    def _look(self) -> None:
+        self._deadline_timer = None
+        if self._waiter is None:
+            return
+        if self._deadline <= self._looks_at:
+            self.fail(TimedOut(f"no answer within {self._limit_s} s"))
+        else:
+            self._set_deadline(self._deadline, self._limit_s)
 
     # the time between two reads of a streamed body
 
@@ -316,7 +357,13 @@ class ClientConnection(Receiver):
         else:
             self._timer = self._loop.call_later(due - now, self._check_reads)
 
-    def _cancel_timer(self) -> None:
+    def _cancel_read_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+    def _cancel_timers(self) -> None:
+        self._cancel_read_timer()
+        if self._deadline_timer is not None:
+            self._deadline_timer.cancel()
+            self._deadline_timer = None

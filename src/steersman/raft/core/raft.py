@@ -158,6 +158,12 @@ class Raft(Member):
         self._time(now)
         self._led().hand_over(to)
 
+    def step_down(self, now: float) -> None:
+        """Stop leading at once, with nobody asked to take over: others elect somebody when they notice."""
+        self._time(now)
+        self._led()
+        self.become_follower(self.term, 0)
+
     # Output
 
     def ready(self) -> Ready | None:

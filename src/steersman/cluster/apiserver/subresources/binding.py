@@ -38,6 +38,8 @@ async def bind(api: Api, call: Call) -> Response:
     def assign(pod: Object) -> None:
         _refuse_unbindable(pod, metadata)
         pod["spec"]["nodeName"] = binding["target"]["name"]
+        # A nomination is about where the pod may go; now it is there.
+        pod["status"].pop("nominatedNodeName", None)
         for part in ("annotations", "labels"):
             if metadata.get(part):
                 pod["metadata"][part] = {**pod["metadata"].get(part, {}), **metadata[part]}

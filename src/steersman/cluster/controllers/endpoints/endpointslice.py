@@ -18,8 +18,8 @@ from steersman.runtime import Request, RetryPolicy
 
 __all__ = ["CALM_S", "add"]
 
-#: Pods often become ready one after the other; their service is not written for each of them. The first change
-#: is told at once, those that follow it closely together.
+#: Pods often become ready one after the other; their service is not written for each of them. The first
+#: change is told at once, those that follow it closely together.
 CALM_S: Final = 0.5
 
 

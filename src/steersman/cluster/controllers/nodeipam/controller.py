@@ -46,20 +46,23 @@ class _NodeIpam:
         self._recorder = setup.recorder("cidrAllocator")
         #: Nodes for which nothing was left.
         self._waiting: set[Key] = set()
+        self.nodes.add_handler(self._follow)
 
-    def on_node(self, change: Change) -> Iterable[Key]:
-        """All nodes that are there are seen before the first reconcile, so nothing of it is given twice."""
-        before = set(_cidrs(change.old))
-        after = set(_cidrs(change.new))
+    def _follow(self, change: Change) -> None:
+        """Also while not leading: what a node has is never given to another one."""
+        before, after = set(_cidrs(change.old)), set(_cidrs(change.new))
         for ranges in self._ranges:
             for cidr in before - after:
                 ranges.free(cidr)
             for cidr in after:
                 ranges.keep(cidr)
-        if before - after:
-            freed, self._waiting = self._waiting, set()
-            return freed
-        return (change.key,) if change.new is not None and not after else ()
+
+    def on_node(self, change: Change) -> Iterable[Key]:
+        """The node itself if it has no range; those that wait for one, if one was freed."""
+        if change.new is None:
+            waiting, self._waiting = self._waiting, set()
+            return waiting
+        return () if _cidrs(change.new) else (change.key,)
 
     async def reconcile(self, request: Request) -> None:
         cached = self.nodes.cache.get(request.key)

@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from steersman.client import NotFound
-from steersman.cluster.controllers.nodelifecycle.health import Health, NodeState, silent_conditions
+from steersman.cluster.controllers.nodelifecycle.health import Attention, Health, NodeState, silent_conditions
 from steersman.cluster.controllers.nodelifecycle.zones import EvictionRates, Zones
 from steersman.cluster.controllers.pod_states import PodState
 from steersman.cluster.controllers.pods_on_nodes import index_by_node, node_of, pods_on
@@ -46,6 +46,10 @@ _TOGETHER_S: Final = 0.1
 _NO_EXECUTE: Final = {
     "False": Taint(NOT_READY, effect=NO_EXECUTE),
     "Unknown": Taint(UNREACHABLE, effect=NO_EXECUTE),
+}
+_VERDICTS: Final = {
+    "all lost": "no node is ready: no pods are evicted",
+    "some back": "a node is ready again: pods are evicted from those that are not",
 }
 #: Labels that are kept equal to others.
 _COPIED_LABELS: Final = {
@@ -101,7 +105,7 @@ class _NodeLifecycle:
         self._granted: set[str] = set()
         #: Nodes of which nothing is known.
         self._lost: set[str] = set()
-        self._monitored_at = 0.0
+        self._attention = Attention(self._period_s)
 
     # --- what is heard of nodes
 
@@ -110,7 +114,9 @@ class _NodeLifecycle:
             return (change.key,)
         new = NodeState.read(change.new)
         if change.initial:
-            self._healths.pop(change.key.name, None)  # of an earlier term, in which time has passed
+            # What is known from an earlier term is too old to be judged by.
+            self._healths.pop(change.key.name, None)
+            self._attention.begin()
         self._see(new)
         if change.old is not None and not change.resync:
             old = NodeState.read(change.old)
@@ -162,7 +168,9 @@ class _NodeLifecycle:
     async def monitor(self, request: Request) -> Result:
         controller, _ = self.controllers
         now = self._clock.monotonic()
-        self._make_up_for_sleep(now)
+        if missed_s := self._attention.missed_s(now):
+            for health in self._healths.values():
+                health.heard_at += missed_s
         silent = {name for name, health in self._healths.items() if health.silent(now, self._grace_s)}
         for name in silent:
             if self._healths[name].ready != "Unknown":
@@ -176,10 +184,7 @@ class _NodeLifecycle:
             now,
         )
         if verdict:
-            _log.warning(
-                "%s",
-                "no node is ready: no pods are evicted" if verdict == "all lost" else "a node is ready again",
-            )
+            _log.warning(_VERDICTS[verdict])
             for name, health in self._healths.items():
                 if verdict == "some back":
                     health.heard_at = now
@@ -189,14 +194,6 @@ class _NodeLifecycle:
             controller.enqueue(Key("", name), "to be tainted")
         next_grant_s = self._zones.next_grant_s(now)
         return Result.requeue(self._period_s if next_grant_s is None else min(self._period_s, next_grant_s))
-
-    def _make_up_for_sleep(self, now: float) -> None:
-        """Nodes could not be heard while nobody listened: the machine slept, or the loop was blocked."""
-        slept_s = now - self._monitored_at - self._period_s
-        if self._monitored_at and slept_s > self._period_s:
-            for health in self._healths.values():
-                health.heard_at += slept_s
-        self._monitored_at = now
 
     # --- one node
 

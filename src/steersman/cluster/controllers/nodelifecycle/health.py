@@ -17,7 +17,7 @@ from steersman.objects.conditions import find_condition
 from steersman.objects.times import parse_time
 from steersman.runtime import Cached
 
-__all__ = ["STARTUP_GRACE_S", "Health", "NodeState", "Zone", "silent_conditions"]
+__all__ = ["STARTUP_GRACE_S", "Attention", "Health", "NodeState", "Zone", "silent_conditions"]
 
 Object = dict[str, Any]
 Zone = tuple[str, str]
@@ -150,6 +150,25 @@ class Health:
     def silent(self, now: float, grace_s: float) -> bool:
         """Whether it has not been heard of for too long."""
         return now - self.heard_at > (grace_s if self.ready else STARTUP_GRACE_S)
+
+
+@dataclass(slots=True)
+class Attention:
+    """Whether somebody listened all the time: nodes cannot be heard while the machine sleeps, or the loop is
+    blocked."""
+
+    period_s: float
+    _last_at: float | None = None
+
+    def begin(self) -> None:
+        """Whatever was missed before does not matter."""
+        self._last_at = None
+
+    def missed_s(self, now: float) -> float:
+        """How long nobody listened since the last call, which should have been a period ago."""
+        late_s = 0.0 if self._last_at is None else now - self._last_at - self.period_s
+        self._last_at = now
+        return late_s if late_s > self.period_s else 0.0
 
 
 def silent_conditions(node: Object, now: str) -> list[Object]:

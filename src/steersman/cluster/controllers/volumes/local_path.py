@@ -35,7 +35,7 @@ from steersman.objects.resources import (
     PERSISTENT_VOLUMES,
     STORAGE_CLASSES,
 )
-from steersman.runtime import Change, Key, Request, RetryPolicy, remove_finalizer
+from steersman.runtime import Change, Key, Request, Requeue, RetryPolicy, remove_finalizer
 
 __all__ = ["NAME", "STORAGE_CLASS", "add", "new_volume"]
 
@@ -147,15 +147,18 @@ class _LocalPath:
     async def _provision(self, claim: Object, storage_class: Object) -> None:
         event = self._recorder.event
         name = _name_for(claim)
+        failed = f'failed to provision volume with StorageClass "{storage_class["metadata"]["name"]}"'
         if volume_mode(claim) != "Filesystem":
-            what = f'failed to provision volume with StorageClass "{storage_class["metadata"]["name"]}"'
-            note = f"{what}: block volumes are not supported"
-            event(claim, "Warning", "ProvisioningFailed", note)
+            event(claim, "Warning", "ProvisioningFailed", f"{failed}: block volumes are not supported")
             return
         note = f'External provisioner is provisioning volume for claim "{claim_key(claim)}"'
         event(claim, "Normal", "Provisioning", note)
         path = self._root / name
-        await asyncio.to_thread(path.mkdir, 0o777, parents=True, exist_ok=True)
+        try:
+            await asyncio.to_thread(path.mkdir, 0o777, parents=True, exist_ok=True)
+        except OSError as error:
+            event(claim, "Warning", "ProvisioningFailed", f"{failed}: {error}")
+            raise Requeue from error
         volume = new_volume(claim, storage_class, str(path), self._hostname(claim))
         try:
             await self._writes.create(PERSISTENT_VOLUMES, volume)

@@ -97,6 +97,8 @@ def invalids(path: Path, value: Any, texts: Iterable[str]) -> list[FieldError]:
 def foreign_finalizers(metadata: Object) -> list[FieldError]:
     """Finalizers that have no domain and are not Kubernetes' own."""
     finalizers: list[str] = metadata.get("finalizers") or []
+    if not finalizers:
+        return []
     text = "name is neither a standard finalizer name nor is it fully qualified"
     return [
         invalid(_FINALIZERS.index(number), name, text)

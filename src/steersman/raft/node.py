@@ -1,0 +1,445 @@
+"""A member at work: drives the core with a clock, a disk, a network and a state machine.
+
+Everything here happens on one event loop, except writing: that is done by one thread, and whatever gathers
+while it writes is joined into the next write (group commit). The loop never waits for the disk.
+
+    propose, receive, timer ──▶ pump: core.ready() ──▶ send ──▶ queue for the disk ──▶ apply ──▶ answer
+                                  ▲                                    │
+                                  └── core.persisted() ◀── written ────┘
+
+A node that does not *contend* votes and stores as any other, but never campaigns.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from functools import partial
+from random import Random
+from typing import Any
+
+from steersman.raft.core import (
+    Change,
+    Config,
+    Entry,
+    EntryKind,
+    Message,
+    NotLeader,
+    Raft,
+    Ready,
+    Refused,
+    RoleKind,
+    Snapshot,
+    Status,
+    TimeoutNow,
+)
+from steersman.raft.errors import NodeStopped, OutcomeUnknown
+from steersman.raft.state_machine import StateMachine
+from steersman.raft.storage import Storage, Write, join
+
+__all__ = ["Lease", "NodeMetrics", "RaftNode"]
+
+_log = logging.getLogger(__name__)
+
+#: A log grows by so many entries before a snapshot replaces them; those who are behind by no more than the
+#: trail are brought up by entries.
+SNAPSHOT_ENTRIES = 1000
+TRAIL_ENTRIES = 500
+
+_NEVER = float("-inf")
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """What is known of leadership: one value, so that other threads read it whole."""
+
+    #: The highest term seen.
+    term: int = 0
+    #: The member that leads, 0 if none is known.
+    leader: int = 0
+    #: This member leads surely before this moment of the monotonic clock.
+    until: float = _NEVER
+
+
+@dataclass(slots=True)
+class NodeMetrics:
+    commits: int = 0
+    writes: int = 0
+    snapshots: int = 0
+    elections_won: int = 0
+    #: How late the last and the latest tick came, in seconds.
+    tick_late_s: float = 0.0
+    tick_late_max_s: float = 0.0
+
+
+class RaftNode:
+    def __init__(
+        self,
+        config: Config,
+        storage: Storage,
+        machine: StateMachine,
+        send: Callable[[Sequence[Message]], None],
+        disk: Executor,
+        *,
+        contending: bool = True,
+        clock: Callable[[], float] = time.monotonic,
+        rng: Random | None = None,
+    ) -> None:
+        """`disk` is a thread of its own; `send` must not wait and may drop."""
+        self._storage = storage
+        self._machine = machine
+        self._send = send
+        self._disk = disk
+        self._clock = clock
+        self._loop = asyncio.get_running_loop()
+        stored = storage.snapshot()
+        machine.restore(stored.read(0, stored.size))
+        self._raft = Raft(config, storage, clock(), rng or Random())
+        self._contending = contending
+        self.lease = Lease(self._raft.term)
+        self.metrics = NodeMetrics()
+        #: Called on the loop when the leader, its term or the membership may have changed.
+        self.on_change: Callable[[], None] = lambda: None
+        #: Why the node has stopped by itself.
+        self.failed: asyncio.Future[None] = self._loop.create_future()
+        self._stopped = False
+        self._scheduled = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_at = 0.0
+        #: Readys on their way to the disk, and those that wait for the next write.
+        self._unwritten: list[Ready] = []
+        self._writing = False
+        self._snapshot_due: Snapshot | None = None
+        self._snapshot_index = storage.snapshot().meta.index
+        self._applied = self._raft.status().applied_index
+        self._proposals: list[tuple[bytes, asyncio.Future[Any]]] = []
+        #: By index: the term it was proposed in, and who waits.
+        self._waiting: dict[int, tuple[int, asyncio.Future[Any]]] = {}
+        self._reads: dict[int, asyncio.Future[None]] = {}
+        self._read_context = 0
+        self._seen = (RoleKind.FOLLOWER, 0, 0)
+
+    def start(self) -> None:
+        self._schedule()
+
+    def stop(self) -> None:
+        """At once; who waits for something is told."""
+        if self._stopped:
+            return
+        self._stopped = True
+        self.lease = Lease(self.lease.term)
+        if self._timer is not None:
+            self._timer.cancel()
+        waiting = [future for _, future in (*self._proposals, *self._waiting.values())]
+        for future in (*waiting, *self._reads.values()):
+            if not future.done():
+                future.set_exception(NodeStopped("the node was stopped"))
+        self._proposals.clear()
+        self._waiting.clear()
+        self._reads.clear()
+
+    # Questions
+
+    @property
+    def id(self) -> int:
+        return self._raft.id
+
+    @property
+    def applied(self) -> int:
+        return self._applied
+
+    @property
+    def leads(self) -> bool:
+        """Whether this member has the leader's role; whether it may act on that is the lease's to say."""
+        return self._raft.role.kind is RoleKind.LEADER
+
+    def status(self) -> Status:
+        return self._raft.status()
+
+    # Requests
+
+    def receive(self, messages: Sequence[Message]) -> None:
+        """They arrived."""
+        if self._stopped:
+            return
+        now = self._clock()
+        for message in messages:
+            if message.to != self._raft.id or (isinstance(message, TimeoutNow) and not self._contending):
+                continue
+            self._raft.step(message, now)
+        self._schedule()
+
+    async def propose(self, data: bytes) -> Any:
+        """What the state machine answers, when the proposal is committed and applied here.
+
+        Refused and its like: nothing was changed. Whoever stops waiting does not know the outcome."""
+        if self._stopped:
+            raise NodeStopped("the node is not running")
+        future = self._loop.create_future()
+        self._proposals.append((data, future))
+        self._schedule()
+        return await future
+
+    async def read(self) -> None:
+        """Return when the state machine has everything that was committed when this was called."""
+        timeout_s = self._raft.config.election_max_s
+        while not self._stopped:
+            self._read_context += 1
+            context = self._read_context
+            future = self._reads[context] = self._loop.create_future()
+            try:
+                self._raft.read_index(context, self._clock())
+                self._schedule()
+                async with asyncio.timeout(timeout_s):
+                    await future
+                return
+            except NotLeader:
+                await asyncio.sleep(self._raft.config.heartbeat_s)
+            except TimeoutError:
+                continue
+            finally:
+                self._reads.pop(context, None)
+        raise NodeStopped("the node is not running")
+
+    async def change(self, changes: Sequence[Change], *, joint: bool = False) -> None:
+        """Change the membership; return when that is committed."""
+        if self._stopped:
+            raise NodeStopped("the node is not running")
+        index, term = self._raft.propose_change(changes, self._clock(), joint=joint)
+        future = self._loop.create_future()
+        self._waiting[index] = (term, future)
+        self._schedule()
+        await future
+
+    def contend(self, contending: bool) -> None:
+        """Whether this member may lead. A leader that no longer wants to hands over."""
+        self._contending = contending
+        if not contending:
+            self.hand_over()
+        self._schedule()
+
+    def hand_over(self, to: int = 0) -> None:
+        """Ask another voter to lead, 0 for the one with the longest log; without one just step down."""
+        if not self.leads:
+            return
+        try:
+            self._raft.transfer(to, self._clock())
+        except Refused:
+            if self._raft.status().transfer_to == 0:
+                self._raft.step_down(self._clock())
+        self._schedule()
+
+    # The pump
+
+    def _schedule(self) -> None:
+        """What comes in together goes out together: at the end of this turn of the loop."""
+        if not self._scheduled and not self._stopped:
+            self._scheduled = True
+            self._loop.call_soon(self._pump)
+
+    def _pump(self) -> None:
+        self._scheduled = False
+        if self._stopped:
+            return
+        try:
+            self._propose()
+            while (ready := self._raft.ready()) is not None:
+                # Before anything leaves: who is asked to take over may lead the next moment.
+                self._publish()
+                self._do(ready)
+            self._publish()
+            self._write()
+            self._arm()
+        except Exception as error:  # noqa: BLE001 - whatever it is, the node must not go on
+            self._fail(error)
+
+    def _fail(self, error: Exception) -> None:
+        """What the core or the disk says is terminal; going on could break promises."""
+        _log.error("raft member %d stops: %s", self._raft.id, error)
+        self.stop()
+        if not self.failed.done():
+            self.failed.set_exception(error)
+
+    def _propose(self) -> None:
+        if not self._proposals:
+            return
+        proposals, self._proposals = self._proposals, []
+        proposals = [(data, future) for data, future in proposals if not future.done()]
+        try:
+            index, term = self._raft.propose([data for data, _ in proposals], self._clock())
+        except Refused as refusal:
+            for _, future in proposals:
+                future.set_exception(refusal)
+            return
+        for _, future in proposals:
+            self._waiting[index] = (term, future)
+            index += 1
+
+    def _do(self, ready: Ready) -> None:
+        if ready.messages:
+            self._send(ready.messages)
+        self._unwritten.append(ready)
+        if ready.snapshot is not None:
+            self._restore(ready.snapshot)
+        for entry in ready.committed:
+            self._apply(entry)
+        for read in ready.reads:
+            future = self._reads.get(read.context)
+            if future is not None and not future.done():
+                future.set_result(None)
+        if ready.snapshot is not None or ready.committed:
+            self._raft.applied(self._applied)
+            self._consider_snapshot()
+
+    def _restore(self, snapshot: Snapshot) -> None:
+        self._machine.restore(snapshot.data)
+        self._applied = self._snapshot_index = snapshot.meta.index
+        for index in [index for index in self._waiting if index <= self._applied]:
+            _, future = self._waiting.pop(index)
+            if not future.done():
+                future.set_exception(OutcomeUnknown("a snapshot came instead of the answer"))
+
+    def _apply(self, entry: Entry) -> None:
+        answer = self._machine.apply(entry.index, entry.data) if entry.kind is EntryKind.DATA else None
+        self._applied = entry.index
+        self.metrics.commits += 1
+        if not self._waiting:
+            return
+        term, future = self._waiting.pop(entry.index, (0, None))
+        if future is None or future.done():
+            return
+        if term == entry.term:
+            future.set_result(answer)
+        else:
+            future.set_exception(NotLeader(self._raft.leader))
+
+    # The disk
+
+    def _write(self) -> None:
+        """Hand to the disk what has gathered, unless it is busy; what needs no sync is not worth a thread."""
+        while self._unwritten and not self._writing:
+            readys, self._unwritten = self._unwritten, []
+            write = join(readys)
+            if write.sync:
+                self._writing = True
+                self.metrics.writes += 1
+                self._loop.run_in_executor(self._disk, self._storage.write, write).add_done_callback(
+                    partial(self._written, readys)
+                )
+                return
+            self._settle(write, readys)
+        if self._snapshot_due is not None and not self._writing:
+            self._save_snapshot()
+
+    def _settle(self, write: Write, readys: Sequence[Ready]) -> None:
+        if not write.empty:
+            self._storage.write(write)
+        self._persisted(readys)
+
+    def _written(self, readys: Sequence[Ready], written: asyncio.Future[None]) -> None:
+        self._writing = False
+        if self._stopped:
+            return
+        error = written.exception()
+        if error is not None:
+            self._fail(error if isinstance(error, Exception) else RuntimeError(str(error)))
+            return
+        self._persisted(readys)
+
+    def _persisted(self, readys: Sequence[Ready]) -> None:
+        for ready in readys:
+            if ready.messages_after_persist:
+                self._send(ready.messages_after_persist)
+        self._raft.persisted(readys[-1].number, self._clock())
+        self._schedule()
+
+    # Snapshots
+
+    def _consider_snapshot(self) -> None:
+        if self._applied - self._snapshot_index >= SNAPSHOT_ENTRIES and self._snapshot_due is None:
+            self.take_snapshot()
+
+    def take_snapshot(self) -> int:
+        """Begin to replace the log up to here by the state; its index."""
+        self._snapshot_index = self._applied
+        meta = self._raft.snapshot_meta(self._applied)
+        self._snapshot_due = Snapshot(meta, self._machine.snapshot())
+        self._schedule()
+        return self._applied
+
+    def _save_snapshot(self) -> None:
+        snapshot, self._snapshot_due = self._snapshot_due, None
+        assert snapshot is not None
+        if snapshot.meta.index < self._storage.first_index():
+            return  # a newer one came from the leader
+        self._writing = True
+        self.metrics.snapshots += 1
+        self._loop.run_in_executor(self._disk, self._storage.save_snapshot, snapshot).add_done_callback(
+            partial(self._saved, snapshot.meta.index)
+        )
+
+    def _saved(self, index: int, saved: asyncio.Future[None]) -> None:
+        self._writing = False
+        if self._stopped:
+            return
+        error = saved.exception()
+        if error is not None:
+            self._fail(error if isinstance(error, Exception) else RuntimeError(str(error)))
+            return
+        upto = index - TRAIL_ENTRIES
+        if upto >= self._storage.first_index():
+            self._raft.compact(upto)
+            self._storage.compact(upto)
+        self._schedule()
+
+    # Time
+
+    def _arm(self) -> None:
+        """Have `_tick` called at the core's deadline. A deadline that moves away, as a follower's does with
+        every heartbeat, leaves the timer where it is: it looks again when it fires."""
+        deadline = self._raft.deadline
+        if self._timer is not None:
+            if self._timer_at <= deadline:
+                return
+            self._timer.cancel()
+        self._timer_at = deadline
+        self._timer = self._loop.call_later(max(0.0, deadline - self._clock()), self._tick)
+
+    def _tick(self) -> None:
+        self._timer = None
+        now = self._clock()
+        deadline = self._raft.deadline
+        if now < deadline:
+            self._arm()
+            return
+        self.metrics.tick_late_s = now - deadline
+        self.metrics.tick_late_max_s = max(self.metrics.tick_late_max_s, now - deadline)
+        if self._contending or self._raft.role.kind is not RoleKind.FOLLOWER:
+            self._raft.tick(now)
+            self._schedule()
+        else:
+            self._publish()
+            self._timer_at = now + self._raft.config.election_min_s
+            self._timer = self._loop.call_later(self._raft.config.election_min_s, self._tick)
+
+    def _publish(self) -> None:
+        raft = self._raft
+        until = raft.lease_until if self._contending else _NEVER
+        # A follower that does not campaign when its time has come still knows by then that nobody leads.
+        leaderless = raft.role.kind is RoleKind.FOLLOWER and self._clock() >= raft.deadline
+        leader = 0 if leaderless else raft.leader
+        lease = self.lease
+        if (lease.term, lease.leader, lease.until) != (raft.term, leader, until):
+            self.lease = Lease(raft.term, leader, until)
+        seen = (raft.role.kind, raft.term, leader)
+        if seen != self._seen:
+            if seen[0] is RoleKind.LEADER:
+                self.metrics.elections_won += 1
+            self._seen = seen
+            self.on_change()
+        elif (lease.until == _NEVER) != (until == _NEVER):
+            self.on_change()

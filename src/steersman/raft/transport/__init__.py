@@ -1,0 +1,18 @@
+"""How members reach each other. Start reading at `interface`; `grpc` is the real network.
+
+`grpc` needs `steersman[raft]`; it is imported by whoever asks for it.
+"""
+
+from __future__ import annotations
+
+from steersman.raft.transport.interface import (
+    Hello,
+    JoinReply,
+    JoinRequest,
+    Network,
+    ProbeReply,
+    ProbeRequest,
+    Receiver,
+)
+
+__all__ = ["Hello", "JoinReply", "JoinRequest", "Network", "ProbeReply", "ProbeRequest", "Receiver"]

@@ -1,0 +1,356 @@
+"""Members over gRPC: to every peer one long-lived stream, on which this member's messages go out.
+
+Answers come on the stream that the peer opens in turn. Messages are msgpack (msgspec) in gRPC's frames: the
+core's own values go out and come in without a second set of classes, and without generated code. Whatever
+gathers while a frame is being written leaves in the next one.
+
+With certificates both ends are verified, and their names are compared with the member list. When the files
+change, streams are opened anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import suppress
+from typing import Any, TypeVar
+
+import grpc  # type: ignore[import-untyped]
+import msgspec
+
+from steersman.aio import Backoff, Scope
+from steersman.raft.core import (
+    AppendRequest,
+    AppendResponse,
+    HeartbeatRequest,
+    HeartbeatResponse,
+    Message,
+    ReadRequest,
+    ReadResponse,
+    SnapshotChunk,
+    SnapshotResponse,
+    TimeoutNow,
+    VoteRequest,
+    VoteResponse,
+)
+from steersman.raft.errors import PeerUnavailable, SettingsError
+from steersman.raft.state_machine import Located
+from steersman.raft.transport.interface import (
+    Hello,
+    JoinReply,
+    JoinRequest,
+    ProbeReply,
+    ProbeRequest,
+    Receiver,
+)
+from steersman.raft.transport.tls import TlsFiles, names_match
+
+__all__ = ["RaftNetwork"]
+
+_log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+_SERVICE = "steersman.raft.Raft"
+_ASK_TIMEOUT_S = 5.0
+_TLS_LOOK_S = 2.0
+#: Messages that wait for one peer. More means that it does not keep up, or is gone: the core sends again.
+_QUEUE_LENGTH = 1024
+_BACKOFF = Backoff(first_s=0.02, ceiling_s=0.5)
+_MAX_BYTES = 16 << 20
+
+_OPTIONS = [
+    ("grpc.max_receive_message_length", _MAX_BYTES),
+    ("grpc.max_send_message_length", _MAX_BYTES),
+    ("grpc.keepalive_time_ms", 2000),
+    ("grpc.keepalive_timeout_ms", 2000),
+    ("grpc.http2.max_pings_without_data", 0),
+    ("grpc.http2.min_ping_interval_without_data_ms", 1000),
+    ("grpc.http2.max_ping_strikes", 0),
+]
+_CLIENT_OPTIONS = [
+    *_OPTIONS,
+    # Every attempt is one of its own: what another found out about the address some time ago does not count.
+    ("grpc.use_local_subchannel_pool", 1),
+    ("grpc.enable_http_proxy", 0),
+    ("grpc.enable_retries", 0),
+]
+_SERVER_OPTIONS = [*_OPTIONS, ("grpc.so_reuseport", 0)]
+
+_Messages = list[
+    AppendRequest | AppendResponse | HeartbeatRequest | HeartbeatResponse | ReadRequest | ReadResponse
+    | SnapshotChunk | SnapshotResponse | TimeoutNow | VoteRequest | VoteResponse
+]  # fmt: skip
+_encode = msgspec.msgpack.Encoder().encode
+_decode_messages = msgspec.msgpack.Decoder(_Messages).decode
+_decode_hello = msgspec.msgpack.Decoder(Hello).decode
+
+
+class RaftNetwork:
+    """One member's end of the network."""
+
+    def __init__(
+        self,
+        listen: str,
+        hello: Callable[[int], Hello],
+        locate: Callable[[int], Located | None],
+        tls: TlsFiles | None = None,
+    ) -> None:
+        """Listens on `listen` (HOST:PORT). `hello` introduces this member to another; `locate` tells where
+        a member is. Without `tls` everything is in the clear: the settings decide where that may be."""
+        self._listen = listen
+        self._hello = hello
+        self._locate = locate
+        self._tls = tls
+        self._server: Any = None
+        self._receiver: Receiver
+        self._scope = Scope(on_error=lambda error: _log.error("raft network: %s", error, exc_info=error))
+        self._peers: dict[int, _Peer] = {}
+        self.port = 0
+
+    async def start(self, receiver: Receiver) -> None:
+        self._receiver = receiver
+        server = self._server = grpc.aio.server(options=_SERVER_OPTIONS)
+        handlers = {
+            "Stream": grpc.stream_stream_rpc_method_handler(self._stream),
+            "Probe": grpc.unary_unary_rpc_method_handler(self._probed),
+            "Join": grpc.unary_unary_rpc_method_handler(self._joining),
+        }
+        server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(_SERVICE, handlers),))
+        try:
+            if self._tls is None:
+                self.port = server.add_insecure_port(self._listen)
+            else:
+                self.port = server.add_secure_port(self._listen, _server_credentials(self._tls))
+        except RuntimeError as error:
+            raise SettingsError(f"cannot listen on {self._listen}") from error
+        await server.start()
+        if self._tls is not None:
+            self._scope.start(self._watch_files(self._tls), name="raft certificates")
+
+    async def stop(self) -> None:
+        await self._scope.close()
+        if self._server is not None:
+            await self._server.stop(0)
+
+    # Out
+
+    def send(self, messages: Sequence[Message]) -> None:
+        for message in messages:
+            peer = self._peers.get(message.to)
+            if peer is None:
+                located = self._locate(message.to)
+                if located is None or self._scope.closed:
+                    continue
+                peer = self._peers[message.to] = _Peer(self, message.to)
+                self._scope.start(peer.run(), name=f"raft to {message.to}")
+            peer.put(message)
+
+    def drop(self, member: int) -> None:
+        """A member has left."""
+        peer = self._peers.pop(member, None)
+        if peer is not None:
+            peer.end()
+
+    async def probe(self, at: Located, request: ProbeRequest) -> ProbeReply:
+        return await self._ask(at, "Probe", request, ProbeReply)
+
+    async def join(self, at: Located, request: JoinRequest) -> JoinReply:
+        return await self._ask(at, "Join", request, JoinReply)
+
+    async def _ask(self, at: Located, method: str, request: Any, reply: type[T]) -> T:
+        channel = self._channel(at)
+        try:
+            ask = channel.unary_unary(f"/{_SERVICE}/{method}")
+            answer = await ask(_encode(request), timeout=_ASK_TIMEOUT_S)
+            return msgspec.msgpack.decode(answer, type=reply)
+        except (grpc.aio.AioRpcError, msgspec.MsgspecError) as error:
+            raise PeerUnavailable(f"{at.name} at {at.address}: {_reason(error)}") from error
+        finally:
+            await channel.close()
+
+    def _channel(self, at: Located) -> Any:
+        if self._tls is None:
+            return grpc.aio.insecure_channel(at.address, options=_CLIENT_OPTIONS)
+        pems = self._tls.read()
+        credentials = grpc.ssl_channel_credentials(pems.ca, pems.key, pems.cert)
+        options = [*_CLIENT_OPTIONS, ("grpc.ssl_target_name_override", at.name)]
+        return grpc.aio.secure_channel(at.address, credentials, options=options)
+
+    async def connect(self, member: int) -> tuple[Any, Any]:
+        """A channel to a member, and a stream on it that begins with who this is."""
+        located = self._locate(member)
+        if located is None:
+            raise PeerUnavailable(f"nobody knows where member {member} is")
+        channel = self._channel(located)
+        try:
+            stream = channel.stream_stream(f"/{_SERVICE}/Stream")()
+            await stream.write(_encode(self._hello(member)))
+        except BaseException:
+            await channel.close()
+            raise
+        return channel, stream
+
+    async def _watch_files(self, tls: TlsFiles) -> None:
+        stamp = tls.stamp()
+        while True:
+            await asyncio.sleep(_TLS_LOOK_S)
+            if (now := tls.stamp()) != stamp:
+                stamp = now
+                _log.info("raft: the certificates have changed")
+                for peer in self._peers.values():
+                    peer.renew()
+
+    # In
+
+    async def _stream(self, frames: AsyncIterator[bytes], context: Any) -> AsyncIterator[bytes]:
+        try:
+            hello = _decode_hello(await anext(frames))
+            refusal = self._doubt(context, hello.located) or self._receiver.admit(hello)
+        except (StopAsyncIteration, msgspec.MsgspecError):
+            refusal = "no greeting"
+        if refusal:
+            await context.abort(grpc.StatusCode.PERMISSION_DENIED, refusal)
+        await self._take(frames, hello.sender, context)
+        return
+        yield b""
+
+    async def _take(self, frames: AsyncIterator[bytes], sender: int, context: Any) -> None:
+        async for frame in frames:
+            try:
+                messages = _decode_messages(frame)
+            except msgspec.MsgspecError as error:
+                await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
+            if any(message.sender != sender for message in messages):
+                await context.abort(grpc.StatusCode.PERMISSION_DENIED, "a message in another member's name")
+            self._receiver.receive(messages)
+
+    def _doubt(self, context: Any, located: Located) -> str:
+        """Empty, or why the peer's certificate does not show who it says it is."""
+        if self._tls is None:
+            return ""
+        shown = context.auth_context()
+        names = [
+            name.decode(errors="replace")
+            for kind in ("x509_subject_alternative_name", "x509_common_name")
+            for name in shown.get(kind, ())
+        ]
+        if names_match(names, located.name):
+            return ""
+        return f"the certificate is for {', '.join(names) or 'nobody'}, not for {located.name}"
+
+    async def _probed(self, request: bytes, context: Any) -> bytes:
+        return _encode(self._receiver.probed(msgspec.msgpack.decode(request, type=ProbeRequest)))
+
+    async def _joining(self, request: bytes, context: Any) -> bytes:
+        join = msgspec.msgpack.decode(request, type=JoinRequest)
+        refusal = self._doubt(context, join.located)
+        return _encode(JoinReply(refusal) if refusal else await self._receiver.joining(join))
+
+
+class _Peer:
+    """The stream to one member, and what waits to go out on it."""
+
+    def __init__(self, network: RaftNetwork, member: int) -> None:
+        self._network = network
+        self._member = member
+        self._queue: deque[Message] = deque(maxlen=_QUEUE_LENGTH)
+        self._wake = asyncio.Event()
+        self._ended = False
+        self._renew = False
+
+    def put(self, message: Message) -> None:
+        self._queue.append(message)
+        self._wake.set()
+
+    def end(self) -> None:
+        self._ended = True
+        self._wake.set()
+
+    def renew(self) -> None:
+        self._renew = True
+        self._wake.set()
+
+    async def run(self) -> None:
+        failures = 0
+        while not self._ended:
+            try:
+                channel, stream = await self._network.connect(self._member)
+            except (PeerUnavailable, SettingsError, grpc.aio.AioRpcError, asyncio.InvalidStateError) as error:
+                failures += 1
+                _log.debug("raft to %d: %s", self._member, _reason(error))
+            else:
+                try:
+                    failures = failures + 1 if not await self._pass_on(stream) else 0
+                finally:
+                    await channel.close()
+            if failures:
+                # What waited is old by the time somebody listens.
+                self._queue.clear()
+                await asyncio.sleep(_BACKOFF.wait_s(failures))
+
+    async def _pass_on(self, stream: Any) -> bool:
+        """Write until the stream breaks (False), or is not wanted any more."""
+        stream.add_done_callback(lambda _: self._wake.set())
+        try:
+            while True:
+                while not self._queue:
+                    self._wake.clear()
+                    if self._ended or self._renew or stream.done():
+                        break
+                    await self._wake.wait()
+                if self._ended or self._renew:
+                    self._renew = False
+                    return True
+                if stream.done():
+                    with suppress(grpc.aio.AioRpcError):
+                        _log.debug("raft to %d: %s", self._member, await stream.details())
+                    return False
+                frame = _encode(list(self._queue))
+                self._queue.clear()
+                await stream.write(frame)
+        except (grpc.aio.AioRpcError, asyncio.InvalidStateError) as error:
+            _log.debug("raft to %d: %s", self._member, _reason(error))
+            return False
+        finally:
+            stream.cancel()
+
+
+def _worth_logging(record: logging.LogRecord) -> bool:
+    """gRPC reports as an error that a stream was cancelled, which is how every server ends."""
+    return not (record.exc_info and record.exc_info[0] is asyncio.CancelledError)
+
+
+logging.getLogger("grpc._cython.cygrpc").addFilter(_worth_logging)
+
+
+def _server_credentials(tls: TlsFiles) -> Any:
+    """Credentials that follow the files: gRPC asks before every handshake."""
+
+    def configuration() -> Any:
+        pems = tls.read()
+        return grpc.ssl_server_certificate_configuration([(pems.key, pems.cert)], pems.ca)
+
+    stamp = tls.stamp()
+
+    def fetch() -> Any:
+        nonlocal stamp
+        now = tls.stamp()
+        if now == stamp:
+            return None
+        try:
+            fresh = configuration()
+        except (SettingsError, ValueError) as error:
+            _log.error("raft: keeping the old certificate: %s", error)
+            return None
+        stamp = now
+        return fresh
+
+    return grpc.dynamic_ssl_server_credentials(configuration(), fetch, require_client_authentication=True)
+
+
+def _reason(error: BaseException) -> str:
+    details = getattr(error, "details", None)
+    return str(details() if callable(details) else error)

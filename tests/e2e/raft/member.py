@@ -1,0 +1,113 @@
+"""One Raft node in a process of its own: `member.py JSON`. Says what it does; is told on stdin what to do.
+
+    up PID                     it listens
+    leads TERM TIME            elected
+    ack TERM WRITER N TIME     while it leads: this write is acknowledged
+    answer JSON                to a request
+
+TIME is the machine's monotonic clock, the same for all processes. Requests are lines of stdin: `values`,
+`status`, `scale N`, `transfer`, `stop`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import os
+import signal
+import sys
+import time
+from typing import Any
+
+from steersman.raft.config import NodeConfig
+from steersman.raft.core import Refused
+from steersman.raft.errors import NodeError
+from steersman.raft.manager import RaftNodeManager
+
+
+def say(*words: object) -> None:
+    print(*words, flush=True)
+
+
+def config(told: dict[str, Any]) -> NodeConfig:
+    node = NodeConfig("e2e").node_id(told["node"]).peers({int(n): peer for n, peer in told["peers"].items()})
+    if told.get("folder"):
+        node = node.storage("rocksdb", told["folder"])
+    if told.get("tls"):
+        node = node.tls(told["tls"])
+    if told.get("bootstrap"):
+        node = node.bootstrap()
+    if told.get("listen"):
+        node = node.listen(told["listen"])
+    return node
+
+
+async def write(manager: RaftNodeManager, writer: int, pause_s: float) -> None:
+    """Count up for as long as this node leads, in each term anew."""
+    async for lease in manager.watch():
+        if not manager.is_leader:
+            continue
+        if writer == 0:
+            say("leads", lease.term, time.monotonic())
+        with contextlib.suppress(Refused, NodeError):
+            number = 0
+            while manager.term == lease.term:
+                number += 1
+                await manager.put(f"{lease.term}/{writer}", str(number).encode())
+                say("ack", lease.term, writer, number, time.monotonic())
+                await asyncio.sleep(pause_s)
+
+
+async def answer(manager: RaftNodeManager, request: str) -> object:
+    word, *arguments = request.split()
+    if word == "values":
+        await manager.get("nothing")
+        return {key: value.data.decode() for key, value in manager._machine.values.items()}
+    if word == "scale":
+        await manager.scale(int(arguments[0]))
+    elif word == "transfer":
+        await manager.transfer()
+    status = await manager.status()
+    return {
+        "leads": manager.is_leader,
+        "term": manager.term,
+        "leader": manager.leader,
+        "voters": await manager.voters(),
+        "applied": status.applied_index,
+        "first": status.first_index,
+    }
+
+
+async def main(told: dict[str, Any]) -> None:
+    manager = RaftNodeManager(config(told))
+    await manager.start()
+    say("up", os.getpid())
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGTERM, stop.set)
+    reader = asyncio.StreamReader()
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+
+    async def obey() -> None:
+        async for line in reader:
+            try:
+                say("answer", json.dumps(await answer(manager, line.decode())))
+            except (Refused, NodeError) as error:
+                say("answer", json.dumps({"error": str(error)}))
+        stop.set()
+
+    async with asyncio.TaskGroup() as tasks:
+        running = [tasks.create_task(obey())]
+        for writer in range(told.get("writers", 0)):
+            running.append(tasks.create_task(write(manager, writer, told.get("pause_s", 0.002))))
+        await stop.wait()
+        for task in running:
+            task.cancel()
+    await manager.stop()
+
+
+if __name__ == "__main__":
+    logging.basicConfig(level=os.environ.get("RAFT_LOG", "ERROR"))
+    asyncio.run(main(json.loads(sys.argv[1])))
