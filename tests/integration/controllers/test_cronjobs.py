@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable
 from typing import Any
+
+import pytest
 
 from steersman.objects.resources import CRON_JOBS, JOBS
 from steersman.objects.times import format_time, parse_time
-from tests.integration.controllers.workloads import NAMESPACE, World, with_workloads
+from tests.integration.controllers.workloads import NAMESPACE, World, dying, with_workloads
 
 Object = dict[str, Any]
 
@@ -162,3 +165,23 @@ async def test_a_schedule_that_never_fires_is_told_of(world: World) -> None:
         )
     ]
     await world.quiet()
+
+
+@pytest.mark.parametrize("writes", [1, 2, 3])
+def test_every_start_happens_once_when_the_controller_dies(writes: int) -> None:
+    def acts(world: World) -> list[Awaitable[Any]]:
+        return [world.create(CRON_JOBS, cron_job()), *(asyncio.sleep(MINUTE_S) for _ in range(4))]
+
+    async def settled(world: World) -> None:
+        jobs = await until_jobs(world, 6)
+        starts = [job["metadata"]["annotations"][SCHEDULED] for job in jobs]
+        assert len(set(starts)) == len(starts)
+        await asyncio.sleep(1)
+        active = (await world.get(CRON_JOBS, "sums"))["status"]["active"]
+        assert starts[-1] in {
+            job["metadata"]["annotations"][SCHEDULED]
+            for job in jobs
+            if job["metadata"]["uid"] in {one["uid"] for one in active}
+        }
+
+    dying(("cronjob",), writes, acts, settled)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from steersman.objects.resources import NODES
+import asyncio
+
+from steersman.cluster.controllers.setup import Options
+from steersman.objects.resources import EVENTS, NODES
 from tests.integration.controllers.workloads import World, with_workloads
 
 
@@ -28,3 +31,22 @@ async def test_every_node_has_its_own_range_and_keeps_it(world: World) -> None:
     node = await world.client.get(NODES, "a")
     assert node["spec"]["podCIDRs"] == [found["a"]]
     await world.quiet()
+
+
+@with_workloads("nodeipam", options=Options(pod_cidr="10.9.0.0/23,fd00:9::/63"))
+async def test_a_node_waits_until_another_one_leaves(world: World) -> None:
+    for name in ("a", "b", "c"):
+        await world.client.create({"metadata": {"name": name}}, kind=NODES)
+        await asyncio.sleep(1)
+    found = await ranges(world)
+    assert (found["a"], found["b"], found["c"]) == ("10.9.0.0/24", "10.9.1.0/24", "")
+    assert (await world.client.get(NODES, "b"))["spec"]["podCIDRs"] == ["10.9.1.0/24", "fd00:9:0:1::/64"]
+    events = await world.client.list(EVENTS, "default")
+    told = [event["note"] for event in events if event["reason"] == "CIDRNotAvailable"]
+    assert told == ["Node c status is now: CIDRNotAvailable"]
+    await world.client.delete(NODES, "a")
+
+    async def given() -> bool:
+        return (await ranges(world))["c"] == "10.9.0.0/24"
+
+    await world.until(given)

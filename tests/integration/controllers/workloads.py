@@ -223,7 +223,7 @@ def dying(
 async def _dying(
     controllers: Collection[str], writes: int, acts: Callable[[World], list[Awaitable[Any]]], settled: Test
 ) -> None:
-    async with LocalCluster(ClusterConfig(controllers=())) as cluster:
+    async with LocalCluster(ClusterConfig(controllers=()), VirtualClock()) as cluster:
         world = World(cluster, controllers)
         async with Scope() as scope:
             for act in acts(world):

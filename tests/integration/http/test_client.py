@@ -303,6 +303,23 @@ def test_nobody_listening_is_connect_failed(run: Any) -> None:
     run(main())
 
 
+def test_requests_of_one_connection_have_their_own_time_limits(run: Any, serve: Any) -> None:
+    async def handler(request: Request) -> Response | None:
+        if request.path == "/never":
+            await asyncio.Event().wait()
+        return Response(200, b"fine")
+
+    async def main() -> None:
+        for before, now in ((60.0, 0.05), (0.03, 0.1)):
+            async with serve(handler) as served, Client(served.url, pool_size=1) as client:
+                assert (await client.request("GET", "/", timeout_s=before)).content == b"fine"
+                with pytest.raises(TimedOut, match=f"no answer within {now} s"):
+                    await client.request("GET", "/never", timeout_s=now)
+                assert (await client.request("GET", "/")).content == b"fine"
+
+    run(main())
+
+
 def test_time_limits(run: Any, serve: Any) -> None:
     async def never(request: Request) -> Response | None:
         if request.path == "/stream":

@@ -179,6 +179,21 @@ async def test_pods_live_on_when_the_process_is_started_again(world: World) -> N
         manager.stop()
 
 
+@with_nodes()
+async def test_a_pod_that_came_while_the_process_was_gone_gets_nobodys_address(world: World) -> None:
+    await world.create("z")
+    before = await world.running("z")
+    world.manager.stop()
+    await world.create("a")
+    manager, _ = world.process()
+    async with Scope() as scope:
+        scope.start(manager.run())
+        added = await world.running("a")
+        assert added["status"]["podIP"] != before["status"]["podIP"]
+        assert (await world.pod("z"))["status"] == before["status"]
+        manager.stop()
+
+
 # --- what a node takes
 
 

@@ -6,11 +6,14 @@ import asyncio
 from itertools import pairwise
 from typing import Any
 
+from steersman.aio import Scope
 from steersman.client import Client, Invalid
 from steersman.objects.builders import ConfigMap, Container, Deployment, Role, Service
 from steersman.objects.custom import CustomResource
-from steersman.objects.resources import CONFIG_MAPS, DEPLOYMENTS, EVENTS
+from steersman.objects.resources import CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS, DEPLOYMENTS, EVENTS
 from steersman.operator import Action, Context, NewCondition, Operator, OperatorError, Requeue, TerminalError
+from steersman.operator.assembly import Settings, serve
+from steersman.runtime import Manager
 from steersman.testing import Cluster, eventually, mark_ready, virtual_time
 from tests.integration.operator.things import Status, Thing, thing
 
@@ -470,3 +473,57 @@ async def test_a_write_the_api_refuses_is_retried_and_says_why() -> None:
         await cluster.clock.advance(25)
         assert len(errors) == 3
         assert "metadata.name" in errors[0]
+
+
+@virtual_time
+async def test_requests_to_the_api_are_counted_while_an_operator_is_served() -> None:
+    calls = Calls()
+    managers: list[Manager] = []
+    stop = asyncio.Event()
+    async with Cluster(controllers=()) as cluster:
+        client = cluster.client()
+        await client.create(Thing.crd(), kind=CUSTOM_RESOURCE_DEFINITIONS)
+        own = cluster.client()
+        settings = Settings(address=None)
+        async with Scope() as scope:
+            serving = scope.start(
+                serve(
+                    calls.operator,
+                    client=own,
+                    clock=cluster.clock,
+                    settings=settings,
+                    stop=stop,
+                    started=managers.append,
+                )
+            )
+            await client.create(thing())
+            await cluster.clock.advance(60)
+            assert calls.names == ["a"]
+            stop.set()
+            await serving
+        before = managers[0].metrics.render()[0]
+        lines = before.decode().splitlines()
+        counted = [line for line in lines if line.startswith("rest_client_requests_total{")]
+        assert any('method="PATCH"' in line and line.endswith(" 1.0") for line in counted), counted
+        await own.get(Thing, "a")
+        after = managers[0].metrics.render()[0].decode().splitlines()
+        assert [line for line in after if line.startswith("rest_client_requests_total{")] == counted
+
+
+@virtual_time
+async def test_a_daemon_that_returns_is_done_with_its_object() -> None:
+    started: list[str] = []
+    operator = Operator(Thing)
+
+    @operator.daemon
+    async def look_once(ctx: Context[Thing]) -> None:
+        started.append(ctx.name)
+
+    async with Cluster(controllers=()) as cluster:
+        client = cluster.client()
+        async with cluster.run_operator(operator):
+            await client.create(thing())
+            await cluster.clock.advance(600)
+            await client.patch(Thing, "a", {"spec": {"value": "w"}})
+            await cluster.clock.advance(600)
+    assert started == ["a"]

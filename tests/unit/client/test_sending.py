@@ -200,6 +200,21 @@ def test_an_observer_can_come_later(clock: StoppedClock) -> None:
     assert seen == [("GET", "200")]
 
 
+def test_observers_do_not_disturb_each_other(clock: StoppedClock) -> None:
+    first: list[str] = []
+    second: list[str] = []
+    made = Client(Script([FINE, refusal(404)]), clock=clock, observe=lambda method, code: first.append(code))
+    end = made.observe_requests(lambda method, code: second.append(code))
+
+    async def main() -> None:
+        await made.get(PODS, "a")
+        end()
+        assert await made.find(PODS, "b") is None
+
+    asyncio.run(main())
+    assert (first, second) == (["200", "404"], ["200"])
+
+
 def test_warnings_of_the_api_are_logged(clock: StoppedClock, caplog: pytest.LogCaptureFixture) -> None:
     script = Script([(201, {}, {"Warning": '299 - "this is \\"old\\""'})])
     with caplog.at_level(logging.WARNING):

@@ -52,8 +52,10 @@ def test_an_empty_namespace_is_not_all_namespaces() -> None:
         ({"watch": True, "limit": 500}, "/p?watch=true&limit=500"),
         ({"labelSelector": "a=b,c in (d,e)"}, "/p?labelSelector=a%3Db%2Cc%20in%20%28d%2Ce%29"),
         ({"command": ["sh", "-c", "a b"]}, "/p?command=sh&command=-c&command=a%20b"),
+        ({"a b&c": "d"}, "/p?a%20b%26c=d"),
+        ({"a": "x/y:z@é"}, "/p?a=x%2Fy%3Az%40%C3%A9"),
     ],
-    ids=["none", "nothing set", "flags", "selector", "repeated"],
+    ids=["none", "nothing set", "flags", "selector", "repeated", "odd name", "like a path"],
 )
 def test_queries_hold_what_is_set(query: Query, expected: str) -> None:
     assert with_query("/p", query) == expected

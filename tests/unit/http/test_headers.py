@@ -13,6 +13,13 @@ def test_lookup_ignores_case_and_trailing_whitespace() -> None:
     assert HEADERS.get("X-Latin") == "é"
 
 
+def test_asking_again_gives_the_same_whatever_the_default() -> None:
+    headers = Headers([(b"accept", b"x"), (b"accept", b"y")])
+    for default in (None, "d", None):
+        assert headers.get("accept", default) == "x"
+        assert headers.get("nope", default) == default
+
+
 def test_absent_names_give_the_default() -> None:
     assert HEADERS.get("nope") is None
     assert HEADERS.get("nope", "d") == "d"

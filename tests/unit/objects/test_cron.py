@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from steersman.objects.cron import schedule_error
+from steersman.objects.cron import CronTimes, Every, parse_schedule, schedule_error
 
 SCHEDULES = {
     "* * * * *": "",
@@ -37,3 +37,31 @@ SCHEDULES = {
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_a_schedule_is_judged(schedule: str) -> None:
     assert schedule_error(schedule) == SCHEDULES[schedule]
+
+
+def test_what_a_schedule_means() -> None:
+    assert parse_schedule("TZ=Europe/Berlin */30 8-9,12 ? jan-mar,6/3 mon") == CronTimes(
+        frozenset({0, 30}),
+        frozenset({8, 9, 12}),
+        frozenset(range(1, 32)),
+        frozenset({1, 2, 3, 6, 9, 12}),
+        frozenset({1}),
+        any_day=True,
+        any_weekday=False,
+        zone="Europe/Berlin",
+    )
+    assert parse_schedule("@weekly") == parse_schedule("0 0 * * sun")
+
+
+def test_a_step_is_not_any_day() -> None:
+    parsed = parse_schedule("0 0 */2 * *")
+    assert isinstance(parsed, CronTimes)
+    assert (parsed.any_day, parsed.any_weekday) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("1h30m", 5400), ("1.9s", 1), ("10ms", 1), ("0", 1), ("-5m", 1)],
+)
+def test_intervals_are_whole_seconds_and_at_least_one(text: str, seconds: int) -> None:
+    assert parse_schedule(f"@every {text}") == Every(seconds)

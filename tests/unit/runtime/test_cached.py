@@ -158,3 +158,51 @@ def test_versions_are_compared_as_numbers_or_not_at_all(
 
 def test_a_version_that_is_no_number_is_opaque() -> None:
     assert read(config_map(resourceVersion="abc")).resource_version == OPAQUE
+
+
+def test_a_state_that_is_known_is_not_made_again() -> None:
+    intake = Intake(CONFIG_MAPS)
+    known = intake.read(orjson.dumps(config_map()))
+    again = config_map([entry("a")], resourceVersion="7")
+
+    def find(key: tuple[str, str]) -> Cached | None:
+        return known if key == ("x", "a") else None
+
+    assert intake.read(orjson.dumps(again), find) is known
+    assert intake.read_object(again, find) is known
+
+
+@pytest.mark.parametrize(
+    "before, after",
+    [
+        ({}, {"resourceVersion": "8"}),
+        ({}, {"uid": "u2"}),
+        ({}, {"name": "b"}),
+        ({"resourceVersion": "7a"}, {"resourceVersion": "7a"}),
+    ],
+    ids=["another version", "another object of that name", "another name", "versions that are no numbers"],
+)
+def test_another_state_is_made(before: dict[str, Any], after: dict[str, Any]) -> None:
+    intake = Intake(CONFIG_MAPS)
+    known = intake.read(orjson.dumps(config_map(**before)))
+    obj = config_map(**after)
+
+    def find(key: tuple[str, str]) -> Cached | None:
+        return known if key == ("x", "a") else None
+
+    for made in (intake.read(orjson.dumps(obj), find), intake.read_object(obj, find)):
+        assert made is not known
+        assert made.object() == obj
+
+
+@pytest.mark.parametrize("kept", [(), ("us",), ("us", "them"), ('q"uoted',)])
+def test_bytes_and_objects_are_reduced_alike(kept: tuple[str, ...]) -> None:
+    obj = config_map([entry(name) for name in ("us", "other", "them", 'q"uoted', "us")])
+    intake = Intake(CONFIG_MAPS, kept_managers=kept)
+    of_bytes, of_object = intake.read(orjson.dumps(obj)), intake.read_object(obj)
+    assert of_bytes.object() == of_object.object()
+    managed = of_bytes.object()["metadata"].get("managedFields", [])
+    assert [one["manager"] for one in managed] == [
+        name for name in ("us", "other", "them", 'q"uoted', "us") if name in kept
+    ]
+    assert len(obj["metadata"]["managedFields"]) == 5

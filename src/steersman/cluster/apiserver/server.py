@@ -325,8 +325,8 @@ class APIServer:
             return user
         header = request.headers.get("authorization")
         # By hash, as a dict looks things up: comparing texts would take longer the more of them is right.
-        user = state.get("static", _NOBODY).get(header)
-        if user is not None:
+        static: Mapping[str | None, User] = state.get("static", _NOBODY)
+        if (user := static.get(header)) is not None:
             return user
         try:
             user, lasting = self._access.authentication.recognize(header)

@@ -13,6 +13,7 @@ __all__ = ["CONTROLLERS", "IN_SERVER", "SCHEDULER", "add_controllers", "chosen"]
 
 #: Name → module below this package that has `add(setup)`.
 CONTROLLERS: dict[str, str] = {
+    "attachdetach": "volumes.attach_detach",
     "certificatesigningrequest-cleaner": "certificate_cleaner",
     "cronjob": "cronjob.controller",
     "daemonset": "daemonset.controller",

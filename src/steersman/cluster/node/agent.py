@@ -34,6 +34,8 @@ _REPORT_S: Final = 300.0
 _DRIFT_S: Final = 10.0
 #: How often a node under pressure looks for a pod to evict.
 _EVICTION_S: Final = 10.0
+#: In what pods look like that have an address.
+_ADDRESS: Final = b'"podIP"'
 
 
 class Heartbeat:
@@ -84,10 +86,20 @@ class NodeAgent:
         worker = self.workers.get(head.uid)
         if worker is None:
             worker = self.workers[head.uid] = PodWorker(self.host, change.key, head.uid, self._on_gone)
+            if change.initial and change.new is not None:
+                self._recall(change.new)
         if change.old is None or change.resync or head.asks_more_than(PodHead(change.old)):
             worker.changed(head)
         else:
             self.host.timers.after(_DRIFT_S, (worker, "drift"), worker.poke)
+
+    def _recall(self, cached: Cached) -> None:
+        """Show the engine what it ran before this process was started, before it starts anything new: that
+        must not get the address of something that runs."""
+        if _ADDRESS in cached.data:
+            pod = cached.object()
+            if pod["status"].get("phase") not in ("Succeeded", "Failed"):
+                self.host.notice(pod)
 
     def on_pod_gone(self, uid: str) -> None:
         worker = self.workers.get(uid)

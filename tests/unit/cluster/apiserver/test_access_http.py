@@ -38,3 +38,12 @@ async def test_an_account_may_do_what_its_roles_say_until_they_are_gone(client: 
     assert (await client.raw("GET", maps, headers=as_bot)).status == 403
     await client.ok("DELETE", f"{accounts}/bot")
     assert (await client.raw("GET", maps, headers=as_bot)).status == 401
+
+
+@with_api
+async def test_one_connection_carries_good_and_bad_credentials(client: ApiClient) -> None:
+    answers = [
+        (await client.raw("GET", "/api", headers=headers)).status
+        for headers in ({}, {"authorization": "Bearer guess"}, {}, {"authorization": "Bearer "}, {})
+    ]
+    assert answers == [200, 401, 200, 403, 200]

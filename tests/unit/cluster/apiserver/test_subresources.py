@@ -54,6 +54,17 @@ async def test_a_pod_is_bound_once(client: ApiClient) -> None:
 
 
 @with_api
+async def test_a_bound_pod_is_nominated_no_more(client: ApiClient) -> None:
+    await client.ok("POST", PODS, pod("p"))
+    await client.patch(f"{PODS}/p/status", {"status": {"nominatedNodeName": "n2"}})
+    assert (await client.ok("GET", f"{PODS}/p"))["status"]["nominatedNodeName"] == "n2"
+    await client.ok(
+        "POST", f"{PODS}/p/binding", {"metadata": {"name": "p"}, "target": {"kind": "Node", "name": "n1"}}
+    )
+    assert "nominatedNodeName" not in (await client.ok("GET", f"{PODS}/p"))["status"]
+
+
+@with_api
 async def test_gated_pods_are_not_bound(client: ApiClient) -> None:
     await client.ok("POST", PODS, pod("p", schedulingGates=[{"name": "example.com/wait"}]))
     binding = {"metadata": {"name": "p"}, "target": {"kind": "Node", "name": "n1"}}

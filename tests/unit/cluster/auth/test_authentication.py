@@ -96,6 +96,33 @@ def test_a_refused_token_stays_refused() -> None:
     assert "guess" not in repr(vars(tokens))
 
 
+class Passing:
+    """Tokens that are good until they are taken back."""
+
+    def __init__(self) -> None:
+        self.users = {"bob-token": BOB}
+
+    def authenticate(self, token: str) -> User | None:
+        return self.users.get(token)
+
+
+def test_only_static_tokens_last() -> None:
+    passing = Passing()
+    chain = Authentication(None, [StaticTokens({"ann-token": ANN}), passing])
+    assert chain.recognize("Bearer ann-token") == (ANN, True)
+    assert chain.recognize("Bearer bob-token") == (BOB, False)
+    assert chain.recognize(None) == (ANONYMOUS, False)
+    passing.users.clear()
+    with pytest.raises(InvalidCredentials):
+        chain.recognize("Bearer bob-token")
+
+
+def test_what_was_accepted_is_not_kept() -> None:
+    chain = Authentication(None, [StaticTokens({"ann-token": ANN})])
+    assert chain.by_header("Bearer ann-token") == ANN
+    assert "ann-token" not in repr(vars(chain))
+
+
 def test_a_refusal_and_the_tokens_tell_no_token() -> None:
     tokens = StaticTokens({"ann-token": ANN})
     with pytest.raises(InvalidCredentials) as refused:

@@ -74,6 +74,12 @@ def test_all_that_is_parsed_can_be_written(number: str) -> None:
     orjson.dumps(json.parse(f'{{"a": {number}, "a": {number}, "b": "\\ud800"}}'.encode(), duplicates=True))
 
 
+@pytest.mark.parametrize("space", ["", "\n", " \r\n\t"], ids=["none", "newline", "mixed"])
+def test_space_at_the_end_hides_no_duplicates(space: str) -> None:
+    assert type(json.parse(f'{{"a":{{"x":1}}}}{space}'.encode(), duplicates=True)) is dict
+    assert isinstance(json.parse(f'{{"a":1,"a":1}}{space}'.encode(), duplicates=True), Repeated)
+
+
 def test_escaped_quotes_are_no_duplicates() -> None:
     assert type(json.parse(rb'{"a": "\"", "b\"": 1, "c": "\u0022"}', duplicates=True)) is dict
 

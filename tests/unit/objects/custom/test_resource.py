@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from steersman.objects.custom import (
     CustomResource,
@@ -204,3 +204,26 @@ def test_a_status_needs_a_default() -> None:
 
         class Thing(CustomResource, group="example.com", version="v1"):
             status: Status
+
+
+class Detailed(Model):
+    phase: str = "new"
+    parts: list[str] = Field(default_factory=list)
+    inner: Spec | None = None
+    _note: str = "own"
+
+
+class Noted(CustomResource, group="example.com", version="v1"):
+    status: Detailed = Detailed(parts=["a"], inner=Spec(image="x"))
+
+
+def test_a_default_status_is_shared_by_no_two_objects() -> None:
+    first, second = (Noted.from_object({"metadata": {"name": name}}) for name in "ab")
+    assert first.status == second.status
+    first.status.phase = "changed"
+    first.status.parts.append("b")
+    assert first.status.inner is not None
+    first.status.inner.image = "y"
+    assert second.status == Detailed(parts=["a"], inner=Spec(image="x"))
+    assert first.status.model_fields_set == {"parts", "inner", "phase"}
+    assert second.status._note == "own"

@@ -66,6 +66,7 @@ class _Work:
     """What was done about the pods."""
 
     verdict: Verdict | None
+    counts: Counts
     failed: ClientError | None = None
     wait_s: float = 0.0
     acted: bool = False
@@ -134,14 +135,15 @@ class _Jobs:
                 job.obj, [(pod.state.key, pod.uid) for pod in tally.active]
             )
             # As long as a pod may still run nobody knows how it ends.
-            return _Work(None if failed else verdict, failed, acted=bool(tally.active))
+            return _Work(None if failed else verdict, self._count(job), failed, acted=bool(tally.active))
         failed, steps = None, Plan()
         if not job.deleting:
             steps = plan(tally, backoff, now)
             failed = await self._delete(job, steps.delete) or await self._create(tally, steps)
-        verdict = completed(tally, self._count(job).active)
+        counts = self._count(job)
         acted = bool(steps.delete or steps.create)
-        return _Work(verdict, failed, steps.wait_s, acted, managed=not job.deleting)
+        verdict = completed(tally, counts.active)
+        return _Work(verdict, counts, failed, steps.wait_s, acted, managed=not job.deleting)
 
     async def _delete(self, job: Job, pods: Sequence[JobPod]) -> ClientError | None:
         """Delete pods that nobody wants: they count for nothing."""
@@ -185,8 +187,7 @@ class _Jobs:
     ) -> bool:
         """Count the pods that ended and write the status; whether anything was written."""
         job, verdict = tally.job, work.verdict
-        counts = self._count(job)
-        status = with_counts(job.status, counts)
+        status = with_counts(job.status, work.counts)
         if work.managed and verdict is None:
             status = with_suspension(job, status, now)
         suspension_told = status.get("conditions") != job.status.get("conditions")
@@ -205,7 +206,7 @@ class _Jobs:
             and failed is None
             and not tracking.full
             and not status["uncountedTerminatedPods"]
-            and not counts.terminating
+            and not work.counts.terminating
         )
         if verdict is not None and over:
             status = finished(status, verdict, now)

@@ -7,7 +7,7 @@ from typing import Final
 from steersman.cluster.controllers.pod_states import PodState
 from steersman.runtime import Cache, Cached
 
-__all__ = ["index_by_claim", "unscheduled_pods"]
+__all__ = ["index_by_claim", "pods_using", "unscheduled_pods"]
 
 _INDEX: Final = "volume-claim"
 
@@ -30,7 +30,11 @@ def _claims_of(pod: Cached) -> list[str]:
     ]
 
 
+def pods_using(pods: Cache, namespace: str, claim: str) -> list[Cached]:
+    return pods.by_index(_INDEX, f"{namespace}/{claim}")
+
+
 def unscheduled_pods(pods: Cache, namespace: str, claim: str) -> list[str]:
     """The names of the pods that use a claim and have no node yet."""
-    found = map(PodState.read, pods.by_index(_INDEX, f"{namespace}/{claim}"))
+    found = map(PodState.read, pods_using(pods, namespace, claim))
     return sorted(pod.name for pod in found if not pod.node and not pod.terminal)

@@ -9,6 +9,7 @@ import pytest
 
 from steersman.cluster.controllers.nodelifecycle.health import (
     STARTUP_GRACE_S,
+    Attention,
     Health,
     NodeState,
     silent_conditions,
@@ -104,3 +105,14 @@ def test_what_a_silent_node_said_is_unknown_now() -> None:
     assert told["PIDPressure"]["reason"] == "NodeStatusNeverUpdated"
     assert told["PIDPressure"]["message"] == "Kubelet never posted node status."
     assert told["PIDPressure"]["lastHeartbeatTime"] == CREATED
+
+
+def test_time_in_which_nobody_listened_is_told() -> None:
+    attention = Attention(5)
+    assert attention.missed_s(1000) == 0
+    assert attention.missed_s(1005) == 0
+    assert attention.missed_s(1012) == 0  # a little late
+    assert attention.missed_s(1117) == 100
+    assert attention.missed_s(1122) == 0
+    attention.begin()
+    assert attention.missed_s(9000) == 0

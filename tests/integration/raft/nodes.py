@@ -1,0 +1,59 @@
+"""Clusters of nodes in this process, each on its own thread, over gRPC on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+from steersman.raft.config import NodeConfig
+from steersman.raft.manager import RaftNodeManager
+from tests.e2e.raft.processes import free_ports
+
+__all__ = ["cluster", "configs", "leader_of", "until"]
+
+Shape = Callable[[NodeConfig], NodeConfig]
+
+
+async def until(condition: Callable[[], Any | Awaitable[Any]], patience_s: float = 20.0) -> Any:
+    """What `condition` says, or is awaited to say, as soon as it is true."""
+    async with asyncio.timeout(patience_s):
+        while True:
+            value = condition()
+            if asyncio.iscoroutine(value):
+                value = await value
+            if value:
+                return value
+            await asyncio.sleep(0.01)
+
+
+def configs(size: int, name: str = "test") -> list[NodeConfig]:
+    peers = {node: f"node-{node}=127.0.0.1:{port}" for node, port in enumerate(free_ports(size))}
+    return [NodeConfig(name).node_id(node).peers(peers) for node in range(size)]
+
+
+async def leader_of(managers: list[RaftNodeManager]) -> RaftNodeManager:
+    leader: RaftNodeManager = await until(
+        lambda: next((manager for manager in managers if manager.is_leader), None)
+    )
+    return leader
+
+
+async def _voters(managers: list[RaftNodeManager]) -> int:
+    return len(await (await leader_of(managers)).voters())
+
+
+@asynccontextmanager
+async def cluster(size: int, shape: Shape = lambda config: config) -> AsyncIterator[list[RaftNodeManager]]:
+    """All of them vote."""
+    async with AsyncExitStack() as stack:
+        managers = [RaftNodeManager(shape(config)) for config in configs(size)]
+        for manager in managers:
+            await stack.enter_async_context(manager)
+
+        async def complete() -> bool:
+            return await _voters(managers) == size
+
+        await until(complete)
+        yield managers
