@@ -19,10 +19,10 @@ _CHUNK = 65_536
 
 
 class FaultyProxy:
-    """Between whoever connects to `port` and the server that listens on the socket `target`. It runs as long
-    as `scope` does."""
+    """Between whoever connects to `port` and the server that listens on `target`: a socket's path, or a host
+    and a port. It runs as long as `scope` does."""
 
-    def __init__(self, target: Path, scope: Scope) -> None:
+    def __init__(self, target: Path | tuple[str, int], scope: Scope) -> None:
         self.target = target
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._socket.getsockname()[1]
@@ -74,7 +74,7 @@ class FaultyProxy:
         self._writers.add(writer)
         try:
             await self._flowing.wait()
-            there_reader, there_writer = await asyncio.open_unix_connection(self.target)
+            there_reader, there_writer = await self._connect()
         except OSError:
             writer.transport.abort()
             self._writers.discard(writer)
@@ -84,6 +84,11 @@ class FaultyProxy:
             scope.start(self._pump(reader, there_writer))
             scope.start(self._pump(there_reader, writer))
             await scope.join()
+
+    async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        if isinstance(self.target, Path):
+            return await asyncio.open_unix_connection(self.target)
+        return await asyncio.open_connection(*self.target)
 
     async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:

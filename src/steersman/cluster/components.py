@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from steersman.aio import Clock, SystemClock
 from steersman.client import Client
-from steersman.cluster.controllers.registry import add_controllers
+from steersman.cluster.controllers.registry import CLOUD, add_controllers
 from steersman.cluster.controllers.setup import Options, Setup
 from steersman.election import Elector
 from steersman.runtime import Manager
@@ -48,6 +48,11 @@ def components_manager(
     clock = clock or SystemClock()
     manager = Manager(client, elector=elector, clock=clock, address=address)
     add_controllers(Setup(manager, components.options), components.controllers)
+    if cloud := [name for name in CLOUD if name in components.controllers]:
+        from steersman.cluster.cloud import add_cloud
+        from steersman.cluster.cloud.local import local_provider
+
+        add_cloud(manager, local_provider(manager), cloud)
     if components.scheduler:
         from steersman.cluster.scheduler.setup import add_scheduler
 

@@ -52,7 +52,7 @@ from steersman.cluster.auth.authentication import (
 from steersman.cluster.auth.pki import Authority, write_private
 from steersman.cluster.auth.service_accounts import open_signing_key
 from steersman.cluster.auth.users import AUTHENTICATED_GROUP, MASTERS_GROUP, User
-from steersman.cluster.controllers.registry import CONTROLLERS, IN_SERVER, SCHEDULER, chosen
+from steersman.cluster.controllers.registry import CLOUD, CONTROLLERS, IN_SERVER, SCHEDULER, chosen
 from steersman.cluster.schema.resources import all_resources
 from steersman.cluster.store import Sealer, Store, StoreError, open_store
 from steersman.http import Server, server_tls
@@ -76,6 +76,9 @@ MEMORY = ":memory:"
 _DRAIN_S = 5.0
 #: What nobody needs in the first moment is loaded after it.
 _AFTER_START_S = 0.2
+#: Where pods get their addresses from: a /24 for each of so many nodes, or for more of them.
+_FEW = 256
+_FEW_NODES, _MANY_NODES = "10.244.0.0/16", "10.128.0.0/9"
 #: What an encryption key is for.
 _SEALED = ("/core/secrets/",)
 
@@ -198,7 +201,7 @@ class LocalCluster:
         self.kubeconfig.parent.mkdir(parents=True, exist_ok=True)
         write_private(self.kubeconfig, self._kubeconfig_text().encode())
         ready = True
-        if config.nodes or chosen(config.controllers) & {SCHEDULER, *CONTROLLERS}:
+        if config.nodes or chosen(config.controllers) & {SCHEDULER, *CLOUD, *CONTROLLERS}:
             self._components = self._scope.start(self._run_components(folder), name="components")
 
     async def _run_components(self, folder: Path) -> None:
@@ -215,6 +218,7 @@ class LocalCluster:
             options=Options(
                 root_certificate=self.authority.pem.decode(),
                 volumes=volumes,
+                pod_cidr=_FEW_NODES if self.config.nodes <= _FEW else _MANY_NODES,
                 sign_token=self._access.tokens.issue_legacy,
             ),
         )

@@ -21,7 +21,7 @@ from steersman.objects.times import format_time
 from steersman.operator.action import Action
 from steersman.operator.children import Children
 from steersman.operator.errors import OperatorError
-from steersman.operator.kinds import Kind, made_from, object_of, resource_of
+from steersman.operator.kinds import Kind, made_from, resource_of
 from steersman.operator.status import NewCondition, StatusWriter, with_conditions
 from steersman.runtime import Recorder, Request, Writes
 
@@ -166,11 +166,12 @@ class Context(Generic[R]):
         Without a namespace it goes to this object's. The live object is returned; when it already is as
         wanted nothing is sent.
         """
-        config = object_of(obj)
+        made_as: type[Typed] | None = None
         if isinstance(obj, Mapping):
+            config = dict(obj)
             resource = await self.client.resource_type(config["apiVersion"], config["kind"])
         else:
-            resource = obj.resource_type
+            config, resource, made_as = obj.to_object(), obj.resource_type, type(obj)
         metadata = config["metadata"] = dict(config.get("metadata") or {})
         if "name" not in metadata:
             raise OperatorError(f"a {resource.kind} to be applied needs a name")
@@ -183,7 +184,7 @@ class Context(Generic[R]):
             owners = [owner for owner in metadata.get("ownerReferences", ()) if owner["uid"] != self.uid]
             metadata["ownerReferences"] = [*owners, self.owner_reference]
         live = await self._tools.children.apply(resource, config)
-        return live if isinstance(obj, Mapping) else type(obj).from_object(live)
+        return live if made_as is None else made_as.from_object(live)
 
     async def delete(self, kind: Kind | Typed, name: str = "", namespace: str | None = None) -> None:
         """Have an object deleted: `ctx.delete(Deployment, "old")`, or the object itself. It may be gone."""

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from steersman.objects.resource_type import ResourceType, Typed
 
-__all__ = ["Kind", "made_from", "object_of", "resource_of"]
+__all__ = ["Kind", "made_from", "resource_of"]
 
 T = TypeVar("T", bound=Typed)
 
@@ -22,7 +22,3 @@ def resource_of(kind: Kind) -> ResourceType:
 def made_from(kind: Kind, obj: Mapping[str, Any]) -> Any:
     """An object as the caller's kind: an instance of the class, or the dict itself."""
     return obj if isinstance(kind, ResourceType) else kind.from_object(obj)
-
-
-def object_of(obj: Typed | Mapping[str, Any]) -> dict[str, Any]:
-    return dict(obj) if isinstance(obj, Mapping) else obj.to_object()

@@ -267,6 +267,7 @@ class Cache:
         reset: bool = False,
     ) -> Changes:
         """All there is (in a namespace, or anywhere) as of `version`; returns the changes, nobody is told.
+        Where nobody listens, as when a large cache is filled first, none are made.
 
         With `reset` the server has another history than the one we know: what it has is right.
         """
@@ -275,14 +276,16 @@ class Cache:
             return changes
         if reset:
             self._forget(namespace)
+        listening = self.handlers.listening
         for new in objects:
             change = self._replace_one(new, version, initial=initial, reset=reset)
-            if change is not None:
+            if change is not None and listening:
                 changes.append(change)
         for old in self._contents.within(namespace):
             if old.key not in objects and (reset or old.resource_version <= version or version == OPAQUE):
                 self._take_out(old.key)
-                changes.append(Change("deleted", old.key, old, None))
+                if listening:
+                    changes.append(Change("deleted", old.key, old, None))
         self._settle(objects, version, namespace)
         return changes
 

@@ -126,6 +126,11 @@ class Handlers:
         self._registered += (registered,)
         return registered.tell
 
+    @property
+    def listening(self) -> bool:
+        """Whether there is anybody to tell."""
+        return bool(self._registered)
+
     def remove(self, handler: Handler) -> None:
         self._registered = tuple(one for one in self._registered if one.handler != handler)
 

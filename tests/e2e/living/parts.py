@@ -66,28 +66,30 @@ class Part:
 class Parts:
     """The API server and, by name, whatever else runs beside it."""
 
-    def __init__(self, folder: Path, log: IO[str], stack: ExitStack) -> None:
+    def __init__(self, folder: Path, log: IO[str], servers: ExitStack, parts: ExitStack) -> None:
+        """What is started ends with these stacks; the parts should be first, while there is a server."""
         self._folder = folder
         self._log = log
-        self._stack = stack
+        self._servers = servers
+        self._started = parts
         self._port = 0
         self.server: Steer
         self.start_server()
         self._port = self.server.api.address.port or 0
-        self._api = self.server.api
+        self.api = self.server.api
         self.parts: dict[str, Part] = {}
 
     def start_server(self) -> None:
         """Start the API server, or start it again where it was and with what it had."""
         server = running("--controllers=none", data=self._folder, port=self._port)
-        self.server = self._stack.enter_context(server)
+        self.server = self._servers.enter_context(server)
 
     def kill_server(self) -> None:
         self.server.kill()
 
     def start(self, name: str, *arguments: str) -> Part:
         part = self.parts[name] = Part(self.server.kubeconfig, self._log, *arguments)
-        self._stack.callback(part.stop)
+        self._started.callback(part.stop)
         part.start()
         return part
 
@@ -104,7 +106,7 @@ class Parts:
 
     def ask(self, method: str, path: str, body: Any = None, content_type: str = "application/json") -> Object:
         """The answer to a request, which must succeed."""
-        answer = self._api.request(method, path, body, content_type=content_type)
+        answer = self.api.request(method, path, body, content_type=content_type)
         assert answer.status < 300, f"{method} {path}: {answer.text}"
         found: Object = answer.json
         return found
@@ -147,8 +149,8 @@ class Parts:
 @contextmanager
 def started(folder: Path) -> Iterator[Parts]:
     """An API server alone; what is started beside it ends with the block, before it."""
-    with (folder / "components.log").open("w") as log, ExitStack() as stack:
-        yield Parts(folder / "data", log, stack)
+    with (folder / "components.log").open("w") as log, ExitStack() as servers, ExitStack() as parts:
+        yield Parts(folder / "data", log, servers, parts)
 
 
 def condition(item: Object, kind: str) -> str:

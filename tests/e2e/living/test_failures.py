@@ -115,7 +115,7 @@ def test_an_agent_that_is_back_in_time_has_its_pods_still(parts: Parts) -> None:
 
 def test_while_all_nodes_are_lost_no_pod_is_evicted(parts: Parts) -> None:
     parts.apply(f"{DEPLOYMENTS}/web", deployment("web", 6, tolerated_s=30))
-    wanted = {"replicas": 6, "updatedReplicas": 6, "readyReplicas": 6}
+    wanted = {"observedGeneration": 2, "replicas": 6, "updatedReplicas": 6, "readyReplicas": 6}
     soon(lambda: parts.ask("GET", f"{DEPLOYMENTS}/web")["status"].items() >= wanted.items())
     before = names(list(parts.running(6)))
     for name in AGENTS:

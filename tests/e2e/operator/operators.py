@@ -86,12 +86,16 @@ class OperatorProcess:
 
 
 @contextmanager
-def running(program: Path | str, kubeconfig: Path, log: Path, *options: str) -> Iterator[OperatorProcess]:
+def running(
+    program: Path | str, kubeconfig: Path, log: Path, *options: str, **environment: str
+) -> Iterator[OperatorProcess]:
     """`steer run` for the time of the block. Its log is shown when something in the block fails."""
     command = [str(STEER), "run", str(program), "--kubeconfig", str(kubeconfig)]
     command += ["--metrics-bind", "127.0.0.1:0", "--log-format", "json", *options]
     with log.open("wb") as errors:
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors)
+        process = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=errors, env={**os.environ, **environment}
+        )
     try:
         yield OperatorProcess(process, log)
     except BaseException as error:

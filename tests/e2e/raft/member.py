@@ -6,7 +6,7 @@
     answer JSON                to a request
 
 TIME is the machine's monotonic clock, the same for all processes. Requests are lines of stdin: `values`,
-`status`, `scale N`, `transfer`, `stop`.
+`status`, `scale N`, `transfer`, `bench IN_FLIGHT SECONDS` (puts from the program's own loop).
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ import signal
 import sys
 import time
 from typing import Any
+
+import uvloop
 
 from steersman.raft.config import NodeConfig
 from steersman.raft.core import Refused
@@ -60,11 +62,32 @@ async def write(manager: RaftNodeManager, writer: int, pause_s: float) -> None:
                 await asyncio.sleep(pause_s)
 
 
+async def bench(manager: RaftNodeManager, in_flight: int, seconds: float) -> dict[str, float]:
+    """Writes a second, and how long one takes, in milliseconds."""
+    took_s: list[float] = []
+    end = time.perf_counter() + seconds
+
+    async def put(writer: int) -> None:
+        while (started := time.perf_counter()) < end:
+            await manager.put(f"bench/{writer}", b"x" * 64)
+            took_s.append(time.perf_counter() - started)
+
+    await asyncio.gather(*map(put, range(in_flight)))
+    took_s.sort()
+    return {
+        "rate": len(took_s) / seconds,
+        "median_ms": took_s[len(took_s) // 2] * 1000,
+        "p99_ms": took_s[len(took_s) * 99 // 100] * 1000,
+    }
+
+
 async def answer(manager: RaftNodeManager, request: str) -> object:
     word, *arguments = request.split()
     if word == "values":
         await manager.get("nothing")
         return {key: value.data.decode() for key, value in manager._machine.values.items()}
+    if word == "bench":
+        return await bench(manager, int(arguments[0]), float(arguments[1]))
     if word == "scale":
         await manager.scale(int(arguments[0]))
     elif word == "transfer":
@@ -75,6 +98,7 @@ async def answer(manager: RaftNodeManager, request: str) -> object:
         "term": manager.term,
         "leader": manager.leader,
         "voters": await manager.voters(),
+        "votes": status.id in status.configuration.voters,
         "applied": status.applied_index,
         "first": status.first_index,
     }
@@ -110,4 +134,4 @@ async def main(told: dict[str, Any]) -> None:
 
 if __name__ == "__main__":
     logging.basicConfig(level=os.environ.get("RAFT_LOG", "ERROR"))
-    asyncio.run(main(json.loads(sys.argv[1])))
+    uvloop.run(main(json.loads(sys.argv[1])))

@@ -66,6 +66,8 @@ class Member:
     def _read(self) -> None:
         assert self._process.stdout is not None
         for line in self._process.stdout:
+            if not line.endswith("\n"):
+                continue  # it was killed in the middle of a word
             word, *rest = line.split(maxsplit=1)
             if word == "answer":
                 self._answers.put(json.loads(rest[0]))
@@ -95,6 +97,12 @@ class Member:
         self._process.kill()
         self.wait()
         return at
+
+    def pause(self) -> None:
+        self._process.send_signal(signal.SIGSTOP)
+
+    def wake(self) -> None:
+        self._process.send_signal(signal.SIGCONT)
 
     def terminate(self) -> None:
         self._process.send_signal(signal.SIGTERM)

@@ -36,6 +36,19 @@ def test_a_killed_leader_is_replaced_and_nothing_acknowledged_is_lost(tmp_path, 
     assert max(took_s) < LIMIT_S
 
 
+def test_a_leader_that_slept_through_its_lease_finds_itself_replaced(tmp_path):
+    with Cluster(tmp_path, 3) as cluster:
+        _, leader, term = cluster.wait_leader()
+        leader.pause()
+        try:
+            _, _, next_term = cluster.wait_leader(term)
+        finally:
+            leader.wake()
+        until(lambda: leader.ask("status")["term"] >= next_term)
+        assert max(leader.led) == term, "it does not lead again"
+        assert cluster.lost() == {}
+
+
 def test_all_nodes_killed_at_once_come_back_with_everything(tmp_path):
     with Cluster(tmp_path, 3) as cluster:
         _, _, term = cluster.wait_leader()
@@ -84,8 +97,8 @@ def test_a_node_without_a_disk_rejoins_as_somebody_new(tmp_path):
             node, leader, term = cluster.wait_leader()
             leader.kill()
             cluster.wait_leader(term)
-            cluster.start(node)
-            until(lambda: cluster.voters() == [0, 1, 2])
+            reborn = cluster.start(node)
+            until(lambda reborn=reborn: reborn.ask("status").get("votes"))
         assert cluster.lost() == {}
 
 
@@ -94,8 +107,7 @@ def test_a_node_that_lost_its_volume_does_not_found_a_second_cluster(tmp_path):
         _, _, term = cluster.wait_leader()
         cluster.members[0].kill()
         (tmp_path / "node-0").rename(tmp_path / "lost")
-        cluster.start(0)
-        until(lambda: cluster.members[0].up)
-        until(lambda: cluster.voters() == [0, 1, 2])
+        reborn = cluster.start(0)
+        until(lambda: reborn.ask("status").get("votes"))
         assert cluster.members[0].ask("status")["term"] >= term
         assert cluster.lost() == {}

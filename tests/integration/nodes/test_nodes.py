@@ -184,6 +184,7 @@ async def test_a_pod_that_came_while_the_process_was_gone_gets_nobodys_address(w
     await world.create("z")
     before = await world.running("z")
     world.manager.stop()
+    await asyncio.sleep(60)
     await world.create("a")
     manager, _ = world.process()
     async with Scope() as scope:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from steersman.cluster.controllers.setup import Setup
 
-__all__ = ["CONTROLLERS", "IN_SERVER", "SCHEDULER", "add_controllers", "chosen"]
+__all__ = ["CLOUD", "CONTROLLERS", "IN_SERVER", "SCHEDULER", "add_controllers", "chosen"]
 
 #: Name → module below this package that has `add(setup)`.
 CONTROLLERS: dict[str, str] = {
@@ -54,11 +54,13 @@ IN_SERVER = (
 )
 #: Chosen by name like a controller.
 SCHEDULER = "scheduler"
+#: Controllers that speak to the provider of machines and load balancers (`cluster.cloud`).
+CLOUD = ("cloud-node", "cloud-node-lifecycle", "node-route", "service-lb")
 
 
 def chosen(asked: Collection[str]) -> frozenset[str]:
     """The controllers meant by names, `all`, `none` and `-name`. Raises ValueError for an unknown name."""
-    names = {*CONTROLLERS, *IN_SERVER, SCHEDULER}
+    names = {*CONTROLLERS, *IN_SERVER, *CLOUD, SCHEDULER}
     without = {name[1:] for name in asked if name.startswith("-")}
     wanted = {name for name in asked if not name.startswith("-")} - {"none"}
     if unknown := (without | wanted) - names - {"all"}:

@@ -4,9 +4,9 @@ from importlib import import_module
 
 import pytest
 
-from steersman.cluster.controllers.registry import CONTROLLERS, IN_SERVER, SCHEDULER, chosen
+from steersman.cluster.controllers.registry import CLOUD, CONTROLLERS, IN_SERVER, SCHEDULER, chosen
 
-EVERYTHING = {*CONTROLLERS, *IN_SERVER, SCHEDULER}
+EVERYTHING = {*CONTROLLERS, *IN_SERVER, *CLOUD, SCHEDULER}
 
 
 @pytest.mark.parametrize(
