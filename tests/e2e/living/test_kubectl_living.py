@@ -165,3 +165,27 @@ def test_a_daemon_set_is_on_every_node(kubectl: Kubectl) -> None:
     )  # fmt: skip
     kubectl("rollout", "status", "daemonset/agent", WAIT)
     assert len({pod["spec"]["nodeName"] for pod in pods(kubectl)}) == 3
+
+
+def test_a_plain_job_completes(kubectl: Kubectl) -> None:
+    kubectl("create", "job", "plain", "--image=busybox", "--", "true")
+    kubectl("wait", "job/plain", "--for=condition=Complete", WAIT)
+
+
+def test_a_busy_deployment_is_given_more_pods(kubectl: Kubectl) -> None:
+    kubectl.apply(
+        {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "busy"},
+         "spec": {"selector": {"matchLabels": {"app": "busy"}},
+                  "template": {"metadata": {"labels": {"app": "busy"},
+                                            "annotations": {"simulated.steersman.dev/cpu": "500m"}},
+                               "spec": {"containers": [{"name": "app", "image": "app:1",
+                                                        "resources": {"requests": {"cpu": "250m"}}}]}}}},
+    )  # fmt: skip
+    kubectl("rollout", "status", "deployment/busy", WAIT)
+    kubectl("autoscale", "deployment/busy", "--min=1", "--max=3", "--cpu-percent=50")
+    kubectl("wait", "deployment/busy", "--for=jsonpath={.spec.replicas}=3", WAIT)
+
+
+def test_a_load_balancer_gets_an_address(kubectl: Kubectl) -> None:
+    kubectl("create", "service", "loadbalancer", "web", "--tcp=80")
+    kubectl("wait", "service/web", "--for=jsonpath={.status.loadBalancer.ingress[0].ip}", WAIT)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Iterator
 from ipaddress import IPv4Network, ip_network
 from typing import Final
@@ -29,7 +30,8 @@ class PodAddresses:
 
     def __init__(self, cidr: str) -> None:
         self._network = ip_network(cidr)
-        self._taken: set[str] = set()
+        #: Address → how many have it: after a restart, one that has ended and one that got it afterwards.
+        self._taken: Counter[str] = Counter()
         self._next = self._cycle()
 
     def _cycle(self) -> Iterator[str]:
@@ -41,13 +43,16 @@ class PodAddresses:
         """A free address; empty if there is none."""
         for address in itertools.islice(self._next, self._network.num_addresses):
             if address not in self._taken:
-                self._taken.add(address)
+                self._taken[address] = 1
                 return address
         return ""
 
     def keep(self, address: str) -> None:
         """This one is taken already."""
-        self._taken.add(address)
+        self._taken[address] += 1
 
     def free(self, address: str) -> None:
-        self._taken.discard(address)
+        """One of those that have it has it no more."""
+        self._taken[address] -= 1
+        if self._taken[address] <= 0:
+            del self._taken[address]

@@ -40,13 +40,22 @@ _VERSION: Final = RuntimeVersion(NAME, "1")
 _KILLED: Final = 137
 
 
+#: What the pods of a Job carry, and how long their containers run unless scripted.
+_JOB_LABEL: Final = "batch.kubernetes.io/job-name"
+_JOB_S: Final = 1.0
+
+
 class _Pod:
     """What the engine has of a pod."""
 
-    __slots__ = ("annotations", "containers", "sandbox", "specs", "stopping")
+    __slots__ = ("annotations", "containers", "ends", "sandbox", "specs", "stopping")
 
-    def __init__(self, sandbox: PodSandboxStatus, annotations: Mapping[str, str]) -> None:
+    def __init__(
+        self, sandbox: PodSandboxStatus, annotations: Mapping[str, str], labels: Mapping[str, str]
+    ) -> None:
         self.sandbox = sandbox
+        #: Whether it is there to come to an end, as a Job's pods are.
+        self.ends = _JOB_LABEL in labels
         #: Only those that script something.
         self.annotations = _scripted(annotations)
         #: The newest first.
@@ -103,7 +112,7 @@ class SimulatedRuntime:
         sandbox_id = _new_id()
         ips = (address,) if address else ()
         sandbox = PodSandboxStatus(sandbox_id, True, config.attempt, self._now(), ips)
-        self._pods[config.uid] = _Pod(sandbox, config.annotations)
+        self._pods[config.uid] = _Pod(sandbox, config.annotations, config.labels)
         self._owners[sandbox_id] = config.uid
         return sandbox_id
 
@@ -239,7 +248,8 @@ class SimulatedRuntime:
         if found is None:
             return
         sandbox, containers = found
-        kept = _Pod(sandbox, pod["metadata"].get("annotations") or {})
+        metadata = pod["metadata"]
+        kept = _Pod(sandbox, metadata.get("annotations") or {}, metadata.get("labels") or {})
         kept.containers = containers
         for spec in containers_of(dict(pod["spec"])):
             awaited = spec in (pod["spec"].get("initContainers") or ()) and not is_sidecar(spec)
@@ -258,7 +268,8 @@ class SimulatedRuntime:
     def _schedule(self, uid: str, pod: _Pod, status: ContainerStatus) -> None:
         """Have done to a container that was just started whatever will happen to it."""
         awaited = (pod.specs.get(status.name) or {}).get("awaited")
-        run_s = self._script(pod, status.name).seconds("run-time", 0.0 if awaited else NEVER)
+        usual_s = 0.0 if awaited else _JOB_S if pod.ends else NEVER
+        run_s = self._script(pod, status.name).seconds("run-time", usual_s)
         if run_s != NEVER:
             left_s = max(run_s - (self._now() - status.started_at), 0)
             self._timers.after(left_s, (status.id, "exit"), lambda: self._end(uid, status.id))

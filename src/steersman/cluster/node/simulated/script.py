@@ -10,8 +10,8 @@ An annotation `simulated.steersman.dev/<what>` is about every container of the p
 | `create-error`   | text                 | the container cannot be made: CreateContainerError             |
 | `start-time`     | duration             | starting takes so long                                         |
 | `start-error`    | text                 | the container cannot be started: RunContainerError             |
-| `run-time`       | duration             | it ends by itself after so long (without: init containers end  |
-|                  |                      | at once, others run for ever)                                  |
+| `run-time`       | duration or `never`  | it ends by itself after so long (without: init containers end  |
+|                  |                      | at once, those of a Job after a second, others run for ever)   |
 | `exit-code`      | numbers, by commas   | with this code; the second start with the second, … the last   |
 | `exit-reason`    | word                 | and this reason (OOMKilled), instead of Completed or Error     |
 | `message`        | text                 | its termination message                                        |

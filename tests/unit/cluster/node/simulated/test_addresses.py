@@ -20,3 +20,13 @@ def test_addresses_are_given_once_and_used_again_late() -> None:
     pool.keep("10.0.0.2")
     pool.free(pool.take())
     assert pool.take() == "10.0.0.4"
+
+
+def test_an_address_is_free_when_all_that_have_it_let_go() -> None:
+    pool = PodAddresses("10.0.0.0/29")
+    pool.keep("10.0.0.2")
+    pool.keep("10.0.0.2")
+    pool.free("10.0.0.2")
+    assert "10.0.0.2" not in [pool.take() for _ in range(4)]
+    pool.free("10.0.0.2")
+    assert pool.take() == "10.0.0.2"
