@@ -60,6 +60,6 @@ $(VENV)/demo: $(VENV)/python pyproject.toml constraints.txt hatch_build.py
 	@touch $@
 
 $(VENV)/dev: $(VENV)/python pyproject.toml constraints.txt hatch_build.py
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[cluster,dev,postgres,redis]'
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[all,dev]'
 	@$(BIN)/python -m compileall -q src
 	@touch $@ $(VENV)/demo
