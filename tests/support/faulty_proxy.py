@@ -33,17 +33,22 @@ class FaultyProxy:
         self._scope = scope
         self._flowing = asyncio.Event()
         self._flowing.set()
+        self._answering = asyncio.Event()
+        self._answering.set()
         self._refusing = False
         self._writers: set[asyncio.StreamWriter] = set()
         scope.start(self._listen(), name=f"proxy {self.port}")
 
-    def hold(self) -> None:
-        """Nothing gets through, and nobody is told."""
+    def hold(self, *, answers: bool = True) -> None:
+        """Nothing gets through, and nobody is told; unless `answers` are held as well, these still do."""
         self._flowing.clear()
+        if answers:
+            self._answering.clear()
 
     def flow(self) -> None:
         """Everything gets through again, what was held back first."""
         self._flowing.set()
+        self._answering.set()
         self._refusing = False
 
     def refuse(self) -> None:
@@ -81,8 +86,8 @@ class FaultyProxy:
             return
         self._writers.add(there_writer)
         async with Scope() as scope:
-            scope.start(self._pump(reader, there_writer))
-            scope.start(self._pump(there_reader, writer))
+            scope.start(self._pump(reader, there_writer, self._flowing))
+            scope.start(self._pump(there_reader, writer, self._answering))
             await scope.join()
 
     async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
@@ -90,14 +95,18 @@ class FaultyProxy:
             return await asyncio.open_unix_connection(self.target)
         return await asyncio.open_connection(*self.target)
 
-    async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _pump(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, flowing: asyncio.Event
+    ) -> None:
         try:
             with suppress(OSError):
                 while piece := await reader.read(_CHUNK):
                     await asyncio.sleep(self.delay_s)
-                    await self._flowing.wait()
+                    await flowing.wait()
                     writer.write(piece)
                     await writer.drain()
+            # The end takes as long as what came before it.
+            await asyncio.sleep(self.delay_s)
         finally:
             self._writers.discard(writer)
             writer.close()

@@ -471,9 +471,9 @@ class LocalCluster:
 
     async def stop(self) -> None:
         """Watchers get an end, requests in flight their answer, the store its last commit."""
+        await self._stop_components()
         for transport in tuple(self._in_process):
             await transport.close()
-        await self._stop_components()
         if self._server is not None:
             await self._server.drain(_DRAIN_S)
             if self._fairness is not None:

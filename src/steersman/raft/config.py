@@ -41,7 +41,6 @@ class NodeSettings:
 
     cluster: str
     node_id: int | None = None
-    name: str = ""
     service: str = ""
     namespace: str = "default"
     stateful_set: str = ""
@@ -76,10 +75,6 @@ class NodeConfig:
         if not 0 <= node_id < 1 << 15:
             raise SettingsError(f"a node's number is at least 0 and less than 32768, not {node_id}")
         return self._with(node_id=node_id)
-
-    def name(self, name: str) -> Self:
-        """How this node calls itself; by default what its peers call it."""
-        return self._with(name=name)
 
     def service_name(self, service: str, *, stateful_set: str = "") -> Self:
         """The headless Service of the nodes' StatefulSet, whose name is by default the pod's without its
@@ -155,11 +150,10 @@ class NodeConfig:
     @property
     def located(self) -> Located:
         """Where the others find this node."""
-        settings = self.settings
         located = self.discovery().locate(self.node)
         if located is None:
             raise SettingsError(f"peers does not list node {self.node}")
-        return Located(settings.name, located.address) if settings.name else located
+        return located
 
     def discovery(self) -> Discovery:
         settings = self.settings
@@ -167,9 +161,13 @@ class NodeConfig:
             return StaticPeers(settings.peers)
         if not settings.service:
             return StaticPeers({self.node: _located(settings.listen or f"127.0.0.1:{DEFAULT_PORT}")})
+        return HeadlessService(self.stateful_set, settings.service, settings.namespace, DEFAULT_PORT)
+
+    @property
+    def stateful_set(self) -> str:
+        """Whose pod this is."""
         hostname = os.environ.get("POD_NAME") or socket.gethostname()
-        stateful_set = settings.stateful_set or split_hostname(hostname)[0]
-        return HeadlessService(stateful_set, settings.service, settings.namespace, DEFAULT_PORT)
+        return self.settings.stateful_set or split_hostname(hostname)[0]
 
     def listen_address(self) -> str:
         """Refuses what would be plaintext on a network that others are on."""

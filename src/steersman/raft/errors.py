@@ -4,7 +4,6 @@ NodeError
 ├── StorageError       the folder cannot be used; one line says why (terminal: somebody must look)
 ├── SettingsError      settings that name nothing or would not be safe (caller's fault)
 ├── NodeStopped        the node does not run, or was stopped meanwhile
-├── NotAdmitted        a peer refused this node: another cluster, or not the name its certificate shows
 ├── PeerUnavailable    a peer did not answer (retryable)
 └── OutcomeUnknown     a proposal may or may not have been applied: the answer was compacted away
 """
@@ -14,7 +13,6 @@ from __future__ import annotations
 __all__ = [
     "NodeError",
     "NodeStopped",
-    "NotAdmitted",
     "OutcomeUnknown",
     "PeerUnavailable",
     "SettingsError",
@@ -36,10 +34,6 @@ class SettingsError(NodeError, ValueError):
 
 class NodeStopped(NodeError):
     """The node is not running."""
-
-
-class NotAdmitted(NodeError):
-    """A peer does not take this node for a member."""
 
 
 class PeerUnavailable(NodeError):

@@ -19,11 +19,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self, TypeVar
+from weakref import WeakKeyDictionary
 
 import uvloop
 
 from steersman.aio import Scope
 from steersman.http import Server
+from steersman.raft.bridge import Bridge
 from steersman.raft.config import NodeConfig
 from steersman.raft.core import Status
 from steersman.raft.discovery import node_id_from_hostname, node_of
@@ -61,6 +63,8 @@ class RaftNodeManager:
         self._failure = ""
         #: Loops to tell about changes, with what they wait for.
         self._subscribers: set[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = set()
+        #: For proposals, by the loop that makes them.
+        self._bridges: WeakKeyDictionary[asyncio.AbstractEventLoop, Bridge] = WeakKeyDictionary()
         self.http_port = 0
 
     @classmethod
@@ -106,10 +110,12 @@ class RaftNodeManager:
         thread, loop = self._thread, self._loop
         if thread is None:
             return
-        if loop is not None and thread.is_alive():
-            loop.call_soon_threadsafe(self._stopping.set)
+        if loop is not None:
+            with suppress(RuntimeError):  # it has ended by itself
+                loop.call_soon_threadsafe(self._stopping.set)
         await asyncio.to_thread(thread.join)
         self._thread = self._loop = self._node = None
+        self._bridges.clear()
 
     def _run(self, started: Future[None]) -> None:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
@@ -122,6 +128,7 @@ class RaftNodeManager:
                 else:
                     _log.error("raft node %d stopped: %s", self.config.node, self._failure)
             finally:
+                self._node = None
                 self._tell()
 
     async def _main(self, started: Future[None]) -> None:
@@ -227,7 +234,7 @@ class RaftNodeManager:
 
     def _tell(self) -> None:
         for loop, event in tuple(self._subscribers):
-            if not loop.is_closed():
+            with suppress(RuntimeError):  # the loop is closed: nobody waits there any more
                 loop.call_soon_threadsafe(event.set)
 
     async def contend(self, contending: bool) -> None:
@@ -270,13 +277,24 @@ class RaftNodeManager:
             raise SettingsError("a cluster has at least one node")
         await self.put(SIZE_KEY, str(size).encode())
 
+    @property
+    def size(self) -> int | None:
+        """What `scale` said last, as far as this node knows."""
+        cluster = self._cluster
+        return cluster.size() if cluster is not None else None
+
     async def snapshot(self) -> int:
         """Replace the log by the state now; the index up to which."""
         return await self._do(lambda node: _now(node.take_snapshot))
 
     async def _propose(self, command: Command) -> bool:
-        data = ClusterState.encode(command)
-        return bool(await self._do(lambda node: node.propose(data)))
+        node, home = self._node, self._loop
+        if node is None or home is None:
+            raise NodeStopped(self._failure or "the node does not belong to a cluster yet")
+        bridge = self._bridges.get(caller := asyncio.get_running_loop())
+        if bridge is None:
+            bridge = self._bridges[caller] = Bridge(node, home)
+        return bool(await bridge.propose(ClusterState.encode(command)))
 
     async def _do(self, action: Callable[[RaftNode], Coroutine[Any, Any, T]]) -> T:
         node, loop = self._node, self._loop

@@ -107,11 +107,17 @@ class ClusterManager:
             return f"another cluster: {hello.cluster_id}, this is {identity.cluster_id or 'none yet'}"
         if hello.to != identity.member:
             return f"member {hello.to} is not here: this is member {identity.member}"
-        known = self._machine.members.get(hello.sender) or self._discovery.locate(node_of(hello.sender))
-        if known is not None and known.name != hello.located.name:
-            return f"member {hello.sender} is called {known.name}, not {hello.located.name}"
-        self._heard[hello.sender] = hello.located
-        return ""
+        refusal = self._misnamed(hello.sender, hello.located)
+        if not refusal:
+            self._heard[hello.sender] = hello.located
+        return refusal
+
+    def _misnamed(self, member: int, located: Located) -> str:
+        """Empty, or that a member goes by a name that is not its own."""
+        known = self._machine.members.get(member) or self._discovery.locate(node_of(member))
+        if known is None or known.name == located.name:
+            return ""
+        return f"member {member} is called {known.name}, not {located.name}"
 
     def receive(self, messages: Sequence[Message]) -> None:
         if self.node is not None:
@@ -150,6 +156,8 @@ class ClusterManager:
         member, node_id = request.member, node_of(request.member)
         members = node.status().configuration.members
         lives = [other for other in members if node_of(other) == node_id]
+        if refusal := self._misnamed(member, request.located):
+            return refusal
         if any(other > member for other in lives):
             return f"node {node_id} has a newer life in this cluster"
         size = self.size()
@@ -232,6 +240,7 @@ class ClusterManager:
         node = self.node
         assert node is not None
         while True:
+            self.network.keep(node.status().configuration.members - {self.identity.member})
             try:
                 if node.leads:
                     async with asyncio.timeout(_CHANGE_TIMEOUT_S), self._changing:

@@ -20,7 +20,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
 from random import Random
-from typing import Any
+from typing import Any, Protocol
 
 from steersman.raft.core import (
     Change,
@@ -41,7 +41,7 @@ from steersman.raft.errors import NodeStopped, OutcomeUnknown
 from steersman.raft.state_machine import StateMachine
 from steersman.raft.storage import Storage, Write, join
 
-__all__ = ["Lease", "NodeMetrics", "RaftNode"]
+__all__ = ["Answer", "Lease", "NodeMetrics", "RaftNode"]
 
 _log = logging.getLogger(__name__)
 
@@ -74,6 +74,16 @@ class NodeMetrics:
     #: How late the last and the latest tick came, in seconds.
     tick_late_s: float = 0.0
     tick_late_max_s: float = 0.0
+
+
+class Answer(Protocol):
+    """Who waits for a proposal; a future, or what stands for one of another loop."""
+
+    def done(self) -> bool: ...
+
+    def set_result(self, result: Any, /) -> None: ...
+
+    def set_exception(self, error: Exception, /) -> None: ...
 
 
 class RaftNode:
@@ -116,9 +126,9 @@ class RaftNode:
         self._snapshot_due: Snapshot | None = None
         self._snapshot_index = storage.snapshot().meta.index
         self._applied = self._raft.status().applied_index
-        self._proposals: list[tuple[bytes, asyncio.Future[Any]]] = []
+        self._proposals: list[tuple[bytes, Answer]] = []
         #: By index: the term it was proposed in, and who waits.
-        self._waiting: dict[int, tuple[int, asyncio.Future[Any]]] = {}
+        self._waiting: dict[int, tuple[int, Answer]] = {}
         self._reads: dict[int, asyncio.Future[None]] = {}
         self._read_context = 0
         self._seen = (RoleKind.FOLLOWER, 0, 0)
@@ -177,12 +187,17 @@ class RaftNode:
         """What the state machine answers, when the proposal is committed and applied here.
 
         Refused and its like: nothing was changed. Whoever stops waiting does not know the outcome."""
-        if self._stopped:
-            raise NodeStopped("the node is not running")
         future = self._loop.create_future()
-        self._proposals.append((data, future))
-        self._schedule()
+        self.submit(data, future)
         return await future
+
+    def submit(self, data: bytes, answer: Answer) -> None:
+        """The same for who does not wait here."""
+        if self._stopped:
+            answer.set_exception(NodeStopped("the node is not running"))
+            return
+        self._proposals.append((data, answer))
+        self._schedule()
 
     async def read(self) -> None:
         """Return when the state machine has everything that was committed when this was called."""
@@ -218,6 +233,7 @@ class RaftNode:
     def contend(self, contending: bool) -> None:
         """Whether this member may lead. A leader that no longer wants to hands over."""
         self._contending = contending
+        self._publish()
         if not contending:
             self.hand_over()
         self._schedule()

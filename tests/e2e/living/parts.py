@@ -11,7 +11,7 @@ from typing import IO, Any
 
 from tests.support.steer import STEER, Steer, running
 
-__all__ = ["NAMESPACE", "Part", "Parts", "deployment", "soon", "started"]
+__all__ = ["NAMESPACE", "Part", "Parts", "condition", "deployment", "is_ready", "soon", "started"]
 
 Object = dict[str, Any]
 

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from .parts import NAMESPACE, Parts, deployment, soon, started
+from tests.support.steer import running
+
+from .parts import NAMESPACE, Parts, condition, deployment, soon, started
 
 pytestmark = pytest.mark.slow
 
@@ -140,3 +142,14 @@ def test_a_node_that_is_cut_off_loses_its_pods_until_it_is_back(parts: Parts) ->
     soon(lambda: parts.node_ready("node-2") == "True")
     soon(lambda: not lost & names(parts.items(PODS)))
     parts.running(6)
+
+
+def test_a_cluster_that_is_asked_to_end_does_so_without_a_word(tmp_path: Path) -> None:
+    with running("--nodes=1", data=tmp_path) as steer:
+        soon(
+            lambda: (
+                "True" in [condition(node, "Ready") for node in steer.api.get("/api/v1/nodes").json["items"]]
+            )
+        )
+        assert steer.stop() == 0
+        assert steer.errors == ""

@@ -25,6 +25,8 @@ __all__ = ["Engine", "Fleet", "Replica", "until"]
 
 PROGRAM = Path(__file__).with_name("replicated_webapp.py")
 PATIENCE_S = 30.0
+#: Long enough for a server to do what it is asked for.
+_LATE_S = 0.5
 
 
 async def until(question: Callable[[], bool | Awaitable[bool]], what: str) -> None:
@@ -81,12 +83,14 @@ class Replica:
         self.operator.process.send_signal(signal.SIGCONT)
 
     def cut_off(self) -> None:
+        """It hears others, and they do not hear it."""
         for proxy in self._proxies:
-            proxy.hold()
+            proxy.hold(answers=False)
 
     def connect(self) -> None:
-        """What was on its way arrives now."""
+        """What it sent arrives now, and only some time after that the end of connections it has given up."""
         for proxy in self._proxies:
+            proxy.delay_s = _LATE_S
             proxy.flow()
 
 
@@ -94,9 +98,9 @@ class Fleet:
     """The replicas. They end with the block."""
 
     def __init__(self, server: Steer, engine: Engine, namespace: str, folder: Path, scope: Scope) -> None:
+        self.engine = engine
         self.replicas: list[Replica] = []
         self._server = server
-        self._engine = engine
         self._namespace = namespace
         self._folder = folder
         self._scope = scope
@@ -139,10 +143,10 @@ class Fleet:
         api = FaultyProxy((address.hostname, address.port), self._scope)
         proxies = [api]
         url = ""
-        if self._engine.socket is not None:
-            lock = FaultyProxy(self._engine.socket, self._scope)
+        if self.engine.socket is not None:
+            lock = FaultyProxy(self.engine.socket, self._scope)
             proxies.append(lock)
-            url = self._engine.url(lock.port)
+            url = self.engine.url(lock.port)
         return Replica(
             self._stack.enter_context(
                 running(
@@ -151,7 +155,7 @@ class Fleet:
                     self._folder / f"log-{number}",
                     "--namespace",
                     self._namespace,
-                    ENGINE=self._engine.name,
+                    ENGINE=self.engine.name,
                     LOCK=self._namespace,
                     LOCK_URL=url,
                 )

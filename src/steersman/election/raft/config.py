@@ -11,6 +11,7 @@ from __future__ import annotations
 from steersman.aio import Clock
 from steersman.client import Client
 from steersman.election.raft.engine import RaftElector
+from steersman.election.raft.replicas import ReplicaFollower
 from steersman.raft.config import NodeConfig
 from steersman.raft.manager import RaftNodeManager
 
@@ -21,4 +22,10 @@ class RaftConfig(NodeConfig):
     """A node's settings; the node lives as long as the operator contends."""
 
     def elector(self, client: Client, clock: Clock) -> RaftElector:
-        return RaftElector(RaftNodeManager(self, contending=False), clock=clock)
+        settings = self.settings
+        follower = (
+            ReplicaFollower(client, self.stateful_set, settings.namespace, clock)
+            if settings.service
+            else None
+        )
+        return RaftElector(RaftNodeManager(self, contending=False), clock=clock, follower=follower)

@@ -20,6 +20,7 @@ from collections.abc import AsyncIterator
 
 from steersman.aio import Clock, Scope, SystemClock
 from steersman.election.elector import Leadership, Work
+from steersman.election.raft.replicas import ReplicaFollower
 from steersman.raft.manager import RaftNodeManager
 from steersman.raft.node import Lease
 
@@ -35,8 +36,16 @@ class RaftElector:
     """A contender whose node is `manager`. One that is not running is started and stopped by `run`; one that
     runs already must not be contending."""
 
-    def __init__(self, manager: RaftNodeManager, *, clock: Clock | None = None) -> None:
+    def __init__(
+        self,
+        manager: RaftNodeManager,
+        *,
+        clock: Clock | None = None,
+        follower: ReplicaFollower | None = None,
+    ) -> None:
+        """`follower` keeps the cluster as large as the StatefulSet, while this process leads."""
         self.manager = manager
+        self._follower = follower
         self._clock = clock or SystemClock()
         #: The term in which the work runs; 0 if none does.
         self._term = 0
@@ -109,6 +118,7 @@ class RaftElector:
         """Run `work` while the lease lasts; whether it came to its own end."""
         worker = scope.start(_done(work, leadership), name=f"leader {self.name}")
         keeper = scope.start(self._keep(leadership.term, worker), name=f"election {self.name}")
+        follower = scope.start(self._follow(), name=f"replicas of {self.name}")
         cancelled: asyncio.CancelledError | None = None
         while not worker.done():
             try:
@@ -123,6 +133,7 @@ class RaftElector:
         self._term = 0
         self._lost_at = None
         keeper.cancel()
+        follower.cancel()
         if cancelled is not None:
             raise cancelled
         if not worker.cancelled():
@@ -131,6 +142,10 @@ class RaftElector:
         if led:
             raise RuntimeError("the leader's work cancelled itself")
         return False
+
+    async def _follow(self) -> None:
+        if self._follower is not None:
+            await self._follower.run(self.manager)
 
     async def _keep(self, term: int, worker: asyncio.Task[None]) -> None:
         """Wait for the end of the lease, then cancel the work and let others lead."""

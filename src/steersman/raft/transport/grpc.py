@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence, Set
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -56,6 +57,8 @@ T = TypeVar("T")
 _SERVICE = "steersman.raft.Raft"
 _ASK_TIMEOUT_S = 5.0
 _TLS_LOOK_S = 2.0
+_IDLE_S = 5.0
+_STOP_S = 1.0
 #: Messages that wait for one peer. More means that it does not keep up, or is gone: the core sends again.
 _QUEUE_LENGTH = 1024
 _BACKOFF = Backoff(first_s=0.02, ceiling_s=0.5)
@@ -83,6 +86,8 @@ _Messages = list[
     AppendRequest | AppendResponse | HeartbeatRequest | HeartbeatResponse | ReadRequest | ReadResponse
     | SnapshotChunk | SnapshotResponse | TimeoutNow | VoteRequest | VoteResponse
 ]  # fmt: skip
+#: An election does not wait for the next attempt to connect.
+_URGENT = (VoteRequest, VoteResponse, TimeoutNow)
 _encode = msgspec.msgpack.Encoder().encode
 _decode_messages = msgspec.msgpack.Decoder(_Messages).decode
 _decode_hello = msgspec.msgpack.Decoder(Hello).decode
@@ -108,6 +113,9 @@ class RaftNetwork:
         self._receiver: Receiver
         self._scope = Scope(on_error=lambda error: _log.error("raft network: %s", error, exc_info=error))
         self._peers: dict[int, _Peer] = {}
+        #: Streams that others have opened, by the tasks that read them.
+        self._inbound: set[asyncio.Task[Any]] = set()
+        self._closing = False
         self.port = 0
 
     async def start(self, receiver: Receiver) -> None:
@@ -132,6 +140,12 @@ class RaftNetwork:
 
     async def stop(self) -> None:
         await self._scope.close()
+        # Streams that the server would have to cut off itself are reported by gRPC as errors.
+        self._closing = True
+        for task in self._inbound:
+            task.cancel()
+        if self._inbound:
+            await asyncio.wait(tuple(self._inbound), timeout=_STOP_S)
         if self._server is not None:
             await self._server.stop(0)
 
@@ -139,20 +153,24 @@ class RaftNetwork:
 
     def send(self, messages: Sequence[Message]) -> None:
         for message in messages:
-            peer = self._peers.get(message.to)
-            if peer is None:
-                located = self._locate(message.to)
-                if located is None or self._scope.closed:
-                    continue
-                peer = self._peers[message.to] = _Peer(self, message.to)
-                self._scope.start(peer.run(), name=f"raft to {message.to}")
-            peer.put(message)
+            peer = self._peer(message.to)
+            if peer is not None:
+                peer.put(message)
 
-    def drop(self, member: int) -> None:
-        """A member has left."""
-        peer = self._peers.pop(member, None)
-        if peer is not None:
-            peer.end()
+    def _peer(self, member: int) -> _Peer | None:
+        peer = self._peers.get(member)
+        if peer is None and not self._scope.closed and self._locate(member) is not None:
+            peer = self._peers[member] = _Peer(self, member)
+            self._scope.start(peer.run(), name=f"raft to {member}")
+        return peer
+
+    def keep(self, members: Set[int]) -> None:
+        """Have streams to these ready, and end those to others that nothing is sent on any more."""
+        for member in members:
+            self._peer(member)
+        for member in self._peers.keys() - members:
+            if self._peers[member].idle_s > _IDLE_S:
+                self._peers.pop(member).end()
 
     async def probe(self, at: Located, request: ProbeRequest) -> ProbeReply:
         return await self._ask(at, "Probe", request, ProbeReply)
@@ -213,7 +231,19 @@ class RaftNetwork:
             refusal = "no greeting"
         if refusal:
             await context.abort(grpc.StatusCode.PERMISSION_DENIED, refusal)
-        await self._take(frames, hello.sender, context)
+        peer = self._peers.get(hello.sender)
+        if peer is not None:
+            peer.hurry()
+        task = asyncio.current_task()
+        assert task is not None
+        self._inbound.add(task)
+        try:
+            await self._take(frames, hello.sender, context)
+        except asyncio.CancelledError:
+            if not self._closing:
+                raise
+        finally:
+            self._inbound.discard(task)
         return
         yield b""
 
@@ -258,16 +288,31 @@ class _Peer:
         self._member = member
         self._queue: deque[Message] = deque(maxlen=_QUEUE_LENGTH)
         self._wake = asyncio.Event()
+        #: Ends the pause between two attempts to connect.
+        self._hurry = asyncio.Event()
+        self._put_at = time.monotonic()
         self._ended = False
         self._renew = False
 
+    @property
+    def idle_s(self) -> float:
+        return time.monotonic() - self._put_at
+
     def put(self, message: Message) -> None:
+        self._put_at = time.monotonic()
         self._queue.append(message)
         self._wake.set()
+        if isinstance(message, _URGENT):
+            self._hurry.set()
+
+    def hurry(self) -> None:
+        """There is reason to believe that it can be reached."""
+        self._hurry.set()
 
     def end(self) -> None:
         self._ended = True
         self._wake.set()
+        self._hurry.set()
 
     def renew(self) -> None:
         self._renew = True
@@ -289,7 +334,10 @@ class _Peer:
             if failures:
                 # What waited is old by the time somebody listens.
                 self._queue.clear()
-                await asyncio.sleep(_BACKOFF.wait_s(failures))
+                self._hurry.clear()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(_BACKOFF.wait_s(failures)):
+                        await self._hurry.wait()
 
     async def _pass_on(self, stream: Any) -> bool:
         """Write until the stream breaks (False), or is not wanted any more."""

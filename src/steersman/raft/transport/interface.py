@@ -6,7 +6,7 @@ answers: `probe` (who are you, who leads?) and `join` (let me in).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Protocol
 
 import msgspec
@@ -80,6 +80,10 @@ class Network(Protocol):
 
     def send(self, messages: Sequence[Message]) -> None:
         """Never waits; what cannot be sent soon is dropped."""
+        ...
+
+    def keep(self, members: Set[int]) -> None:
+        """These are the other members: be ready to send to them."""
         ...
 
     async def probe(self, at: Located, request: ProbeRequest) -> ProbeReply:
