@@ -31,7 +31,7 @@ format: $(VENV)/dev ## format the code and fix what can be fixed
 	$(BIN)/ruff check --fix .
 
 bench: $(VENV)/dev ## measure, and print tables (see benchmarks/)
-	@scripts/install-servers wrk
+	@scripts/install-servers wrk etcd
 	@$(BIN)/python -m benchmarks
 
 sim: $(VENV)/dev ## replay one simulated life of a Raft cluster: make sim SEED=n

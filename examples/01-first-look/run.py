@@ -51,8 +51,10 @@ async def look_by_hand(cluster: LocalCluster) -> None:
     for manifest in yaml.safe_load_all(MANIFESTS.read_text()):
         created = await client.create(manifest)
         say(f"created {created['kind']} {created['metadata']['name']}")
-    while (await client.get(DEPLOYMENTS, "web"))["status"].get("readyReplicas") != 2:
-        await asyncio.sleep(0.05)
+    async with client.watch(DEPLOYMENTS, "shop") as changes:
+        async for change in changes:
+            if change.decode().get("status", {}).get("readyReplicas") == 2:
+                break
     for pod in await client.list(PODS, "shop"):
         say(f"pod {pod['metadata']['name']} runs on {pod['spec']['nodeName']}")
 

@@ -176,7 +176,10 @@ async def _connected(options: _Options, loaded: Loaded) -> AsyncIterator[Client]
         return
     from steersman.cluster.local import ClusterConfig, LocalCluster
 
-    async with LocalCluster(ClusterConfig(controllers=("all",), nodes=1)) as cluster, cluster.client() as client:
+    async with (
+        LocalCluster(ClusterConfig(controllers=("all",), nodes=1)) as cluster,
+        cluster.client() as client,
+    ):
         plurals = [operator.definition.resource.plural for operator in loaded.operators()]
         _announce(cluster, plurals)
         yield client

@@ -1,4 +1,4 @@
-"""Exactly one active replica: `Elector` is the interface; `lease`, `redis` and `postgres` are engines.
+"""Exactly one active replica: `Elector` is the interface; `lease`, `raft`, `redis`, `postgres` are engines.
 
 Start reading at `elector`.
 """
@@ -10,6 +10,7 @@ from steersman.election.elector import Elector, Leadership, Work, default_identi
 from steersman.election.errors import ElectionConfigError, ElectionError, LeadershipLost
 from steersman.election.lease import Lease, LeaseElector, LeaseSettings
 from steersman.election.postgres import PostgresLock
+from steersman.election.raft import RaftConfig
 from steersman.election.redis import RedisLock
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "LeaseElector",
     "LeaseSettings",
     "PostgresLock",
+    "RaftConfig",
     "RedisLock",
     "Work",
     "default_identity",

@@ -358,7 +358,8 @@ async def test_a_rule_that_takes_long_does_not_hold_up_others(client: ApiClient)
     }
     await define(client, version("v1", storage=True, numbers=numbers))
     made = asyncio.create_task(client.ok("POST", things(), thing("a", numbers=list(range(400)))))
-    assert await answered_meanwhile(client, made) > 10
+    # On the loop it would let none through; how many come through a thread is up to the machine.
+    assert await answered_meanwhile(client, made) > 1
     assert (await made)["spec"]["numbers"][:2] == [0, 1]
     changed = thing("a", numbers=list(range(700)))
     changed["metadata"]["resourceVersion"] = (await made)["metadata"]["resourceVersion"]

@@ -81,6 +81,7 @@ async def test_a_cluster_counts_its_requests(client: ApiClient) -> None:
     counted = "apiserver_request_total"
     assert value(samples, counted, verb="create", group="", resource="configmaps", code="201") == 1
     assert value(samples, counted, verb="get", group="", resource="configmaps", code="404") == 1
-    assert value(samples, "apiserver_storage_objects", resource="configmaps") == 1
+    # The cluster makes one of its own a moment after the start.
+    assert value(samples, "apiserver_storage_objects", resource="configmaps") in (1, 2)
     assert value(samples, "apiserver_storage_objects", resource="namespaces") == 4
     assert value(samples, "apiserver_longrunning_requests") == 1
