@@ -29,7 +29,7 @@ FAILOVER_S = 60.0
 
 
 def operator(identity: str = "", *, name: str = "", key: str = "value") -> Operator[Thing]:
-    """It writes each thing's value into a child. One of several that contend for a lease, if it has a name."""
+    """It writes each thing's value into a child. With an identity, it contends for a lease."""
     op = Operator(Thing, name=name).owns(ConfigMap)
     if identity:
         op.with_leader_election(Lease(f"things{name}", identity=identity))
