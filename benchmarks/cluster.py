@@ -61,7 +61,10 @@ async def _start(size: Size) -> Table:
     table = Table("Three nodes")
     times: list[float] = []
     for number in range(size.starts + 1):
-        with tempfile.TemporaryDirectory() as folder, ServerProcess(folder, "--nodes=3") as server:
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            ServerProcess(folder, "--nodes=3", living=True) as server,
+        ):
             began = time.perf_counter() - server.ready_s
             async with Client.load(kubeconfig=server.kubeconfig) as client:
                 ready = await _ready_nodes(client, 3)
@@ -87,7 +90,7 @@ async def _deployments(size: Size) -> Table:
     table = Table(f"{size.deployments:,} Deployments of one pod on {size.few_nodes} nodes")
     with (
         tempfile.TemporaryDirectory() as folder,
-        ServerProcess(folder, f"--nodes={size.few_nodes}") as server,
+        ServerProcess(folder, f"--nodes={size.few_nodes}", living=True) as server,
     ):
         async with Client.load(kubeconfig=server.kubeconfig) as client:
             table.check(await _ready_nodes(client, size.few_nodes), "the nodes are not ready")
@@ -111,7 +114,10 @@ async def _scale(size: Size) -> Table:
     """Many nodes, with many pods of a hundred Deployments."""
     table = Table(f"{size.nodes:,} simulated nodes, {size.pods:,} pods")
     count = min(100, size.pods // 10)
-    with tempfile.TemporaryDirectory() as folder, ServerProcess(folder, f"--nodes={size.nodes}") as server:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        ServerProcess(folder, f"--nodes={size.nodes}", living=True) as server,
+    ):
         async with Client.load(kubeconfig=server.kubeconfig) as client:
             began = time.perf_counter()
             table.check(await _ready_nodes(client, size.nodes), "not all nodes are ready")

@@ -16,6 +16,7 @@ from pathlib import Path
 from types import TracebackType
 
 from benchmarks.options import Unusable
+from steersman.cluster.controllers.registry import IN_SERVER
 
 __all__ = ["ServerProcess", "cpu_seconds", "environment", "memory_mb"]
 
@@ -51,11 +52,15 @@ def environment() -> dict[str, str]:
 
 
 class ServerProcess:
-    """`steer up` on a free port; the time from starting the process to its ready line is `ready_s`."""
+    """`steer up` on a free port; the time from starting the process to its ready line is `ready_s`.
 
-    def __init__(self, data: str, *options: str) -> None:
+    Unless it is to be `living`, it is the API server alone: what is measured is what it costs.
+    """
+
+    def __init__(self, data: str, *options: str, living: bool = False) -> None:
+        alone = () if living else (f"--controllers={','.join(IN_SERVER)}",)
         self._command = [str(Path(sys.executable).parent / "steer"), "up", "--data", data, "--port", "0",
-                         "--output", "json", *options]  # fmt: skip
+                         "--output", "json", *alone, *options]  # fmt: skip
         self.token = secrets.token_urlsafe(32)
         self._environment = {**environment(), "STEER_ADMIN_TOKEN": self.token}
         self.ready_s = 0.0
