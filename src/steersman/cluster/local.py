@@ -210,14 +210,13 @@ class LocalCluster:
         from steersman.cluster.controllers.setup import Options
 
         assert self._access is not None
-        volumes = "" if self.config.data == MEMORY else str(folder / "volumes")
         components = Components(
             controllers=chosen(self.config.controllers),
             scheduler=self.config.runs(SCHEDULER),
             nodes=self.config.nodes,
             options=Options(
                 root_certificate=self.authority.pem.decode(),
-                volumes=volumes,
+                volumes=str(folder / "volumes"),
                 pod_cidr=_FEW_NODES if self.config.nodes <= _FEW else _MANY_NODES,
                 sign_token=self._access.tokens.issue_legacy,
             ),

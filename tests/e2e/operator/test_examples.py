@@ -46,13 +46,8 @@ def started(program: Path, folder: Path) -> Iterator[Kubectl]:
         ("02-hello/hello.py", "greeting.yaml", "greeting/first", "jsonpath={.status.text}=Hello, Piraeus!"),
         ("03-config-maps/settings.py", "shop.yaml", "configmap/shop", "create"),
         ("04-timers-and-daemons/checks.py", "check.yaml", "tcpcheck/local", "condition=Reachable=False"),
-        ("05-dependents/shop.py", "shop.yaml", "statefulset/harbour-db", "create"),
-        (
-            "06-webapp/webapp.py",
-            "nginx-app.yaml",
-            "webapp/nginx-app",
-            "jsonpath={.status.phase}=WaitingForPods",
-        ),
+        ("05-dependents/shop.py", "shop.yaml", "shop/harbour", "condition=Ready"),
+        ("06-webapp/webapp.py", "nginx-app.yaml", "webapp/nginx-app", "condition=Ready"),
     ],
     ids=lambda value: value.partition("/")[0] if value.endswith(".py") else "",
 )

@@ -27,7 +27,8 @@ def make(server: Steer, name: str) -> Answer:
 def names(server: Steer) -> set[str]:
     listed = server.api.get(CONFIG_MAPS)
     assert listed.status == 200
-    return {item["metadata"]["name"] for item in listed.json["items"]}
+    # The certificate is the cluster's own, made by a controller soon after the start.
+    return {item["metadata"]["name"] for item in listed.json["items"]} - {"kube-root-ca.crt"}
 
 
 def mode(path: Path) -> int:
