@@ -10,6 +10,8 @@ from typing import Final
 
 import msgspec
 
+from steersman.objects import tolerations
+
 __all__ = [
     "NOT_READY",
     "NO_EXECUTE",
@@ -41,10 +43,7 @@ _OF_CONDITIONS: Final = {
 _MANAGED: Final = frozenset({*_OF_CONDITIONS.values(), UNSCHEDULABLE})
 
 
-class Taint(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
-    key: str = ""
-    value: str = ""
-    effect: str = ""
+class Taint(tolerations.Taint, frozen=True, omit_defaults=True, rename="camel"):
     time_added: str | None = None
 
     @property
@@ -53,29 +52,8 @@ class Taint(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
         return self.key, self.effect
 
 
-class Toleration(msgspec.Struct, frozen=True, rename="camel"):
-    key: str = ""
-    operator: str = ""
-    value: str = ""
-    effect: str = ""
+class Toleration(tolerations.Toleration, frozen=True, rename="camel"):
     toleration_seconds: int | None = None
-
-    def tolerates(self, taint: Taint) -> bool:
-        if self.effect not in ("", taint.effect) or self.key not in ("", taint.key):
-            return False
-        if self.operator == "Exists":
-            return True
-        if self.operator in ("", "Equal"):
-            return self.value == taint.value
-        return self._compares(taint.value)
-
-    def _compares(self, value: str) -> bool:
-        """Whether the taint's number is above (`Gt`) or below (`Lt`) the toleration's."""
-        try:
-            mine, theirs = int(self.value), int(value)
-        except ValueError:
-            return False
-        return theirs > mine if self.operator == "Gt" else theirs < mine if self.operator == "Lt" else False
 
 
 def condition_taints(conditions: Iterable[tuple[str, str]], *, unschedulable: bool) -> list[Taint]:

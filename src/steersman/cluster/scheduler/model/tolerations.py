@@ -8,6 +8,9 @@ from typing import Final
 
 import msgspec
 
+from steersman.objects import tolerations
+from steersman.objects.tolerations import Toleration
+
 __all__ = [
     "NO_TAINTS",
     "NO_TOLERATIONS",
@@ -23,40 +26,10 @@ _KEEPING_OUT: Final = frozenset({"NoSchedule", "NoExecute"})
 _CACHED: Final = 4096
 
 
-class Taint(msgspec.Struct, frozen=True):
-    key: str = ""
-    value: str = ""
-    effect: str = ""
-
+class Taint(tolerations.Taint, frozen=True):
     @property
     def keeps_out(self) -> bool:
         return self.effect in _KEEPING_OUT
-
-
-class Toleration(msgspec.Struct, frozen=True):
-    key: str = ""
-    operator: str = ""
-    value: str = ""
-    effect: str = ""
-
-    def tolerates(self, taint: Taint) -> bool:
-        if self.effect and self.effect != taint.effect:
-            return False
-        if self.key and self.key != taint.key:
-            return False
-        if self.operator == "Exists":
-            return True
-        if self.operator in ("", "Equal"):
-            return self.value == taint.value
-        return self._compares(taint.value)
-
-    def _compares(self, value: str) -> bool:
-        """Whether the taint's number is above (`Gt`) or below (`Lt`) the toleration's."""
-        try:
-            mine, theirs = int(self.value), int(value)
-        except ValueError:
-            return False
-        return theirs > mine if self.operator == "Gt" else theirs < mine if self.operator == "Lt" else False
 
 
 Taints = tuple[Taint, ...]
@@ -78,9 +51,9 @@ def read_tolerations(data: bytes) -> Tolerations:
     return _decode_tolerations(data) if data and data != b"null" else NO_TOLERATIONS
 
 
-def untolerated(taints: Iterable[Taint], tolerations: Tolerations) -> Taint | None:
+def untolerated(taints: Iterable[Taint], tolerated: Tolerations) -> Taint | None:
     """The first taint that keeps pods with these tolerations out."""
     for taint in taints:
-        if taint.keeps_out and not any(toleration.tolerates(taint) for toleration in tolerations):
+        if taint.keeps_out and not any(toleration.tolerates(taint) for toleration in tolerated):
             return taint
     return None
