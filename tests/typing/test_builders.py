@@ -6,10 +6,10 @@ import re
 from pathlib import Path
 
 import pytest
-from mypy import api
+
+from tests.support.type_checker import checked
 
 HERE = Path(__file__).parent
-ROOT = HERE.parents[1]
 
 pytestmark = pytest.mark.slow
 
@@ -18,10 +18,8 @@ _expected = re.compile(r"# error: ([a-z-]+)$")
 
 
 def reported_errors(*names: str) -> list[tuple[int, str]]:
-    """(line, code) of what mypy reports, with the project's own settings."""
-    files = [str(HERE / name) for name in names]
-    output, problems, _ = api.run(["--config-file", str(ROOT / "pyproject.toml"), *files])
-    assert problems == ""
+    """(line, code) of what mypy reports."""
+    output = checked(*(HERE / name for name in names))
     return [(int(line), code) for line, code in _reported.findall(output)]
 
 

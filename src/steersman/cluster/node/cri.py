@@ -19,6 +19,7 @@ __all__ = [
     "ExecResult",
     "ImageService",
     "ImageStatus",
+    "Mount",
     "PodRuntime",
     "PodSandboxConfig",
     "PodSandboxStatus",
@@ -66,8 +67,18 @@ class PodSandboxStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class Mount:
+    """A file or folder of this machine that a container sees at a path of its own."""
+
+    container_path: str
+    host_path: str
+    readonly: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class ContainerConfig:
-    """A container to be made. `container` is its part of the pod's spec."""
+    """A container to be made. `container` is its part of the pod's spec; what is in it that refers to
+    something else has been resolved in the other fields."""
 
     name: str
     attempt: int
@@ -76,6 +87,11 @@ class ContainerConfig:
     container: Mapping[str, Any]
     #: Whether the pod waits for its end, as for an init container's.
     awaited: bool = False
+    command: tuple[str, ...] = ()
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    working_dir: str = ""
+    mounts: tuple[Mount, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from steersman.cluster.node.health import Prober
 from steersman.cluster.node.hooks import HookRunner
 from steersman.cluster.node.node_object import NodeConfig, NodeHealth, initial_node
 from steersman.cluster.node.pod_admission import Claim, Load, Refusal, refusal
+from steersman.cluster.node.preparation import Preparation
 from steersman.cluster.node.timers import Timers
 from steersman.runtime import Cache
 
@@ -31,6 +32,7 @@ class Host:
     images: ImageService
     prober: Prober
     hooks: HookRunner
+    preparation: Preparation
     events: NodeEvents
     pods: Cache
     nodes: Cache

