@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# Tests run on all cores, those of one file on the same one: they may share what they started.
+PARALLEL := --numprocesses auto --dist loadfile
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check format bench sim mutants servers clean
@@ -17,14 +19,14 @@ test: $(VENV)/dev servers ## everything: the checks and all tests, with real ser
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest
+	$(BIN)/pytest $(PARALLEL)
 
 check: $(VENV)/dev ## the quick gate: format, lint, types, import layers, fast tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest -m "not slow" tests/unit tests/scenarios tests/conformance
+	$(BIN)/pytest $(PARALLEL) -m "not slow" tests/unit tests/scenarios tests/conformance
 
 format: $(VENV)/dev ## format the code and fix what can be fixed
 	$(BIN)/ruff format .

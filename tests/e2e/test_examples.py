@@ -77,3 +77,16 @@ def test_first_look_without_kubectl(tmp_path: Path) -> None:
         "pod web-",
         "Stopped; nothing was kept.",
     ), "\n".join(lines)
+
+
+def test_a_plugin_of_the_scheduler() -> None:
+    lines = run("07-scheduler-plugin", os.environ["PATH"])
+    assert in_order(
+        lines,
+        "an hour of node-2 costs 10 cents",
+        "any is on node-2",
+        "next is on node-3",
+        "poor waits: 0/3 nodes are available: 1 node(s) were unschedulable, 2 node(s) were too expensive.",
+        "poor is on node-1",
+        "Stopped; nothing was kept.",
+    ), "\n".join(lines)

@@ -10,6 +10,8 @@ import typer
 from steersman.cli.component import component
 from steersman.cli.crd import crd
 from steersman.cli.failure import CommandFailed
+from steersman.cli.image import image
+from steersman.cli.raft import raft
 from steersman.cli.run import run
 from steersman.cli.up import up
 
@@ -27,6 +29,8 @@ app.command("up")(up)
 app.command("run")(run)
 app.command("crd")(crd)
 app.command("component")(component)
+app.add_typer(raft, name="raft")
+app.add_typer(image, name="image")
 
 
 @app.callback(invoke_without_command=True)

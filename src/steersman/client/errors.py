@@ -113,6 +113,10 @@ class ApiError(StatusError, ClientError):
         causes = (self.details or {}).get("causes")
         return causes if isinstance(causes, list) else []
 
+    def has_cause(self, reason: str) -> bool:
+        """Whether the API names this among the causes: `NamespaceTerminating`, `FieldManagerConflict`, …"""
+        return any(cause.get("reason") == reason for cause in self.causes)
+
     @property
     def retry_after_s(self) -> float | None:
         """How long the server asks to wait before another try."""

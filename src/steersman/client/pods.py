@@ -97,7 +97,7 @@ class InsidePods:
         """Connect to a port of a pod: `async with await client.port_forward(pod, 80) as tunnel:`"""
         path = one(PODS, name, namespace or self.namespace, "portforward")
         target = with_query(path, {"ports": port})
-        return Tunnel(await self._sender.websocket(target, forwarding.PROTOCOLS))
+        return await forwarding.open_tunnel(await self._sender.websocket(target, forwarding.PROTOCOLS), port)
 
     def listen(
         self,

@@ -60,6 +60,7 @@ class Sender:
         self, transport: Transport, credentials: Credentials, clock: Clock, observe: Observe | None
     ) -> None:
         self.transport = transport
+        self.logs_warnings = True
         self._credentials = credentials
         self._clock = clock
         self._observers: tuple[Observe, ...] = () if observe is None else (observe,)
@@ -86,7 +87,7 @@ class Sender:
                 raise self._unreachable(method, error) from error
             self._observed(method, str(answer.status))
             if answer.status < 400:
-                if method not in _READS:
+                if method not in _READS and self.logs_warnings:
                     _log_warnings(answer.headers)
                 return answer
             attempts = attempts or _Attempts(self, method, wire)

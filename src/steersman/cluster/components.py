@@ -49,6 +49,7 @@ def components_manager(
     address: str | None = None,
 ) -> Manager:
     """A manager that runs these parts. Their code is loaded here, so what does not run costs nothing."""
+    client.ignore_warnings()
     clock = clock or SystemClock()
     manager = Manager(client, elector=elector, clock=clock, address=address)
     options = components.options

@@ -10,7 +10,6 @@ import asyncio
 import base64
 import json
 import logging
-import os
 import secrets
 import ssl
 import tempfile
@@ -53,6 +52,7 @@ from steersman.cluster.auth.pki import Authority, write_private
 from steersman.cluster.auth.service_accounts import open_signing_key
 from steersman.cluster.auth.users import AUTHENTICATED_GROUP, MASTERS_GROUP, User
 from steersman.cluster.controllers.registry import CLOUD, CONTROLLERS, IN_SERVER, SCHEDULER, chosen
+from steersman.cluster.machine.folders import state_folder
 from steersman.cluster.schema.resources import all_resources
 from steersman.cluster.store import Sealer, Store, StoreError, open_store
 from steersman.http import Server, server_tls
@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from steersman.client.sending import Observe
     from steersman.cluster.apiserver.aggregation import Aggregator
     from steersman.cluster.apiserver.custom import Definitions
+    from steersman.cluster.apiserver.node_connections import NodeConnections
     from steersman.cluster.in_process import InProcess
     from steersman.cluster.schema.openapi import Extension, Foreign, OpenAPI
     from steersman.runtime import Manager
@@ -84,9 +85,8 @@ _SEALED = ("/core/secrets/",)
 
 
 def default_data_folder() -> Path:
-    """Where a user's cluster lives unless told otherwise (XDG state folder)."""
-    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    return Path(state) / "steersman" / "cluster"
+    """Where a user's cluster lives unless told otherwise."""
+    return state_folder() / "cluster"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +101,8 @@ class ClusterConfig:
     #: Made at first start and kept when None.
     admin_token: str | None = None
     service_cidr: str = "10.96.0.0/16"
+    #: Let endpoints have loopback addresses, which Kubernetes refuses: for pods that live on them.
+    loopback_endpoints: bool = False
     disabled_admission: Collection[str] = ()
     #: Controllers to run: names, "all", "-name" for all but one.
     controllers: Collection[str] = IN_SERVER
@@ -138,6 +140,7 @@ class LocalCluster:
         self._auditor: Auditor | None = None
         self._definitions: Definitions | None = None
         self._aggregator: Aggregator | None = None
+        self._nodes: NodeConnections | None = None
         self._documents: OpenAPI | None = None
         self._api_server: APIServer | None = None
         self._manager: Manager | None = None
@@ -300,6 +303,10 @@ class LocalCluster:
 
     def _api(self, store: Store, folder: Path) -> Api:
         catalog = Catalog(all_resources())
+        if self.config.loopback_endpoints:
+            from steersman.cluster.apiserver.loopback import allow_loopback_endpoints
+
+            allow_loopback_endpoints(catalog)
         services = ServiceAllocator(self.config.service_cidr)
         stored = catalog.find("", "v1", "services")
         assert stored is not None
@@ -336,7 +343,16 @@ class LocalCluster:
             self._access,
             self._scope,
             self._clock.wall,
+            self._node_connections,
         )
+
+    def _node_connections(self) -> NodeConnections:
+        """The way to nodes and pods, made when first needed."""
+        if self._nodes is None:
+            from steersman.cluster.apiserver.node_connections import NodeConnections
+
+            self._nodes = NodeConnections(self.authority, allows_loopback=self.config.loopback_endpoints)
+        return self._nodes
 
     def _other_issuers(self) -> tuple[list[TokenAuthenticator], Anonymous]:
         """Who may vouch for users besides this cluster, their keys kept fresh; and who may go without."""
@@ -479,6 +495,9 @@ class LocalCluster:
                 self._fairness.close()
             await self._server.close()
             self._server = None
+        if self._nodes is not None:
+            await self._nodes.close()
+            self._nodes = None
         if self._auditor is not None:
             await self._auditor.close()
             self._auditor = None

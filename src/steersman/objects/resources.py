@@ -49,6 +49,7 @@ __all__ = [
     "SERVICE_ACCOUNTS",
     "STATEFUL_SETS",
     "STORAGE_CLASSES",
+    "SUBJECT_ACCESS_REVIEWS",
     "VOLUME_ATTACHMENTS",
 ]
 
@@ -77,6 +78,9 @@ STATEFUL_SETS: Final = _R("apps", "v1", "StatefulSet", "statefulsets")
 
 HORIZONTAL_POD_AUTOSCALERS: Final = _R(
     "autoscaling", "v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers"
+)
+SUBJECT_ACCESS_REVIEWS: Final = _R(
+    "authorization.k8s.io", "v1", "SubjectAccessReview", "subjectaccessreviews", namespaced=False
 )
 CRON_JOBS: Final = _R("batch", "v1", "CronJob", "cronjobs")
 JOBS: Final = _R("batch", "v1", "Job", "jobs")

@@ -12,6 +12,7 @@ from steersman.operator.action import Action
 from steersman.operator.assembly import Settings, assemble, run, serve
 from steersman.operator.context import Context
 from steersman.operator.errors import OperatorError
+from steersman.operator.fencing import fencing_policy
 from steersman.operator.operator import Chain, Handler, Operator
 from steersman.operator.status import NewCondition
 from steersman.runtime import Requeue, TerminalError
@@ -28,6 +29,7 @@ __all__ = [
     "Settings",
     "TerminalError",
     "assemble",
+    "fencing_policy",
     "run",
     "serve",
 ]

@@ -55,7 +55,11 @@ class NodeSettings:
     #: Found a cluster without having heard from every peer.
     bootstrap: bool = False
     #: The member's number is filled in.
-    core: Config = field(default_factory=lambda: Config(id=1, election_max_s=0.32))
+    core: Config = field(
+        default_factory=lambda: Config(
+            id=1, heartbeat_s=0.1, election_min_s=0.22, election_max_s=0.32, lease_s=0.2
+        )
+    )
 
 
 class NodeConfig:
@@ -130,13 +134,13 @@ class NodeConfig:
         return self._with(bootstrap=True)
 
     def timing(self, *, heartbeat_s: float, election_min_s: float, election_max_s: float) -> Self:
-        """All nodes should have the same. The lease is four fifths of `election_min_s`."""
+        """All nodes should have the same. The lease is nine tenths of `election_min_s`."""
         core = Config(
             id=1,
             heartbeat_s=heartbeat_s,
             election_min_s=election_min_s,
             election_max_s=election_max_s,
-            lease_s=0.8 * election_min_s,
+            lease_s=0.9 * election_min_s,
         )
         return self._with(core=core)
 

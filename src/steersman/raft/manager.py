@@ -25,6 +25,7 @@ import uvloop
 
 from steersman.aio import Scope
 from steersman.http import Server
+from steersman.raft.administration import Administration, hand_over
 from steersman.raft.bridge import Bridge
 from steersman.raft.config import NodeConfig
 from steersman.raft.core import Status
@@ -177,7 +178,7 @@ class RaftNodeManager:
                 disk,
                 contending=self._contending,
             )
-            node.on_change = self._tell
+            node.on_change = self._changed
             node.start()
             scope.start(cluster.run(), name="raft membership")
             await asyncio.wait((stopping, node.failed), return_when=asyncio.FIRST_COMPLETED)
@@ -232,6 +233,12 @@ class RaftNodeManager:
         finally:
             self._subscribers.discard((loop, event))
 
+    def _changed(self) -> None:
+        """On the node's loop."""
+        if self._cluster is not None:
+            self._cluster.stir()
+        self._tell()
+
     def _tell(self) -> None:
         for loop, event in tuple(self._subscribers):
             with suppress(RuntimeError):  # the loop is closed: nobody waits there any more
@@ -246,14 +253,7 @@ class RaftNodeManager:
     async def transfer(self, to_node: int | None = None) -> None:
         """Hand leadership to a node, or to the one best prepared. Raises NotLeader elsewhere."""
 
-        async def transfer(node: RaftNode) -> None:
-            voters = node.status().configuration.voters
-            to = next((voter for voter in voters if node_of(voter) == to_node), 0)
-            if to_node is not None and to == 0:
-                raise SettingsError(f"node {to_node} does not vote")
-            node.hand_over(to)
-
-        await self._do(transfer)
+        await self._do(lambda node: _now(hand_over, node, to_node))
 
     # The replicated state
 
@@ -276,6 +276,7 @@ class RaftNodeManager:
         if size < 1:
             raise SettingsError("a cluster has at least one node")
         await self.put(SIZE_KEY, str(size).encode())
+        await self._do(lambda _: _now(self._changed))
 
     @property
     def size(self) -> int | None:
@@ -340,4 +341,10 @@ def _grpc_network(config: NodeConfig, cluster: ClusterManager) -> Network:
         from steersman.raft.transport.grpc import RaftNetwork
     except ModuleNotFoundError as error:
         raise NodeError("Raft needs `pip install 'steersman[raft]'`") from error
-    return RaftNetwork(config.listen_address(), cluster.hello, cluster.locate, config.settings.tls)
+    return RaftNetwork(
+        config.listen_address(),
+        cluster.hello,
+        cluster.locate,
+        config.settings.tls,
+        Administration(cluster).obey,
+    )

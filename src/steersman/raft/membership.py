@@ -47,7 +47,9 @@ _log = logging.getLogger(__name__)
 #: How many nodes the cluster shall have, in the replicated state.
 SIZE_KEY = "steersman/size"
 
+#: How often to look whether something is to be done: while there is, and while all is as it should be.
 _LOOK_S = 0.2
+_REST_S = 1.0
 #: Without a leader for so long, a node asks whether it is still a member.
 _LOST_S = 2.0
 _CHANGE_TIMEOUT_S = 5.0
@@ -69,6 +71,7 @@ class ClusterManager:
         self._heard: dict[int, Located] = {}
         self._lost_since: float | None = None
         self._changing = asyncio.Lock()
+        self._stirred = asyncio.Event()
 
     def _identify(self, storage: Storage) -> Identity:
         identity = storage.identity()
@@ -98,6 +101,16 @@ class ClusterManager:
     def name(self, member: int) -> str:
         located = self.locate(member) if member else None
         return located.name if located is not None else ""
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Of all members, this one included."""
+        return frozenset({self.located.name, *(member.name for member in self._machine.members.values())})
+
+    @property
+    def snapshot_index(self) -> int:
+        """Up to where the log on disk is replaced by a snapshot."""
+        return self._storage.snapshot().meta.index
 
     # Receiver
 
@@ -172,6 +185,7 @@ class ClusterManager:
             await node.change([Change(ChangeKind.REMOVE, other)])
             await self._propose(node, Forget(other))
         await node.change([Change(ChangeKind.ADD_LEARNER, member)])
+        self.stir()
         _log.info("raft: node %d joined as member %d", node_id, member)
         return ""
 
@@ -240,16 +254,30 @@ class ClusterManager:
         node = self.node
         assert node is not None
         while True:
-            self.network.keep(node.status().configuration.members - {self.identity.member})
+            self._stirred.clear()
+            in_order = False
             try:
-                if node.leads:
-                    async with asyncio.timeout(_CHANGE_TIMEOUT_S), self._changing:
-                        await self._tend(node)
-                elif self._should_ask(node):
-                    await self._ask_to_join()
+                in_order = await self._look(node)
             except (Refused, NodeError, TimeoutError) as error:
                 _log.debug("raft membership: %s", error)
-            await asyncio.sleep(_LOOK_S)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_REST_S if in_order else _LOOK_S):
+                    await self._stirred.wait()
+
+    def stir(self) -> None:
+        """Something has changed that `run` should look at."""
+        self._stirred.set()
+
+    async def _look(self, node: RaftNode) -> bool:
+        """Do what is to be done next; whether all is in order."""
+        self.network.keep(node.status().configuration.members - {self.identity.member})
+        if node.leads:
+            async with asyncio.timeout(_CHANGE_TIMEOUT_S), self._changing:
+                return await self._tend(node)
+        if self._should_ask(node):
+            await self._ask_to_join()
+            return False
+        return node.lease.leader != 0
 
     def _should_ask(self, node: RaftNode) -> bool:
         """Whether this node is no member, its record is wrong, or it has heard nothing for long."""
@@ -282,8 +310,8 @@ class ClusterManager:
                 return
             _log.info("raft: not taken in: %s", answer.refused)
 
-    async def _tend(self, node: RaftNode) -> None:
-        """One step of the leader's housekeeping."""
+    async def _tend(self, node: RaftNode) -> bool:
+        """One step of the leader's housekeeping; whether it was the last."""
         member = self.identity.member
         if self._machine.members.get(member) != self.located:
             await self._propose(node, Introduce(member, self.located))
@@ -291,13 +319,14 @@ class ClusterManager:
         surplus = self._surplus(configuration)
         if surplus:
             await self._dismiss(node, surplus[0])
-            return
+            return False
         for gone in sorted(self._machine.members.keys() - configuration.members):
             await self._propose(node, Forget(gone))
         for learner in sorted(configuration.learners):
             with suppress(Refused):  # one that does not catch up keeps nobody else out
                 await node.change([Change(ChangeKind.ADD_VOTER, learner)])
                 _log.info("raft: member %d votes", learner)
+        return not configuration.learners
 
     def _surplus(self, configuration: Configuration) -> Sequence[int]:
         """Members beyond the wanted size, in the order in which they go: learners first, then the highest."""

@@ -39,7 +39,7 @@ from steersman.raft.core import (
 )
 from steersman.raft.errors import NodeStopped, OutcomeUnknown
 from steersman.raft.state_machine import StateMachine
-from steersman.raft.storage import Storage, Write, join
+from steersman.raft.storage import Storage, join
 
 __all__ = ["Answer", "Lease", "NodeMetrics", "RaftNode"]
 
@@ -263,15 +263,20 @@ class RaftNode:
             return
         try:
             self._propose()
-            while (ready := self._raft.ready()) is not None:
-                # Before anything leaves: who is asked to take over may lead the next moment.
-                self._publish()
-                self._do(ready)
-            self._publish()
-            self._write()
+            # What needs no disk is persisted at once, and that may be what the core waits for.
+            self._drain()
+            while self._write():
+                self._drain()
             self._arm()
         except Exception as error:  # noqa: BLE001 - whatever it is, the node must not go on
             self._fail(error)
+
+    def _drain(self) -> None:
+        while (ready := self._raft.ready()) is not None:
+            # Before anything leaves: who is asked to take over may lead the next moment.
+            self._publish()
+            self._do(ready)
+        self._publish()
 
     def _fail(self, error: Exception) -> None:
         """What the core or the disk says is terminal; going on could break promises."""
@@ -335,26 +340,28 @@ class RaftNode:
 
     # The disk
 
-    def _write(self) -> None:
-        """Hand to the disk what has gathered, unless it is busy; what needs no sync is not worth a thread."""
-        while self._unwritten and not self._writing:
-            readys, self._unwritten = self._unwritten, []
-            write = join(readys)
-            if write.sync:
-                self._writing = True
-                self.metrics.writes += 1
-                self._loop.run_in_executor(self._disk, self._storage.write, write).add_done_callback(
-                    partial(self._written, readys)
-                )
-                return
-            self._settle(write, readys)
-        if self._snapshot_due is not None and not self._writing:
-            self._save_snapshot()
-
-    def _settle(self, write: Write, readys: Sequence[Ready]) -> None:
+    def _write(self) -> bool:
+        """Hand to the disk what has gathered, unless it is busy; whether it was persisted at once: what needs
+        no sync is not worth a thread."""
+        if self._writing:
+            return False
+        if not self._unwritten:
+            if self._snapshot_due is not None:
+                self._save_snapshot()
+            return False
+        readys, self._unwritten = self._unwritten, []
+        write = join(readys)
+        if write.sync:
+            self._writing = True
+            self.metrics.writes += 1
+            self._loop.run_in_executor(self._disk, self._storage.write, write).add_done_callback(
+                partial(self._written, readys)
+            )
+            return False
         if not write.empty:
             self._storage.write(write)
         self._persisted(readys)
+        return True
 
     def _written(self, readys: Sequence[Ready], written: asyncio.Future[None]) -> None:
         self._writing = False
@@ -365,13 +372,13 @@ class RaftNode:
             self._fail(error if isinstance(error, Exception) else RuntimeError(str(error)))
             return
         self._persisted(readys)
+        self._schedule()
 
     def _persisted(self, readys: Sequence[Ready]) -> None:
         for ready in readys:
             if ready.messages_after_persist:
                 self._send(ready.messages_after_persist)
         self._raft.persisted(readys[-1].number, self._clock())
-        self._schedule()
 
     # Snapshots
 

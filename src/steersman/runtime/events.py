@@ -1,7 +1,7 @@
 """Events about objects, as `kubectl describe` shows them. Recording never fails and never waits.
 
 `Recorder.event` is called from reconciles; a manager runs `Recorder.run`, which sends in the background.
-What an API server does not take is reported in the log and given up; a full buffer drops what is new.
+What an API server does not take is given up, and a full buffer drops what is new; `lost_events` says so.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from steersman.aio import Backoff, Clock, SystemClock
-from steersman.client import Client, ClientError, Invalid, NotFound, ServerError, Unreachable
+from steersman.client import ApiError, Client, ClientError, Invalid, NotFound, ServerError, Unreachable
 from steersman.objects.names import is_dns1123_subdomain
 from steersman.objects.resource_type import Typed
 from steersman.objects.resources import EVENTS
 from steersman.objects.times import format_micro_time
 from steersman.runtime.events_core import Correlator, Occurrence, Reference, Series
+from steersman.runtime.lost_events import LostEvents
 
 __all__ = ["Recorder"]
 
@@ -50,8 +51,7 @@ class Recorder:
         self._idle = asyncio.Event()
         self._idle.set()
         self._numbers = itertools.count()
-        self.dropped = 0
-        """How many occurrences were not told of because the buffer was full."""
+        self.lost = LostEvents(self._clock, component)
 
     def event(
         self,
@@ -96,9 +96,7 @@ class Recorder:
 
     def _add(self, series: Series) -> None:
         if id(series) not in self._pending and len(self._pending) >= _MOST_PENDING:
-            self.dropped += 1
-            if self.dropped == 1:
-                _log.warning("events come faster than they can be sent; some are dropped")
+            self.lost.add("they come faster than they can be sent")
             return
         self._pending[id(series)] = series
         self._idle.clear()
@@ -113,24 +111,27 @@ class Recorder:
                 body = self._body(series, namespace)
                 await self._client.create(body, kind=EVENTS)
                 series.name = body["metadata"]["name"]
-        except (NotFound, Invalid) as error:
-            if series.name:
+        except (Unreachable, ServerError) as error:
+            await self._retry(series, error)
+        except ApiError as error:
+            if series.name and isinstance(error, NotFound | Invalid):
                 # Events live for an hour; one that cannot be continued is told anew.
                 series.name = ""
                 self._add(series)
-            else:
-                _log.warning("an event was not taken: %s", error)
-        except (Unreachable, ServerError) as error:
-            await self._retry(series, error)
+                return
+            gone = isinstance(error, NotFound) or error.has_cause("NamespaceTerminating")
+            self.lost.add(
+                "their namespace ends" if gone else f"refused as {error.reason}", error, expected=gone
+            )
         except ClientError as error:
-            _log.warning("an event was not taken: %s", error)
+            self.lost.add("they cannot be sent", error)
         except Exception:  # noqa: BLE001 - telling of things must not end what does them
             _log.exception("an event could not be sent")
 
     async def _retry(self, series: Series, error: ClientError) -> None:
         series.failures += 1
         if series.failures >= _MOST_TRIES:
-            _log.warning("an event was not taken after %d tries: %s", series.failures, error)
+            self.lost.add(f"after {_MOST_TRIES} tries", error)
             return
         self._add(series)
         await self._clock.sleep(_RETRY.wait_s(series.failures))

@@ -144,9 +144,11 @@ class Follower:
         self.synced = False
         #: The API does not serve the resource.
         self.absent = False
+        #: How often all that there is was fetched, or it was found that there is nothing.
+        self.fetches = 0
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Until cancelled. Begins by fetching everything, also when it has run before."""
         request = self._step(Started())
         while True:
             match request:
@@ -299,12 +301,14 @@ class Follower:
         self._stats.last_sync_at = self._clock.monotonic()
         self._cache.handlers.tell_all(changes)
         self.synced, self.absent = True, False
+        self.fetches += 1
         self._on_settled()
 
     def _clear(self) -> None:
         changes = self._cache.replace(Contents(), OPAQUE, namespace=self._namespace, reset=True)
         self._cache.handlers.tell_all(changes)
         self.absent = True
+        self.fetches += 1
         self._on_settled()
 
     def _note(self, text: str, *args: object) -> None:

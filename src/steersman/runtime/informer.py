@@ -89,6 +89,20 @@ class Informer:
             self._settled.clear()
             await self._settled.wait()
 
+    async def refresh(self) -> None:
+        """Fetch everything anew; until the cache has all that the API had when this was called.
+
+        A watch may be behind, or its connection be lost and waited for.
+        """
+        before = {namespace: follower.fetches for namespace, follower in self._followers.items()}
+        for namespace in before:
+            self._start(namespace)
+        while any(
+            follower.fetches == before.get(namespace) for namespace, follower in self._followers.items()
+        ):
+            self._settled.clear()
+            await self._settled.wait()
+
     def add_handler(self, handler: Handler, *, writer: Hashable = None) -> None:
         """Have `handler` hear of every change but those `writer` reports by `cache.wrote`.
 
@@ -142,9 +156,18 @@ class Informer:
         )
 
     def _start(self, namespace: str | None) -> None:
+        """Follow a namespace, from the beginning if it is followed already."""
         if self._scope is not None:
             name = f"informer of {self} in {namespace or 'all namespaces'}"
-            self._tasks[namespace] = self._scope.start(self._followers[namespace].run(), name=name)
+            following = self._follow(self._followers[namespace], self._tasks.get(namespace))
+            self._tasks[namespace] = self._scope.start(following, name=name)
+
+    @staticmethod
+    async def _follow(follower: Follower, before: asyncio.Task[None] | None) -> None:
+        if before is not None:
+            before.cancel()
+            await asyncio.wait((before,))
+        await follower.run()
 
     async def _resync(self) -> None:
         while self._resync_s:

@@ -118,6 +118,13 @@ class Informers:
             await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         return [str(informer) for informer in self if not informer.synced]
 
+    async def refresh(self) -> None:
+        """Until all caches have what the API had when this was called."""
+        async with Scope() as scope:
+            for informer in self:
+                scope.start(informer.refresh(), name=f"refreshing {informer}")
+            await scope.join()
+
     def _start(self, identity: _Identity) -> None:
         if self._scope is not None:
             informer = self._informers[identity]

@@ -5,11 +5,13 @@
     1 probes and metrics listen              6 the listener closes
     2 informers fill their caches            5 informers and services end
     3 the elector waits for leadership       4 the lease is given up
-    4 controllers run                        3 controllers start nothing more and are waited for
+    4 caches have all the last leader did
+    5 controllers run                        3 controllers start nothing more and are waited for
 
-A standby has done 1 and 2: it is ready, and begins with warm caches when it is elected. Losing leadership
-cancels the controllers and leads back to 3. Whatever fails for good is raised by `run`, so that the
-process ends and says why.
+A standby has done 1 and 2: it is ready when it is elected. Its caches may be behind all the same (a watch
+whose connection is lost is waited for), and a controller that does not see what the last leader did would do
+it again: so everything is fetched once more before controllers run. Losing leadership cancels them and leads
+back to 3. Whatever fails for good is raised by `run`, so that the process ends and says why.
 """
 
 from __future__ import annotations
@@ -203,6 +205,8 @@ class Manager:
 
     async def _work(self, leadership: Leadership | None) -> None:
         """What a leader does, until told to stop; cancelled when leadership is lost."""
+        if leadership is not None:
+            await self.informers.refresh()
         self._work_over.clear()
         self._leadership = leadership
         try:

@@ -49,14 +49,22 @@ class Engine:
     name: str
     socket: Path | None = None
     url: Callable[[int], str] = lambda port: ""
+    #: What else the replica of a number is told.
+    environment: Callable[[int], dict[str, str]] = lambda number: {}
+    #: Of replicas that talk to each other: whether the others hear the one of a number.
+    silence: Callable[[int, bool], None] = lambda number, silent: None
 
 
 class Replica:
     """One process. Nobody else uses its proxies."""
 
-    def __init__(self, operator: OperatorProcess, proxies: list[FaultyProxy]) -> None:
+    def __init__(
+        self, number: int, operator: OperatorProcess, proxies: list[FaultyProxy], engine: Engine
+    ) -> None:
+        self.number = number
         self.operator = operator
         self._proxies = proxies
+        self._engine = engine
 
     @property
     def term(self) -> int:
@@ -84,6 +92,7 @@ class Replica:
 
     def cut_off(self) -> None:
         """It hears others, and they do not hear it."""
+        self._engine.silence(self.number, True)
         for proxy in self._proxies:
             proxy.hold(answers=False)
 
@@ -92,6 +101,7 @@ class Replica:
         for proxy in self._proxies:
             proxy.delay_s = _LATE_S
             proxy.flow()
+        self._engine.silence(self.number, False)
 
 
 class Fleet:
@@ -105,6 +115,7 @@ class Fleet:
         self._folder = folder
         self._scope = scope
         self._numbers = itertools.count(1)
+        self._starts = itertools.count(1)
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
@@ -126,7 +137,7 @@ class Fleet:
 
     async def start(self, count: int) -> None:
         """More replicas. Returns when they are ready and somebody leads."""
-        new = [self._started() for _ in range(count)]
+        new = [self._started(next(self._numbers)) for _ in range(count)]
         self.replicas += new
         for replica in new:
             await until(lambda: _is_ready(replica.operator), "the replica is ready")  # noqa: B023
@@ -135,8 +146,11 @@ class Fleet:
     def remove(self, replica: Replica) -> None:
         self.replicas.remove(replica)
 
-    def _started(self) -> Replica:
-        number = next(self._numbers)
+    def restart(self, replica: Replica) -> None:
+        """One that was killed comes back under its number."""
+        self.replicas[self.replicas.index(replica)] = self._started(replica.number)
+
+    def _started(self, number: int) -> Replica:
         address = self._server.api.address
         assert address.hostname
         assert address.port
@@ -148,19 +162,22 @@ class Fleet:
             proxies.append(lock)
             url = self.engine.url(lock.port)
         return Replica(
+            number,
             self._stack.enter_context(
                 running(
                     PROGRAM,
                     self._kubeconfig(number, api.port),
-                    self._folder / f"log-{number}",
+                    self._folder / f"log-{number}-{next(self._starts)}",
                     "--namespace",
                     self._namespace,
                     ENGINE=self.engine.name,
                     LOCK=self._namespace,
                     LOCK_URL=url,
+                    **self.engine.environment(number),
                 )
             ),
             proxies,
+            self.engine,
         )
 
     def _kubeconfig(self, number: int, port: int) -> Path:

@@ -4,9 +4,12 @@
     leads TERM TIME            elected
     ack TERM WRITER N TIME     while it leads: this write is acknowledged
     answer JSON                to a request
+    done ID JSON               an operation has ended: a value, or why there is none
 
 TIME is the machine's monotonic clock, the same for all processes. Requests are lines of stdin: `values`,
-`status`, `scale N`, `transfer`, `bench IN_FLIGHT SECONDS` (puts from the program's own loop).
+`status`, `scale N`, `transfer`, `bench IN_FLIGHT SECONDS` (puts from the program's own loop), `spans` (when
+this node was seen to lead, by term, if it is `watched`); operations, which do not wait for each other: `op ID put KEY VALUE`,
+`op ID get KEY`.
 """
 
 from __future__ import annotations
@@ -41,8 +44,8 @@ def config(told: dict[str, Any]) -> NodeConfig:
         node = node.tls(told["tls"])
     if told.get("bootstrap"):
         node = node.bootstrap()
-    if told.get("listen"):
-        node = node.listen(told["listen"])
+    if told.get("patient"):
+        node = node.timing(heartbeat_s=0.2, election_min_s=0.5, election_max_s=0.7)
     return node
 
 
@@ -81,6 +84,31 @@ async def bench(manager: RaftNodeManager, in_flight: int, seconds: float) -> dic
     }
 
 
+async def watch_validity(manager: RaftNodeManager, spans: dict[int, list[float]]) -> None:
+    """Note the first and the last moment at which this node was sure to lead."""
+    while True:
+        lease, now = manager.lease, time.monotonic()
+        if now < lease.until:
+            spans.setdefault(lease.term, [now, now])[1] = now
+        await asyncio.sleep(0.005)
+
+
+async def operate(manager: RaftNodeManager, number: str, word: str, key: str, value: str = "") -> None:
+    try:
+        if word == "put":
+            await manager.put(key, value.encode())
+            found = value
+        else:
+            read = await manager.get(key)
+            found = read.data.decode() if read is not None else ""
+    except Refused as error:
+        say("done", number, json.dumps({"refused": str(error)}))
+    except NodeError as error:
+        say("done", number, json.dumps({"unknown": str(error)}))
+    else:
+        say("done", number, json.dumps({"value": found}))
+
+
 async def answer(manager: RaftNodeManager, request: str) -> object:
     word, *arguments = request.split()
     if word == "values":
@@ -114,8 +142,17 @@ async def main(told: dict[str, Any]) -> None:
     reader = asyncio.StreamReader()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
 
+    spans: dict[int, list[float]] = {}
+
     async def obey() -> None:
         async for line in reader:
+            word, *arguments = line.decode().split()
+            if word == "op":
+                running.append(tasks.create_task(operate(manager, *arguments)))
+                continue
+            if word == "spans":
+                say("answer", json.dumps(spans))
+                continue
             try:
                 say("answer", json.dumps(await answer(manager, line.decode())))
             except (Refused, NodeError) as error:
@@ -124,6 +161,8 @@ async def main(told: dict[str, Any]) -> None:
 
     async with asyncio.TaskGroup() as tasks:
         running = [tasks.create_task(obey())]
+        if told.get("watched"):
+            running.append(tasks.create_task(watch_validity(manager, spans)))
         for writer in range(told.get("writers", 0)):
             running.append(tasks.create_task(write(manager, writer, told.get("pause_s", 0.002))))
         await stop.wait()

@@ -1,7 +1,8 @@
-"""A cluster of `member.py` processes on loopback, with mutual TLS and RocksDB."""
+"""A cluster of `member.py` processes with mutual TLS and RocksDB, on loopback or on machines of their own."""
 
 from __future__ import annotations
 
+import itertools
 import json
 import queue
 import signal
@@ -10,12 +11,14 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from tests.e2e.raft.certificates import TestAuthority
+from tests.support.namespaces import Namespaces
 
 __all__ = ["Cluster", "Member", "free_ports", "until"]
 
@@ -43,9 +46,10 @@ def free_ports(count: int) -> list[int]:
 class Member:
     """One process, and what it has said."""
 
-    def __init__(self, told: dict[str, Any]) -> None:
+    def __init__(self, told: dict[str, Any], command: Sequence[str] = ()) -> None:
+        """`command` runs a program somewhere."""
         self._process = subprocess.Popen(
-            [sys.executable, str(PROGRAM), json.dumps(told)],
+            [*command, sys.executable, str(PROGRAM), json.dumps(told)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -54,12 +58,17 @@ class Member:
         self.pid = self._process.pid
         #: Number and time of the last acknowledged write, by term and writer.
         self.acks: dict[tuple[int, int], int] = {}
+        #: When writes were acknowledged.
+        self.ack_times: list[float] = []
         #: By term: when the first write was acknowledged.
         self.first_ack: dict[int, float] = {}
         #: By term: when it was elected.
         self.led: dict[int, float] = {}
         self.up = False
         self._answers: queue.Queue[Any] = queue.Queue()
+        #: By their ids: where to put how they ended.
+        self._operations: dict[str, queue.Queue[dict[str, str]]] = {}
+        self._ids = itertools.count()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
@@ -72,7 +81,7 @@ class Member:
             if word == "answer":
                 self._answers.put(json.loads(rest[0]))
                 continue
-            numbers = rest[0].split()
+            numbers = rest[0].split() if rest else []
             if word == "up":
                 self.up = True
             elif word == "leads":
@@ -81,6 +90,10 @@ class Member:
                 term, writer, number = map(int, numbers[:3])
                 self.acks[term, writer] = number
                 self.first_ack.setdefault(term, float(numbers[3]))
+                self.ack_times.append(float(numbers[3]))
+            elif word == "done":
+                number, outcome = rest[0].split(maxsplit=1)
+                self._operations.pop(number).put(json.loads(outcome))
 
     @property
     def alive(self) -> bool:
@@ -90,6 +103,17 @@ class Member:
         assert self._process.stdin is not None
         self._process.stdin.write(request + "\n")
         return self._answers.get(timeout=PATIENCE_S)
+
+    def operate(self, request: str, patience_s: float = PATIENCE_S) -> dict[str, str]:
+        """How an operation ended, from any thread; it is `unknown` if that is not said."""
+        number, outcome = str(next(self._ids)), queue.Queue[dict[str, str]](1)
+        self._operations[number] = outcome
+        try:
+            assert self._process.stdin is not None
+            self._process.stdin.write(f"op {number} {request}\n")
+            return outcome.get(timeout=patience_s)
+        except (queue.Empty, OSError, ValueError) as error:
+            return {"unknown": type(error).__name__}
 
     def kill(self) -> float:
         """SIGKILL; when that was."""
@@ -119,17 +143,22 @@ class Member:
 class Cluster:
     def __init__(
         self, folder: Path, size: int, *, writers: int = 2, tls: bool = True, memory: bool = False,
-        places: int | None = None,
+        places: int | None = None, machines: Namespaces | None = None, watched: bool = False,
+        patient: bool = False,
     ) -> None:  # fmt: skip
-        """`places` are the nodes there may be at most."""
+        """`places` are the nodes there may be at most; `watched` nodes note when they lead; `patient` ones
+        are slower than usual to believe that a leader is gone, for tests that are about something else."""
         self.folder = folder
         self.size = size
         self._writers = writers
         self._memory = memory
         self._tls = tls
         self.authority = TestAuthority() if tls else None
+        self._machines = machines
+        self._told = {"watched": watched, "patient": patient}
         self._peers = {
-            node: f"node-{node}=127.0.0.1:{port}" for node, port in enumerate(free_ports(places or size))
+            node: f"node-{node}={machines.address(node) if machines else '127.0.0.1'}:{port}"
+            for node, port in enumerate(free_ports(places or size))
         }
         self.members: dict[int, Member] = {}
         #: Every process there ever was.
@@ -149,8 +178,10 @@ class Cluster:
             "tls": str(self.tls_folder(node)) if self._tls else None,
             "writers": self._writers,
             "bootstrap": len(self._peers) > self.size,
+            **self._told,
         }
-        member = self.members[node] = Member(told)
+        command = self._machines.command(node) if self._machines is not None else ()
+        member = self.members[node] = Member(told, command)
         self.all.append(member)
         return member
 
@@ -191,6 +222,11 @@ class Cluster:
                 voters: list[int] = status["voters"]
                 return voters
         return []
+
+    def silence_s(self) -> float:
+        """The longest time between two acknowledged writes, whoever wrote."""
+        times = sorted(time for member in self.all for time in tuple(member.ack_times))
+        return max(later - earlier for earlier, later in pairwise(times))
 
     def lost(self) -> dict[str, tuple[int, int]]:
         """Acknowledged writes that the cluster does not have: (acknowledged, there)."""

@@ -73,6 +73,8 @@ def test_a_rolling_restart_hands_leadership_over(tmp_path):
             until(lambda node=node: cluster.members[node].up)
             until(lambda: cluster.voters() == [0, 1, 2])
         assert cluster.lost() == {}
+        print(f"longest time without a write in a rolling restart: {cluster.silence_s():.3f} s")
+        assert cluster.silence_s() < LIMIT_S
 
 
 def test_a_cluster_grows_and_shrinks_one_node_at_a_time(tmp_path):
@@ -89,6 +91,8 @@ def test_a_cluster_grows_and_shrinks_one_node_at_a_time(tmp_path):
         until(lambda: not any(cluster.members[node].ask("status").get("leads") for node in (3, 4)))
         assert cluster.lost() == {}
         assert cluster.members[0].ask("status")["term"] == term, "who was removed does not campaign"
+        print(f"longest time without a write while scaling: {cluster.silence_s():.3f} s")
+        assert cluster.silence_s() < LIMIT_S
 
 
 def test_a_node_without_a_disk_rejoins_as_somebody_new(tmp_path):

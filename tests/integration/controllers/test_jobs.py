@@ -12,6 +12,7 @@ import pytest
 from steersman.objects.conditions import find_condition
 from steersman.objects.resources import JOBS, PODS
 from steersman.objects.times import parse_time
+from steersman.runtime import Key
 from tests.integration.controllers.workloads import NAMESPACE, World, dying, with_workloads
 from tests.support.manifests import pod
 
@@ -394,3 +395,13 @@ def test_no_pod_is_lost_or_counted_twice_when_the_controller_dies(writes: int, c
         await world.quiet()
 
     dying(("job",), writes, acts, settled)
+
+
+@with_jobs
+async def test_a_pod_waits_for_its_job_also_when_a_cache_does_not_know_that(world: World) -> None:
+    made = await world.create(JOBS, job())
+    [one] = await running(world, 1)
+    jobs = world.manager.informers.get(JOBS).cache
+    jobs.removed(Key.of(made), made["metadata"]["uid"], "a cache that is behind")
+    await asyncio.sleep(5)
+    assert (await world.get(PODS, one["metadata"]["name"]))["metadata"]["finalizers"] == [FINALIZER]

@@ -107,7 +107,7 @@ class World:
     def __init__(
         self, cluster: LocalCluster, controllers: Collection[str], options: Options | None = None
     ) -> None:
-        self._cluster = cluster
+        self.cluster = cluster
         self._controllers = controllers
         self._options = options or Options()
         #: By the controllers and nodes, by method.
@@ -120,7 +120,7 @@ class World:
 
     async def run(self) -> None:
         """The controllers and nodes, as a new process would run them, until stopped or cancelled."""
-        client = self._cluster.client(observe=self._observe)
+        client = self.cluster.client(observe=self._observe)
         self.manager = Manager(client, clock=VirtualClock(), address=None)
         add_controllers(Setup(self.manager, self._options), self._controllers)
         self.nodes = Nodes(client, self.manager)

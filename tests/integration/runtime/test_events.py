@@ -11,7 +11,7 @@ import pytest
 
 from steersman.aio import Scope
 from steersman.client import Client, Unreachable
-from steersman.objects.resources import EVENTS
+from steersman.objects.resources import EVENTS, NAMESPACES
 from steersman.runtime.events import Recorder
 from tests.integration.runtime.embedded import config_map, in_cluster
 from tests.sim.virtual_time import VirtualClock
@@ -127,6 +127,18 @@ async def test_recording_never_fails(client: Client) -> None:
         recorder.event(missing, "Normal", "Odd", "no such namespace")
         await recorder.flush()
     assert await events(client, "missing") == []
+    assert recorder.lost.by_cause == {"their namespace ends": 1}
+
+
+@in_cluster
+async def test_nobody_hears_of_events_in_a_namespace_that_ends(client: Client) -> None:
+    held = {"metadata": {"name": "ending", "finalizers": ["example.com/held"]}}
+    await client.create(held, kind=NAMESPACES)
+    await client.delete(NAMESPACES, "ending")
+    async with recording(client) as recorder:
+        for name in ("a", "b"):
+            recorder.event(config_map(name, namespace="ending", uid="u"), "Normal", "Odd", "too late")
+    assert recorder.lost.by_cause == {"their namespace ends": 2}
 
 
 @in_cluster
@@ -157,7 +169,7 @@ async def test_a_full_buffer_drops_what_is_new(client: Client) -> None:
     recorder = Recorder(client, "example.com/op", "pod-1", clock=VirtualClock())
     for number in range(1200):
         recorder.event(config_map(f"n{number}", namespace="default", uid="u"), "Normal", "Many", "x")
-    assert recorder.dropped == 200
+    assert recorder.lost.total == 200
 
 
 @in_cluster

@@ -163,6 +163,20 @@ async def test_a_silent_watch_is_noticed(w: World) -> None:
         await eventually(lambda: "a" in names(informer))
 
 
+@with_world
+async def test_refreshing_does_not_rely_on_a_watch_that_is_behind(w: World) -> None:
+    async with running(w.client) as informers:
+        informer = informers.get(CONFIG_MAPS, namespace="default")
+        await informers.wait_synced()
+        w.transport.silence_watches()
+        await w.put("a")
+        await informers.refresh()
+        assert "a" in names(informer)
+        await w.put("b")
+        await eventually(lambda: "b" in names(informer))
+        assert informer.stats.relists == 1
+
+
 def test_a_compacted_history_is_answered_by_fetching_everything() -> None:
     async def body() -> None:
         async with world(history_s=0.05) as w:

@@ -11,6 +11,7 @@ import pytest
 
 from steersman.aio import Scope
 from steersman.client import Client
+from steersman.client.credentials import FixedFields, bearer
 from steersman.cluster.local import ClusterConfig, LocalCluster
 from steersman.election import LeaseElector
 from steersman.http import Client as HttpClient
@@ -21,7 +22,8 @@ from steersman.runtime.events import Recorder
 from steersman.runtime.manager import Manager
 from steersman.runtime.requests import Request
 from tests.integration.runtime.embedded import CONFIG_MAPS, config_map, in_cluster, until
-from tests.sim.virtual_time import VirtualClock
+from tests.integration.runtime.informing import BreakableTransport
+from tests.sim.virtual_time import VirtualClock, run_virtual
 
 WIDGETS = ResourceType("example.com", "v1", "Widget", "widgets")
 CRDS = ResourceType(
@@ -102,6 +104,28 @@ async def test_a_standby_is_ready_and_works_at_once_when_its_turn_comes(client: 
             await until(lambda: {"a", "b"} <= set(standby.seen))
             content = standby.manager.metrics.render()[0].decode()
             assert 'leader_election_master_status{name="lock"} 1.0' in content
+
+
+def test_a_new_leader_sees_all_that_the_last_one_did_before_it_acts() -> None:
+    async def body() -> None:
+        async with LocalCluster(ClusterConfig(controllers=()), VirtualClock()) as cluster:
+            deaf = BreakableTransport(cluster.transport())
+            credentials = FixedFields(bearer(cluster.token))
+            leader = Replica(cluster.client(), "one")
+            standby = Replica(Client(deaf, credentials=credentials), "two")
+            await has(cluster.client(), "a")
+            async with running(leader) as [leading], running(standby):
+                await until(lambda: standby.ready)
+                deaf.silence_watches()
+                await has(cluster.client(), "b")
+                await until(lambda: "b" in leader.seen)
+                assert len(standby.informer.cache) < len(leader.informer.cache)
+                leader.manager.stop()
+                await leading
+                await until(lambda: bool(standby.seen))
+                assert len(standby.informer.cache) == len(leader.informer.cache)
+
+    run_virtual(body())
 
 
 @in_cluster

@@ -222,6 +222,14 @@ def test_warnings_of_the_api_are_logged(clock: StoppedClock, caplog: pytest.LogC
     assert caplog.messages == ['the API warns: this is "old"']
 
 
+def test_warnings_can_be_ignored(clock: StoppedClock, caplog: pytest.LogCaptureFixture) -> None:
+    made = client(Script([(201, {}, {"Warning": '299 - "old"'})]), clock)
+    made.ignore_warnings()
+    with caplog.at_level(logging.WARNING):
+        asyncio.run(made.create({}, kind=PODS))
+    assert not caplog.messages
+
+
 def test_header_fields_are_made_once(clock: StoppedClock) -> None:
     """The HTTP client encodes tuples that it has seen without looking at them again."""
     seen: list[RawHeaders] = []

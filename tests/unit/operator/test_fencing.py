@@ -6,8 +6,7 @@ from typing import Any
 
 from steersman.objects.builders import ConfigMap, Deployment, Service
 from steersman.objects.custom import CustomResource, Model
-from steersman.operator import Operator
-from steersman.operator.fencing import fencing_policy
+from steersman.operator import Operator, fencing_policy
 
 
 class Spec(Model):

@@ -89,7 +89,7 @@ def test_timing_that_is_not_safe_is_refused():
     with pytest.raises(ConfigError):
         NodeConfig("c").timing(heartbeat_s=1.0, election_min_s=1.1, election_max_s=2.0)
     core = NodeConfig("c").timing(heartbeat_s=0.1, election_min_s=1.0, election_max_s=2.0).core(7)
-    assert (core.id, core.heartbeat_s, core.lease_s) == (7, 0.1, 0.8)
+    assert (core.id, core.heartbeat_s, core.lease_s) == (7, 0.1, 0.9)
 
 
 def test_certificates_come_from_a_folder_or_three_files(tmp_path):

@@ -27,6 +27,7 @@ from steersman.http import Request
 if TYPE_CHECKING:
     from steersman.cluster.apiserver.access import Access
     from steersman.cluster.apiserver.gate import Passage
+    from steersman.cluster.apiserver.node_connections import NodeConnections
     from steersman.cluster.apiserver.render import Form
     from steersman.cluster.apiserver.watch import WatchHubs
 
@@ -74,6 +75,8 @@ class Api:
     #: Owns work that must be finished even when the client that asked for it is gone.
     scope: Scope
     now: Callable[[], float] = time.time
+    #: The way to nodes; without it nothing that runs there can be reached.
+    nodes: Callable[[], NodeConnections] | None = None
 
 
 @dataclass(slots=True)
@@ -99,6 +102,11 @@ class Call:
     def manager(self) -> str:
         """The field manager's name when the request gives none: the user agent's first word."""
         return _manager_of(self.request.headers.get("user-agent") or "")
+
+    def started(self, code: int) -> None:
+        """The answer is a stream, and it has begun."""
+        if self.passage is not None:
+            self.passage.started(code)
 
     def on(self, namespace: str, name: str) -> Call:
         """The same request about one named object: a collection's deletion, one by one."""

@@ -1,4 +1,4 @@
-"""CertificateSigningRequests: what the built-in signers demand, and signing.
+"""CertificateSigningRequests are signed once they are approved.
 
 `sign` is pure; `CertificateSigning` follows the store and signs what is approved, so that
 `kubectl certificate approve` yields a certificate without any controller. Who may approve is admission's
@@ -10,35 +10,31 @@ from __future__ import annotations
 import asyncio
 import base64
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.x509.oid import ExtendedKeyUsageOID as Extended
-from cryptography.x509.oid import NameOID
 
 from steersman.cluster.apiserver.atrest import encode
 from steersman.cluster.apiserver.call import Api, timestamp
 from steersman.cluster.auth.feed import follow_objects
-from steersman.cluster.auth.pki import Authority, alternative_names, key_usage
+from steersman.cluster.auth.pki import Authority, key_usage
 from steersman.cluster.auth.rules import quote_list
-from steersman.cluster.auth.users import NODE_PREFIX, NODES_GROUP
+from steersman.cluster.auth.signers import SIGNERS, SigningRefused, check_request
 from steersman.cluster.schema.pem import certificate_request
 from steersman.cluster.store import Conflict, NotFound, StoreError
 from steersman.objects.conditions import condition_is
 
-__all__ = ["CertificateSigning", "SigningRefused", "sign"]
+__all__ = ["CertificateSigning", "sign"]
 
 _log = logging.getLogger(__name__)
 
 Object = dict[str, Any]
 
 _GROUP, _PLURAL = "certificates.k8s.io", "certificatesigningrequests"
-_CLIENT = "kubernetes.io/kube-apiserver-client"
-_KUBELET = "kubernetes.io/kube-apiserver-client-kubelet"
-_SERVING = "kubernetes.io/kubelet-serving"
 
 _LONGEST = timedelta(days=365)
 _SHORTEST = timedelta(minutes=10)
@@ -73,88 +69,6 @@ _EXTENDED: Mapping[str, x509.ObjectIdentifier] = {
     "microsoft sgc": x509.ObjectIdentifier("1.3.6.1.4.1.311.10.3.3"),
     "netscape sgc": x509.ObjectIdentifier("2.16.840.1.113730.4.1"),
 }
-_CLIENT_USAGES = ("digital signature", "key encipherment")
-
-
-class SigningRefused(Exception):
-    """The signer does not sign such requests. The text goes into the Failed condition."""
-
-
-# What the signers demand
-
-
-def _texts(name: x509.Name, oid: x509.ObjectIdentifier) -> list[str]:
-    return [str(part.value) for part in name.get_attributes_for_oid(oid)]
-
-
-def _check_node(request: x509.CertificateSigningRequest) -> None:
-    if _texts(request.subject, NameOID.ORGANIZATION_NAME) != [NODES_GROUP]:
-        raise SigningRefused("subject organization is not system:nodes")
-
-
-def _check_node_name(request: x509.CertificateSigningRequest) -> None:
-    # Go reads the last of several common names, others the first: all must be a node's.
-    names = _texts(request.subject, NameOID.COMMON_NAME)
-    if not names or not all(name.startswith(NODE_PREFIX) for name in names):
-        raise SigningRefused("subject common name does not begin with system:node:")
-
-
-def _check_node_usages(usages: Sequence[str], purpose: str) -> None:
-    if set(usages) not in (
-        {"digital signature", purpose},
-        {"digital signature", "key encipherment", purpose},
-    ):
-        wanted = " ".join(sorted(("digital signature", "key encipherment", purpose)))
-        raise SigningRefused(f"usages did not match [{wanted}]")
-
-
-_KINDS: Sequence[tuple[str, type[x509.GeneralName]]] = (
-    ("DNS", x509.DNSName),
-    ("Email", x509.RFC822Name),
-    ("IP", x509.IPAddress),
-    ("URI", x509.UniformResourceIdentifier),
-)
-
-
-def _refuse_names(request: x509.CertificateSigningRequest, *kinds: str) -> None:
-    names = alternative_names(request) or ()
-    for kind, cls in _KINDS:
-        if kind in kinds and any(isinstance(name, cls) for name in names):
-            raise SigningRefused(f"{kind} subjectAltNames are not allowed")
-
-
-def _check_serving(request: x509.CertificateSigningRequest, usages: Sequence[str]) -> None:
-    _check_node(request)
-    if not any(isinstance(name, (x509.DNSName, x509.IPAddress)) for name in alternative_names(request) or ()):
-        raise SigningRefused("DNS or IP subjectAltName is required")
-    _refuse_names(request, "Email", "URI")
-    _check_node_usages(usages, "server auth")
-    _check_node_name(request)
-
-
-def _check_kubelet(request: x509.CertificateSigningRequest, usages: Sequence[str]) -> None:
-    _check_node(request)
-    _refuse_names(request, "DNS", "Email", "IP", "URI")
-    _check_node_name(request)
-    _check_node_usages(usages, "client auth")
-
-
-def _check_client(request: x509.CertificateSigningRequest, usages: Sequence[str]) -> None:
-    for usage in usages:
-        if usage != "client auth" and usage not in _CLIENT_USAGES:
-            raise SigningRefused(f"invalid usage for client certificate: {usage}")
-    if "client auth" not in usages:
-        raise SigningRefused("missing required usage for client certificate: client auth")
-
-
-_SIGNERS: Mapping[str, Callable[[x509.CertificateSigningRequest, Sequence[str]], None]] = {
-    _CLIENT: _check_client,
-    _KUBELET: _check_kubelet,
-    _SERVING: _check_serving,
-}
-
-
-# Signing
 
 
 def sign(request: Object, authority: Authority, now: datetime | None = None) -> bytes | None:
@@ -163,8 +77,8 @@ def sign(request: Object, authority: Authority, now: datetime | None = None) -> 
     Raises SigningRefused when its signer's rules are broken.
     """
     spec = request["spec"]
-    check = _SIGNERS.get(spec.get("signerName", ""))
-    if check is None:
+    signer = spec.get("signerName", "")
+    if signer not in SIGNERS:
         return None
     usages = spec.get("usages") or []
     try:
@@ -174,7 +88,7 @@ def sign(request: Object, authority: Authority, now: datetime | None = None) -> 
         raise SigningRefused(f"unable to parse csr: {error}") from None
     if not good:
         raise SigningRefused("unable to verify certificate request signature")
-    check(parsed, usages)
+    check_request(signer, parsed, usages)
     unknown = [usage for usage in usages if usage not in _BASIC and usage not in _EXTENDED]
     if unknown:
         raise SigningRefused(f"unrecognized usage values: {quote_list(unknown)}")

@@ -25,13 +25,15 @@ Headers = tuple[tuple[bytes, bytes], ...]
 class Passage:
     """A request that was let in."""
 
-    __slots__ = ("_event", "_fault", "_ticket", "user")
+    __slots__ = ("_code", "_event", "_fault", "_ticket", "user")
 
     def __init__(self, user: User, ticket: Ticket, event: AuditEvent | None) -> None:
         self.user = user
         self._ticket = ticket
         self._event = event
         self._fault: Exception | None = None
+        #: Of an answer that is a stream.
+        self._code = 200
 
     @property
     def headers(self) -> Sequence[tuple[bytes, bytes]]:
@@ -49,11 +51,12 @@ class Passage:
         """The answer, still to come, tells of a fault of the server."""
         self._fault = fault
 
-    def started(self) -> None:
+    def started(self, code: int = 200) -> None:
         """A stream is open and has its first state: it holds no seat any more."""
+        self._code = code
         self._ticket.done()
         if self._event is not None:
-            self._event.started(200)
+            self._event.started(code)
 
     def leave(self, response: Response | None) -> None:
         """The answer is there (None: it was a stream, which has ended)."""
@@ -65,7 +68,7 @@ class Passage:
         if self._fault is not None:
             self._event.panic(self._fault)
         else:
-            self._event.complete(response)
+            self._event.complete(response, code=self._code)
 
 
 class Gate:

@@ -16,13 +16,14 @@ from steersman.cluster.codec import FieldValidation
 from steersman.objects.fields import FieldError, Path, forbidden, invalid, not_supported, required, too_long
 from steersman.objects.status import bad_request, options_invalid
 
-__all__ = ["DeleteOptions", "ListOptions", "WriteOptions", "connect_options", "parse_query"]
+__all__ = ["DeleteOptions", "ListOptions", "WriteOptions", "connect_options", "log_options", "parse_query"]
 
 Query = Mapping[str, Sequence[str]]
 
 _FIELD_VALIDATION = ("", "Ignore", "Strict", "Warn")
 _MANAGER_LIMIT = 128
 _INTEGER = re.compile(r"[+-]?[0-9]+")
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)", re.ASCII)
 
 
 def parse_query(text: str) -> dict[str, list[str]]:
@@ -127,6 +128,26 @@ def connect_options(query: Query, kind: str, path: str) -> dict[str, Any]:
         options["command"] = list(command)
     if ports := query.get("ports"):
         options["ports"] = [_integer({"ports": [port]}, "ports") for port in ports]
+    return options
+
+
+def log_options(query: Query) -> dict[str, Any]:
+    """PodLogOptions: what of them was given."""
+    options: dict[str, Any] = {
+        name: True
+        for name in ("follow", "previous", "timestamps", "insecureSkipTLSVerifyBackend")
+        if _boolean(query, name)
+    }
+    for name in ("sinceSeconds", "tailLines", "limitBytes"):
+        if (number := _integer(query, name)) is not None:
+            options[name] = number
+    for name in ("container", "sinceTime", "stream"):
+        if text := _one(query, name):
+            options[name] = text
+    if "sinceTime" in options and not _TIME.fullmatch(options["sinceTime"]):
+        raise bad_request(
+            f'parsing time "{options["sinceTime"]}" as "2006-01-02T15:04:05Z07:00": cannot parse'
+        )
     return options
 
 

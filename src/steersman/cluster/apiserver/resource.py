@@ -6,15 +6,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Iterable, Iterator, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 import orjson
 
 from steersman.cluster.apiserver.atrest import decode, encode, object_head
+from steersman.cluster.apiserver.deprecation import BUILT_IN
 from steersman.cluster.apiserver.kinds import BuiltInKind, Kind
 from steersman.cluster.apiserver.strategies import Strategy, strategy_for
+from steersman.cluster.apiserver.version_order import version_rank
 from steersman.cluster.schema.conversion import convert
 from steersman.cluster.schema.resources import GVK, ResourceType
 from steersman.objects.fieldsets import FieldFilter, excluding, fields_of, including
@@ -23,9 +24,6 @@ from steersman.objects.schemas import Schema
 __all__ = ["Catalog", "Conversion", "Resource"]
 
 Object = dict[str, Any]
-
-_VERSION: Final = re.compile(r"v([1-9][0-9]*)(?:(beta|alpha)([1-9][0-9]*))?")
-_STAGES: Final = (None, "beta", "alpha")
 
 
 class Conversion(Protocol):
@@ -54,6 +52,7 @@ class Resource:
         "stored",
         "strategy",
         "type",
+        "warning",
     )
 
     #: What brings objects of other versions into this one, where that takes a call to somebody else.
@@ -66,6 +65,8 @@ class Resource:
         self.group = resource_type.group
         self.plural = resource_type.plural
         self.namespaced = resource_type.namespaced
+        #: What everyone is told who asks for anything of it.
+        self.warning = BUILT_IN.get((self.group, self.plural), "")
         self.strategy: Strategy = strategy or strategy_for(self.group, self.plural)
         self._ownable: dict[str, FieldFilter | None] = {}
         self.stored: GVK = resource_type.storage or resource_type.gvk
@@ -158,15 +159,6 @@ def _ownable(strategy: Strategy, subresource: str) -> FieldFilter | None:
     return excluding(fields_of(*reset)) if reset else None
 
 
-def _preference(version: str) -> tuple[int, int, int, str]:
-    """Sorts versions: stable before beta before alpha, newer first, then all other names."""
-    parts = _VERSION.fullmatch(version)
-    if parts is None:
-        return (len(_STAGES), 0, 0, version)
-    major, stage, minor = parts.groups()
-    return (_STAGES.index(stage), -int(major), -int(minor or 0), "")
-
-
 class Catalog:
     """The resources served now, by (group, version, plural)."""
 
@@ -187,7 +179,7 @@ class Catalog:
             self._resources[(resource.group, resource.type.version, resource.plural)] = resource
         for changed in {resource.group for resource in new}:
             keys = [key for key in self._resources if key[0] == changed]
-            for key in sorted(keys, key=lambda key: _preference(key[1])):
+            for key in sorted(keys, key=lambda key: version_rank(key[1])):
                 self._resources[key] = self._resources.pop(key)
         self.generation += 1
         self._stored.clear()

@@ -352,7 +352,10 @@ class APIServer:
         form = self._form(request, plan.query)
         if form is not JSON and form.shape != "object" and resource.type.storage is None:
             raise not_acceptable()
-        return Call(request, resource, path, plan.query, passage.user, form, plan.action, passage)
+        call = Call(request, resource, path, plan.query, passage.user, form, plan.action, passage)
+        if resource.warning:
+            call.warnings.append(resource.warning)
+        return call
 
     @staticmethod
     def _verb(

@@ -35,6 +35,7 @@ from steersman.cluster.apiserver.filters import Filter
 from steersman.cluster.apiserver.options import ListOptions
 from steersman.cluster.apiserver.render import shape_object
 from steersman.cluster.apiserver.resource import Resource
+from steersman.cluster.apiserver.warning_headers import warning_headers
 from steersman.cluster.store import Compacted, Event, Record, Store, Subscription
 from steersman.http import Stream
 from steersman.objects.status import StatusError, expired
@@ -360,7 +361,8 @@ async def watch(api: Api, call: Call, options: ListOptions) -> None:
     query = call.query.get("includeObject", ())
     key = (*chosen.key(), call.resource.type.gvk, call.form, *query)
     passage = call.passage
-    stream = call.request.stream(200, _HEADERS if passage is None else (*_HEADERS, *passage.headers))
+    headers = (*_HEADERS, *warning_headers(call.warnings)) if call.warnings else _HEADERS
+    stream = call.request.stream(200, headers if passage is None else (*headers, *passage.headers))
     gone = asyncio.Event()
     stream.on_close(gone.set)
     watcher = Watcher(stream, audience, 0, options.allow_bookmarks)

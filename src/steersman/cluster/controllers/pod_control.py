@@ -30,9 +30,7 @@ _NAME_TRIES: Final = 8
 def namespace_is_terminating(error: BaseException) -> bool:
     """Whether a create failed since nothing can be created in its namespace any more: trying again is of no
     use, and nobody wants to hear of it."""
-    return isinstance(error, ApiError) and any(
-        cause.get("reason") == "NamespaceTerminating" for cause in error.causes
-    )
+    return isinstance(error, ApiError) and error.has_cause("NamespaceTerminating")
 
 
 async def slow_start(items: Sequence[T], do: Callable[[T], Awaitable[None]]) -> ClientError | None:

@@ -13,7 +13,7 @@ import msgspec
 
 from steersman.runtime import Cache, Cached, Key
 
-__all__ = ["ClaimUser", "claims_of", "index_by_claim", "users_of"]
+__all__ = ["ClaimUser", "claims_of", "index_by_claim", "unscheduled_pods", "users_of"]
 
 Object = dict[str, Any]
 
@@ -83,6 +83,10 @@ class ClaimUser(msgspec.Struct):
             elif volume.ephemeral is not None:
                 yield f"{self.metadata.name}-{volume.name}", True
 
+    @property
+    def ended(self) -> bool:
+        return self.status.phase in ("Succeeded", "Failed")
+
     def holds(self, claim: Object) -> bool:
         """Whether its node may be using the claim: a pod without a node gets none that is being deleted."""
         return bool(self.spec.node_name) and self._names(claim, its_own=not self._shut_down)
@@ -112,7 +116,7 @@ class ClaimUser(msgspec.Struct):
 
     @property
     def _over(self) -> bool:
-        if self.status.phase in ("Succeeded", "Failed"):
+        if self.ended:
             return True
         states = [status.state for status in self.status.container_statuses or ()]
         running = any(state.waiting is None and state.terminated is None for state in states)
@@ -144,3 +148,10 @@ def _values(pod: Cached) -> list[str]:
 def users_of(pods: Cache, claim: Key) -> list[ClaimUser]:
     """The pods that name a claim."""
     return [ClaimUser.read(cached) for cached in pods.by_index(_INDEX, str(claim))]
+
+
+def unscheduled_pods(pods: Cache, claim: Key) -> list[str]:
+    """The names of the pods that name a claim and have no node yet."""
+    return sorted(
+        pod.metadata.name for pod in users_of(pods, claim) if not pod.spec.node_name and not pod.ended
+    )

@@ -14,6 +14,7 @@ __all__ = ["CLOUD", "CONTROLLERS", "IN_SERVER", "SCHEDULER", "add_controllers", 
 #: Name → module below this package that has `add(setup)`.
 CONTROLLERS: dict[str, str] = {
     "attachdetach": "volumes.attach_detach",
+    "certificatesigningrequest-approving": "certificate_approver",
     "certificatesigningrequest-cleaner": "certificate_cleaner",
     "cronjob": "cronjob.controller",
     "daemonset": "daemonset.controller",
@@ -22,6 +23,7 @@ CONTROLLERS: dict[str, str] = {
     "endpoints": "endpoints.endpoints",
     "endpointslice": "endpoints.endpointslice",
     "endpointslicemirroring": "endpoints.mirroring",
+    "ephemeral-volume": "volumes.ephemeral",
     "garbagecollector": "garbagecollector.controller",
     "horizontal-pod-autoscaling": "autoscaling.controller",
     "job": "job.controller",

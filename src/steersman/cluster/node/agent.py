@@ -68,7 +68,8 @@ class NodeAgent:
         self._lease_version = ""
         #: The versions of the node and its images that were looked at last.
         self._seen: tuple[int, int] = (0, 0)
-        host.runtime.subscribe(self._on_container)
+        for reporter in (host.runtime, host.prober, host.preparation):
+            reporter.subscribe(self._on_container)
 
     @property
     def name(self) -> str:

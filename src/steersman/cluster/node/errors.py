@@ -3,12 +3,15 @@
 NodeProblem
 ├── StartFailed       a container did not start; its reason and message are shown in the pod's status
 └── RuntimeFailed     the runtime (or image) service did not do what it was asked
-    └── NotHere       there is no such sandbox, container or image
+    ├── NotHere       there is no such sandbox, container or image
+    └── MountFailed   a pod's volumes are not ready; one sentence for each
 """
 
 from __future__ import annotations
 
-__all__ = ["NodeProblem", "NotHere", "RuntimeFailed", "StartFailed"]
+from collections.abc import Sequence
+
+__all__ = ["MountFailed", "NodeProblem", "NotHere", "RuntimeFailed", "StartFailed"]
 
 
 class NodeProblem(Exception):
@@ -31,3 +34,11 @@ class RuntimeFailed(NodeProblem):
 
 class NotHere(RuntimeFailed):
     """Asked about something the runtime does not have."""
+
+
+class MountFailed(RuntimeFailed):
+    """What is wrong with each of a pod's volumes that are not ready."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        super().__init__("; ".join(problems))
+        self.problems = tuple(problems)

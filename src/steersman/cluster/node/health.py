@@ -1,11 +1,11 @@
-"""What probes found out about a container: the seam between pod workers and whoever probes."""
+"""What probes found out about containers: the seam between pod workers and whoever probes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final, Literal, NamedTuple, Protocol
 
-from steersman.cluster.node.cri import ContainerStatus
+from steersman.cluster.node.cri import ContainerEvent, PodRuntime
 
 __all__ = ["HEALTHY", "Health", "Prober"]
 
@@ -23,6 +23,15 @@ HEALTHY: Final = Health(started=True, ready=True)
 class Prober(Protocol):
     """Probes the containers of a node, and reports changes like the runtime does."""
 
-    def health(self, container: Mapping[str, Any], status: ContainerStatus) -> Health:
-        """Of a running container: what its probes say now. One without probes is healthy."""
+    def subscribe(self, listener: Callable[[ContainerEvent], None]) -> None:
+        """Have `listener` hear of every container whose health has changed."""
+        ...
+
+    def health(self, pod: Mapping[str, Any], runtime: PodRuntime) -> Mapping[str, Health]:
+        """Of a pod's running containers, by ID: what their probes say now. They are probed from the first
+        time they are asked about until they do not run any more."""
+        ...
+
+    def ended(self, uid: str) -> None:
+        """Nothing of the pod runs any more."""
         ...

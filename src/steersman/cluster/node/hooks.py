@@ -11,7 +11,13 @@ __all__ = ["HookRunner", "SleepingHooks"]
 
 
 class HookRunner(Protocol):
-    async def run(self, container_id: str, handler: Mapping[str, Any]) -> None:
+    async def run(
+        self,
+        pod: Mapping[str, Any],
+        container: Mapping[str, Any],
+        container_id: str,
+        handler: Mapping[str, Any],
+    ) -> None:
         """Run a postStart or preStop handler to its end. Raises `RuntimeFailed`."""
         ...
 
@@ -22,7 +28,13 @@ class SleepingHooks:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
 
-    async def run(self, container_id: str, handler: Mapping[str, Any]) -> None:
+    async def run(
+        self,
+        pod: Mapping[str, Any],
+        container: Mapping[str, Any],
+        container_id: str,
+        handler: Mapping[str, Any],
+    ) -> None:
         seconds = (handler.get("sleep") or {}).get("seconds", 0)
         if seconds:
             await self._clock.sleep(seconds)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from steersman.cluster.node.container_statuses import time_text
-from steersman.cluster.node.cri import ImageService, RuntimeService
+from steersman.cluster.node.cri import ImageService, RuntimeService, Usage
 from steersman.cluster.node.events import NodeEvents
 from steersman.cluster.node.health import Prober
 from steersman.cluster.node.hooks import HookRunner
@@ -42,6 +42,8 @@ class Host:
     #: Shows the engine a pod that is to run: it may have run it before this process was started.
     notice: Callable[[Mapping[str, Any]], None]
     load: Load = field(default_factory=Load)
+    #: What the whole machine uses, where that is measured.
+    machine_usage: Callable[[], Usage] | None = None
     #: A node that is cut off hears nothing and says nothing.
     online: bool = True
 

@@ -14,6 +14,7 @@ class _Metadata(msgspec.Struct, rename="camel"):
     generation: int = 0
     deletion_timestamp: str | None = None
     deletion_grace_period_seconds: int | None = None
+    labels: msgspec.Raw = msgspec.Raw()
     annotations: msgspec.Raw = msgspec.Raw()
 
 
@@ -63,6 +64,7 @@ class PodHead:
             mine.generation != theirs.generation
             or mine.deletion_timestamp != theirs.deletion_timestamp
             or mine.deletion_grace_period_seconds != theirs.deletion_grace_period_seconds
+            or mine.labels != theirs.labels
             or mine.annotations != theirs.annotations
             or bool(self._spec.readiness_gates)
             or self.node != old.node

@@ -1,12 +1,12 @@
-"""What a pod and its containers need before they can be made: volumes, environment. The seam for who makes them."""
+"""What a pod and its containers need before they can be made: volumes, variables. A seam."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from steersman.cluster.node.cri import Mount
+from steersman.cluster.node.cri import ContainerEvent, Mount
 
 __all__ = ["Nothing", "Preparation", "Prepared"]
 
@@ -16,7 +16,7 @@ Container = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """What is known of a container when it is made, with every reference resolved and every `$(VAR)` expanded."""
+    """What is known of a container when it is made: every reference resolved, every `$(VAR)` expanded."""
 
     command: tuple[str, ...] = ()
     args: tuple[str, ...] = ()
@@ -26,13 +26,25 @@ class Prepared:
 
 
 class Preparation(Protocol):
+    def subscribe(self, listener: Callable[[ContainerEvent], None]) -> None:
+        """Have `listener` hear when a pod should be looked at again."""
+        ...
+
+    def notice(self, pod: Pod) -> None:
+        """A pod is as given now, and may have been prepared before this process was started."""
+        ...
+
     async def pod(self, pod: Pod) -> None:
-        """Have the pod's volumes ready, or raise `RuntimeFailed` with what keeps them from being so; the pod
+        """Have the pod's volumes ready, or raise `MountFailed` with what keeps them from being so; the pod
         is asked for again later."""
         ...
 
     async def container(self, pod: Pod, container: Container, ips: Sequence[str]) -> Prepared:
         """Raises `StartFailed` when something the container refers to is not there."""
+        ...
+
+    def excess(self, uid: str) -> str:
+        """Why a pod has to be evicted for what it uses of its volumes; empty if it need not be."""
         ...
 
     async def ended(self, uid: str) -> None:
@@ -42,6 +54,15 @@ class Preparation(Protocol):
 
 class Nothing:
     """For engines that run nothing."""
+
+    def subscribe(self, listener: Callable[[ContainerEvent], None]) -> None:
+        return None
+
+    def notice(self, pod: Pod) -> None:
+        return None
+
+    def excess(self, uid: str) -> str:
+        return ""
 
     async def pod(self, pod: Pod) -> None:
         return None

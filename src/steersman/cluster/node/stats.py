@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from steersman.cluster.node.agent import NodeAgent
 from steersman.cluster.node.cri import Usage
 from steersman.cluster.node.nodes import Nodes
 from steersman.runtime import Key
 
-__all__ = ["NodeStats", "PodUsage"]
+__all__ = ["NodeStats", "PodUsage", "node_usage"]
 
-#: What a node itself uses besides its pods.
+#: What a node that is not measured uses besides its pods.
 _IDLE = Usage(0.05, 256 << 20)
 
 
@@ -19,6 +20,17 @@ class PodUsage(NamedTuple):
     key: Key
     node: str
     containers: Mapping[str, Usage]
+
+
+def node_usage(agent: NodeAgent) -> Usage:
+    """What a node uses: as measured, or else what its pods do and a little."""
+    if agent.host.machine_usage is not None:
+        return agent.host.machine_usage()
+    used = _IDLE
+    for uid in agent.workers:
+        for usage in agent.host.runtime.pod_sandbox_stats(uid).values():
+            used = used + usage
+    return used
 
 
 class NodeStats:
@@ -32,11 +44,7 @@ class NodeStats:
         agent = self._nodes.agents.get(name)
         if agent is None or not agent.host.online:
             return None
-        used = _IDLE
-        for uid in agent.workers:
-            for usage in agent.host.runtime.pod_sandbox_stats(uid).values():
-                used = used + usage
-        return used
+        return node_usage(agent)
 
     def nodes(self) -> Iterator[tuple[str, Usage]]:
         for name in self._nodes.agents:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final, Literal
 
-from steersman.aio import Scope
+from steersman.aio import Backoff, Scope
 from steersman.cluster.node.actions import Actions, Kill
 from steersman.cluster.node.container_statuses import View
 from steersman.cluster.node.cri import (
@@ -19,7 +20,7 @@ from steersman.cluster.node.cri import (
     PodRuntime,
     PodSandboxConfig,
 )
-from steersman.cluster.node.errors import RuntimeFailed, StartFailed
+from steersman.cluster.node.errors import MountFailed, RuntimeFailed, StartFailed
 from steersman.cluster.node.events import container_reference
 from steersman.cluster.node.host import Host
 from steersman.cluster.node.images import ImagePuller
@@ -33,13 +34,14 @@ Container = Mapping[str, Any]
 
 #: After a failure that says nothing about when to try again.
 _RETRY_S: Final = 10.0
+_MOUNT_BACKOFF: Final = Backoff(first_s=0.5, ceiling_s=120.0, jitter=0.0)
 #: Every container gets this long, whatever is left of its pod's grace period.
 _LEAST_GRACE_S: Final = 2
 _PROBES: Final[Mapping[str, str]] = {"startup": "startupProbe", "liveness": "livenessProbe"}
 
 
 class Steps:
-    __slots__ = ("_backoffs", "_host", "_puller", "_reasons")
+    __slots__ = ("_backoffs", "_host", "_puller", "_reasons", "_unmounted")
 
     def __init__(self, host: Host) -> None:
         self._host = host
@@ -47,6 +49,8 @@ class Steps:
         self._reasons: dict[str, tuple[str, str]] | None = None
         self._backoffs: Backoffs | None = None
         self._puller: ImagePuller | None = None
+        #: How often in a row volumes were not ready.
+        self._unmounted = 0
 
     async def observe(self, uid: str) -> PodRuntime:
         """What the runtime has of the pod."""
@@ -54,12 +58,7 @@ class Steps:
         return PodRuntime(await runtime.list_pod_sandboxes(uid), await runtime.list_containers(uid))
 
     def view(self, pod: Pod, runtime: PodRuntime) -> View:
-        specs = {container["name"]: container for container in containers_of(pod["spec"])}
-        health = {
-            status.id: self._host.prober.health(specs[status.name], status)
-            for status in runtime.running()
-            if status.name in specs
-        }
+        health = self._host.prober.health(pod, runtime)
         return View(pod, runtime, self._host.runtime.version().name, health, self._reasons or {})
 
     # --- starting
@@ -78,16 +77,30 @@ class Steps:
         sandbox = _sandbox_config(view.pod, actions.attempt)
         if actions.create_sandbox:
             try:
+                await self._host.preparation.pod(view.pod)
+            except MountFailed as failure:
+                return self._not_mounted(view.pod, failure)
+            self._unmounted = 0
+            try:
                 sandbox_id = await self._host.runtime.run_pod_sandbox(sandbox)
             except RuntimeFailed as error:
                 self._host.events.warning(
                     view.pod, "FailedCreatePodSandBox", f"Failed to create pod sandbox: {error}"
                 )
                 return _RETRY_S
+            # Its containers are told the addresses of this one.
+            made = await self._host.runtime.list_pod_sandboxes(sandbox.uid)
+            view = view._replace(runtime=replace(view.runtime, sandboxes=made))
         else:
             assert view.runtime.sandbox is not None
             sandbox_id = view.runtime.sandbox.id
         return await self._start_all(view, actions, sandbox_id, sandbox)
+
+    def _not_mounted(self, pod: Pod, failure: MountFailed) -> float:
+        for problem in failure.problems:
+            self._host.events.warning(pod, "FailedMount", problem)
+        self._unmounted += 1
+        return _MOUNT_BACKOFF.wait_s(self._unmounted)
 
     async def _start_all(
         self, view: View, actions: Actions, sandbox_id: str, sandbox: PodSandboxConfig
@@ -119,8 +132,16 @@ class Steps:
         image_ref = await self._image(about, container, sandbox)
         attempt = history[0].attempt + 1 if history else _lost_attempts(pod, name)
         awaited = not is_sidecar(container) and container in (pod["spec"].get("initContainers") or ())
-        config = ContainerConfig(name, attempt, container.get("image", ""), image_ref, container, awaited)
         runtime, events = self._host.runtime, self._host.events
+        try:
+            prepared = await self._host.preparation.container(pod, container, view.runtime.ips)
+        except StartFailed as failure:
+            events.warning(about, "Failed", f"Error: {failure.message}")
+            raise
+        config = ContainerConfig(
+            name, attempt, container.get("image", ""), image_ref, container, awaited,
+            prepared.command, prepared.args, prepared.env, prepared.working_dir, prepared.mounts,
+        )  # fmt: skip
         try:
             container_id = await runtime.create_container(sandbox_id, config)
         except RuntimeFailed as error:
@@ -180,7 +201,7 @@ class Steps:
         if handler is None:
             return
         try:
-            await self._host.hooks.run(container_id, handler)
+            await self._host.hooks.run(pod, container, container_id, handler)
         except RuntimeFailed as error:
             self._host.events.warning(about, "FailedPostStartHook", "PostStartHook failed")
             self._host.events.normal(about, "Killing", "FailedPostStartHook")
@@ -227,22 +248,20 @@ class Steps:
         if pod is not None and container is not None:
             about = container_reference(pod, container)
             self._host.events.normal(about, "Killing", message or f"Stopping container {status.name}")
-            handler = (container.get("lifecycle") or {}).get("preStop")
-            if handler is not None and grace_s > 0:
-                grace_s -= await self._pre_stop(status, handler, about, grace_s)
+            if (container.get("lifecycle") or {}).get("preStop") is not None and grace_s > 0:
+                grace_s -= await self._pre_stop(pod, container, status, grace_s)
         await self._host.runtime.stop_container(status.id, max(grace_s, _LEAST_GRACE_S))
 
-    async def _pre_stop(
-        self, status: ContainerStatus, handler: Mapping[str, Any], about: Mapping[str, Any], grace_s: int
-    ) -> int:
+    async def _pre_stop(self, pod: Pod, container: Container, status: ContainerStatus, grace_s: int) -> int:
         """Run the hook for as long as there is time; returns how long it took."""
         clock = self._host.timers.clock
         began = clock.monotonic()
 
         async def hook() -> None:
             try:
-                await self._host.hooks.run(status.id, handler)
+                await self._host.hooks.run(pod, container, status.id, container["lifecycle"]["preStop"])
             except RuntimeFailed:
+                about = container_reference(pod, container)
                 self._host.events.warning(about, "FailedPreStopHook", "PreStopHook failed")
 
         async with Scope() as scope:

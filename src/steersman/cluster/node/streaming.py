@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Sequence
 from enum import Enum
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 __all__ = ["Channel", "Output", "Session", "StreamingService"]
 
@@ -51,6 +51,7 @@ class Session(Protocol):
         ...
 
 
+@runtime_checkable
 class StreamingService(Protocol):
     async def exec(
         self, container_id: str, command: Sequence[str], *, stdin: bool = False, tty: bool = False

@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Coroutine, Hashable
+from typing import Any
 
 from steersman.aio import Clock, DelayQueue, Scope
 
-__all__ = ["Timers"]
+__all__ = ["Starter", "Timers"]
 
 _log = logging.getLogger(__name__)
+
+#: Runs something as a task that ends with its node.
+Starter = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
 
 
 class Timers:

@@ -26,6 +26,7 @@ from steersman.cluster.node.pod_head import PodHead
 from steersman.cluster.node.pod_status import Ending, final_status, pod_status, rejected_status
 from steersman.cluster.node.status_writer import Report
 from steersman.cluster.node.steps import Steps
+from steersman.cluster.node.streaming import StreamingService
 from steersman.objects.times import parse_time
 from steersman.runtime import Key
 
@@ -40,6 +41,7 @@ _RETRY_S: Final = 10.0
 _DEADLINE: Final = Ending("DeadlineExceeded", "Pod was active on the node longer than the specified deadline")
 #: For how long containers of a pod that is gone from the API may go on.
 _ORPHAN_GRACE_S: Final = 1
+_EVICTED_GRACE_S: Final = 1
 
 
 class Stage(Enum):
@@ -140,7 +142,7 @@ class PodWorker:
         if self.stage is Stage.NEW:
             self._begin(pod)
         if self.stage is Stage.SYNCING:
-            self._ending = self._ending or self._deadline(pod)
+            self._ending = self._ending or self._deadline(pod) or self._excess(pod)
             over = (pod.get("status") or {}).get("phase") in TERMINAL
             if over or self._ending is not None or "deletionTimestamp" in pod["metadata"]:
                 self.stage = Stage.ENDING
@@ -196,8 +198,16 @@ class PodWorker:
         self._host.events.normal(pod, _DEADLINE.reason, _DEADLINE.message)
         return _DEADLINE
 
+    def _excess(self, pod: Pod) -> Ending | None:
+        message = self._host.preparation.excess(self.uid)
+        if not message:
+            return None
+        self._host.events.warning(pod, "Evicted", message)
+        return Ending("Evicted", message, _EVICTED_GRACE_S, disruption=True)
+
     async def _keep_running(self, pod: Pod) -> None:
         self._host.notice(pod)
+        self._host.preparation.notice(pod)
         if self._generation != (generation := pod["metadata"].get("generation", 0)):
             self._generation = generation
             self._take(claim_of(pod["spec"]))
@@ -263,19 +273,31 @@ class PodWorker:
         return Report(self.key, old, status, delete)
 
     def reported(self, report: Report) -> None:
-        if self.stage is Stage.OVER and (report.delete or report.new.get("phase") in TERMINAL):
+        if self.stage is not Stage.OVER:
+            return
+        if report.delete:
             self._host.start(self._leave())
+        elif report.new.get("phase") in TERMINAL:
+            # What has ended can be read about as long as there is a pod to ask for.
+            has_logs = isinstance(self._host.runtime, StreamingService)
+            self._host.start(self._rest() if has_logs else self._leave())
+
+    async def _rest(self) -> None:
+        """Nothing is left to do until the pod is deleted: free what it had, but not what it said."""
+        self._host.prober.ended(self.uid)
+        await self._host.preparation.ended(self.uid)
+        self._take(None)
 
     async def _leave(self) -> None:
         """Nothing is left to do: free what the pod had."""
         runtime: PodRuntime = await self._steps.observe(self.uid)
         for sandbox in runtime.sandboxes:
             await self._host.runtime.remove_pod_sandbox(sandbox.id)
+        await self._rest()
         self._gone()
 
     def _gone(self) -> None:
         self.stage = Stage.OVER
         for key in (self, (self, "deadline"), (self, "drift")):
             self._host.timers.cancel(key)
-        self._take(None)
         self.on_gone(self)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import struct
 from collections import deque
+from collections.abc import Callable
 
 from steersman.http.errors import ConnectionClosed, FrameError, WebSocketClosed
 from steersman.http.upgraded import Upgraded
@@ -67,11 +68,21 @@ class WebSocket:
         """Send a message; waits while the peer does not keep up. Raises `WebSocketClosed`."""
         if self.closed:
             raise WebSocketClosed(self.close_code or Close.ABNORMAL, self.close_reason)
+        self.write(message)
+        await self.drain()
+
+    def write(self, message: bytes | str) -> None:
+        """Send without waiting; `drain` tells when to go on. Ignored once the socket is closed."""
+        if self.closed:
+            return
         if isinstance(message, str):
             frame = encode(Opcode.TEXT, message.encode(), masked=self._masks)
         else:
             frame = encode(Opcode.BINARY, message, masked=self._masks)
         self._upgraded.write(frame)
+
+    async def drain(self) -> None:
+        """Wait until the peer has taken enough. Raises `WebSocketClosed` if it is gone."""
         try:
             await self._upgraded.drain()
         except ConnectionClosed as error:
@@ -114,6 +125,15 @@ class WebSocket:
             self.close_code = self.close_code or Close.ABNORMAL
         finally:
             self._upgraded.close()
+
+    def hang_up(self, code: int = Close.NORMAL, reason: str = "") -> None:
+        """Say goodbye without waiting for the peer's."""
+        self._send_close(code, reason)
+        self._upgraded.close()
+
+    def on_close(self, callback: Callable[[], None]) -> None:
+        """Call back once when the connection is gone (at once if it is)."""
+        self._upgraded.on_close(callback)
 
     async def _fill(self) -> None:
         """Wait for bytes and cut them into messages; a violation or the end closes the socket."""

@@ -6,13 +6,31 @@
 from __future__ import annotations
 
 from steersman.raft.transport.interface import (
+    Administer,
     Hello,
     JoinReply,
     JoinRequest,
+    MemberReport,
     Network,
+    NodeReport,
+    Order,
+    OrderReply,
     ProbeReply,
     ProbeRequest,
     Receiver,
 )
 
-__all__ = ["Hello", "JoinReply", "JoinRequest", "Network", "ProbeReply", "ProbeRequest", "Receiver"]
+__all__ = [
+    "Administer",
+    "Hello",
+    "JoinReply",
+    "JoinRequest",
+    "MemberReport",
+    "Network",
+    "NodeReport",
+    "Order",
+    "OrderReply",
+    "ProbeReply",
+    "ProbeRequest",
+    "Receiver",
+]

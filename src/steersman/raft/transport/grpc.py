@@ -16,7 +16,9 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence, Set
 from contextlib import suppress
-from typing import Any, TypeVar
+from ipaddress import ip_address
+from typing import Any
+from urllib.parse import unquote
 
 import grpc  # type: ignore[import-untyped]
 import msgspec
@@ -38,10 +40,14 @@ from steersman.raft.core import (
 )
 from steersman.raft.errors import PeerUnavailable, SettingsError
 from steersman.raft.state_machine import Located
+from steersman.raft.transport.channels import OPTIONS, SERVICE, ask, open_channel, reason
 from steersman.raft.transport.interface import (
+    Administer,
     Hello,
     JoinReply,
     JoinRequest,
+    Order,
+    OrderReply,
     ProbeReply,
     ProbeRequest,
     Receiver,
@@ -52,35 +58,14 @@ __all__ = ["RaftNetwork"]
 
 _log = logging.getLogger(__name__)
 
-T = TypeVar("T")
-
-_SERVICE = "steersman.raft.Raft"
-_ASK_TIMEOUT_S = 5.0
 _TLS_LOOK_S = 2.0
 _IDLE_S = 5.0
 _STOP_S = 1.0
 #: Messages that wait for one peer. More means that it does not keep up, or is gone: the core sends again.
 _QUEUE_LENGTH = 1024
 _BACKOFF = Backoff(first_s=0.02, ceiling_s=0.5)
-_MAX_BYTES = 16 << 20
 
-_OPTIONS = [
-    ("grpc.max_receive_message_length", _MAX_BYTES),
-    ("grpc.max_send_message_length", _MAX_BYTES),
-    ("grpc.keepalive_time_ms", 2000),
-    ("grpc.keepalive_timeout_ms", 2000),
-    ("grpc.http2.max_pings_without_data", 0),
-    ("grpc.http2.min_ping_interval_without_data_ms", 1000),
-    ("grpc.http2.max_ping_strikes", 0),
-]
-_CLIENT_OPTIONS = [
-    *_OPTIONS,
-    # Every attempt is one of its own: what another found out about the address some time ago does not count.
-    ("grpc.use_local_subchannel_pool", 1),
-    ("grpc.enable_http_proxy", 0),
-    ("grpc.enable_retries", 0),
-]
-_SERVER_OPTIONS = [*_OPTIONS, ("grpc.so_reuseport", 0)]
+_SERVER_OPTIONS = [*OPTIONS, ("grpc.so_reuseport", 0)]
 
 _Messages = list[
     AppendRequest | AppendResponse | HeartbeatRequest | HeartbeatResponse | ReadRequest | ReadResponse
@@ -102,13 +87,16 @@ class RaftNetwork:
         hello: Callable[[int], Hello],
         locate: Callable[[int], Located | None],
         tls: TlsFiles | None = None,
+        administer: Administer | None = None,
     ) -> None:
         """Listens on `listen` (HOST:PORT). `hello` introduces this member to another; `locate` tells where
-        a member is. Without `tls` everything is in the clear: the settings decide where that may be."""
+        a member is; `administer` takes orders. Without `tls` everything is in the clear: the settings decide
+        where that may be, and orders are taken from this machine only."""
         self._listen = listen
         self._hello = hello
         self._locate = locate
         self._tls = tls
+        self._administer = administer
         self._server: Any = None
         self._receiver: Receiver
         self._scope = Scope(on_error=lambda error: _log.error("raft network: %s", error, exc_info=error))
@@ -125,8 +113,9 @@ class RaftNetwork:
             "Stream": grpc.stream_stream_rpc_method_handler(self._stream),
             "Probe": grpc.unary_unary_rpc_method_handler(self._probed),
             "Join": grpc.unary_unary_rpc_method_handler(self._joining),
+            "Order": grpc.unary_unary_rpc_method_handler(self._ordered),
         }
-        server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(_SERVICE, handlers),))
+        server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, handlers),))
         try:
             if self._tls is None:
                 self.port = server.add_insecure_port(self._listen)
@@ -173,38 +162,19 @@ class RaftNetwork:
                 self._peers.pop(member).end()
 
     async def probe(self, at: Located, request: ProbeRequest) -> ProbeReply:
-        return await self._ask(at, "Probe", request, ProbeReply)
+        return await ask(at, self._tls, "Probe", request, ProbeReply)
 
     async def join(self, at: Located, request: JoinRequest) -> JoinReply:
-        return await self._ask(at, "Join", request, JoinReply)
-
-    async def _ask(self, at: Located, method: str, request: Any, reply: type[T]) -> T:
-        channel = self._channel(at)
-        try:
-            ask = channel.unary_unary(f"/{_SERVICE}/{method}")
-            answer = await ask(_encode(request), timeout=_ASK_TIMEOUT_S)
-            return msgspec.msgpack.decode(answer, type=reply)
-        except (grpc.aio.AioRpcError, msgspec.MsgspecError) as error:
-            raise PeerUnavailable(f"{at.name} at {at.address}: {_reason(error)}") from error
-        finally:
-            await channel.close()
-
-    def _channel(self, at: Located) -> Any:
-        if self._tls is None:
-            return grpc.aio.insecure_channel(at.address, options=_CLIENT_OPTIONS)
-        pems = self._tls.read()
-        credentials = grpc.ssl_channel_credentials(pems.ca, pems.key, pems.cert)
-        options = [*_CLIENT_OPTIONS, ("grpc.ssl_target_name_override", at.name)]
-        return grpc.aio.secure_channel(at.address, credentials, options=options)
+        return await ask(at, self._tls, "Join", request, JoinReply)
 
     async def connect(self, member: int) -> tuple[Any, Any]:
         """A channel to a member, and a stream on it that begins with who this is."""
         located = self._locate(member)
         if located is None:
             raise PeerUnavailable(f"nobody knows where member {member} is")
-        channel = self._channel(located)
+        channel = open_channel(located, self._tls)
         try:
-            stream = channel.stream_stream(f"/{_SERVICE}/Stream")()
+            stream = channel.stream_stream(f"/{SERVICE}/Stream")()
             await stream.write(_encode(self._hello(member)))
         except BaseException:
             await channel.close()
@@ -261,12 +231,7 @@ class RaftNetwork:
         """Empty, or why the peer's certificate does not show who it says it is."""
         if self._tls is None:
             return ""
-        shown = context.auth_context()
-        names = [
-            name.decode(errors="replace")
-            for kind in ("x509_subject_alternative_name", "x509_common_name")
-            for name in shown.get(kind, ())
-        ]
+        names = _shown(context)
         if names_match(names, located.name):
             return ""
         return f"the certificate is for {', '.join(names) or 'nobody'}, not for {located.name}"
@@ -278,6 +243,14 @@ class RaftNetwork:
         join = msgspec.msgpack.decode(request, type=JoinRequest)
         refusal = self._doubt(context, join.located)
         return _encode(JoinReply(refusal) if refusal else await self._receiver.joining(join))
+
+    async def _ordered(self, request: bytes, context: Any) -> bytes:
+        if self._administer is None:
+            return _encode(OrderReply("this node takes no orders"))
+        if self._tls is None and not _is_here(context.peer()):
+            return _encode(OrderReply("without certificates, orders are taken from the node's machine only"))
+        order = msgspec.msgpack.decode(request, type=Order)
+        return _encode(await self._administer(order, None if self._tls is None else _shown(context)))
 
 
 class _Peer:
@@ -325,7 +298,7 @@ class _Peer:
                 channel, stream = await self._network.connect(self._member)
             except (PeerUnavailable, SettingsError, grpc.aio.AioRpcError, asyncio.InvalidStateError) as error:
                 failures += 1
-                _log.debug("raft to %d: %s", self._member, _reason(error))
+                _log.debug("raft to %d: %s", self._member, reason(error))
             else:
                 try:
                     failures = failures + 1 if not await self._pass_on(stream) else 0
@@ -360,7 +333,7 @@ class _Peer:
                 self._queue.clear()
                 await stream.write(frame)
         except (grpc.aio.AioRpcError, asyncio.InvalidStateError) as error:
-            _log.debug("raft to %d: %s", self._member, _reason(error))
+            _log.debug("raft to %d: %s", self._member, reason(error))
             return False
         finally:
             stream.cancel()
@@ -372,6 +345,25 @@ def _worth_logging(record: logging.LogRecord) -> bool:
 
 
 logging.getLogger("grpc._cython.cygrpc").addFilter(_worth_logging)
+
+
+def _shown(context: Any) -> list[str]:
+    """The names of the peer's certificate."""
+    shown = context.auth_context()
+    kinds = ("x509_subject_alternative_name", "x509_common_name")
+    names = (name.decode(errors="replace") for kind in kinds for name in shown.get(kind, ()))
+    return list(dict.fromkeys(names))
+
+
+def _is_here(peer: str) -> bool:
+    """Whether gRPC's name of a peer, `ipv4:127.0.0.1:5` or `ipv6:%5B::1%5D:5`, is one of this machine."""
+    family, _, address = unquote(peer).partition(":")
+    if family == "unix":
+        return True
+    try:
+        return ip_address(address.rpartition(":")[0].strip("[]")).is_loopback
+    except ValueError:
+        return False
 
 
 def _server_credentials(tls: TlsFiles) -> Any:
@@ -397,8 +389,3 @@ def _server_credentials(tls: TlsFiles) -> Any:
         return fresh
 
     return grpc.dynamic_ssl_server_credentials(configuration(), fetch, require_client_authentication=True)
-
-
-def _reason(error: BaseException) -> str:
-    details = getattr(error, "details", None)
-    return str(details() if callable(details) else error)

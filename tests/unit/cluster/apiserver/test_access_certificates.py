@@ -14,9 +14,10 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from steersman.cluster.apiserver.certificates import CertificateSigning, SigningRefused, sign
+from steersman.cluster.apiserver.certificates import CertificateSigning, sign
 from steersman.cluster.auth.authentication import CertificateAuthenticator
 from steersman.cluster.auth.pki import Authority
+from steersman.cluster.auth.signers import SigningRefused
 from tests.support.api import ApiClient, with_api
 
 from .access_world import World, in_world, rule

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+from typing import Any
 
 import pytest
 
@@ -213,24 +214,57 @@ async def test_a_connection_cannot_be_tried_out(client: ApiClient) -> None:
     assert (code, status["message"]) == (400, "dryRun is not supported")
 
 
+async def _add_policy(client: ApiClient, kind: str, spec: Object, **bound: Any) -> None:
+    """A policy on `pods/exec`, and its binding."""
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CONNECT"], "resources": ["pods/exec"]}
+    group = f"/apis/admissionregistration.k8s.io/v1/{kind}admissionpolic"
+    named = {"metadata": {"name": "p"}}
+    matched = {"matchConstraints": {"resourceRules": [rule]}, **spec}
+    await client.ok("POST", f"{group}ies", {**named, "spec": matched})
+    await client.ok("POST", f"{group}ybindings", {**named, "spec": {"policyName": "p", **bound}})
+
+
+async def _forbid_shells(client: ApiClient) -> None:
+    rule = {"expression": "object.command[0] != 'sh'", "message": "no shells"}
+    await _add_policy(client, "validating", {"validations": [rule]}, validationActions=["Deny"])
+
+
 @with_api
 async def test_a_policy_may_forbid_to_connect(client: ApiClient) -> None:
-    group = "/apis/admissionregistration.k8s.io/v1"
-    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CONNECT"], "resources": ["pods/exec"]}
-    spec = {
-        "matchConstraints": {"resourceRules": [rule]},
-        "validations": [{"expression": "object.command[0] != 'sh'", "message": "no shells"}],
-    }
-    await client.ok("POST", f"{group}/validatingadmissionpolicies", {"metadata": {"name": "p"}, "spec": spec})
-    bound = {"policyName": "p", "validationActions": ["Deny"]}
-    await client.ok(
-        "POST", f"{group}/validatingadmissionpolicybindings", {"metadata": {"name": "p"}, "spec": bound}
-    )
+    await _forbid_shells(client)
     await client.ok("POST", PODS, pod("p"))
     code, status = await client.ask("POST", f"{PODS}/p/exec?command=sh&container=main")
     assert (code, "no shells" in status["message"]) == (422, True)
     code, status = await client.ask("POST", f"{PODS}/p/exec?command=ls")
     assert (code, status["message"]) == (400, "pod p does not have a host assigned")
+
+
+async def _mutate_connections(client: ApiClient, kind: str, field: str, expression: str) -> None:
+    mutation = {"patchType": kind, field: {"expression": expression}}
+    await _add_policy(client, "mutating", {"reinvocationPolicy": "Never", "mutations": [mutation]})
+
+
+@with_api
+async def test_a_policy_may_change_what_is_asked_of_a_connection(client: ApiClient) -> None:
+    patch = "[JSONPatch{op: 'replace', path: '/command/0', value: 'sh'}]"
+    await _mutate_connections(client, "JSONPatch", "jsonPatch", patch)
+    await _forbid_shells(client)
+    await client.ok("POST", PODS, pod("p"))
+    code, status = await client.ask("POST", f"{PODS}/p/exec?command=ls")
+    assert (code, "no shells" in status["message"]) == (422, True)
+
+
+@with_api
+async def test_a_connection_has_no_schema_that_a_configuration_could_be_merged_by(client: ApiClient) -> None:
+    configuration = "Object{container: 'other'}"
+    await _mutate_connections(client, "ApplyConfiguration", "applyConfiguration", configuration)
+    await client.ok("POST", PODS, pod("p"))
+    code, status = await client.ask("POST", f"{PODS}/p/exec?command=ls")
+    assert (code, status["message"]) == (
+        403,
+        "policy 'p' with binding 'p' denied request: error applying patch: failed to convert patch object to "
+        "typed object: no corresponding type for /v1, Kind=PodExecOptions",
+    )
 
 
 @with_api

@@ -203,7 +203,6 @@ def test_a_key_of_a_set_need_not_name_its_algorithm() -> None:
         {**ED25519, "crv": "X25519"},
         {**ED25519, "alg": "ES256"},
     ],
-    ids=str,
 )
 def test_unusable_keys_of_a_set_are_refused(jwk: dict[str, Any]) -> None:
     with pytest.raises(ValueError):

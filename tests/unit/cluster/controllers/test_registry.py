@@ -20,7 +20,7 @@ EVERYTHING = {*CONTROLLERS, *IN_SERVER, *CLOUD, SCHEDULER}
         (["all", "-deployment", "-replicaset"], EVERYTHING - {"deployment", "replicaset"}),
         (["deployment", "-deployment"], set()),
     ],
-    ids=str,
+    ids=lambda value: ",".join(value) if isinstance(value, list) else "",
 )
 def test_what_names_mean(asked: list[str], meant: set[str]) -> None:
     assert chosen(asked) == meant

@@ -129,7 +129,6 @@ def field(annotation: Any, default: Any = ...) -> tuple[Schema, bool]:
         (Annotated[str, rule("self != ''"), rule("self != 'a'", "not a")], {"type": "string", "x-kubernetes-validations": [{"rule": "self != ''"}, {"rule": "self != 'a'", "message": "not a"}]}),
         (Annotated[int, Field(json_schema_extra={"not": {"enum": [3]}})], {"type": "integer", "not": {"enum": [3]}}),
     ],
-    ids=str,
 )  # fmt: skip
 def test_required_field(annotation: Any, schema: Schema) -> None:
     assert field(annotation) == (schema, True)
@@ -170,7 +169,6 @@ PORT = {
         (set[str], {"b", "a"}, {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set", "default": ["a", "b"]}),
         (Annotated[list[Port] | None, list_map("name")], None, {"type": "array", "items": PORT, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}),
     ],
-    ids=str,
 )  # fmt: skip
 def test_optional_field(annotation: Any, default: Any, schema: Schema) -> None:
     assert field(annotation, default) == (schema, False)
@@ -254,7 +252,6 @@ class RuledTcp(Tcp, rules=[rule("self.port > 0")]):
         (Annotated[list[Port], list_map("note")], 'Thing.spec.it: list_map("note"): the key must be required or have a default'),
         (Annotated[str, Field(json_schema_extra={"if": {}})], 'Thing.spec.it: the keyword "if" has no form in a definition'),
     ],
-    ids=str,
 )  # fmt: skip
 def test_what_has_no_form_is_a_sentence(annotation: Any, message: str) -> None:
     with pytest.raises(DefinitionError) as caught:

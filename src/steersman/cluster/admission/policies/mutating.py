@@ -142,7 +142,8 @@ class MutatingAdmissionPolicy:
         context = self._context
         versioned = await in_version(context.types, attributes, invocation.served)
         schema = context.types.schema(versioned.kind)
-        if schema is None:
+        # Options of a connection have no schema.
+        if schema is None and attributes.operation != "CONNECT":
             raise unavailable(
                 f"Resource kind {versioned.kind} not found. There can be a delay between when "
                 "CustomResourceDefinitions are created and when they are available."

@@ -13,6 +13,7 @@ from steersman.cluster.admission.webhooks.conditions import Program
 from steersman.cluster.cel import Budget
 from steersman.cluster.cel.times import format_duration, format_timestamp
 from steersman.cluster.cel.values import Duration, Optional, Timestamp, is_map
+from steersman.cluster.schema.resources import GVK
 from steersman.objects.patches import json as json_patch
 from steersman.objects.patches.apply.checking import problems_of, show_problems
 from steersman.objects.patches.apply.merging import merge
@@ -34,10 +35,15 @@ class Mutation:
         """What the expression gives, as JSON. Raises MutationFailed, ExpressionError."""
         return plain(self.program.evaluate(bindings, budget))
 
-    def apply(self, obj: Object, schema: Schema, value: Any) -> Object:
+    def apply(self, obj: Object, schema: Schema | None, value: Any) -> Object:
         """The object with the patch; the argument is left alone. Raises MutationFailed."""
         if self.kind == "JSONPatch":
             return apply_json_patch(obj, value)
+        if schema is None:
+            kind = GVK.of(obj["apiVersion"], obj["kind"])
+            shown = f"{kind.group}/{kind.version}, Kind={kind.kind}"
+            why = f"failed to convert patch object to typed object: no corresponding type for {shown}"
+            raise MutationFailed(f"error applying patch: {why}")
         return apply_configuration(obj, value, schema)
 
 

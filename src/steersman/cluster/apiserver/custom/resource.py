@@ -60,8 +60,10 @@ class CustomResource(Resource):
         kind: CustomKind,
         strategy: Strategy,
         conversion: WebhookConversion | None,
+        warning: str = "",
     ) -> None:
         super().__init__(resource_type, kind, strategy)
+        self.warning = warning
         self.conversion = conversion
         self._custom = kind
         self._version = resource_type.version

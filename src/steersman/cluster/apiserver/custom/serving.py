@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from steersman.cluster.apiserver.custom.kind import CustomKind, Since
 from steersman.cluster.apiserver.custom.resource import CustomResource
+from steersman.cluster.apiserver.deprecation import deprecation_of
 from steersman.cluster.apiserver.strategies import Strategy, Subresource
 from steersman.cluster.schema.resources import GVK, ResourceType, SubresourceType
 from steersman.cluster.schema.structural.finalizers import finalizer_warnings
@@ -48,7 +49,10 @@ def custom_resources(
         if version["served"]:
             resource_type = _type(spec, names, version)
             strategy = _strategy(resource_type, version, namespaced)
-            resources.append(CustomResource(resource_type, kinds[version["name"]], strategy, webhook))
+            warning = deprecation_of(spec, version)
+            resources.append(
+                CustomResource(resource_type, kinds[version["name"]], strategy, webhook, warning)
+            )
     return resources
 
 

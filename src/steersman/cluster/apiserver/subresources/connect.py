@@ -1,40 +1,42 @@
 """Endpoints that lead to a running pod or node: log, exec, attach, portforward, proxy.
 
-They are answered by node agents. What the API server itself knows is said here: whether admission lets the
-client connect, which pod, whether it has a node, and that the node cannot be reached while it has no agent.
+They are answered by node agents and by what runs there. What is said here: whether admission lets the client
+connect, and which pod is meant.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 from steersman.cluster.apiserver.call import Api, Call
 from steersman.cluster.apiserver.options import connect_options
 from steersman.cluster.apiserver.reads import find
 from steersman.http import Response
-from steersman.objects.status import bad_request, unavailable
+from steersman.objects.status import bad_request
 
 __all__ = ["CONNECTS", "connect"]
 
 CONNECTS = frozenset({"attach", "exec", "log", "portforward", "proxy"})
 
 
-async def connect(api: Api, call: Call) -> Response:
-    resource, name = call.resource, call.path.name
-    if call.path.subresource != "log":
-        await _admit(api, call)
-    obj = resource.read(find(api, resource, call.path.namespace, name.partition(":")[0]).value)
-    if resource.plural == "services":
-        raise unavailable(f'no endpoints available for service "{name}"')
-    if resource.plural == "nodes":
-        raise unavailable(f"node {name} cannot be reached: it has no agent")
-    node = obj["spec"].get("nodeName")
-    if node:
-        raise unavailable(f"node {node} of pod {name} cannot be reached: it has no agent")
+async def connect(api: Api, call: Call) -> Response | None:
+    # With the first connection: a start does not pay for HTTP's client side.
+    from steersman.cluster.apiserver.subresources.pod_logs import read_log
+    from steersman.cluster.apiserver.subresources.pod_streams import stream
+    from steersman.cluster.apiserver.subresources.proxying import proxy
+
     if call.path.subresource == "log":
-        return Response(204)
-    raise bad_request(f"pod {name} does not have a host assigned")
+        pod = call.resource.read(find(api, call.resource, call.path.namespace, call.path.name).value)
+        return await read_log(api, call, pod)
+    options = await _admit(api, call)
+    if call.path.subresource == "proxy":
+        return await proxy(api, call)
+    pod = call.resource.read(find(api, call.resource, call.path.namespace, call.path.name).value)
+    return await stream(api, call, pod, options)
 
 
-async def _admit(api: Api, call: Call) -> None:
+async def _admit(api: Api, call: Call) -> dict[str, Any]:
+    """The options of the connection, as admission leaves them."""
     if "dryRun" in call.query:
         raise bad_request("dryRun is not supported")
     kind = call.resource.type.subresources[call.path.subresource].gvk
@@ -44,3 +46,4 @@ async def _admit(api: Api, call: Call) -> None:
     attributes.object_kind = kind
     await api.admission.admit(attributes)
     await api.admission.validate(attributes)
+    return attributes.object or options

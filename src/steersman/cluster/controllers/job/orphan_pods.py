@@ -28,6 +28,7 @@ def add_orphan_controller(setup: Setup, jobs: Informer, pods: Informer) -> None:
 
 class _OrphanPods:
     def __init__(self, setup: Setup, jobs: Informer, pods: Informer) -> None:
+        self._client = setup.client
         self._jobs = jobs.cache
         self._pods = pods.cache
         self._writes = setup.writes("job-orphan-pods", pods)
@@ -49,11 +50,21 @@ class _OrphanPods:
         pod = self._pods.get(request.key)
         if pod is None or not is_tracked(pod) or not self._is_nobodys(pod):
             return
+        if await self._has_new_job(pod):
+            return  # it will count the pod
         patch = {"metadata": {"uid": pod.uid, "$deleteFromPrimitiveList/finalizers": [TRACKING_FINALIZER]}}
         try:
             await self._writes.patch(PODS, request.key, patch, type="strategic")
         except NotFound:
             return
+
+    async def _has_new_job(self, pod: Cached) -> bool:
+        """Whether the pod's job is there and only the cache has not heard of it yet."""
+        controller = Ownership.read(pod).controller
+        if controller is None or self._jobs.get((pod.key.namespace, controller.name)) is not None:
+            return False
+        found = await self._client.find(JOBS, controller.name, pod.key.namespace)
+        return found is not None and found["metadata"]["uid"] == controller.uid
 
     def _is_nobodys(self, pod: Cached) -> bool:
         controller = Ownership.read(pod).controller

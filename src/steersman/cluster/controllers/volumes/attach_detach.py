@@ -10,7 +10,8 @@ from typing import Any, Final
 
 from steersman.client import AlreadyExists, NotFound
 from steersman.cluster.controllers.pod_states import PodState
-from steersman.cluster.controllers.pods_on_nodes import index_by_node, node_of, pods_on
+from steersman.cluster.controllers.pods_of_claims import claims_of, index_by_claim, users_of
+from steersman.cluster.controllers.pods_on_nodes import index_by_node, pods_on
 from steersman.cluster.controllers.reconciling import retrying_conflicts
 from steersman.cluster.controllers.setup import Setup
 from steersman.cluster.controllers.volumes.attachments import (
@@ -21,7 +22,6 @@ from steersman.cluster.controllers.volumes.attachments import (
     plan_attachments,
     volume_of,
 )
-from steersman.cluster.controllers.volumes.pods_of_claims import index_by_claim, pods_using
 from steersman.objects.conditions import condition_is
 from steersman.objects.resource_type import ResourceType
 from steersman.objects.resources import (
@@ -79,7 +79,7 @@ class _AttachDetach:
 
     def on_pod(self, change: Change) -> Iterable[Key]:
         seen = [cached for cached in (change.old, change.new) if cached is not None]
-        if all(b'"persistentVolumeClaim"' not in cached.data for cached in seen):
+        if not any(map(claims_of, seen)):
             return ()
         states = [PodState.read(cached) for cached in seen]
         if len(states) == 2 and not change.resync and _use(states[0]) == _use(states[1]):
@@ -91,8 +91,7 @@ class _AttachDetach:
             before, after = change.old.object(), change.new.object()
             if before["spec"].get("volumeName") == after["spec"].get("volumeName"):
                 return ()
-        pods = pods_using(self.pods.cache, change.key.namespace, change.key.name)
-        return {Key("", node) for pod in pods if (node := node_of(pod))}
+        return self._nodes_using(change.key)
 
     def on_attachment(self, change: Change) -> Iterable[Key]:
         """The node itself; when a volume is free again, also those that wait for it."""
@@ -108,8 +107,11 @@ class _AttachDetach:
         reference = cached.object()["spec"].get("claimRef") if cached is not None else None
         if reference is None:
             return set()
-        pods = pods_using(self.pods.cache, reference["namespace"], reference["name"])
-        return {Key("", node) for pod in pods if (node := node_of(pod))}
+        return self._nodes_using(Key(reference["namespace"], reference["name"]))
+
+    def _nodes_using(self, claim: Key) -> set[Key]:
+        users = users_of(self.pods.cache, claim)
+        return {Key("", pod.spec.node_name) for pod in users if pod.spec.node_name}
 
     def on_node(self, change: Change) -> Iterable[Key]:
         """A node that uses other volumes than before, or is gone."""
@@ -153,12 +155,11 @@ class _AttachDetach:
         """The volumes of a node's pods, by name."""
         found = {}
         for cached in pods_on(self.pods.cache, node):
-            pod = PodState.read(cached)
-            if pod.terminal:
+            claims = claims_of(cached)
+            if not claims or PodState.read(cached).terminal:
                 continue
-            for volume in pod.spec.volumes or ():
-                source = volume.persistent_volume_claim
-                if source is not None and (one := self._of_claim(cached.key.namespace, source.claim_name)):
+            for claim in claims:
+                if one := self._of_claim(cached.key.namespace, claim):
                     found[one.volume] = one
         return found
 
@@ -236,13 +237,11 @@ class _AttachDetach:
 
     def _users(self, node: str, volume: Attachable) -> list[Object]:
         """The pods of a node that use a volume."""
-        users = []
-        for cached in pods_on(self.pods.cache, node):
-            sources = (one.persistent_volume_claim for one in PodState.read(cached).spec.volumes or ())
-            names = [source.claim_name for source in sources if source is not None]
-            if any(self._of_claim(cached.key.namespace, name) == volume for name in names):
-                users.append(cached.object())
-        return users
+        return [
+            cached.object()
+            for cached in pods_on(self.pods.cache, node)
+            if any(self._of_claim(cached.key.namespace, claim) == volume for claim in claims_of(cached))
+        ]
 
     async def _tell(self, node: Object, attached: list[Object], wanted: dict[str, Attachable]) -> None:
         before = (node.get("status") or {}).get("volumesAttached") or []

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from steersman.cluster.controllers.pods_of_claims import index_by_claim
 from steersman.cluster.controllers.reconciling import retrying_conflicts
 from steersman.cluster.controllers.setup import Setup
 from steersman.cluster.controllers.volumes.claim_sync import ClaimSync
 from steersman.cluster.controllers.volumes.matching import class_of, phase_of
-from steersman.cluster.controllers.volumes.pods_of_claims import index_by_claim
 from steersman.cluster.controllers.volumes.storage import Storage
 from steersman.cluster.controllers.volumes.volume_sync import VolumeSync
 from steersman.objects.resources import PODS

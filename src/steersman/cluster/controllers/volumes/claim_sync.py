@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from steersman.cluster.controllers.pods_of_claims import unscheduled_pods
 from steersman.cluster.controllers.volumes.matching import (
     BIND_COMPLETED,
     BOUND_BY_CONTROLLER,
@@ -18,10 +19,9 @@ from steersman.cluster.controllers.volumes.matching import (
     mismatch,
     phase_of,
 )
-from steersman.cluster.controllers.volumes.pods_of_claims import unscheduled_pods
 from steersman.cluster.controllers.volumes.storage import Storage
 from steersman.objects.resources import PERSISTENT_VOLUME_CLAIMS
-from steersman.runtime import Cache, Request
+from steersman.runtime import Cache, Key, Request
 
 __all__ = ["ClaimSync"]
 
@@ -131,7 +131,7 @@ class ClaimSync:
         return True
 
     def _tell_waiting(self, claim: Object) -> None:
-        pods = unscheduled_pods(self._pods, claim["metadata"]["namespace"], claim["metadata"]["name"])
+        pods = unscheduled_pods(self._pods, Key.of(claim))
         reason, note = "WaitForFirstConsumer", "waiting for first consumer to be created before binding"
         if pods:
             which = f"pods {','.join(pods)}" if len(pods) > 1 else f"pod {pods[0]}"

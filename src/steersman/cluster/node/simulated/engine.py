@@ -18,6 +18,7 @@ from steersman.cluster.node.cri import (
     ContainerState,
     ContainerStatus,
     ExecResult,
+    PodRuntime,
     PodSandboxConfig,
     PodSandboxStatus,
     RuntimeVersion,
@@ -229,11 +230,19 @@ class SimulatedRuntime:
 
     # --- as a prober
 
-    def health(self, container: Mapping[str, Any], status: ContainerStatus) -> Health:
-        uid = self._owners.get(status.id)
-        pod = None if uid is None else self._pods.get(uid)
-        if pod is None:
-            return HEALTHY
+    def health(self, pod: Mapping[str, Any], runtime: PodRuntime) -> Mapping[str, Health]:
+        known = self._pods.get(pod["metadata"]["uid"])
+        specs = {container["name"]: container for container in containers_of(pod["spec"])}
+        return {
+            status.id: HEALTHY if known is None else self._health(known, specs[status.name], status)
+            for status in runtime.running()
+            if status.name in specs
+        }
+
+    def ended(self, uid: str) -> None:
+        return None
+
+    def _health(self, pod: _Pod, container: Mapping[str, Any], status: ContainerStatus) -> Health:
         script = self._script(pod, status.name)
         ran_s = self._now() - status.started_at
         started = ran_s >= script.probe_s("started-after", container.get("startupProbe"))

@@ -8,12 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from typing import Final
 
 from steersman.cluster.schema.validation.rules import invalids
 from steersman.objects.addresses import canonical_cidr, canonical_ip, is_legacy_cidr, is_legacy_ip
 from steersman.objects.fields import FieldError, Path, invalid
 
-__all__ = ["cidr_family", "parse_cidr", "validate_endpoint_ip", "validate_legacy_cidr", "validate_legacy_ip"]
+__all__ = [
+    "ON_LOOPBACK",
+    "cidr_family",
+    "parse_cidr",
+    "validate_endpoint_ip",
+    "validate_legacy_cidr",
+    "validate_legacy_ip",
+]
+
+#: What an endpoint's address is refused with that only this machine can reach.
+ON_LOOPBACK: Final = "may not be in the loopback range (127.0.0.0/8, ::1/128)"
 
 
 def validate_legacy_ip(path: Path, text: str, known: Collection[str] = ()) -> list[FieldError]:
@@ -35,7 +46,7 @@ def validate_endpoint_ip(text: str, path: Path) -> list[FieldError]:
     if address.is_unspecified:
         found.append(f"may not be unspecified ({text})")
     if address.is_loopback:
-        found.append("may not be in the loopback range (127.0.0.0/8, ::1/128)")
+        found.append(ON_LOOPBACK)
     if address.is_link_local:
         found.append("may not be in the link-local range (169.254.0.0/16, fe80::/10)")
     if _is_link_local_multicast(int(address), address.version):

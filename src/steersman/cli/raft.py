@@ -1,0 +1,247 @@
+"""`steer raft`: ask a running Raft node how it is, and tell it what to do.
+
+The node is reached on the port that the members use. With certificates, the command shows one of them: inside
+a pod, the node's own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from ipaddress import ip_address
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from steersman.cli.failure import CommandFailed
+from steersman.cli.options import Output
+
+if TYPE_CHECKING:
+    from steersman.raft.state_machine import Located
+    from steersman.raft.transport import NodeReport, Order
+    from steersman.raft.transport.tls import TlsFiles
+
+__all__ = ["raft"]
+
+_EXAMPLES = """Ask a running Raft node how it is, and tell it what to do.
+
+Examples:
+
+  steer raft status                            of the node on this machine
+
+  steer raft transfer 2 --tls /etc/raft-tls    node 2 shall lead
+
+  kubectl exec web-0 -- steer raft members --tls /etc/raft-tls
+
+  steer raft snapshot --output json
+"""
+
+Address = Annotated[str, typer.Option(metavar="HOST:PORT", help="A node, where other members reach it.")]
+Tls = Annotated[
+    Path | None,
+    typer.Option(metavar="FOLDER", help="ca.crt, tls.crt and tls.key of a member.", show_default="plaintext"),
+]
+Name = Annotated[
+    str,
+    typer.Option(
+        "--server-name",
+        metavar="NAME",
+        help="The name that the node's certificate must show.",
+        show_default="the host's; of an IP address, that of tls.crt",
+    ),
+]
+Format = Annotated[Output, typer.Option("--output", help="Text for people, JSON for programs.")]
+
+_ADDRESS = "127.0.0.1:7100"
+
+raft = typer.Typer(help=_EXAMPLES, no_args_is_help=True, rich_markup_mode=None)
+
+
+@raft.command()
+def status(
+    address: Address = _ADDRESS, tls: Tls = None, name: Name = "", output: Format = Output.TEXT
+) -> None:
+    """How a node sees itself: role, term, leader, log.
+
+    Example: steer raft status --address 127.0.0.1:7100
+    """
+    report = _order("status", address, tls, name)
+    _show(report, output, _status_lines(report))
+
+
+@raft.command()
+def members(
+    address: Address = _ADDRESS, tls: Tls = None, name: Name = "", output: Format = Output.TEXT
+) -> None:
+    """Who belongs to the cluster; how far each has come is known to the leader, which is asked.
+
+    Example: steer raft members --tls /etc/raft-tls
+    """
+    report = _order("status", address, tls, name, of_leader=True)
+    rows = [("NODE", "NAME", "ADDRESS", "ROLE", "LOG")]
+    rows += [
+        (str(m.node), m.name, m.address, m.role, "-" if m.match is None else str(m.match))
+        for m in report.members
+    ]
+    _show(report, output, _table(rows))
+
+
+@raft.command()
+def transfer(
+    node: Annotated[
+        int | None,
+        typer.Argument(metavar="NODE", help="The number of the node that shall lead.", show_default="any"),
+    ] = None,
+    address: Address = _ADDRESS,
+    tls: Tls = None,
+    name: Name = "",
+    output: Format = Output.TEXT,
+) -> None:
+    """Hand leadership to another node. The leader is found by asking the one at ADDRESS.
+
+    Example: steer raft transfer 2
+    """
+    report = _order("transfer", address, tls, name, to_node=node, of_leader=True)
+    _show(report, output, [f"{report.leader} leads in term {report.term}"])
+
+
+@raft.command()
+def snapshot(
+    address: Address = _ADDRESS, tls: Tls = None, name: Name = "", output: Format = Output.TEXT
+) -> None:
+    """Replace a node's log by a snapshot of its state.
+
+    Example: steer raft snapshot --address 127.0.0.1:7100
+    """
+    report = _order("snapshot", address, tls, name)
+    _show(report, output, [f"{report.name} has a snapshot up to index {report.snapshot_index}"])
+
+
+def _order(
+    action: str,
+    address: str,
+    folder: Path | None,
+    name: str,
+    *,
+    to_node: int | None = None,
+    of_leader: bool = False,
+) -> NodeReport:
+    """What the node, or with `of_leader` the one that leads, answers."""
+    # gRPC reports every connection that fails, unless told not to before it is loaded.
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+    try:
+        import grpc  # type: ignore[import-untyped] # noqa: F401
+    except ModuleNotFoundError:
+        raise CommandFailed("Raft needs more packages: pip install 'steersman[raft]'") from None
+    from steersman.raft.errors import NodeError
+    from steersman.raft.transport import Order
+    from steersman.raft.transport.tls import TlsFiles
+
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdigit():
+        raise CommandFailed(f"--address: {address!r} is not HOST:PORT", 2)
+    tls = TlsFiles.folder(folder) if folder is not None else None
+    try:
+        at = _located(address, host.strip("[]"), tls, name)
+        return asyncio.run(_ask(at, tls, Order(action, to_node), of_leader=of_leader))
+    except NodeError as error:
+        text = " ".join(str(error).split())
+        if tls is None and "refused" not in text:
+            text += " (a node with certificates needs --tls)"
+        raise CommandFailed(text) from None
+
+
+def _located(address: str, host: str, tls: TlsFiles | None, name: str) -> Located:
+    from steersman.raft.state_machine import Located
+
+    if not name and tls is not None:
+        name = _own_name(tls) if _is_bare(host) else host
+    return Located(name or "the node", address)
+
+
+def _is_bare(host: str) -> bool:
+    """Whether it is no name that a certificate would be for."""
+    try:
+        ip_address(host)
+    except ValueError:
+        return host == "localhost"
+    return True
+
+
+def _own_name(tls: TlsFiles) -> str:
+    """The first name of the certificate: inside a pod, that of the node beside."""
+    from cryptography import x509
+
+    pem = tls.read().cert
+    try:
+        certificate = x509.load_pem_x509_certificate(pem)
+        names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except (ValueError, x509.ExtensionNotFound) as error:
+        raise CommandFailed(f"{tls.cert}: {error or 'no certificate'}") from None
+    return next((n for n in names.get_values_for_type(x509.DNSName) if not n.startswith("*")), "")
+
+
+async def _ask(at: Located, tls: TlsFiles | None, order: Order, *, of_leader: bool) -> NodeReport:
+    from steersman.raft.state_machine import Located
+    from steersman.raft.transport import Order as AnyOrder
+
+    if not of_leader:
+        return await _obeyed(at, tls, order)
+    report = await _obeyed(at, tls, AnyOrder("status"))
+    if not report.leader:
+        raise CommandFailed(f"{report.name} knows no leader")
+    if report.role != "leader":
+        at = Located(report.leader, report.leader_at)
+    elif order.action == "status":
+        return report
+    return await _obeyed(at, tls, order)
+
+
+async def _obeyed(at: Located, tls: TlsFiles | None, order: Order) -> NodeReport:
+    from steersman.raft.transport import OrderReply
+    from steersman.raft.transport.channels import ask
+
+    reply = await ask(at, tls, "Order", order, OrderReply)
+    if reply.report is None:
+        raise CommandFailed(f"{at.address}: {reply.refused}")
+    return reply.report
+
+
+def _show(report: NodeReport, output: Output, lines: Iterable[str]) -> None:
+    import msgspec
+
+    if output is Output.JSON:
+        sys.stdout.write(json.dumps(msgspec.to_builtins(report)) + "\n")
+    else:
+        sys.stdout.write("".join(f"{line}\n" for line in lines))
+
+
+def _status_lines(report: NodeReport) -> Sequence[str]:
+    if not report.cluster_id:
+        return [f"node {report.node} ({report.name}) belongs to no cluster {report.cluster} yet"]
+    votes = sum(member.role != "learner" for member in report.members)
+    return _table(
+        [
+            ("cluster", f"{report.cluster} ({report.cluster_id})"),
+            ("node", f"{report.node} ({report.name}), {report.role}"),
+            ("leader", f"{report.leader or 'not known'}, term {report.term}"),
+            ("members", f"{votes} vote, {len(report.members) - votes} learn"),
+            (
+                "log",
+                f"{report.first_index} to {report.last_index}, committed to {report.commit_index}, "
+                f"applied to {report.applied_index}, snapshot of {report.snapshot_index}",
+            ),
+            ("lateness", f"{1000 * report.tick_late_max_s:.0f} ms at most"),
+        ]
+    )
+
+
+def _table(rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    ]

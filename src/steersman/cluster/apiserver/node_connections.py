@@ -1,0 +1,111 @@
+"""Connections from the API server to nodes, and to the pods that `proxy` paths lead to.
+
+Nodes are known by certificates of the cluster's CA, and know the API server by one. What a proxy path leads
+to is not verified: nobody said whose certificate it should be.
+"""
+
+from __future__ import annotations
+
+from ipaddress import ip_address
+from typing import Any, Final, NamedTuple
+
+from steersman.cluster.admission.webhooks.kept_clients import KeptClients
+from steersman.cluster.auth.pki import Authority, KeyPair
+from steersman.cluster.auth.users import MASTERS_GROUP
+from steersman.http import Client, client_tls
+from steersman.objects.status import StatusError, bad_request
+
+__all__ = ["NodeConnections", "Place", "unreachable"]
+
+#: The name in the API server's certificate.
+_OWN_NAME: Final = "kube-apiserver-kubelet-client"
+#: Which of a node's addresses is called, the best first.
+_ADDRESS_TYPES: Final = ("InternalIP", "Hostname", "InternalDNS", "ExternalIP", "ExternalDNS")
+_KEPT_CLIENTS: Final = 256
+_POOL_SIZE: Final = 128
+#: Refusals of upgrades; all else is passed on as it comes.
+_MAX_COLLECTED_BYTES: Final = 1 << 20
+
+
+def unreachable(why: str) -> StatusError:
+    """503 without a time to try again, which clients would take as an order."""
+    return StatusError(503, "ServiceUnavailable", why)
+
+
+class Place(NamedTuple):
+    scheme: str
+    host: str
+    port: int
+    #: Whether it is a node's own API: it must show a certificate, and is shown ours.
+    node: bool = False
+    insecure: bool = False
+
+    @property
+    def authority(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"
+
+    @property
+    def url(self) -> str:
+        return f"{self.scheme}://{self.authority}"
+
+
+class NodeConnections:
+    def __init__(self, authority: Authority, *, allows_loopback: bool = False) -> None:
+        """`allows_loopback`: pods and nodes may be at addresses of this machine only, which Kubernetes never
+        connects a proxy's client to."""
+        self._authority = authority
+        self._allows_loopback = allows_loopback
+        self._pair: KeyPair | None = None
+        self._clients: KeptClients[Place] = KeptClients(self._connect, _KEPT_CLIENTS)
+
+    def node(self, node: dict[str, Any], *, insecure: bool = False) -> Place:
+        """Where a node serves its API. Raises 503 if nowhere."""
+        name, status = node["metadata"]["name"], node.get("status") or {}
+        endpoint = (status.get("daemonEndpoints") or {}).get("kubeletEndpoint") or {}
+        port = endpoint.get("Port") or 0
+        if not port:
+            raise unreachable(
+                f"node {name} cannot be reached: it serves no API (its kubeletEndpoint has no port)"
+            )
+        known = {entry["type"]: entry["address"] for entry in reversed(status.get("addresses") or ())}
+        for kind in _ADDRESS_TYPES:
+            if kind in known:
+                return Place("https", known[kind], port, node=True, insecure=insecure)
+        raise StatusError(500, "", f"no preferred addresses found; known addresses: [{' '.join(known)}]")
+
+    def check(self, host: str) -> None:
+        """Refuse to lead clients to addresses that are not the cluster's."""
+        try:
+            address = ip_address(host)
+        except ValueError:
+            raise bad_request("address not allowed") from None
+        if address.is_loopback and self._allows_loopback:
+            return
+        if address.is_loopback or address.is_multicast or address.is_link_local or address.is_unspecified:
+            raise bad_request("address not allowed")
+
+    def to(self, place: Place) -> Client:
+        return self._clients.to(place)
+
+    def _connect(self, place: Place) -> Client:
+        tls = None
+        if place.node:
+            if self._pair is None:
+                self._pair = self._authority.issue(_OWN_NAME, organizations=(MASTERS_GROUP,))
+            pair = self._pair
+            tls = client_tls(
+                ca=self._authority.pem, cert=pair.certificate, key=pair.key, insecure=place.insecure
+            )
+        elif place.scheme == "https":
+            tls = client_tls(insecure=True)
+        return Client(
+            place.url,
+            ssl=tls,
+            headers=((b"Accept-Encoding", b"identity"),),
+            pool_size=_POOL_SIZE,
+            max_response_bytes=_MAX_COLLECTED_BYTES,
+        )
+
+    async def close(self) -> None:
+        await self._clients.close()

@@ -1,0 +1,96 @@
+"""ephemeral-volume: the claims of pods' ephemeral volumes, made of the templates in the pods.
+
+A claim is called after pod and volume and goes with its pod (garbage collection). One that is deleted while
+its pod needs it is made again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from steersman.client import AlreadyExists, ApiError
+from steersman.cluster.controllers.ownership import Ownership, controller_reference
+from steersman.cluster.controllers.pod_control import namespace_is_terminating
+from steersman.cluster.controllers.pods_of_claims import claims_of, index_by_claim, users_of
+from steersman.cluster.controllers.setup import Setup
+from steersman.objects.resources import PERSISTENT_VOLUME_CLAIMS, PODS
+from steersman.runtime import Change, Key, Request, Requeue, RetryPolicy
+
+__all__ = ["add", "claim_for"]
+
+Object = dict[str, Any]
+
+_NAME: Final = "ephemeral-volume"
+
+
+def claim_for(pod: Object, volume: Object) -> Object:
+    """The claim of an ephemeral volume of a pod."""
+    template = volume["ephemeral"].get("volumeClaimTemplate") or {}
+    described = template.get("metadata") or {}
+    metadata = {part: described[part] for part in ("annotations", "labels") if described.get(part)}
+    return {
+        "metadata": {
+            "name": f"{pod['metadata']['name']}-{volume['name']}",
+            "namespace": pod["metadata"]["namespace"],
+            "ownerReferences": [controller_reference(pod, PODS)],
+            **metadata,
+        },
+        "spec": template.get("spec") or {},
+    }
+
+
+class _EphemeralVolumes:
+    def __init__(self, setup: Setup) -> None:
+        pods, claims = setup.informer(PODS), setup.informer(PERSISTENT_VOLUME_CLAIMS)
+        self._pods, self._claims = pods.cache, claims.cache
+        self._recorder = setup.recorder("ephemeral_volume")
+        self._writes = setup.writes(_NAME, claims)
+        index_by_claim(self._pods)
+        controller = setup.controller(_NAME, self._reconcile, retry=RetryPolicy.client_go())
+        controller.primary(pods, _is_new)
+        controller.watches(claims, self._users_of_deleted)
+
+    def _users_of_deleted(self, change: Change) -> Iterable[Key]:
+        if change.new is not None:
+            return ()
+        return [Key(change.key.namespace, pod.metadata.name) for pod in users_of(self._pods, change.key)]
+
+    async def _reconcile(self, request: Request) -> None:
+        cached = self._pods.get(request.key)
+        pod = cached.object() if cached is not None else None
+        if pod is None or "deletionTimestamp" in pod["metadata"]:
+            return
+        for volume in pod["spec"].get("volumes") or ():
+            if volume.get("ephemeral") is None:
+                continue
+            if problem := await self._ensure(pod, claim_for(pod, volume)):
+                note = f"ephemeral volume {volume['name']}: {problem}"
+                self._recorder.event(pod, "Warning", "FailedBinding", note)
+                raise Requeue
+
+    async def _ensure(self, pod: Object, claim: Object) -> str:
+        """Have a claim there; why that cannot be, empty if it is."""
+        key = Key.of(claim)
+        cached = self._claims.get(key)
+        if cached is None:
+            try:
+                await self._writes.create(PERSISTENT_VOLUME_CLAIMS, claim)
+            except AlreadyExists:
+                raise Requeue from None  # the cache has not heard of it yet
+            except ApiError as error:
+                return "" if namespace_is_terminating(error) else f"create PVC {key.name}: {error}"
+            return ""
+        owner = Ownership.read(cached).controller
+        if owner is None or owner.uid != pod["metadata"]["uid"]:
+            return f"PVC {key} was not created for pod {Key.of(pod)} (pod is not owner)"
+        return ""
+
+
+def _is_new(change: Change) -> bool:
+    """A pod's volumes are what they were when it was made."""
+    return change.new is not None and (change.old is None or change.resync) and bool(claims_of(change.new))
+
+
+def add(setup: Setup) -> None:
+    _EphemeralVolumes(setup)

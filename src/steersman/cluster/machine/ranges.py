@@ -1,0 +1,105 @@
+"""Address ranges for a cluster, no two clusters of one machine the same.
+
+Ranges are guarded by names in the abstract namespace of Unix sockets: they exist once per network namespace,
+as addresses do, every user may take them, and the kernel frees them when their process ends however it ends.
+"""
+
+from __future__ import annotations
+
+import errno
+import socket
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from ipaddress import IPv4Network
+from typing import Final
+
+from steersman.cluster.machine.errors import RangeTaken
+
+__all__ = ["LOOPBACK", "ROUTED", "Guard", "Ranges", "take_first_free"]
+
+_LOOPBACK: Final = IPv4Network("127.0.0.0/8")
+
+
+@dataclass(frozen=True, slots=True)
+class Ranges:
+    """Where a cluster's addresses come from."""
+
+    services: IPv4Network
+    pods: IPv4Network
+    #: For services of type LoadBalancer: loopback addresses, whatever the others are.
+    load_balancers: IPv4Network
+
+    def __iter__(self) -> Iterator[IPv4Network]:
+        return iter((self.services, self.pods, self.load_balancers))
+
+    @property
+    def on_loopback(self) -> bool:
+        """Whether all of them are there without adding anything."""
+        return all(network.subnet_of(_LOOPBACK) for network in self)
+
+    @property
+    def added(self) -> list[IPv4Network]:
+        """Those whose addresses must be added to the machine."""
+        return [network for network in self if not network.subnet_of(_LOOPBACK)]
+
+
+def _numbered(first: int, services: int, pods: int, load_balancers: int) -> Ranges:
+    return Ranges(
+        IPv4Network(f"{first}.{services}.0.0/16"),
+        IPv4Network(f"{first}.{pods}.0.0/16"),
+        IPv4Network(f"127.{load_balancers}.0.0/16"),
+    )
+
+
+#: In the order they are tried; kubeadm's and flannel's first.
+ROUTED: Final = tuple(_numbered(10, 96 + number, 244 + number, 100 + number) for number in range(12))
+#: For those who may not add addresses. What load balancers may have is left out.
+LOOPBACK: Final = tuple(
+    _numbered(127, services, 244 + number, 100 + number)
+    for number, services in enumerate((96, 97, 98, 99, *range(112, 120)))
+)
+
+
+class Guard:
+    """Ranges held against other clusters until closed."""
+
+    def __init__(self, ranges: Ranges) -> None:
+        """Raises `RangeTaken`."""
+        self.ranges: Final = ranges
+        self._names: list[socket.socket] = []
+        try:
+            for network in ranges:
+                self._names.append(_take_name(network))
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        while self._names:
+            self._names.pop().close()
+
+
+def take_first_free(candidates: Iterable[Ranges], routed: Collection[IPv4Network]) -> Guard:
+    """The first ranges that no other cluster has and none of these networks has a part in."""
+    tried = []
+    for ranges in candidates:
+        tried.append(str(ranges.services))
+        if any(network.overlaps(other) for network in ranges.added for other in routed):
+            continue
+        try:
+            return Guard(ranges)
+        except RangeTaken:
+            continue
+    raise RangeTaken(f"all address ranges for services are in use: {', '.join(tried)}")
+
+
+def _take_name(network: IPv4Network) -> socket.socket:
+    name = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    try:
+        name.bind(f"\0steersman/{network}")
+    except OSError as error:
+        name.close()
+        if error.errno == errno.EADDRINUSE:
+            raise RangeTaken(f"{network} is used by another cluster on this machine") from error
+        raise
+    return name

@@ -1,0 +1,23 @@
+"""metrics.k8s.io: what nodes and pods use, for `kubectl top` and autoscalers.
+
+An API server of its own behind the cluster's, as metrics-server is: it registers itself (`registration`) and
+answers (`server`) from what nodes say when somebody asks (`sampling`).
+"""
+
+from __future__ import annotations
+
+from steersman.cluster.metrics_api.sampling import LocalUsage, Sampler
+from steersman.cluster.metrics_api.server import MetricsApi
+from steersman.objects.resources import NODES, PODS
+from steersman.runtime import Manager
+
+__all__ = ["MetricsApi", "add_metrics_api"]
+
+
+def add_metrics_api(manager: Manager, local: LocalUsage | None = None) -> MetricsApi:
+    """Have a manager serve it, if it leads. `local` knows the nodes of this process; others are asked."""
+    nodes, pods = manager.informers.get(NODES).cache, manager.informers.get(PODS).cache
+    sampler = Sampler(manager.client, nodes, local, manager.clock)
+    api = MetricsApi(manager.client, nodes, pods, sampler, clock=manager.clock)
+    manager.add_service("metrics API", api.run, leader_only=True)
+    return api

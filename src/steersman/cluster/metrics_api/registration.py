@@ -1,0 +1,88 @@
+"""How the cluster's API server learns of the metrics API, and forgets it again."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+from collections.abc import Iterator
+from typing import Any, Final
+
+from steersman.client import Client, ClientError, NotFound
+from steersman.cluster.metrics_api.documents import GROUP, VERSION
+from steersman.objects.resource_type import ResourceType
+
+__all__ = ["NAMESPACE", "SERVER_NAME", "register", "unregister"]
+
+Object = dict[str, Any]
+
+NAMESPACE: Final = "kube-system"
+_SERVICE: Final = "steersman-metrics"
+#: By this name the API server knows the certificate.
+SERVER_NAME: Final = f"{_SERVICE}.{NAMESPACE}.svc"
+_NAME: Final = f"{VERSION}.{GROUP}"
+_API_SERVICES: Final = ResourceType(
+    "apiregistration.k8s.io", "v1", "APIService", "apiservices", namespaced=False
+)
+_MANAGER: Final = "steersman-metrics"
+
+
+async def register(client: Client, address: str, port: int, ca: bytes) -> bool:
+    """Say where the API is served, with a certificate of `ca` (PEM). False if it is somebody else's business:
+    a metrics server was installed. Raises ClientError."""
+    if not await _is_ours(client):
+        return False
+    for each in _objects(address, port, ca):
+        await client.apply(each, field_manager=_MANAGER, namespace=each["metadata"].get("namespace"))
+    return True
+
+
+async def unregister(client: Client, port: int) -> None:
+    """Take it back, unless somebody else serves it meanwhile."""
+    with contextlib.suppress(ClientError):
+        found = await client.find(_API_SERVICES, _NAME)
+        service = {} if found is None else found["spec"].get("service") or {}
+        if found is not None and (service.get("name"), service.get("port")) == (_SERVICE, port):
+            version = found["metadata"]["resourceVersion"]
+            await client.delete(_API_SERVICES, _NAME, resource_version=version)
+
+
+async def _is_ours(client: Client) -> bool:
+    try:
+        found = await client.get(_API_SERVICES, _NAME)
+    except NotFound:
+        return True
+    return bool((found["spec"].get("service") or {}).get("name") == _SERVICE)
+
+
+def _objects(address: str, port: int, ca: bytes) -> Iterator[Object]:
+    yield {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {
+            "name": "system:aggregated-metrics-reader",
+            "labels": {
+                f"rbac.authorization.k8s.io/aggregate-to-{role}": "true" for role in ("admin", "edit", "view")
+            },
+        },
+        "rules": [{"apiGroups": [GROUP], "resources": ["pods", "nodes"], "verbs": ["get", "list", "watch"]}],
+    }
+    # An external name may be an address; so it needs no endpoints, which must not be on the loopback.
+    yield {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": _SERVICE, "namespace": NAMESPACE},
+        "spec": {"type": "ExternalName", "externalName": address},
+    }
+    yield {
+        "apiVersion": "apiregistration.k8s.io/v1",
+        "kind": "APIService",
+        "metadata": {"name": _NAME},
+        "spec": {
+            "group": GROUP,
+            "version": VERSION,
+            "groupPriorityMinimum": 100,
+            "versionPriority": 100,
+            "service": {"namespace": NAMESPACE, "name": _SERVICE, "port": port},
+            "caBundle": base64.b64encode(ca).decode(),
+        },
+    }

@@ -1,0 +1,123 @@
+"""What is used everywhere in the cluster: asked for when somebody wants to know, remembered for a moment."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple, Protocol
+
+import orjson
+
+from steersman.aio import Clock
+from steersman.client import Client, ClientError
+from steersman.runtime import Cache, Key
+
+__all__ = ["LocalUsage", "Sample", "Sampler", "Usage"]
+
+_log = logging.getLogger(__name__)
+
+#: For how long a sample is good enough.
+_FRESH_S: Final = 5.0
+#: How long a node may think about its answer, and how many do at the same time.
+_ANSWER_S: Final = 5.0
+_ASKED: Final = 16
+
+
+class Usage(NamedTuple):
+    cpu_cores: float
+    memory_bytes: int
+
+
+class _Usage(Protocol):
+    @property
+    def cpu_cores(self) -> float: ...
+
+    @property
+    def memory_bytes(self) -> int: ...
+
+
+class _PodUsage(Protocol):
+    @property
+    def key(self) -> Key: ...
+
+    @property
+    def containers(self) -> Mapping[str, _Usage]: ...
+
+
+class LocalUsage(Protocol):
+    """What nodes of the same process say."""
+
+    def nodes(self) -> Iterable[tuple[str, _Usage]]: ...
+
+    def pods(self) -> Iterable[_PodUsage]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    #: Since the epoch.
+    time: float
+    nodes: dict[str, Usage] = field(default_factory=dict)
+    #: By container.
+    pods: dict[Key, dict[str, Usage]] = field(default_factory=dict)
+
+
+class Sampler:
+    def __init__(self, client: Client, nodes: Cache, local: LocalUsage | None, clock: Clock) -> None:
+        """Nodes that `local` does not know are asked through the API."""
+        self._client = client
+        self._nodes = nodes
+        self._local = local
+        self._clock = clock
+        self._asking = asyncio.Lock()
+        self._slots = asyncio.Semaphore(_ASKED)
+        self._last: Sample | None = None
+        self._taken_at = 0.0
+
+    async def sample(self) -> Sample:
+        async with self._asking:
+            now = self._clock.monotonic()
+            if self._last is None or now - self._taken_at >= _FRESH_S:
+                self._last, self._taken_at = await self._take(), now
+            return self._last
+
+    async def _take(self) -> Sample:
+        sample = Sample(self._clock.wall())
+        if self._local is not None:
+            for name, used in self._local.nodes():
+                sample.nodes[name] = _plain(used)
+            for pod in self._local.pods():
+                sample.pods[pod.key] = {name: _plain(used) for name, used in pod.containers.items()}
+        others = [
+            node.name for node in self._nodes if node.name not in sample.nodes and b'"Port":' in node.data
+        ]
+        async with asyncio.TaskGroup() as group:
+            for name in others:
+                group.create_task(self._ask(name, sample))
+        return sample
+
+    async def _ask(self, node: str, sample: Sample) -> None:
+        path = f"/api/v1/nodes/{node}/proxy/stats/summary"
+        try:
+            async with self._slots:
+                answer = await self._client.request(
+                    "GET", path, query={"only_cpu_and_memory": "true"}, timeout_s=_ANSWER_S
+                )
+            summary = orjson.loads(answer)
+            sample.nodes[node] = _reported(summary["node"])
+            for pod in summary["pods"]:
+                whose = pod["podRef"]
+                used = {one["name"]: _reported(one) for one in pod["containers"]}
+                sample.pods[Key(whose["namespace"], whose["name"])] = used
+        except (ClientError, ValueError, KeyError, TypeError) as error:
+            _log.warning("node %s did not say what it uses: %s", node, error)
+
+
+def _plain(usage: _Usage) -> Usage:
+    return Usage(usage.cpu_cores, usage.memory_bytes)
+
+
+def _reported(stats: Mapping[str, Any]) -> Usage:
+    """As the Summary API has it."""
+    return Usage(stats["cpu"]["usageNanoCores"] / 1e9, stats["memory"]["workingSetBytes"])

@@ -1,0 +1,274 @@
+"""Everything pods need on a node that really runs them, put together: volumes, variables, probes, hooks.
+
+`pod_services` makes what a `Host` asks for; `PodPreparation` is what comes before a container.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from steersman.client import Client
+from steersman.cluster.node.cri import ContainerEvent, Mount, RuntimeService
+from steersman.cluster.node.downward import NodeFacts, pod_addresses
+from steersman.cluster.node.environment import Sources, environment, expand_all, service_variables
+from steersman.cluster.node.environment.service_links import API_SERVICE
+from steersman.cluster.node.environment.variables import CONFIG_ERROR
+from steersman.cluster.node.errors import MountFailed, StartFailed
+from steersman.cluster.node.events import NodeEvents
+from steersman.cluster.node.hostnames import host_and_domain
+from steersman.cluster.node.lifecycle import LifecycleHooks
+from steersman.cluster.node.node_object import NodeConfig
+from steersman.cluster.node.preparation import Prepared
+from steersman.cluster.node.probing import ContainerProber
+from steersman.cluster.node.timers import Starter, Timers
+from steersman.cluster.node.volumes import (
+    ImageFolder,
+    PodVolumes,
+    Projections,
+    Ready,
+    Reference,
+    References,
+    Tokens,
+    VolumeSources,
+    container_mounts,
+)
+from steersman.cluster.node.volumes.errors import VolumeProblem
+from steersman.cluster.node.volumes.host_paths import part_of_volume
+from steersman.cluster.node.volumes.network_files import (
+    Resolver,
+    host_resolver,
+    hosts_file,
+    node_hosts_file,
+    pod_resolver,
+)
+from steersman.cluster.node.volumes.references import NotRead
+from steersman.objects.amounts import parsed, subtracted, texts
+from steersman.objects.pods import environment_sources
+from steersman.objects.resources import CONFIG_MAPS, SECRETS
+from steersman.runtime import Informer
+
+__all__ = ["PodPreparation", "PodServices", "Surroundings", "pod_services"]
+
+Pod = Mapping[str, Any]
+Container = Mapping[str, Any]
+
+_KINDS: Final = {"configMap": CONFIG_MAPS, "secret": SECRETS}
+_HOSTS: Final = "/etc/hosts"
+_RESOLV_CONF: Final = "/etc/resolv.conf"
+_FILE_MODE: Final = 0o644
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a cluster's pods find around them."""
+
+    #: Addresses of the cluster's DNS; without any, pods ask whom this machine asks.
+    dns: tuple[str, ...] = ()
+    cluster_domain: str = "cluster.local"
+    #: Where pods reach the API; None: at the address of the Service `kubernetes`.
+    api: tuple[str, int] | None = None
+    #: This machine's own files.
+    hosts: Path = Path(_HOSTS)
+    resolv_conf: Path = Path(_RESOLV_CONF)
+
+
+@dataclass(frozen=True, slots=True)
+class PodServices:
+    """What a `Host` has of a node that really runs pods."""
+
+    preparation: PodPreparation
+    prober: ContainerProber
+    hooks: LifecycleHooks
+
+
+class PodPreparation:
+    """The `Preparation` of a node whose containers really run."""
+
+    def __init__(
+        self,
+        volumes: PodVolumes,
+        references: References,
+        sources: VolumeSources,
+        services: Informer,
+        events: NodeEvents,
+        node: NodeFacts,
+        surroundings: Surroundings,
+    ) -> None:
+        self._volumes = volumes
+        #: What pods refer to, as it is now.
+        self.references = references
+        self._sources = sources
+        self._services = services
+        self._events = events
+        self._node = node
+        self._surroundings = surroundings
+        self._listener: Callable[[ContainerEvent], None] = lambda _: None
+
+    def subscribe(self, listener: Callable[[ContainerEvent], None]) -> None:
+        self._listener = listener
+
+    def poke(self, uid: str) -> None:
+        """Have a pod looked at."""
+        self._listener(ContainerEvent(uid, ""))
+
+    def notice(self, pod: Pod) -> None:
+        self._volumes.notice(pod)
+
+    def excess(self, uid: str) -> str:
+        return self._volumes.excess(uid)
+
+    async def pod(self, pod: Pod) -> None:
+        await self._volumes.set_up(pod)
+
+    async def ended(self, uid: str) -> None:
+        await self._volumes.ended(uid)
+
+    async def container(self, pod: Pod, container: Container, ips: Sequence[str]) -> Prepared:
+        ips = pod_addresses(pod, ips, self._node)
+        try:
+            volumes = await self._volumes.ready(pod)
+            variables = await self._variables(pod, container, ips, volumes)
+            mounts = container_mounts(container, volumes, variables)
+            mounts += self._network_files(pod, container, ips)
+        except (MountFailed, NotRead, VolumeProblem, OSError) as error:
+            raise StartFailed(CONFIG_ERROR, str(error)) from error
+        return Prepared(
+            expand_all(container.get("command") or (), variables),
+            expand_all(container.get("args") or (), variables),
+            variables,
+            container.get("workingDir") or "",
+            mounts,
+        )
+
+    # --- variables
+
+    async def _variables(
+        self,
+        pod: Pod,
+        container: Container,
+        ips: Sequence[str],
+        volumes: Mapping[str, Ready],
+    ) -> dict[str, str]:
+        def read_file(volume: str, path: str) -> str:
+            ready = volumes.get(volume)
+            if ready is None:
+                raise FileNotFoundError(f"cannot find the volume {volume} referenced by FileKeyRef")
+            return part_of_volume(ready.path, path, fixed=True, made=False).read_text()
+
+        namespace = pod["metadata"]["namespace"]
+        objects = {}
+        for kind, resource in _KINDS.items():
+            for _, name in environment_sources(dict(container), kind):
+                reference = Reference.to(resource, namespace, name)
+                objects[kind, name] = await self.references.one(reference) if name else None
+        host, _ = host_and_domain(pod, self._surroundings.cluster_domain, self._node.name)
+        own = {"HOSTNAME": host, **({"POD_IP": ips[0]} if ips else {})}
+        sources = Sources(self._node, ips, await self._service_links(pod), objects, read_file)
+        return {**own, **environment(pod, container, sources)}
+
+    async def _service_links(self, pod: Pod) -> dict[str, str]:
+        await self._services.wait_synced()
+        cache, namespace = self._services.cache, pod["metadata"]["namespace"]
+        links = pod["spec"].get("enableServiceLinks") is not False
+        found = [one.object() for one in cache.list(namespace)] if links else []
+        if (address := self._surroundings.api) is not None:
+            found.insert(0, _api_service(*address))
+        elif (api := cache.get(API_SERVICE)) is not None:
+            found.insert(0, api.object())
+        return service_variables(found, namespace, links=links)
+
+    # --- files
+
+    def _network_files(self, pod: Pod, container: Container, ips: Sequence[str]) -> tuple[Mount, ...]:
+        """/etc/hosts and /etc/resolv.conf, unless the container brings its own."""
+        taken = {mount["mountPath"] for mount in container.get("volumeMounts") or ()}
+        contents = {_RESOLV_CONF: self._resolv_conf(pod)}
+        if ips:
+            contents[_HOSTS] = self._hosts(pod, ips)
+        folder = self._sources.make_pod_folder(pod["metadata"]["uid"])
+        names = {_RESOLV_CONF: "resolv.conf", _HOSTS: "etc-hosts"}
+        mounts = []
+        for path, content in contents.items():
+            if path not in taken:
+                own = folder / names[path]
+                _write(own, content)
+                mounts.append(Mount(path, str(own)))
+        return tuple(mounts)
+
+    def _hosts(self, pod: Pod, ips: Sequence[str]) -> str:
+        aliases = pod["spec"].get("hostAliases") or ()
+        if pod["spec"].get("hostNetwork"):
+            return node_hosts_file(_read(self._surroundings.hosts), aliases)
+        host, domain = host_and_domain(pod, self._surroundings.cluster_domain, self._node.name)
+        return hosts_file(ips, host, domain, aliases)
+
+    def _resolv_conf(self, pod: Pod) -> str:
+        own = self._surroundings
+        if own.dns or pod["spec"].get("dnsConfig") or pod["spec"].get("dnsPolicy") == "None":
+            known = host_resolver(_read(own.resolv_conf))
+            resolver, problems = pod_resolver(pod, known, own.dns, own.cluster_domain)
+            for problem in problems:
+                self._events.warning(pod, "DNSConfigForming", problem)
+            return resolver.text()
+        return _read(own.resolv_conf) or Resolver().text()
+
+
+def _read(path: Path) -> str:
+    """A file of this machine; empty if there is none."""
+    try:
+        return path.read_text()
+    except OSError:
+        return ""
+
+
+def _write(path: Path, content: str) -> None:
+    """Write in place: who has the file mounted sees it."""
+    if not path.exists() or _read(path) != content:
+        path.write_text(content)
+        path.chmod(_FILE_MODE)
+
+
+def _api_service(host: str, port: int) -> dict[str, Any]:
+    namespace, name = API_SERVICE
+    return {
+        "metadata": {"namespace": namespace, "name": name},
+        "spec": {"clusterIP": host, "ports": [{"name": "https", "protocol": "TCP", "port": port}]},
+    }
+
+
+def pod_services(
+    client: Client,
+    timers: Timers,
+    start: Starter,
+    folder: Path,
+    config: NodeConfig,
+    *,
+    runtime: RuntimeService,
+    events: NodeEvents,
+    services: Informer,
+    surroundings: Surroundings | None = None,
+    image_folder: ImageFolder | None = None,
+) -> PodServices:
+    """What a node's pods need. `folder` is the node's own, `services` knows all Services of the cluster."""
+    allocatable = texts(subtracted(parsed(config.capacity), parsed(config.reserved)))
+    node = NodeFacts(config.name, tuple(config.addresses), allocatable)
+
+    def poke(uid: str) -> None:
+        preparation.poke(uid)
+
+    def changed(uid: str) -> None:
+        volumes.changed(uid)
+
+    tokens = Tokens(client, timers.clock)
+    references = References(client, timers.clock, start, changed)
+    projections = Projections(references, tokens, node)
+    sources = VolumeSources(folder / "pods", client, timers.clock, projections, image_folder)
+    volumes = PodVolumes(sources, tokens, references, timers, start, poke)
+    preparation = PodPreparation(
+        volumes, references, sources, services, events, node, surroundings or Surroundings()
+    )
+    prober = ContainerProber(runtime, events, timers, start, node)
+    return PodServices(preparation, prober, LifecycleHooks(runtime, events, timers.clock, node))

@@ -1,0 +1,148 @@
+"""GET requests to containers, for probes and hooks: without proxies, certificates or connections kept.
+
+What goes wrong is said in the words that people know from the kubelet.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import ssl
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, Final, NamedTuple
+from urllib.parse import quote as percent_encoded
+from urllib.parse import urljoin, urlsplit
+
+from steersman.cluster.node.probing.outcome import OUTPUT_BYTES, Outcome, ProbeErrored, failure, port_number
+from steersman.http import Client, ClientContext, HttpError, Timeouts, client_tls
+from steersman.http.errors import ConnectFailed, TimedOut
+from steersman.objects.fields import quote
+
+__all__ = ["NOT_HTTPS", "Failed", "Got", "action_headers", "action_url", "dialling", "http_get", "http_probe"]
+
+NOT_HTTPS: Final = "http: server gave HTTP response to HTTPS client"
+_REDIRECTS: Final = 10
+_REDIRECTING: Final = frozenset((301, 302, 303, 307, 308))
+_VERSION: Final = "1.37"
+#: What may stand in a request's target as it is.
+_SAFE: Final = "/?&=%:@!$'()*+,;-._~[]#"
+
+Headers = tuple[tuple[bytes, bytes], ...]
+
+
+class Failed(Exception):
+    """There was no answer."""
+
+
+class Got(NamedTuple):
+    status: int
+    body: str
+
+
+def action_url(action: Mapping[str, Any], container: Mapping[str, Any], ip: str) -> str:
+    """Where an httpGet action leads. Raises `ProbeErrored`."""
+    scheme = (action.get("scheme") or "http").lower()
+    port = port_number(container, action["port"])
+    path: str = action.get("path") or ""
+    if not path.startswith("/"):
+        path = f"/{path}" if path else ""
+    return f"{scheme}://{_joined(action.get('host') or ip, port)}{path}"
+
+
+def action_headers(action: Mapping[str, Any], purpose: str) -> Headers:
+    """The header fields of an action; `purpose` is who asks."""
+    given = [(one["name"], one.get("value", "")) for one in action.get("httpHeaders") or ()]
+    names = {name.lower() for name, _ in given}
+    fields = [(name, value) for name, value in given if name.lower() != "accept" or value]
+    for name, value in (
+        ("User-Agent", f"kube-{purpose}/{_VERSION}"),
+        ("Accept", "*/*"),
+        ("Accept-Encoding", "identity"),
+        ("Connection", "close"),
+    ):
+        if name.lower() not in names:
+            fields.append((name, value))
+    return tuple((name.encode(), value.encode()) for name, value in fields)
+
+
+async def http_probe(
+    action: Mapping[str, Any], container: Mapping[str, Any], ip: str, timeout_s: float
+) -> Outcome:
+    url = action_url(action, container, ip)
+    try:
+        got = await http_get(url, action_headers(action, "probe"), timeout_s)
+    except Failed as error:
+        return failure(str(error))
+    if 200 <= got.status < 300:
+        return Outcome("success", got.body)
+    if 300 <= got.status < 400:
+        return Outcome("warning", f"Probe terminated redirects, Response body: {got.body}")
+    return failure(f"HTTP probe failed with statuscode: {got.status}")
+
+
+async def http_get(url: str, headers: Headers, timeout_s: float) -> Got:
+    """Ask, and follow redirects that stay on the host. Raises `Failed`, `ProbeErrored`."""
+    host = urlsplit(url).hostname
+    at = url
+    try:
+        async with asyncio.timeout(timeout_s):
+            for _ in range(_REDIRECTS):
+                got, leads_to = await _get_once(at, headers, timeout_s)
+                if not leads_to or urlsplit(leads_to).hostname != host:
+                    return got
+                at = leads_to
+    except TimeoutError as error:
+        why = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
+        raise Failed(f"Get {quote(at)}: {why}") from error
+    raise Failed(f"Get {quote(at)}: stopped after {_REDIRECTS} redirects")
+
+
+async def _get_once(url: str, headers: Headers, timeout_s: float) -> tuple[Got, str]:
+    """The answer, and where it leads if it redirects."""
+    parts = urlsplit(url)
+    target = percent_encoded(parts.path or "/", safe=_SAFE)
+    if parts.query:
+        target += "?" + percent_encoded(parts.query, safe=_SAFE)
+    tls = _any_certificate() if parts.scheme == "https" else None
+    timeouts = Timeouts(connect_s=timeout_s, total_s=timeout_s)
+    try:
+        async with (
+            Client(f"{parts.scheme}://{parts.netloc}", ssl=tls, timeouts=timeouts) as client,
+            client.stream("GET", target, headers=headers) as answer,
+        ):
+            body = b""
+            async for chunk in answer.chunks():
+                body += chunk
+                if len(body) >= OUTPUT_BYTES:
+                    break
+        location = answer.headers.get("location") if answer.status in _REDIRECTING else None
+    except TimedOut as error:
+        raise TimeoutError from error
+    except ConnectFailed as error:
+        raise Failed(f"Get {quote(url)}: {dialling(parts.netloc, error.__cause__)}") from error
+    except HttpError as error:
+        raise Failed(f"Get {quote(url)}: EOF") from error
+    except ValueError as error:
+        raise ProbeErrored(str(error)) from error
+    text = body[:OUTPUT_BYTES].decode(errors="replace")
+    return Got(answer.status, text), urljoin(url, location) if location else ""
+
+
+@cache
+def _any_certificate() -> ClientContext:
+    return client_tls(insecure=True)
+
+
+def dialling(where: str, error: BaseException | None) -> str:
+    """Why there is no connection."""
+    if isinstance(error, ssl.SSLError):
+        told = error.reason or str(error)
+        return NOT_HTTPS if told in ("WRONG_VERSION_NUMBER", "HTTP_REQUEST") else f"tls: {told.lower()}"
+    if isinstance(error, OSError) and error.errno is not None:
+        return f"dial tcp {where}: connect: {os.strerror(error.errno).lower()}"
+    return f"dial tcp {where}: {error}"
+
+
+def _joined(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

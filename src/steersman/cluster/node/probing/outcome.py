@@ -1,0 +1,53 @@
+"""What one attempt of a probe found, and what it is about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, Literal, NamedTuple
+
+from steersman.objects.fields import quote
+
+__all__ = ["OUTPUT_BYTES", "Outcome", "ProbeErrored", "Target", "failure", "port_number", "success"]
+
+#: So much of what a container says is looked at.
+OUTPUT_BYTES: Final = 10 << 10
+
+
+class ProbeErrored(Exception):
+    """The probe could not be made, which says nothing about the container."""
+
+
+class Outcome(NamedTuple):
+    result: Literal["success", "warning", "failure"]
+    output: str = ""
+
+
+class Target(NamedTuple):
+    """A container to be probed."""
+
+    pod: Mapping[str, Any]
+    container: Mapping[str, Any]
+    container_id: str
+    #: The pod's address.
+    ip: str
+
+
+def success(output: str = "") -> Outcome:
+    return Outcome("success", output)
+
+
+def failure(output: str) -> Outcome:
+    return Outcome("failure", output)
+
+
+def port_number(container: Mapping[str, Any], port: int | str) -> int:
+    """A port as a number, be it given so or by the name it has in the container. Raises `ProbeErrored`."""
+    if isinstance(port, str):
+        named = (one["containerPort"] for one in container.get("ports") or () if one.get("name") == port)
+        number = next(named, None)
+        if number is None:
+            raise ProbeErrored(f"port {quote(port)} not found")
+        port = int(number)
+    if not 0 < port < 1 << 16:
+        raise ProbeErrored(f"invalid port number: {port}")
+    return port

@@ -1,0 +1,30 @@
+"""Whether something accepts connections."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from steersman.cluster.node.probing.http_get import dialling
+from steersman.cluster.node.probing.outcome import Outcome, failure, port_number, success
+
+__all__ = ["tcp_probe"]
+
+
+async def tcp_probe(
+    action: Mapping[str, Any], container: Mapping[str, Any], ip: str, timeout_s: float
+) -> Outcome:
+    port = port_number(container, action["port"])
+    host = action.get("host") or ip
+    where = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    loop = asyncio.get_running_loop()
+    try:
+        async with asyncio.timeout(timeout_s):
+            transport, _ = await loop.create_connection(asyncio.Protocol, host, port)
+    except TimeoutError:
+        return failure(f"dial tcp {where}: i/o timeout")
+    except OSError as error:
+        return failure(dialling(where, error))
+    transport.abort()
+    return success()

@@ -1,0 +1,93 @@
+"""As whom a container's processes run: its security context, its pod's, and its image's user. Pure but for
+the machine's lists of users and groups."""
+
+from __future__ import annotations
+
+import os
+import pwd
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from steersman.cluster.node.errors import RuntimeFailed, StartFailed
+from steersman.objects.fields import quote
+
+__all__ = ["Identity", "identity_of"]
+
+Object = Mapping[str, Any]
+
+
+class Identity(NamedTuple):
+    """None: as the node itself."""
+
+    uid: int | None = None
+    gid: int | None = None
+    groups: tuple[int, ...] | None = None
+    home: str = ""
+
+
+def identity_of(container: Object, pod: Object, image_user: str, *, about: str) -> Identity:
+    """`container` and `pod` are security contexts; `about` is the pod as messages name it.
+
+    Raises `StartFailed` when it must not run as root and would, `RuntimeFailed` when it has to run as
+    somebody that this process may not become.
+    """
+    uid: int | None = _either(container, pod, "runAsUser")
+    gid: int | None = _either(container, pod, "runAsGroup")
+    if uid is None and image_user:
+        uid, image_gid = _parsed(image_user)
+        gid = image_gid if gid is None else gid
+    if _either(container, pod, "runAsNonRoot") and (os.geteuid() if uid is None else uid) == 0:
+        words = (
+            "container has runAsNonRoot and image will run as root"
+            if uid is None
+            else "container's runAsUser breaks non-root policy"
+        )
+        raise StartFailed("CreateContainerConfigError", f"{words} ({about})")
+    groups = [*(pod.get("supplementalGroups") or ())]
+    if pod.get("fsGroup") is not None:
+        groups.append(pod["fsGroup"])
+    if uid is None and gid is None and not groups:
+        return Identity()
+    if os.geteuid() != 0:
+        return _unprivileged(uid, gid)
+    entry = _entry(os.geteuid() if uid is None else uid)
+    if gid is None:
+        gid = entry.pw_gid if entry is not None and uid is not None else 0
+    if entry is not None:
+        groups += os.getgrouplist(entry.pw_name, gid)
+    home = "/" if entry is None else entry.pw_dir
+    return Identity(0 if uid is None else uid, gid, tuple(dict.fromkeys((gid, *groups))), home)
+
+
+def _unprivileged(uid: int | None, gid: int | None) -> Identity:
+    """Somebody who may become nobody else. Further groups give access to volumes, which are its own."""
+    for wanted, own, what in ((uid, os.geteuid(), "user"), (gid, os.getegid(), "group")):
+        if wanted is not None and wanted != own:
+            raise RuntimeFailed(
+                f"cannot run as {what} {wanted}: this node runs as {what} {own} and may not change it"
+            )
+    return Identity()
+
+
+def _either(container: Object, pod: Object, field: str) -> Any:
+    own = container.get(field)
+    return pod.get(field) if own is None else own
+
+
+def _parsed(user: str) -> tuple[int, int | None]:
+    name, _, group = user.partition(":")
+    if name.isdigit():
+        return int(name), int(group) if group.isdigit() else None
+    try:
+        return pwd.getpwnam(name).pw_uid, int(group) if group.isdigit() else None
+    except KeyError as error:
+        raise RuntimeFailed(
+            f"unable to find user {quote(name)}: no matching entries in passwd file"
+        ) from error
+
+
+def _entry(uid: int) -> pwd.struct_passwd | None:
+    try:
+        return pwd.getpwuid(uid)
+    except KeyError:
+        return None

@@ -1,0 +1,109 @@
+"""Folders of this machine that are images: their names, in a small file that several processes may change."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from steersman.cluster.machine.folders import state_folder
+from steersman.cluster.node.errors import RuntimeFailed
+from steersman.cluster.node.images import with_tag
+
+__all__ = ["ImageConfig", "ImageIndex", "RegisteredImage", "config_of", "default_index_file"]
+
+
+class ImageConfig(msgspec.Struct, frozen=True, rename="camel"):
+    """How an image wants to be run: what `image.json` in its folder may say."""
+
+    entrypoint: tuple[str, ...] = ()
+    cmd: tuple[str, ...] = ()
+    env: dict[str, str] = {}
+    working_dir: str = ""
+    stop_signal: str = ""
+    user: str = ""
+
+
+class RegisteredImage(msgspec.Struct, frozen=True):
+    folder: str
+    size_bytes: int = 0
+
+
+_decode = msgspec.json.Decoder(dict[str, RegisteredImage]).decode
+_decode_config = msgspec.json.Decoder(ImageConfig).decode
+
+
+class ImageIndex:
+    """The registered images. Reads the file again whenever somebody has changed it."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._seen: tuple[int, int] | None = None
+        self._images: dict[str, RegisteredImage] = {}
+
+    def add(self, name: str, folder: Path) -> RegisteredImage:
+        """Have a folder be an image. Raises `RuntimeFailed` if it cannot be one."""
+        folder = folder.resolve()
+        if not folder.is_dir():
+            raise RuntimeFailed(f"{folder} is no folder")
+        config_of(folder)
+        image = RegisteredImage(str(folder), _size(folder))
+        self._change(lambda images: {**images, with_tag(name): image})
+        return image
+
+    def remove(self, name: str) -> bool:
+        """Whether there was such an image. The folder stays."""
+        known = with_tag(name) in self.list()
+        self._change(lambda images: {key: one for key, one in images.items() if key != with_tag(name)})
+        return known
+
+    def list(self) -> Mapping[str, RegisteredImage]:
+        """All images by name."""
+        try:
+            found = self._path.stat()
+        except FileNotFoundError:
+            return {}
+        if self._seen != (found.st_ino, found.st_mtime_ns):
+            self._images = _decode(self._path.read_bytes())
+            self._seen = (found.st_ino, found.st_mtime_ns)
+        return self._images
+
+    def _change(self, change: Callable[[Mapping[str, RegisteredImage]], Mapping[str, Any]]) -> None:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        with open(f"{self._path}.lock", "w", encoding="utf-8") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            written = msgspec.json.format(msgspec.json.encode(change(self.list())))
+            fresh = self._path.with_suffix(".new")
+            fresh.write_bytes(written)
+            os.replace(fresh, self._path)
+
+
+def default_index_file() -> Path:
+    """The images of this machine's user."""
+    return state_folder() / "images.json"
+
+
+def config_of(folder: Path) -> ImageConfig:
+    """What a folder says about how it is run."""
+    path = folder / "image.json"
+    try:
+        return _decode_config(path.read_bytes())
+    except FileNotFoundError:
+        return ImageConfig()
+    except msgspec.DecodeError as error:
+        raise RuntimeFailed(f"{path}: {error}") from error
+
+
+def _size(folder: Path) -> int:
+    total = 0
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            try:
+                total += os.lstat(os.path.join(parent, name)).st_size
+            except OSError:
+                continue
+    return total

@@ -1,0 +1,158 @@
+"""Starting programs: everything between fork and exec. What fails in the child is told to the keeper in the
+words of runc, since they end in the status of pods.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import resource
+import signal
+import termios
+from typing import Any, NoReturn
+
+from . import roots
+from .system_calls import die_with_parent
+
+__all__ = ["Launch", "spawn"]
+
+Spec = dict[str, Any]
+
+#: The child's end of the pipe that tells what went wrong; closed by a successful exec.
+_REPORT_FD = 3
+_RESET = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+_NO_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+class Launch:
+    """A child that was forked and has perhaps not come to its exec yet."""
+
+    __slots__ = ("pid", "report")
+
+    def __init__(self, pid: int, report: int) -> None:
+        self.pid = pid
+        #: To be read: the end at once when it runs, words before when it does not.
+        self.report = report
+
+
+def spawn(
+    spec: Spec,
+    stdio: tuple[int, int, int],
+    *,
+    tty: bool,
+    group: str,
+    nofile: tuple[int, int],
+    inside: int = 0,
+) -> Launch:
+    """Fork a program. `spec` says what and as whom; `group` is its cgroup's folder; `nofile` its limit of
+    open files; `inside` the first process of the container whose root it shares."""
+    keeper = os.getpid()
+    read, write = os.pipe()
+    pid = os.fork()
+    if pid:
+        os.close(write)
+        os.set_blocking(read, False)
+        return Launch(pid, read)
+    try:
+        os.setsid()
+        _arrange(stdio, write)
+        if tty:
+            fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+        _become(spec, group, inside, nofile)
+        die_with_parent(signal.SIGKILL)
+        if os.getppid() != keeper:
+            os._exit(137)
+        _execute(spec["argv"], spec["env"])
+    except BaseException as error:  # noqa: BLE001 - nothing of the keeper may run on in the child
+        _report(error)
+    os._exit(128)
+
+
+def _arrange(stdio: tuple[int, int, int], report: int) -> None:
+    """Standard streams at 0 to 2, the report at 3, nothing else open. No descriptor given is below 4, or
+    moving one would overwrite another."""
+    given = [fcntl.fcntl(fd, fcntl.F_DUPFD, 10) for fd in (*stdio, report)]
+    for number, fd in enumerate(given):
+        os.dup2(fd, number, inheritable=number < _REPORT_FD)
+    os.closerange(_REPORT_FD + 1, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+    for number in range(_REPORT_FD):
+        os.set_blocking(number, True)
+    signal.set_wakeup_fd(-1)
+    for one in _RESET:
+        signal.signal(one, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    os.umask(0o022)
+
+
+def _become(spec: Spec, group: str, inside: int, nofile: tuple[int, int]) -> None:
+    if group:
+        with open(f"{group}/cgroup.procs", "w", encoding="utf-8") as file:
+            file.write("0")
+    plan = spec.get("root")
+    if plan is not None and inside:
+        roots.join(inside, plan["kind"])
+    elif plan is not None:
+        roots.enter(plan)
+    resource.setrlimit(resource.RLIMIT_NOFILE, nofile)
+    for name, value in (spec.get("rlimits") or {}).items():
+        number = getattr(resource, name)
+        hard = resource.getrlimit(number)[1]
+        limit = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(number, (limit, limit))
+    _change_folder(spec)
+    if spec.get("groups") is not None:
+        os.setgroups(spec["groups"])
+    if spec.get("gid") is not None:
+        os.setgid(spec["gid"])
+    if spec.get("uid") is not None:
+        os.setuid(spec["uid"])
+
+
+def _change_folder(spec: Spec) -> None:
+    folder = spec.get("cwd") or "/"
+    try:
+        if spec.get("root") is not None and spec["root"]["kind"] == "overlay":
+            os.makedirs(folder, exist_ok=True)
+        os.chdir(folder)
+    except OSError as error:
+        raise OSError(
+            error.errno,
+            f'error during container init: chdir to cwd ("{folder}") set in config.json failed: '
+            f"{_words(error)}",
+        ) from error
+
+
+def _execute(argv: list[str], env: dict[str, str]) -> NoReturn:
+    program = argv[0]
+    if "/" in program:
+        try:
+            os.execve(program, argv, env)  # noqa: S606 - what a keeper is for
+        except OSError as error:
+            words = f"stat {program}: {_words(error)}" if error.errno == errno.ENOENT else _words(error)
+            raise OSError(error.errno, f'error during container init: exec: "{program}": {words}') from error
+    denied = False
+    for folder in (env.get("PATH") or _NO_PATH).split(":"):
+        try:
+            os.execve(os.path.join(folder or ".", program), argv, env)  # noqa: S606 - likewise
+        except PermissionError:
+            denied = True
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+    words = "permission denied" if denied else "executable file not found in $PATH"
+    raise OSError(errno.ENOENT, f'error during container init: exec: "{program}": {words}')
+
+
+def _words(error: OSError) -> str:
+    """As Go says it."""
+    return (os.strerror(error.errno) if error.errno else str(error)).lower()
+
+
+def _report(error: BaseException) -> None:
+    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    if isinstance(error, OSError) and error.filename:
+        text = f"error during container init: {error.filename}: {text.lower()}"
+    try:
+        os.write(_REPORT_FD, text.encode(errors="replace")[:4096] or b"unknown error")
+    except OSError:
+        return

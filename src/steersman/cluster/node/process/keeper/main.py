@@ -1,0 +1,88 @@
+"""How the keeper begins and ends: one per folder, in a session of its own, nothing left of an earlier one.
+
+Its first process ends when the keeper can be talked to: with 0, or with `TAKEN` if another keeper has the
+folder.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import gc
+import os
+import shutil
+import signal
+import socket
+import sys
+
+from . import cgroups, roots
+from .server import Keeper
+from .stragglers import kill_marked
+from .system_calls import become_subreaper
+
+__all__ = ["SOCKET", "TAKEN", "main"]
+
+SOCKET = "keeper.sock"
+TAKEN = 3
+
+
+def main() -> None:
+    """`sys.argv`: the node's folder, its tag, for how many seconds to go on without an agent, whether groups
+    and roots are to be had (`+` or `-`)."""
+    _, folder, tag, alone_s, isolation = sys.argv
+    os.umask(0o077)
+    lock = os.open(f"{folder}/keeper.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        sys.exit(TAKEN)
+    read, write = os.pipe()
+    if os.fork():
+        os.close(write)
+        # The exit status is all that is left to do here.
+        os._exit(0 if os.read(read, 1) else 1)
+    os.close(read)
+    os.setsid()
+    os.chdir("/")
+    for number in (signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, signal.SIG_IGN)
+    become_subreaper()
+    kill_marked(f"{tag}/")
+    groups = cgroups.groups_of_node(tag) if isolation == "+" else None
+    if groups is not None:
+        groups.clear()
+    keeper = Keeper(
+        folder, tag, _listen(folder), _probe(folder) if isolation == "+" else "links", groups, float(alone_s)
+    )
+    gc.collect()
+    gc.freeze()
+    os.write(write, b"+")
+    os.close(write)
+    keeper.run()
+    kill_marked(f"{tag}/")
+    if groups is not None:
+        groups.close()
+    with contextlib.suppress(OSError):
+        os.unlink(f"{folder}/{SOCKET}")
+
+
+def _listen(folder: str) -> socket.socket:
+    """The socket in the folder, by a path that is short enough however deep the folder is."""
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(f"{folder}/{SOCKET}")
+    at = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        listener.bind(f"/proc/self/fd/{at}/{SOCKET}")
+    finally:
+        os.close(at)
+    listener.listen(8)
+    return listener
+
+
+def _probe(folder: str) -> str:
+    scratch = f"{folder}/probe-{os.getpid()}"
+    try:
+        return roots.probe(scratch)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)

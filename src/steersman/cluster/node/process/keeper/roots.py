@@ -1,0 +1,244 @@
+"""The file system that a container sees, made between fork and exec in a mount namespace of its own.
+
+| kind      | needs            | the container sees                                                       |
+|-----------|------------------|--------------------------------------------------------------------------|
+| `overlay` | root             | its image over the machine's `/`; what it writes is its own              |
+| `mirror`  | a user namespace | the machine's `/`, with mounts at their places; it writes to the machine |
+| `links`   | nothing          | the machine itself; the agent's `plans` points it to its mounts          |
+
+All mounts are private to the namespace and vanish with its last process. Nothing here runs in the keeper
+itself, only in its children.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import Any
+
+from . import system_calls as sys_
+
+__all__ = ["KINDS", "enter", "join", "probe"]
+
+Plan = dict[str, Any]
+
+KINDS = ("overlay", "mirror")
+#: File systems with files of people, which get an upper layer; others are shown as they are.
+_LAYERED = frozenset(("ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "zfs", "tmpfs", "ramfs", "overlay"))
+_DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "ptmx")
+_DEVICE_FOLDERS = ("pts", "shm", "mqueue")
+_DEVICE_LINKS = {
+    "fd": "/proc/self/fd",
+    "stdin": "/proc/self/fd/0",
+    "stdout": "/proc/self/fd/1",
+    "stderr": "/proc/self/fd/2",
+}
+#: Where the machine's own root is while a container's is made, and stays for `mirror`.
+_OLD = "/.steersman-host"
+
+
+def enter(plan: Plan) -> None:
+    """Make the container's root and be in it. `plan` has
+
+    `kind`, `folder` (of the container, for its upper layers), `image` (a folder or nothing), `mounts`
+    (source, path, read-only) and `readonly`.
+    """
+    if plan["kind"] == "mirror":
+        _own_user_namespace()
+    else:
+        sys_.unshare(sys_.CLONE_NEWNS)
+    sys_.mount("", "/", flags=sys_.MS_REC | sys_.MS_PRIVATE)
+    target = f"{plan['folder']}/root"
+    os.makedirs(target, exist_ok=True)
+    mounts = [(os.path.realpath(source), path, readonly) for source, path, readonly in plan["mounts"]]
+    if plan["kind"] == "mirror":
+        _mirror(target, [path for _, path, _ in mounts])
+    else:
+        _overlay(target, plan["folder"], plan.get("image") or "")
+        os.makedirs(target + _OLD, exist_ok=True)
+    _devices(f"{target}/dev")
+    sys_.pivot_root(target, target + _OLD)
+    os.chdir("/")
+    for source, path, readonly in mounts:
+        _bind(_OLD + source, path, readonly=readonly)
+    if plan["kind"] == "overlay":
+        sys_.unmount(_OLD, sys_.MNT_DETACH)
+        os.rmdir(_OLD)
+    if plan.get("readonly"):
+        sys_.mount("", "/", flags=sys_.MS_REMOUNT | sys_.MS_BIND | sys_.MS_RDONLY)
+
+
+def join(pid: int, kind: str) -> None:
+    """Be where the container is whose first process this is."""
+    names = {"user": sys_.CLONE_NEWUSER, "mnt": sys_.CLONE_NEWNS}
+    fds = {
+        name: os.open(f"/proc/{pid}/ns/{name}", os.O_RDONLY | os.O_CLOEXEC)
+        for name in names
+        if name == "mnt" or kind == "mirror"
+    }
+    for name, fd in fds.items():
+        sys_.set_namespace(fd, names[name])
+        os.close(fd)
+
+
+def probe(folder: str) -> str:
+    """The best kind that works on this machine, found by trying; `links` if none does."""
+    source = os.path.join(folder, "source")
+    os.makedirs(source, exist_ok=True)
+    for kind in KINDS:
+        plan: Plan = {
+            "kind": kind,
+            "folder": os.path.join(folder, kind),
+            "mounts": [[source, "/etc/steersman-probe/a", True]],
+        }
+        os.makedirs(plan["folder"], exist_ok=True)
+        pid = os.fork()
+        if pid == 0:
+            try:
+                enter(plan)
+                os._exit(0 if os.path.isdir("/etc/steersman-probe/a") and os.path.isdir("/proc/self") else 1)
+            except BaseException:  # noqa: BLE001 - whatever it is, this kind does not work
+                os._exit(1)
+        if os.waitpid(pid, 0)[1] == 0:
+            return kind
+    return "links"
+
+
+# --- layers
+
+
+def _overlay(target: str, folder: str, image: str) -> None:
+    """The image over the machine's root, and every other file system of it that has files of people."""
+    mounted = _mounted()
+    machine = "/"
+    if image:
+        # Layers must not contain each other, and the machine's root contains everything, unless it is shown
+        # by a layer of its own.
+        machine = f"{folder}/machine"
+        os.makedirs(machine, exist_ok=True)
+        _layer(machine, ["/"], f"{machine}.upper", f"{machine}.work")
+    _layer(target, [image, machine] if image else [machine], f"{folder}/upper", f"{folder}/work")
+    shown: list[str] = ["/dev"]
+    for number, (path, kind, writable) in enumerate(mounted):
+        if path == "/" or any(path == one or path.startswith(f"{one}/") for one in shown):
+            continue
+        if not os.path.isdir(target + path):
+            continue
+        if kind in _LAYERED and writable:
+            try:
+                _layer(target + path, [path], f"{folder}/upper.{number}", f"{folder}/work.{number}")
+                continue
+            except OSError:
+                pass
+        sys_.mount(path, target + path, flags=sys_.MS_BIND | sys_.MS_REC)
+        shown.append(path)
+
+
+def _layer(target: str, lower: list[str], upper: str, work: str) -> None:
+    for made in (upper, work):
+        os.makedirs(made, exist_ok=True)
+    # The top of the upper layer is what the container sees of the lowest: its owner and mode.
+    top = os.stat(lower[-1])
+    os.chown(upper, top.st_uid, top.st_gid)
+    os.chmod(upper, stat.S_IMODE(top.st_mode))
+    layers = ":".join(_escaped(one) for one in lower)
+    options = f"lowerdir={layers},upperdir={_escaped(upper)},workdir={_escaped(work)}"
+    sys_.mount("overlay", target, "overlay", data=options)
+
+
+def _escaped(path: str) -> str:
+    return path.replace("\\", "\\\\").replace(":", "\\:").replace(",", "\\,")
+
+
+def _mounted() -> list[tuple[str, str, bool]]:
+    """Mount points with their file systems and whether they can be written, outer ones first."""
+    found: dict[str, tuple[str, str, bool]] = {}
+    with open("/proc/self/mountinfo", encoding="utf-8") as file:
+        for line in file:
+            head, _, rest = line.partition(" - ")
+            fields = head.split(" ")
+            path = (
+                fields[4].encode().decode("unicode_escape").encode("latin-1").decode(errors="surrogateescape")
+            )
+            found[path] = (path, rest.split(" ", 1)[0], "rw" in fields[5].split(","))
+    return sorted(found.values())
+
+
+# --- a mirror
+
+
+def _own_user_namespace() -> None:
+    """A namespace in which this user may mount, and is still itself."""
+    uid, gid = os.geteuid(), os.getegid()
+    sys_.unshare(sys_.CLONE_NEWUSER | sys_.CLONE_NEWNS)
+    for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
+        with open(f"/proc/self/{name}", "w", encoding="utf-8") as file:
+            file.write(text)
+
+
+def _mirror(target: str, paths: list[str]) -> None:
+    """The machine's root again, in a fresh file system where it has to have something else at `paths`."""
+    sys_.mount("tmpfs", target, "tmpfs", data="mode=755")
+    # Folders that get something of their own, and those that lead to them.
+    made: set[str] = {"/", "/dev"}
+    for path in paths:
+        while (path := os.path.dirname(path)) not in made:
+            made.add(path)
+    for folder in sorted(made):
+        if folder == "/dev":
+            continue
+        _mirror_folder(target, folder, made)
+    os.makedirs(target + _OLD, exist_ok=True)
+
+
+def _mirror_folder(target: str, folder: str, made: set[str]) -> None:
+    os.makedirs(target + folder, exist_ok=True)
+    try:
+        entries = list(os.scandir(folder))
+    except OSError:
+        return
+    for entry in entries:
+        if entry.path in made:
+            os.makedirs(target + entry.path, exist_ok=True)
+        elif entry.is_symlink():
+            os.symlink(os.readlink(entry.path), target + entry.path)
+        elif entry.is_dir() and folder == "/":
+            os.makedirs(target + entry.path, exist_ok=True)
+            sys_.mount(entry.path, target + entry.path, flags=sys_.MS_BIND | sys_.MS_REC)
+        else:
+            os.symlink(_OLD + entry.path, target + entry.path)
+
+
+# --- devices and mounts
+
+
+def _devices(target: str) -> None:
+    """A /dev of its own with the machine's harmless devices, so that files can be put there."""
+    os.makedirs(target, exist_ok=True)
+    sys_.mount("tmpfs", target, "tmpfs", sys_.MS_NOSUID, "mode=755,size=65536k")
+    for name in _DEVICES:
+        if os.path.exists(f"/dev/{name}"):
+            os.close(os.open(f"{target}/{name}", os.O_CREAT | os.O_WRONLY, 0o666))
+            sys_.mount(f"/dev/{name}", f"{target}/{name}", flags=sys_.MS_BIND)
+    for name in _DEVICE_FOLDERS:
+        if os.path.isdir(f"/dev/{name}"):
+            os.mkdir(f"{target}/{name}")
+            sys_.mount(f"/dev/{name}", f"{target}/{name}", flags=sys_.MS_BIND | sys_.MS_REC)
+    for name, pointed in _DEVICE_LINKS.items():
+        os.symlink(pointed, f"{target}/{name}")
+
+
+def _bind(source: str, path: str, *, readonly: bool) -> None:
+    """Show a file or folder at a path of the container."""
+    if os.path.islink(path) and not os.path.exists(path):
+        os.unlink(path)
+    if os.path.isdir(source):
+        os.makedirs(path, exist_ok=True)
+    elif not os.path.exists(path):
+        os.makedirs(os.path.dirname(path) or "/", exist_ok=True)
+        os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o644))
+    sys_.mount(source, path, flags=sys_.MS_BIND | sys_.MS_REC)
+    if readonly:
+        # A remount may not drop what the file system is mounted with already.
+        kept = os.statvfs(path).f_flag & (sys_.MS_NOSUID | sys_.MS_NODEV | sys_.MS_NOEXEC)
+        sys_.mount("", path, flags=sys_.MS_REMOUNT | sys_.MS_BIND | sys_.MS_RDONLY | kept)

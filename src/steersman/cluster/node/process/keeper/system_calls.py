@@ -1,0 +1,77 @@
+"""The system calls that Python does not have: mounts, namespaces, prctl. Failures are `OSError`."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+
+__all__ = [
+    "CLONE_NEWNS", "CLONE_NEWUSER", "MNT_DETACH", "MS_BIND", "MS_NODEV", "MS_NOEXEC", "MS_NOSUID",
+    "MS_PRIVATE", "MS_RDONLY", "MS_REC", "MS_REMOUNT", "become_subreaper", "die_with_parent", "mount",
+    "pivot_root", "set_namespace", "unmount", "unshare",
+]  # fmt: skip
+
+CLONE_NEWNS = 0x00020000
+CLONE_NEWUSER = 0x10000000
+MS_RDONLY = 1
+MS_NOSUID = 2
+MS_NODEV = 4
+MS_NOEXEC = 8
+MS_REMOUNT = 32
+MS_BIND = 4096
+MS_REC = 16384
+MS_PRIVATE = 1 << 18
+MNT_DETACH = 2
+_PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+#: For C libraries without a wrapper.
+_PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def _check(result: int, what: str = "") -> None:
+    if result < 0:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code), what or None)
+
+
+def _encoded(text: str) -> bytes | None:
+    return os.fsencode(text) if text else None
+
+
+def mount(source: str, target: str, kind: str = "", flags: int = 0, data: str = "") -> None:
+    names = os.fsencode(source or "none"), os.fsencode(target), _encoded(kind)
+    _check(_libc.mount(*names, ctypes.c_ulong(flags), _encoded(data)), target)
+
+
+def unmount(target: str, flags: int = 0) -> None:
+    _check(_libc.umount2(os.fsencode(target), flags), target)
+
+
+def unshare(flags: int) -> None:
+    _check(_libc.unshare(flags))
+
+
+def set_namespace(fd: int, kind: int) -> None:
+    _check(_libc.setns(fd, kind))
+
+
+def pivot_root(new: str, old: str) -> None:
+    if hasattr(_libc, "pivot_root"):
+        result = _libc.pivot_root(os.fsencode(new), os.fsencode(old))
+    else:
+        number = _PIVOT_ROOT[platform.machine()]
+        result = _libc.syscall(ctypes.c_long(number), os.fsencode(new), os.fsencode(old))
+    _check(result, new)
+
+
+def die_with_parent(signal: int) -> None:
+    """Have the kernel send `signal` when the parent ends. A change of user forgets it."""
+    _check(_libc.prctl(_PR_SET_PDEATHSIG, ctypes.c_ulong(signal), 0, 0, 0))
+
+
+def become_subreaper() -> None:
+    """Be the parent of descendants whose own has ended."""
+    _check(_libc.prctl(_PR_SET_CHILD_SUBREAPER, ctypes.c_ulong(1), 0, 0, 0))

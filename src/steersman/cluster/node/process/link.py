@@ -1,0 +1,177 @@
+"""The agent's connection to its node's keeper: starts one if there is none, asks, hears of ends.
+
+When the keeper is gone, whatever waits for an answer fails with `KeeperGone`, and `on_lost` is told once.
+Descriptors travel beside messages, so that what people type and see goes past neither.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import socket
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from steersman.cluster.node.errors import RuntimeFailed
+from steersman.cluster.node.process.errors import KeeperGone
+from steersman.cluster.node.process.keeper.protocol import Frames, Outgoing, receive
+
+__all__ = ["KeeperLink", "start_keeper"]
+
+Message = dict[str, Any]
+
+#: Loads the keeper's package by itself, without the ones around it.
+_BOOT: Final = "import sys; sys.path.insert(0, sys.argv.pop(1)); from keeper.main import main; main()"
+_SOCKET: Final = "keeper.sock"
+#: What the first process ends with when another keeper has the folder.
+_TAKEN: Final = 3
+
+
+async def start_keeper(folder: Path, tag: str, *, alone_s: float, isolate: bool) -> None:
+    """Have a keeper in the folder, this one or one that is there already."""
+    flags = ["-I", "-S", *(["-B"] if sys.dont_write_bytecode else [])]
+    arguments = [str(folder), tag, str(alone_s), "+" if isolate else "-"]
+    # What it has to say goes to a file: it outlives whoever reads ours.
+    log = os.open(folder / "keeper.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    try:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, *flags, "-c", _BOOT, str(Path(__file__).parent), *arguments,
+            stdin=asyncio.subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, cwd="/",
+        )  # fmt: skip
+        code = await process.wait()
+    finally:
+        os.close(log)
+    if code not in (0, _TAKEN):
+        raise RuntimeFailed(f"the keeper of {folder} did not start: see {folder / 'keeper.log'}")
+
+
+class KeeperLink:
+    def __init__(
+        self,
+        sock: socket.socket,
+        on_event: Callable[[Message], None],
+        on_lost: Callable[[], None],
+    ) -> None:
+        self._sock = sock
+        self._loop = asyncio.get_running_loop()
+        self._on_event = on_event
+        self._on_lost = on_lost
+        self._frames = Frames()
+        self._outgoing = Outgoing(sock)
+        self._writing = False
+        self._seq = 0
+        self._answers: dict[int, asyncio.Future[tuple[Message, list[int]]]] = {}
+        self.open = True
+        self._closed = asyncio.Event()
+        self._loop.add_reader(sock, self._readable)
+
+    @classmethod
+    def connect(
+        cls, folder: Path, on_event: Callable[[Message], None], on_lost: Callable[[], None]
+    ) -> KeeperLink:
+        """Raises `OSError` if nobody listens."""
+        sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            # By way of the folder's descriptor, since paths of sockets are short.
+            at = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                sock.connect(f"/proc/self/fd/{at}/{_SOCKET}")
+            finally:
+                os.close(at)
+            sock.setblocking(False)
+        except OSError:
+            sock.close()
+            raise
+        return cls(sock, on_event, on_lost)
+
+    async def call(self, op: str, fds: Sequence[int] = (), **fields: Any) -> Message:
+        """Ask for something. Raises `RuntimeFailed` in the keeper's words; `fds` are closed in any case."""
+        answer, given = await self.call_for_fds(op, fds, **fields)
+        for fd in given:
+            os.close(fd)
+        return answer
+
+    async def call_for_fds(
+        self, op: str, fds: Sequence[int] = (), **fields: Any
+    ) -> tuple[Message, list[int]]:
+        """Likewise, with the descriptors that came with the answer."""
+        if not self.open:
+            for fd in fds:
+                os.close(fd)
+            raise KeeperGone("the keeper of this node's containers is gone")
+        self._seq += 1
+        seq = self._seq
+        future = self._answers[seq] = self._loop.create_future()
+        self._outgoing.add({"op": op, "seq": seq, **fields}, list(fds))
+        self._flush()
+        try:
+            answer, given = await future
+        finally:
+            self._answers.pop(seq, None)
+        if "error" in answer:
+            raise RuntimeFailed(answer["error"])
+        return answer, given
+
+    async def wait_closed(self) -> None:
+        await self._closed.wait()
+
+    def close(self) -> None:
+        """Leave; the keeper goes on."""
+        if not self.open:
+            return
+        self.open = False
+        self._closed.set()
+        self._loop.remove_reader(self._sock)
+        if self._writing:
+            self._loop.remove_writer(self._sock)
+        self._outgoing.close()
+        self._frames.close()
+        self._sock.close()
+        for future in self._answers.values():
+            if not future.done():
+                future.set_exception(KeeperGone("the keeper of this node's containers is gone"))
+
+    def _flush(self) -> None:
+        try:
+            done = self._outgoing.flush()
+        except OSError:
+            self._lost()
+            return
+        if done and self._writing:
+            self._loop.remove_writer(self._sock)
+        elif not done and not self._writing:
+            self._loop.add_writer(self._sock, self._flush)
+        self._writing = not done
+
+    def _readable(self) -> None:
+        try:
+            data, fds = receive(self._sock)
+        except BlockingIOError:
+            return
+        except OSError:
+            data, fds = b"", []
+        if not data:
+            self._lost()
+            return
+        for message, given in self._frames.feed(data, fds):
+            self._hear(message, given)
+
+    def _hear(self, message: Message, given: list[int]) -> None:
+        if "event" in message:
+            self._on_event(message)
+            return
+        future = self._answers.get(message["seq"])
+        if future is not None and not future.done():
+            future.set_result((message, given))
+            return
+        for fd in given:
+            with contextlib.suppress(OSError):
+                os.close(fd)
+
+    def _lost(self) -> None:
+        if self.open:
+            self.close()
+            self._on_lost()

@@ -1,0 +1,180 @@
+"""A container's configuration and image, made into what the keeper is asked to start.
+
+How the container comes to see its mounts depends on what the machine allows (`keeper.roots`). Where nothing
+is allowed, mounts are links in a folder of the container, `STEERSMAN_ROOT` names it, and paths of mounts in
+the command and the environment are changed to point there.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from steersman.cluster.node.cri import ContainerConfig, Mount
+from steersman.cluster.node.errors import RuntimeFailed
+from steersman.cluster.node.process.identities import Identity
+from steersman.cluster.node.process.image_store import Image
+from steersman.cluster.node.process.keeper.stragglers import MARK
+from steersman.objects.amounts import parsed
+from steersman.objects.fields import quote
+
+__all__ = ["LINKS", "MESSAGE_FILE", "command_of", "launch_spec", "linked", "mounts_of", "stop_signal"]
+
+LINKS: Final = "links"
+_ROOT: Final = "STEERSMAN_ROOT"
+#: What of the node's own environment containers get; the rest may be secret.
+_INHERITED: Final = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "HOME")
+_MESSAGE_PATH: Final = "/dev/termination-log"
+MESSAGE_FILE: Final = "termination-log"
+#: Where programs are in an image's folder.
+_PROGRAMS: Final = ("usr/local/sbin", "usr/local/bin", "usr/sbin", "usr/bin", "sbin", "bin")
+_LOG_MAX_BYTES: Final = 10 << 20
+_LOG_MAX_FILES: Final = 5
+
+
+def command_of(config: ContainerConfig, image: Image) -> list[str]:
+    """What to run: the container's own command and arguments, or the image's."""
+    command = config.command or image.config.entrypoint
+    arguments = config.args or (() if config.command else image.config.cmd)
+    if not command and not arguments:
+        raise RuntimeFailed(
+            f"failed to generate container {quote(config.name)} spec: failed to generate spec: "
+            "no command specified"
+        )
+    return [*command, *arguments]
+
+
+def stop_signal(config: ContainerConfig, image: Image) -> int:
+    """What asks the container to end."""
+    name = (config.container.get("lifecycle") or {}).get("stopSignal") or image.config.stop_signal
+    if not name:
+        return signal.SIGTERM
+    if name.isdigit():
+        return int(name)
+    found = re.fullmatch(r"SIGRTMIN\+(\d+)", name)
+    if found is not None:
+        return signal.SIGRTMIN + int(found[1])
+    try:
+        return signal.Signals[name if name.startswith("SIG") else f"SIG{name}"]
+    except KeyError as error:
+        raise RuntimeFailed(f"unknown signal {quote(name)}") from error
+
+
+def mounts_of(config: ContainerConfig, folder: Path) -> list[Mount]:
+    """All that the container sees at other places, outer ones first; its last words are written to a file."""
+    path = config.container.get("terminationMessagePath") or _MESSAGE_PATH
+    words = Mount(path, str(folder / MESSAGE_FILE))
+    mounts = {_absolute(one.container_path): one for one in config.mounts}
+    mounts[_absolute(path)] = words
+    return [
+        Mount(path, one.host_path, one.readonly)
+        for path, one in sorted(mounts.items(), key=lambda item: item[0].count("/"))
+    ]
+
+
+def launch_spec(
+    container_id: str, config: ContainerConfig, image: Image, who: Identity, *,
+    folder: Path, log: Path, tag: str, roots: str, controllers: Sequence[str],
+) -> dict[str, Any]:  # fmt: skip
+    """What the keeper needs to start a container, as `keeper.launching` and `keeper.containers` read it."""
+    mounts = mounts_of(config, folder)
+    argv = command_of(config, image)
+    env = _environment(config, image, who)
+    spec: dict[str, Any] = {
+        "id": container_id,
+        "folder": str(folder),
+        "log": str(log),
+        "log_max_bytes": _LOG_MAX_BYTES,
+        "log_max_files": _LOG_MAX_FILES,
+        "cwd": config.working_dir or image.config.working_dir or "/",
+        "stdin": bool(config.container.get("stdin")),
+        "tty": bool(config.container.get("tty")),
+        "uid": who.uid,
+        "gid": who.gid,
+        "groups": who.groups,
+        **_limits(config.container, controllers),
+    }
+    if roots == LINKS:
+        root = folder / "root"
+        _link(root, mounts)
+        argv, env = _of_folder(argv, env, image.folder)
+        spec["cwd"] = linked(spec["cwd"], root, mounts) if spec["cwd"] != "/" else str(root)
+        argv = [linked(one, root, mounts) for one in argv]
+        env = {name: linked(value, root, mounts) for name, value in env.items()}
+        env[_ROOT] = str(root)
+    else:
+        spec["root"] = {
+            "kind": roots,
+            "folder": str(folder),
+            "image": image.folder,
+            "mounts": [[one.host_path, one.container_path, one.readonly] for one in mounts],
+            "readonly": bool((config.container.get("securityContext") or {}).get("readOnlyRootFilesystem")),
+        }
+    spec["argv"] = argv
+    spec["env"] = {**env, MARK: f"{tag}/{container_id}"}
+    return spec
+
+
+def _environment(config: ContainerConfig, image: Image, who: Identity) -> dict[str, str]:
+    env = {name: os.environ[name] for name in _INHERITED if name in os.environ}
+    if who.home:
+        env["HOME"] = who.home
+    if config.container.get("tty"):
+        env["TERM"] = "xterm"
+    return {**env, **image.config.env, **config.env}
+
+
+def _limits(container: Mapping[str, Any], controllers: Sequence[str]) -> dict[str, Any]:
+    """Limits by control groups where there are, else what a process can be limited in: its data."""
+    limits = parsed((container.get("resources") or {}).get("limits"))
+    wanted: dict[str, Any] = {}
+    if "memory" in limits:
+        wanted["memory"] = limits["memory"].value
+    if "cpu" in limits:
+        wanted["cpu"] = limits["cpu"].milli_value / 1000
+    found: dict[str, Any] = {"limits": wanted}
+    if "memory" in wanted and "memory" not in controllers:
+        found["rlimits"] = {"RLIMIT_DATA": wanted["memory"]}
+    return found
+
+
+# --- without mounts
+
+
+def linked(text: str, root: Path, mounts: Iterable[Mount]) -> str:
+    """`text` with the paths of mounts in it, wherever a path begins, changed to where they are linked."""
+    paths = sorted((one.container_path for one in mounts), key=len, reverse=True)
+    if not any(path in text for path in paths):
+        return text
+    pattern = rf"(?<![\w./-])({'|'.join(re.escape(path) for path in paths)})(?![\w.-])"
+    return re.sub(pattern, lambda found: f"{root}{found[1]}", text)
+
+
+def _link(root: Path, mounts: Iterable[Mount]) -> None:
+    root.mkdir(exist_ok=True)
+    for mount in mounts:
+        place = Path(f"{root}{mount.container_path}")
+        # What is inside another mount would be written into it.
+        if any(parent.is_symlink() for parent in place.parents):
+            continue
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if not place.is_symlink():
+            place.symlink_to(mount.host_path)
+
+
+def _of_folder(argv: list[str], env: dict[str, str], folder: str) -> tuple[list[str], dict[str, str]]:
+    """Programs of an image's folder come before the machine's."""
+    if not folder:
+        return argv, env
+    if argv[0].startswith("/") and os.path.exists(folder + argv[0]):
+        argv = [folder + argv[0], *argv[1:]]
+    path = ":".join((*(f"{folder}/{one}" for one in _PROGRAMS), env.get("PATH", os.defpath)))
+    return argv, {**env, "PATH": path}
+
+
+def _absolute(path: str) -> str:
+    return os.path.normpath(f"/{path.lstrip('/')}")

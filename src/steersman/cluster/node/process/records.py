@@ -1,0 +1,160 @@
+"""What is known of sandboxes and containers, in files of the node's folder, so that a new agent knows it too.
+
+    pods/<uid>/sandbox.json
+    pods/<uid>/logs/<container>/<attempt>.log
+    pods/<uid>/containers/<id>/container.json     how it was made
+                               state.json         written by the keeper: when it started, how it ended
+
+Files are replaced, never changed. They survive processes; nothing is synced, since no container survives
+the machine.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+__all__ = ["ContainerRecord", "Records", "SandboxRecord", "StateRecord"]
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+
+class SandboxRecord(msgspec.Struct, frozen=True):
+    id: str
+    uid: str
+    namespace: str
+    name: str
+    attempt: int
+    created_at: float
+    ready: bool = True
+    ips: tuple[str, ...] = ()
+    host_network: bool = False
+
+
+class ContainerRecord(msgspec.Struct, frozen=True, omit_defaults=True):
+    id: str
+    sandbox_id: str
+    name: str
+    attempt: int
+    image: str
+    image_ref: str
+    created_at: float
+    stop_signal: int = 15
+    fall_back_to_logs: bool = False
+    tty: bool = False
+    stdin: bool = False
+    stdin_once: bool = False
+    ports: tuple[int, ...] = ()
+    #: Why it could not be started, and when.
+    problem: str = ""
+    failed_at: float = 0.0
+
+
+class StateRecord(msgspec.Struct, frozen=True):
+    """What the keeper says of a container it started."""
+
+    id: str
+    state: str
+    pid: int = 0
+    group: str = ""
+    started: float = 0.0
+    finished: float = 0.0
+    code: int = 0
+    oom: bool = False
+
+
+class Records:
+    def __init__(self, folder: Path) -> None:
+        self._pods = folder / "pods"
+        self._pods.mkdir(parents=True, exist_ok=True, mode=0o750)
+
+    def pod_folder(self, uid: str) -> Path:
+        return self._pods / uid
+
+    def container_folder(self, uid: str, container_id: str) -> Path:
+        return self._pods / uid / "containers" / container_id
+
+    def log_path(self, uid: str, record: ContainerRecord) -> Path:
+        return self._pods / uid / "logs" / record.name / f"{record.attempt}.log"
+
+    def keep_sandbox(self, record: SandboxRecord) -> None:
+        folder = self._pods / record.uid
+        folder.mkdir(exist_ok=True, mode=0o750)
+        _replace(folder / "sandbox.json", record)
+
+    def make_container(self, uid: str, record: ContainerRecord) -> Path:
+        """A new container's folder, with a file for its last words and one for its output."""
+        folder = self.container_folder(uid, record.id)
+        folder.mkdir(parents=True, mode=0o755)
+        self.log_path(uid, record).parent.mkdir(parents=True, exist_ok=True, mode=0o750)
+        self.keep_container(uid, record)
+        return folder
+
+    def keep_container(self, uid: str, record: ContainerRecord) -> None:
+        _replace(self.container_folder(uid, record.id) / "container.json", record)
+
+    def remove_container(self, uid: str, record: ContainerRecord) -> None:
+        _remove(self.container_folder(uid, record.id))
+        log = self.log_path(uid, record)
+        for path in log.parent.glob(f"{log.name}*"):
+            path.unlink(missing_ok=True)
+
+    def remove_pod(self, uid: str) -> None:
+        """Everything that is the engine's; volumes are somebody else's."""
+        folder = self._pods / uid
+        for name in ("containers", "logs"):
+            _remove(folder / name)
+        (folder / "sandbox.json").unlink(missing_ok=True)
+        try:
+            folder.rmdir()
+        except OSError:
+            return
+
+    def remove_everything(self, uid: str) -> None:
+        _remove(self._pods / uid)
+
+    def uids(self) -> list[str]:
+        """Pods that have a folder."""
+        return [entry.name for entry in os.scandir(self._pods) if entry.is_dir()]
+
+    def sandbox(self, uid: str) -> SandboxRecord | None:
+        return _read(self._pods / uid / "sandbox.json", SandboxRecord)
+
+    def containers(self, uid: str) -> Iterator[tuple[ContainerRecord, StateRecord | None]]:
+        """A pod's containers as they were made, and what the keeper last said of them."""
+        try:
+            entries = list(os.scandir(self._pods / uid / "containers"))
+        except FileNotFoundError:
+            return
+        for entry in entries:
+            record = _read(Path(entry.path) / "container.json", ContainerRecord)
+            if record is not None:
+                yield record, _read(Path(entry.path) / "state.json", StateRecord)
+
+
+def _replace(path: Path, record: msgspec.Struct) -> None:
+    fresh = path.with_suffix(".new")
+    fresh.write_bytes(msgspec.json.encode(record))
+    os.replace(fresh, path)
+
+
+def _read(path: Path, kind: type[T]) -> T | None:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=kind)
+    except (FileNotFoundError, NotADirectoryError, msgspec.DecodeError):
+        return None
+
+
+def _remove(folder: Path) -> None:
+    """A folder with everything in it, whatever the modes of what a container left there."""
+    shutil.rmtree(folder, ignore_errors=True)
+    if not folder.exists():
+        return
+    for parent, _, _ in os.walk(folder):
+        os.chmod(parent, 0o700)
+    shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,130 @@
+"""What a persistent volume claim stands for on this node: a folder.
+
+Claims are asked for when a pod starts, not watched: a volume that is bound stays so while it is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from steersman.client import Client, ClientError
+from steersman.cluster.node.volumes.errors import VolumeProblem
+from steersman.cluster.node.volumes.host_paths import check_host_path, refuse_backsteps
+from steersman.objects.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
+
+__all__ = ["ClaimProblem", "ClaimedFolder", "claimed_folder", "ephemeral_claim"]
+
+Object = Mapping[str, Any]
+
+_PROTECTION: Final = "kubernetes.io/pvc-protection"
+#: What a volume has besides the one field that says what it is.
+_NOT_SOURCES: Final = frozenset(
+    ("accessModes", "capacity", "claimRef", "mountOptions", "nodeAffinity", "persistentVolumeReclaimPolicy",
+     "storageClassName", "volumeAttributesClassName", "volumeMode")
+)  # fmt: skip
+
+
+class ClaimProblem(VolumeProblem):
+    """A claim has no volume (yet)."""
+
+
+class ClaimedFolder(NamedTuple):
+    path: str
+    readonly: bool
+    #: Whether fsGroup is for it.
+    owned: bool
+
+
+def ephemeral_claim(pod: Object, volume: str) -> str:
+    """The name of the claim that is made for an ephemeral volume."""
+    return f"{pod['metadata']['name']}-{volume}"
+
+
+async def claimed_folder(
+    client: Client, pod: Object, volume: Object, *, wants_device: bool = False
+) -> ClaimedFolder:
+    """Where the volume of a claim is. Raises `VolumeProblem`."""
+    namespace = pod["metadata"]["namespace"]
+    source = volume.get("persistentVolumeClaim")
+    name = ephemeral_claim(pod, volume["name"]) if source is None else source["claimName"]
+    try:
+        claim = await _bound_claim(client, namespace, name)
+        if source is None:
+            _check_owner(pod, claim)
+        found = await _volume(client, claim)
+    except ClientError as error:
+        raise ClaimProblem(f"error processing PVC {namespace}/{name}: {error}") from error
+    except ClaimProblem as problem:
+        raise ClaimProblem(f"error processing PVC {namespace}/{name}: {problem}") from problem
+    mode = found["spec"].get("volumeMode", "Filesystem")
+    if mode != "Filesystem":
+        where = "volumeDevices, but this node has no block devices" if wants_device else "volumeMounts"
+        raise VolumeProblem(f"volume {volume['name']} has volumeMode {mode}, but is specified in {where}")
+    readonly = bool((source or {}).get("readOnly"))
+    return ClaimedFolder(_folder(found), readonly, owned="local" in found["spec"])
+
+
+async def _bound_claim(client: Client, namespace: str, name: str) -> Object:
+    try:
+        claim = await client.get(PERSISTENT_VOLUME_CLAIMS, name, namespace)
+    except ClientError as error:
+        raise ClaimProblem(f"failed to fetch PVC from API server: {error}") from error
+    metadata = claim["metadata"]
+    if "deletionTimestamp" in metadata and _PROTECTION not in (metadata.get("finalizers") or ()):
+        raise ClaimProblem("PVC is being deleted")
+    if (claim.get("status") or {}).get("phase") != "Bound":
+        raise ClaimProblem("PVC is not bound")
+    if not claim["spec"].get("volumeName"):
+        raise ClaimProblem("PVC has empty pvc.Spec.VolumeName")
+    return claim
+
+
+def _check_owner(pod: Object, claim: Object) -> None:
+    owners = claim["metadata"].get("ownerReferences") or ()
+    if not any(owner.get("uid") == pod["metadata"]["uid"] and owner.get("controller") for owner in owners):
+        where = f"{claim['metadata']['namespace']}/{claim['metadata']['name']}"
+        whose = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
+        raise VolumeProblem(f"PVC {where} was not created for pod {whose} (pod is not owner)")
+
+
+async def _volume(client: Client, claim: Object) -> Object:
+    name = claim["spec"]["volumeName"]
+    try:
+        found = await client.get(PERSISTENT_VOLUMES, name)
+    except ClientError as error:
+        raise ClaimProblem(f"failed to fetch PV {name} from API server: {error}") from error
+    reference = found["spec"].get("claimRef")
+    if reference is None:
+        raise ClaimProblem(
+            f"found PV object {name} but it has a nil pv.Spec.ClaimRef "
+            "indicating it is not yet bound to the claim"
+        )
+    uid = claim["metadata"]["uid"]
+    if reference.get("uid") != uid:
+        raise ClaimProblem(
+            f"found PV object {name} but its pv.Spec.ClaimRef.UID {reference.get('uid', '')} "
+            f"does not point to claim.UID {uid}"
+        )
+    return found
+
+
+def _folder(volume: Object) -> str:
+    spec = volume["spec"]
+    if (source := spec.get("hostPath")) is not None:
+        path: str = source["path"]
+        check_host_path(path, source.get("type") or "")
+        return path
+    if (source := spec.get("local")) is not None:
+        path = source["path"]
+        try:
+            refuse_backsteps(path)
+        except VolumeProblem as problem:
+            raise VolumeProblem(f"invalid path: {path} {problem}") from problem
+        check_host_path(path, "Directory")
+        return path
+    kind = next((field for field in spec if field not in _NOT_SOURCES), "unknown")
+    name = volume["metadata"]["name"]
+    raise VolumeProblem(
+        f"persistent volume {name} is of type {kind}: this node has only hostPath and local volumes"
+    )

@@ -1,0 +1,53 @@
+"""fsGroup: a volume's files belong to the pod's group, and the group may use them."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+__all__ = ["fs_group_of", "give_to_group"]
+
+_READ_WRITE: Final = 0o660
+_READ: Final = 0o440
+_SEARCH: Final = 0o110
+
+
+def fs_group_of(pod: Mapping[str, Any]) -> int | None:
+    """The group that volumes have to belong to, where this process can see to it."""
+    group: int | None = (pod["spec"].get("securityContext") or {}).get("fsGroup")
+    return group if os.geteuid() == 0 else None
+
+
+def give_to_group(folder: Path, group: int, *, readonly: bool, lazily: bool = False) -> None:
+    """Change everything in the folder, and the folder last; `lazily`: only if the folder itself is not
+    right."""
+    if lazily and _is_right(folder, group, readonly=readonly):
+        return
+    for where, _, names in os.walk(folder, topdown=False):
+        for name in names:
+            _change(os.path.join(where, name), group, readonly=readonly)
+        _change(where, group, readonly=readonly)
+
+
+def _bits(*, readonly: bool, folder: bool) -> int:
+    bits = _READ if readonly else _READ_WRITE
+    return bits | _SEARCH | stat.S_ISGID if folder else bits
+
+
+def _is_right(folder: Path, group: int, *, readonly: bool) -> bool:
+    found = folder.stat()
+    bits = _bits(readonly=readonly, folder=True)
+    return found.st_gid == group and found.st_mode & bits == bits
+
+
+def _change(path: str, group: int, *, readonly: bool) -> None:
+    found = os.lstat(path)
+    os.lchown(path, -1, group)
+    if stat.S_ISLNK(found.st_mode):
+        # The mode of a link is that of what it leads to, which has its own turn.
+        return
+    is_folder = stat.S_ISDIR(found.st_mode)
+    os.chmod(path, stat.S_IMODE(found.st_mode) | _bits(readonly=readonly, folder=is_folder))

@@ -1,0 +1,217 @@
+"""The volumes of the pods of one node: made ready, kept up to date, watched for size, taken away.
+
+A change of anything a pod refers to comes here by `changed`, and is in its files a moment later.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from steersman.cluster.node.errors import MountFailed
+from steersman.cluster.node.timers import Starter, Timers
+from steersman.cluster.node.volumes.atomic import BadPath
+from steersman.cluster.node.volumes.claims import ClaimProblem
+from steersman.cluster.node.volumes.errors import VolumeProblem
+from steersman.cluster.node.volumes.projections import references_of
+from steersman.cluster.node.volumes.references import NotRead, References
+from steersman.cluster.node.volumes.sources import Ready, VolumeSources
+from steersman.cluster.node.volumes.tokens import Tokens
+from steersman.cluster.node.volumes.usage import limited_volumes, too_much, used_bytes
+from steersman.objects.fields import quote
+
+__all__ = ["PodVolumes"]
+
+_log = logging.getLogger(__name__)
+
+Pod = Mapping[str, Any]
+
+#: Changes within so short a time are written together.
+_GATHER_S: Final = 0.1
+_SIZES_S: Final = 10.0
+_PROBLEMS: Final = (VolumeProblem, NotRead, BadPath, OSError)
+
+
+class _Held:
+    """What is known of a pod's volumes."""
+
+    __slots__ = ("excess", "lock", "over", "pod", "ready")
+
+    def __init__(self, pod: Pod) -> None:
+        self.pod = pod
+        #: By name; None: not all of them have been ready yet.
+        self.ready: dict[str, Ready] | None = None
+        self.lock = asyncio.Lock()
+        self.over = False
+        #: Why the pod may not go on.
+        self.excess = ""
+
+
+class PodVolumes:
+    def __init__(
+        self,
+        sources: VolumeSources,
+        tokens: Tokens,
+        references: References,
+        timers: Timers,
+        start: Starter,
+        poke: Callable[[str], None],
+    ) -> None:
+        """`references` is to tell `changed`; `poke` has a pod looked at that waits for something, or may not
+        go on."""
+        self._sources = sources
+        self._tokens = tokens
+        self._references = references
+        self._timers = timers
+        self._start = start
+        self._poke = poke
+        self._pods: dict[str, _Held] = {}
+
+    def notice(self, pod: Pod) -> None:
+        """A pod that runs is as given now: show its labels and annotations, and go on with what a process
+        before this one began."""
+        held = self._pods.get(pod["metadata"]["uid"])
+        if held is None:
+            if _has_run(pod):
+                self._hold(pod)
+                self.changed(pod["metadata"]["uid"])
+        elif _shown(pod) != _shown(held.pod):
+            held.pod = pod
+            self.changed(pod["metadata"]["uid"])
+
+    async def set_up(self, pod: Pod) -> Mapping[str, Ready]:
+        """Have all volumes ready. Raises `MountFailed`."""
+        held = self._hold(pod)
+        async with held.lock:
+            ready, problems = await self._all(held)
+            if problems:
+                raise MountFailed(problems)
+            if held.ready is None:
+                self._watch_sizes(held)
+            held.ready = ready
+            self._schedule_renewal(held)
+            return ready
+
+    async def ready(self, pod: Pod) -> Mapping[str, Ready]:
+        """The volumes as they were last made ready."""
+        held = self._hold(pod)
+        return await self.set_up(pod) if held.ready is None else held.ready
+
+    def excess(self, uid: str) -> str:
+        """Why a pod has to be evicted; empty if it need not be."""
+        held = self._pods.get(uid)
+        return "" if held is None else held.excess
+
+    async def ended(self, uid: str) -> None:
+        held = self._pods.pop(uid, None)
+        if held is not None:
+            held.over = True
+            self._references.release(uid)
+            self._tokens.forget(uid)
+            for what in ("refresh", "renew", "sizes"):
+                self._timers.cancel((self, uid, what))
+            async with held.lock:
+                pass
+        if self._sources.pod_folder(uid).exists():
+            await asyncio.to_thread(self._sources.remove, uid)
+
+    def changed(self, uid: str) -> None:
+        """Something that the pod shows or waits for has changed."""
+        held = self._pods.get(uid)
+        if held is not None:
+            self._timers.after(_GATHER_S, (self, uid, "refresh"), lambda: self._refresh_soon(uid))
+
+    # --- one pod
+
+    def _hold(self, pod: Pod) -> _Held:
+        uid = pod["metadata"]["uid"]
+        held = self._pods.get(uid)
+        if held is None:
+            held = self._pods[uid] = _Held(pod)
+            self._references.hold(uid, references_of(pod))
+        held.pod = pod
+        return held
+
+    async def _all(self, held: _Held) -> tuple[dict[str, Ready], list[str]]:
+        """All volumes of a pod that can be ready, and what is wrong with the others."""
+        ready: dict[str, Ready] = {}
+        problems = []
+        for volume in held.pod["spec"].get("volumes") or ():
+            name = volume["name"]
+            try:
+                ready[name] = await self._sources.ready(held.pod, volume)
+            except ClaimProblem as problem:
+                problems.append(
+                    f"Unable to attach or mount volumes: unmounted volumes=[{name}], unattached volumes=[], "
+                    f"failed to process volumes=[{name}]: {problem}"
+                )
+            except _PROBLEMS as problem:
+                problems.append(f"MountVolume.SetUp failed for volume {quote(name)} : {problem}")
+        return ready, problems
+
+    def _refresh_soon(self, uid: str) -> None:
+        held = self._pods.get(uid)
+        if held is None:
+            return
+        if held.ready is None and not _has_run(held.pod):
+            # It waits for this; whoever waits tries again.
+            self._poke(uid)
+        else:
+            self._start(self._refresh(held))
+
+    async def _refresh(self, held: _Held) -> None:
+        """Bring a running pod's files up to date. What cannot be read any more stays as it was."""
+        async with held.lock:
+            if held.over:
+                return
+            ready, problems = await self._all(held)
+            for problem in problems:
+                _log.warning("pod %s: %s", held.pod["metadata"]["name"], problem)
+            if held.ready is None and not problems:
+                self._watch_sizes(held)
+            if held.ready is not None or not problems:
+                held.ready = {**(held.ready or {}), **ready}
+            self._schedule_renewal(held)
+        self._poke(held.pod["metadata"]["uid"])
+
+    def _schedule_renewal(self, held: _Held) -> None:
+        times = [one.renew_at for one in (held.ready or {}).values() if one.renew_at is not None]
+        if times and not held.over:
+            delay_s = max(min(times) - self._timers.clock.wall(), _GATHER_S)
+            uid = held.pod["metadata"]["uid"]
+            self._timers.after(delay_s, (self, uid, "renew"), lambda: self._refresh_soon(uid))
+
+    # --- sizes
+
+    def _watch_sizes(self, held: _Held) -> None:
+        if limited_volumes(held.pod) and not held.over:
+            uid = held.pod["metadata"]["uid"]
+            self._timers.after(_SIZES_S, (self, uid, "sizes"), lambda: self._measure_soon(uid))
+
+    def _measure_soon(self, uid: str) -> None:
+        if (held := self._pods.get(uid)) is not None:
+            self._start(self._measure(held))
+
+    async def _measure(self, held: _Held) -> None:
+        uid = held.pod["metadata"]["uid"]
+        for name, limit in limited_volumes(held.pod).items():
+            used = await asyncio.to_thread(used_bytes, self._sources.scratch(uid, name))
+            if used > limit.value:
+                held.excess = too_much(name, limit)
+                self._poke(uid)
+                return
+        self._watch_sizes(held)
+
+
+def _has_run(pod: Pod) -> bool:
+    """Whether its volumes must have been ready once."""
+    status = pod.get("status") or {}
+    fields = ("initContainerStatuses", "containerStatuses")
+    return any(one.get("containerID") for field in fields for one in status.get(field) or ())
+
+
+def _shown(pod: Pod) -> tuple[Any, Any]:
+    metadata = pod["metadata"]
+    return metadata.get("labels"), metadata.get("annotations")

@@ -1,0 +1,153 @@
+"""The files of volumes that show API objects: configMap, secret, downwardAPI and projected.
+
+What the objects say comes from `References`, tokens from `Tokens`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from steersman.cluster.node.downward import NodeFacts
+from steersman.cluster.node.volumes.atomic import File
+from steersman.cluster.node.volumes.errors import VolumeProblem
+from steersman.cluster.node.volumes.ownership import fs_group_of
+from steersman.cluster.node.volumes.payloads import (
+    DEFAULT_MODE,
+    Files,
+    config_map_files,
+    downward_files,
+    secret_files,
+)
+from steersman.cluster.node.volumes.references import Reference, References
+from steersman.cluster.node.volumes.tokens import TokenRequest, Tokens
+from steersman.objects.fields import quote
+from steersman.objects.pods import configmap_names, secret_names
+from steersman.objects.resource_type import ResourceType
+from steersman.objects.resources import CONFIG_MAPS, SECRETS
+from steersman.objects.selectors import LabelSelector
+
+__all__ = ["PROJECTED", "Projected", "Projections", "references_of"]
+
+Pod = Mapping[str, Any]
+Source = Mapping[str, Any]
+
+#: The kinds of volumes, and the folders that the kubelet has for each.
+PROJECTED: Final = {
+    "configMap": "kubernetes.io~configmap",
+    "secret": "kubernetes.io~secret",
+    "downwardAPI": "kubernetes.io~downward-api",
+    "projected": "kubernetes.io~projected",
+}
+_TRUST_BUNDLES: Final = ResourceType(
+    "certificates.k8s.io", "v1", "ClusterTrustBundle", "clustertrustbundles", namespaced=False
+)
+#: All of them: anybody may read them, and there are few.
+_ALL_BUNDLES: Final = Reference(_TRUST_BUNDLES, "", "")
+_CERTIFICATE: Final = re.compile(r"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----\n?", re.DOTALL)
+_TOKEN_MODE: Final = 0o600
+
+
+class Projected(NamedTuple):
+    files: Files
+    #: When something in it has to be renewed (wall clock); None: never.
+    renew_at: float | None = None
+
+
+def references_of(pod: Pod) -> Iterator[Reference]:
+    """Everything that a pod refers to, in volumes and variables."""
+    namespace, spec = pod["metadata"]["namespace"], pod["spec"]
+    for name in configmap_names(spec):
+        yield Reference.to(CONFIG_MAPS, namespace, name)
+    for name in secret_names(spec):
+        yield Reference.to(SECRETS, namespace, name)
+    for volume in spec.get("volumes") or ():
+        if any("clusterTrustBundle" in one for one in (volume.get("projected") or {}).get("sources") or ()):
+            yield _ALL_BUNDLES
+
+
+class Projections:
+    def __init__(self, references: References, tokens: Tokens, node: NodeFacts) -> None:
+        self._references = references
+        self._tokens = tokens
+        self._node = node
+
+    async def project(self, pod: Pod, kind: str, source: Source, known: Callable[[str], bytes]) -> Projected:
+        """What a volume has to show; `known` reads what it shows now. Raises `VolumeProblem`, `NotRead`."""
+        mode = source.get("defaultMode")
+        mode = DEFAULT_MODE if mode is None else int(mode)
+        if kind != "projected":
+            return await self._part(pod, kind, source, mode, known)
+        files: Files = {}
+        renewals = []
+        for part in source.get("sources") or ():
+            for part_kind, part_source in part.items():
+                made = await self._part(pod, part_kind, part_source, mode, known)
+                files |= made.files
+                if made.renew_at is not None:
+                    renewals.append(made.renew_at)
+        return Projected(files, min(renewals, default=None))
+
+    async def _part(
+        self, pod: Pod, kind: str, source: Source, mode: int, known: Callable[[str], bytes]
+    ) -> Projected:
+        items, optional = source.get("items") or (), bool(source.get("optional"))
+        match kind:
+            case "configMap":
+                found = await self._object(pod, CONFIG_MAPS, source.get("name", ""), optional=optional)
+                return Projected(config_map_files(found, items, mode, optional=optional))
+            case "secret":
+                name = source.get("secretName") or source.get("name", "")
+                found = await self._object(pod, SECRETS, name, optional=optional)
+                return Projected(secret_files(found, items, mode, optional=optional))
+            case "downwardAPI":
+                return Projected(downward_files(pod, items, mode, self._node))
+            case "serviceAccountToken":
+                return await self._token(pod, source, mode, known)
+            case "clusterTrustBundle":
+                return Projected({source["path"]: File(await self._anchors(source), mode)})
+        raise VolumeProblem(f"this node cannot project {kind}")
+
+    async def _object(self, pod: Pod, kind: ResourceType, name: str, *, optional: bool) -> Mapping[str, Any]:
+        reference = Reference.to(kind, pod["metadata"]["namespace"], name)
+        found = await self._references.one(reference)
+        if found is None and not optional:
+            raise VolumeProblem(f"{kind.kind.lower()} {quote(name)} not found")
+        return found or {}
+
+    async def _token(self, pod: Pod, source: Source, mode: int, known: Callable[[str], bytes]) -> Projected:
+        metadata = pod["metadata"]
+        request = TokenRequest(
+            metadata["namespace"],
+            pod["spec"].get("serviceAccountName") or "default",
+            metadata["name"],
+            metadata["uid"],
+            source.get("audience", ""),
+            source.get("expirationSeconds") or 3600,
+        )
+        token = await self._tokens.get(request, known(source["path"]))
+        if fs_group_of(pod) is not None:
+            mode = _TOKEN_MODE
+        return Projected({source["path"]: File(token.text.encode(), mode)}, token.renew_at)
+
+    async def _anchors(self, source: Source) -> bytes:
+        bundles = await self._references.all(_ALL_BUNDLES)
+        name, signer = source.get("name"), source.get("signerName")
+        if name is not None:
+            chosen = [one for one in bundles if one["metadata"]["name"] == name]
+            missing = (
+                f'while getting ClusterTrustBundle: clustertrustbundle.certificates.k8s.io "{name}" not found'
+            )
+        else:
+            matches = LabelSelector.from_object(source.get("labelSelector")).matches
+            chosen = [
+                one
+                for one in bundles
+                if one["spec"].get("signerName") == signer and matches(one["metadata"].get("labels") or {})
+            ]
+            missing = "combination of signerName and labelSelector matched zero ClusterTrustBundles"
+        if not chosen and not source.get("optional"):
+            raise VolumeProblem(missing)
+        found = (block for one in chosen for block in _CERTIFICATE.findall(one["spec"]["trustBundle"]))
+        return "".join(sorted({block.rstrip("\n") + "\n" for block in found})).encode()

@@ -1,0 +1,118 @@
+"""The objects that pods of this node refer to, watched one by one for as long as a pod needs them.
+
+A node may read only what its pods use, so each object has an informer of its own, shared by the pods that
+refer to it. Objects that never change (`immutable`) are not watched once they are known.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import Any, Final, NamedTuple
+
+from steersman.aio import Clock
+from steersman.client import Client
+from steersman.cluster.node.timers import Starter
+from steersman.objects.resource_type import ResourceType
+from steersman.runtime import Change, Informer
+from steersman.runtime.follower import Selection
+
+__all__ = ["NotRead", "Reference", "References"]
+
+Object = dict[str, Any]
+
+#: How long to wait for an object that is asked for the first time.
+_PATIENCE_S: Final = 5.0
+
+
+class NotRead(Exception):
+    """The API has not said yet what is there."""
+
+
+class Reference(NamedTuple):
+    kind: ResourceType
+    namespace: str
+    fields: str
+
+    @classmethod
+    def to(cls, kind: ResourceType, namespace: str, name: str) -> Reference:
+        return cls(kind, namespace, f"metadata.name={name}")
+
+
+class _Followed:
+    __slots__ = ("holders", "informer", "task")
+
+    def __init__(self, informer: Informer, task: asyncio.Task[None]) -> None:
+        self.informer = informer
+        self.task = task
+        #: The pods that need it.
+        self.holders: set[str] = set()
+
+
+class References:
+    """Who needs what, and what it looks like now."""
+
+    def __init__(self, client: Client, clock: Clock, start: Starter, changed: Callable[[str], None]) -> None:
+        """`changed` is told the uid of every pod that refers to something that has changed."""
+        self._client = client
+        self._clock = clock
+        self._start = start
+        self._changed = changed
+        self._followed: dict[Reference, _Followed] = {}
+        self._held: dict[str, frozenset[Reference]] = {}
+
+    def __len__(self) -> int:
+        """How many are looked at."""
+        return len(self._followed)
+
+    def hold(self, uid: str, wanted: Iterable[Reference]) -> None:
+        """A pod needs these, and nothing else any more."""
+        held, wanted = self._held.get(uid, frozenset()), frozenset(wanted)
+        for reference in wanted - held:
+            if reference not in self._followed:
+                self._followed[reference] = self._follow(reference)
+            self._followed[reference].holders.add(uid)
+        for reference in held - wanted:
+            followed = self._followed[reference]
+            followed.holders.discard(uid)
+            if not followed.holders:
+                followed.task.cancel()
+                del self._followed[reference]
+        if wanted:
+            self._held[uid] = wanted
+        else:
+            self._held.pop(uid, None)
+
+    def release(self, uid: str) -> None:
+        self.hold(uid, ())
+
+    async def all(self, reference: Reference) -> list[Object]:
+        """What a reference that is held leads to. Raises `NotRead`."""
+        informer = self._followed[reference].informer
+        if not informer.synced:
+            try:
+                async with asyncio.timeout(_PATIENCE_S):
+                    await informer.wait_synced()
+            except TimeoutError as error:
+                noun = reference.kind.kind.lower()
+                raise NotRead(f"failed to sync {noun} cache: timed out waiting for the condition") from error
+        return [cached.object() for cached in informer.cache]
+
+    async def one(self, reference: Reference) -> Object | None:
+        return next(iter(await self.all(reference)), None)
+
+    def _follow(self, reference: Reference) -> _Followed:
+        namespaces = (reference.namespace,) if reference.kind.namespaced else None
+        selection = Selection(reference.kind, fields=reference.fields)
+        informer = Informer(self._client, self._clock, selection, namespaces=namespaces, resync_s=0)
+        informer.add_handler(lambda change: self._on_change(reference, change))
+        return _Followed(informer, self._start(informer.run()))
+
+    def _on_change(self, reference: Reference, change: Change) -> None:
+        followed = self._followed.get(reference)
+        if followed is None:
+            return
+        if change.new is not None and change.new.object().get("immutable"):
+            followed.task.cancel()
+        for uid in tuple(followed.holders):
+            self._changed(uid)

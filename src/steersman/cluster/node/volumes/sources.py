@@ -1,0 +1,178 @@
+"""Makes a pod's volumes ready, one at a time, whatever they are made of.
+
+    <folder>/<pod's uid>/volumes/<plugin>/<volume>
+
+A volume that is ready stays as it is when it is asked for again, also by a later process; only the files of
+projected ones are brought up to date.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from steersman.aio import Clock
+from steersman.client import Client
+from steersman.cluster.node.volumes.atomic import write_files
+from steersman.cluster.node.volumes.claims import claimed_folder
+from steersman.cluster.node.volumes.errors import VolumeProblem
+from steersman.cluster.node.volumes.host_paths import check_host_path
+from steersman.cluster.node.volumes.ownership import fs_group_of, give_to_group
+from steersman.cluster.node.volumes.projections import PROJECTED, Projections
+
+__all__ = ["ImageFolder", "Ready", "VolumeSources"]
+
+Pod = Mapping[str, Any]
+Volume = Mapping[str, Any]
+#: The folder of an image by its reference and pull policy; None: there is no such image.
+ImageFolder = Callable[[str, str], Awaitable[Path | None]]
+
+_EMPTY_DIR: Final = "kubernetes.io~empty-dir"
+_SCRATCH_MODE: Final = 0o777
+_FOLDER_MODE: Final = 0o750
+
+
+class Ready(NamedTuple):
+    """A volume that containers can be shown."""
+
+    path: Path
+    #: Whatever a container asks for.
+    readonly: bool = False
+    #: Whether a pod may put links into it.
+    open: bool = True
+    #: When something in it has to be renewed (wall clock).
+    renew_at: float | None = None
+
+
+async def _no_images(reference: str, policy: str) -> Path | None:
+    return None
+
+
+class VolumeSources:
+    def __init__(
+        self,
+        folder: Path,
+        client: Client,
+        clock: Clock,
+        projections: Projections,
+        image_folder: ImageFolder | None = None,
+    ) -> None:
+        """`folder` has a folder for each pod."""
+        self._folder = folder
+        self._client = client
+        self._clock = clock
+        self._projections = projections
+        self._image_folder = image_folder or _no_images
+
+    def pod_folder(self, uid: str) -> Path:
+        return self._folder / uid
+
+    def scratch(self, uid: str, volume: str) -> Path:
+        """Where an emptyDir is."""
+        return self._volume(uid, _EMPTY_DIR, volume)
+
+    def make_pod_folder(self, uid: str) -> Path:
+        folder = self.pod_folder(uid)
+        folder.mkdir(_FOLDER_MODE, parents=True, exist_ok=True)
+        return folder
+
+    async def ready(self, pod: Pod, volume: Volume) -> Ready:
+        """Have a volume ready. Raises `VolumeProblem`, `NotRead` or OSError."""
+        for kind, plugin in PROJECTED.items():
+            if (source := volume.get(kind)) is not None:
+                return await self._projected(pod, volume["name"], kind, plugin, source)
+        if (source := volume.get("emptyDir")) is not None:
+            return self._scratch(pod, volume["name"], source)
+        if (source := volume.get("hostPath")) is not None:
+            check_host_path(source["path"], source.get("type") or "")
+            return Ready(Path(source["path"]))
+        if "persistentVolumeClaim" in volume or "ephemeral" in volume:
+            return await self._claimed(pod, volume)
+        if (source := volume.get("image")) is not None:
+            return await self._image(source)
+        kind = next((field for field in volume if field != "name"), "unknown")
+        raise VolumeProblem(f"this node has no volumes of type {kind}")
+
+    def remove(self, uid: str) -> None:
+        """Take away everything that was made for a pod. Blocks."""
+        folder = self.pod_folder(uid)
+        shutil.rmtree(folder / "volumes", ignore_errors=True)
+        for name in ("etc-hosts", "resolv.conf"):
+            (folder / name).unlink(missing_ok=True)
+        try:
+            folder.rmdir()
+        except OSError:
+            # Others keep things there too.
+            return
+
+    def _volume(self, uid: str, plugin: str, name: str) -> Path:
+        return self.pod_folder(uid) / "volumes" / plugin / name
+
+    def _made(self, path: Path, mode: int) -> bool:
+        """Whether a volume's folder was not there yet."""
+        if path.is_dir():
+            return False
+        path.parent.mkdir(_FOLDER_MODE, parents=True, exist_ok=True)
+        path.mkdir()
+        path.chmod(mode)
+        return True
+
+    async def _projected(
+        self, pod: Pod, name: str, kind: str, plugin: str, source: Mapping[str, Any]
+    ) -> Ready:
+        self.make_pod_folder(pod["metadata"]["uid"])
+        path = self._volume(pod["metadata"]["uid"], plugin, name)
+
+        def known(file: str) -> bytes:
+            try:
+                return (path / file).read_bytes()
+            except OSError:
+                return b""
+
+        made = await self._projections.project(pod, kind, source, known)
+        self._made(path, _SCRATCH_MODE)
+        group = fs_group_of(pod)
+
+        def publish(_: Path) -> None:
+            if group is not None:
+                give_to_group(path, group, readonly=True)
+
+        write_files(path, made.files, now=self._clock.wall(), publish=publish)
+        return Ready(path, readonly=True, open=False, renew_at=made.renew_at)
+
+    def _scratch(self, pod: Pod, name: str, source: Mapping[str, Any]) -> Ready:
+        medium = source.get("medium", "")
+        if medium not in ("", "Memory"):
+            raise VolumeProblem(f"this node has no emptyDir volumes of medium {medium}")
+        uid = pod["metadata"]["uid"]
+        self.make_pod_folder(uid)
+        path = self.scratch(uid, name)
+        if self._made(path, _SCRATCH_MODE) and (group := fs_group_of(pod)) is not None:
+            give_to_group(path, group, readonly=False)
+        return Ready(path)
+
+    async def _claimed(self, pod: Pod, volume: Volume) -> Ready:
+        name = volume["name"]
+        devices = (
+            device["name"]
+            for container in pod["spec"]["containers"]
+            for device in container.get("volumeDevices") or ()
+        )
+        claimed = await claimed_folder(self._client, pod, volume, wants_device=name in devices)
+        path, group = Path(claimed.path), fs_group_of(pod)
+        if claimed.owned and not claimed.readonly and group is not None:
+            policy = pod["spec"]["securityContext"].get("fsGroupChangePolicy")
+            await asyncio.to_thread(
+                give_to_group, path, group, readonly=False, lazily=policy == "OnRootMismatch"
+            )
+        return Ready(path, readonly=claimed.readonly)
+
+    async def _image(self, source: Mapping[str, Any]) -> Ready:
+        reference, policy = source.get("reference", ""), source.get("pullPolicy") or "IfNotPresent"
+        folder = await self._image_folder(reference, policy)
+        if folder is None:
+            raise VolumeProblem(f"this node has no image {reference} that is a folder")
+        return Ready(folder, readonly=True)

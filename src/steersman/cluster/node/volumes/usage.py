@@ -1,0 +1,45 @@
+"""How much of a volume is used, and which pods use more than they may."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from steersman.objects.fields import quote
+from steersman.objects.quantities import Quantity
+
+__all__ = ["limited_volumes", "too_much", "used_bytes"]
+
+
+def limited_volumes(pod: Mapping[str, Any]) -> dict[str, Quantity]:
+    """The pod's emptyDir volumes that may only grow so large."""
+    limits = {
+        volume["name"]: Quantity.parse(str(limit))
+        for volume in pod["spec"].get("volumes") or ()
+        if (limit := (volume.get("emptyDir") or {}).get("sizeLimit"))
+    }
+    return {name: limit for name, limit in limits.items() if limit}
+
+
+def used_bytes(folder: Path) -> int:
+    """What a folder takes up on its disk. A file with several names counts once."""
+    seen: set[tuple[int, int]] = set()
+    total = 0
+    for where, _, names in os.walk(folder):
+        for name in names:
+            try:
+                found = os.lstat(os.path.join(where, name))
+            except OSError:
+                # Gone meanwhile.
+                continue
+            if (found.st_dev, found.st_ino) not in seen:
+                seen.add((found.st_dev, found.st_ino))
+                total += found.st_blocks * 512
+    return total
+
+
+def too_much(volume: str, limit: Quantity) -> str:
+    """Why a pod is evicted."""
+    return f"Usage of EmptyDir volume {quote(volume)} exceeds the limit {quote(str(limit))}. "

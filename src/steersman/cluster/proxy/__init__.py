@@ -1,0 +1,8 @@
+"""The service proxy: every service really answers at its addresses.
+
+Start reading at `setup` (what is followed and when it is applied), then `routing` (which address leads where,
+a pure function). Connections are carried by a process of its own: `process` starts and feeds it, `forwarder`
+is what runs in it, on the standard library alone, with `relay` for TCP and `datagrams` for UDP.
+
+This package imports nothing by itself, so that the forwarder's process stays small.
+"""

@@ -1,0 +1,53 @@
+"""The language between the proxy and its forwarder: addresses to listen at, and where they lead.
+
+Both processes use it. On the wire a message is a line of JSON:
+
+    → {"number": 7, "open": [[frontend, route], …], "close": [frontend, …]}
+    ← {"number": 7, "failed": [[frontend, errno], …]}
+
+A frontend that is opened again gets the new route; its connections stay where they are.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+__all__ = ["Backend", "Frontend", "Route", "frontend_from_json", "route_from_json"]
+
+
+class Backend(NamedTuple):
+    address: str
+    port: int
+
+
+class Frontend(NamedTuple):
+    """Where clients connect to."""
+
+    protocol: Literal["TCP", "UDP"]
+    address: str
+    port: int
+
+    def __str__(self) -> str:
+        host = f"[{self.address}]" if ":" in self.address else self.address
+        return f"{host}:{self.port}/{self.protocol}"
+
+
+class Route(NamedTuple):
+    """Where connections go; without backends they are refused."""
+
+    backends: tuple[Backend, ...]
+    #: For how long a client stays with its backend; 0 for not at all.
+    affinity_s: int = 0
+    #: Frontends of one group agree on a client's backend.
+    affinity_group: str = ""
+    #: Networks clients may come from; any if empty.
+    sources: tuple[str, ...] = ()
+
+
+def frontend_from_json(value: Any) -> Frontend:
+    return Frontend(*value)
+
+
+def route_from_json(value: Any) -> Route:
+    backends, affinity_s, affinity_group, sources = value
+    return Route(tuple(Backend(*each) for each in backends), affinity_s, affinity_group, tuple(sources))

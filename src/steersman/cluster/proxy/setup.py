@@ -1,0 +1,267 @@
+"""Follows services and their endpoints, and has the forwarder answer at their addresses.
+
+One proxy serves a machine, however many of the cluster's nodes are on it. It works on from its caches when
+there is no API server. Nothing is closed before the caches are filled, and a change of endpoints touches no
+connection that there is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from steersman.aio import Scope
+from steersman.cluster.machine import Machine, MachineError
+from steersman.cluster.proxy.frontends import Frontend, Route
+from steersman.cluster.proxy.health_checks import HealthChecks
+from steersman.cluster.proxy.process import ForwarderProcess
+from steersman.cluster.proxy.routing import Place, is_proxied, local_endpoints, routes
+from steersman.election import default_identity
+from steersman.objects.resources import ENDPOINT_SLICES, NODES, SERVICES
+from steersman.runtime import Cached, Change, Key, Manager, Recorder
+
+__all__ = ["ServiceProxy", "add_proxy"]
+
+_log = logging.getLogger(__name__)
+
+Object = dict[str, Any]
+
+_SERVICE_LABEL: Final = "kubernetes.io/service-name"
+_ZONE_LABEL: Final = "topology.kubernetes.io/zone"
+_INDEX: Final = "proxied service"
+#: How soon a frontend that could not be opened is tried again.
+_RETRY_S: Final = 2.0
+_PROBLEMS: Final = {
+    errno.EADDRINUSE: "something else on this machine listens there, perhaps at all addresses (0.0.0.0); "
+    "have it listen at its pod's address only",
+    errno.EACCES: "ports that low are for root on this machine (net.ipv4.ip_unprivileged_port_start)",
+}
+
+
+def add_proxy(
+    manager: Manager, machine: Machine, node_addresses: Sequence[str] = ("127.0.0.1",)
+) -> ServiceProxy:
+    """Have a manager run the proxy. `node_addresses` are those of the cluster's nodes on this machine: there
+    node ports answer, and nodes that have one of them are here."""
+    proxy = ServiceProxy(manager, machine, node_addresses)
+    manager.add_service("service proxy", proxy.run)
+    return proxy
+
+
+class ServiceProxy:
+    def __init__(self, manager: Manager, machine: Machine, node_addresses: Sequence[str]) -> None:
+        self._clock = manager.clock
+        self._machine = machine
+        self._node_addresses = node_addresses
+        self._services = manager.informers.get(SERVICES)
+        self._slices = manager.informers.get(ENDPOINT_SLICES)
+        self._nodes = manager.informers.get(NODES)
+        self._slices.cache.add_index(_INDEX, _service_names)
+        recorder = Recorder(manager.client, "service-proxy", default_identity(), clock=manager.clock)
+        self._recorder = manager.add_recorder(recorder)
+        self.forwarder: Final = ForwarderProcess(manager.clock, self._on_failure)
+        self._health_checks = HealthChecks(node_addresses)
+        self._place = Place()
+        #: What a service should have, whether or not it can; what is open of it; whose a frontend is.
+        self._claims: dict[Key, set[Frontend]] = {}
+        self._routes: dict[Key, dict[Frontend, Route]] = {}
+        self._owners: dict[Frontend, Key] = {}
+        #: Frontends of others that a service would have if it could.
+        self._wanted: dict[Frontend, Key] = {}
+        #: What was told of already: frontend and errno.
+        self._told: set[tuple[Frontend, int]] = set()
+        self._dirty: set[Key] = set()
+        self._work = asyncio.Event()
+        self._scope: Scope | None = None
+        self.settled: Final = asyncio.Event()
+        """Set while everything that is known is applied."""
+
+    async def run(self) -> None:
+        """Until cancelled; then nothing answers any more."""
+        for informer in (self._services, self._slices, self._nodes):
+            await informer.wait_synced()
+        handlers = (
+            (self._services, self._on_service),
+            (self._slices, self._on_slice),
+            (self._nodes, self._on_node),
+        )
+        self._place = self._find_place()
+        try:
+            async with Scope() as self._scope:
+                self._scope.start(self.forwarder.run(), name="forwarder")
+                for informer, handler in handlers:
+                    informer.add_handler(handler)
+                self._mark(self._services.cache.keys())
+                while True:
+                    await self._work.wait()
+                    self._work.clear()
+                    keys, self._dirty = self._dirty, set()
+                    await self._apply(keys)
+                    if not self._dirty:
+                        self.settled.set()
+        finally:
+            self._scope = None
+            for informer, handler in handlers:
+                informer.remove_handler(handler)
+            await self._health_checks.close()
+            for key in list(self._claims):
+                await self._give_back(key, self._claims.pop(key))
+            self._routes.clear()
+            self._owners.clear()
+
+    # --- what changes
+
+    def _mark(self, keys: Iterable[Key]) -> None:
+        before = len(self._dirty)
+        self._dirty.update(keys)
+        if len(self._dirty) > before:
+            self.settled.clear()
+            self._work.set()
+
+    def _on_service(self, change: Change) -> None:
+        self._mark((change.key,))
+
+    def _on_slice(self, change: Change) -> None:
+        seen = [cached for cached in (change.old, change.new) if cached is not None]
+        self._mark(Key(cached.namespace, name) for cached in seen for name in _names(cached))
+
+    def _on_node(self, change: Change) -> None:
+        place = self._find_place()
+        if place != self._place:
+            self._place = place
+            self._mark(self._services.cache.keys())
+
+    def _find_place(self) -> Place:
+        """Which nodes are here, by their addresses."""
+        names: dict[str, set[str]] = {address: set() for address in self._node_addresses}
+        zones = set()
+        for cached in self._nodes.cache:
+            node = cached.object()
+            metadata = node["metadata"]
+            for each in (node.get("status") or {}).get("addresses") or ():
+                if each["type"] == "InternalIP" and each["address"] in names:
+                    names[each["address"]].add(metadata["name"])
+                    zones.add((metadata.get("labels") or {}).get(_ZONE_LABEL) or "")
+        return Place({address: frozenset(found) for address, found in names.items()}, frozenset(zones - {""}))
+
+    # --- applying
+
+    async def _apply(self, keys: Iterable[Key]) -> None:
+        opened: dict[Frontend, Route] = {}
+        closed: set[Frontend] = set()
+        left: dict[Key, set[Frontend]] = {}
+        for key in keys:
+            before, claimed = self._routes.pop(key, {}), self._claims.pop(key, set())
+            wanted = await self._prepare(key, self._read(key))
+            opened.update((each, route) for each, route in wanted.items() if before.get(each) != route)
+            closed |= before.keys() - wanted.keys()
+            left[key] = claimed - self._claims.get(key, set())
+            for frontend in left[key]:
+                self._release(frontend, key)
+            if wanted:
+                self._routes[key] = wanted
+        await self.forwarder.apply(opened, closed - opened.keys())
+        for key, frontends in left.items():
+            await self._give_back(key, frontends)
+
+    def _read(self, key: Key) -> Object | None:
+        cached = self._services.cache.get(key)
+        return None if cached is None else cached.object()
+
+    async def _prepare(self, key: Key, service: Object | None) -> dict[Frontend, Route]:
+        """What a service has now, its addresses on this machine."""
+        if service is None or not is_proxied(service):
+            await self._health_checks.keep(key, 0, 0)
+            return {}
+        filed = self._slices.cache.by_index(_INDEX, f"{key.namespace}/{key.name}")
+        slices = [cached.object() for cached in filed]
+        self._refuse_others(service)
+        count = local_endpoints(service, slices, self._place)
+        await self._health_checks.keep(key, service["spec"].get("healthCheckNodePort") or 0, count)
+        found = {}
+        claims = self._claims[key] = set()
+        for frontend, route in routes(service, slices, self._place, self._machine.lends).items():
+            if self._owners.setdefault(frontend, key) != key:
+                self._wanted[frontend] = key
+                self._tell(service, frontend, 0, f"{self._owners[frontend]} has this address")
+                continue
+            claims.add(frontend)
+            if await self._has_address(service, frontend):
+                found[frontend] = route
+        return found
+
+    async def _has_address(self, service: Object, frontend: Frontend) -> bool:
+        """Whether the address is here; if it can be, it is added."""
+        if not self._machine.lends(frontend.address):
+            # Somebody else's; there is nothing to add and listening shows whether it is here.
+            return frontend.address not in (service["spec"].get("clusterIPs") or ())
+        try:
+            await self._machine.add(frontend.address, _owner(Key.of(service)))
+        except MachineError as error:
+            self._tell(service, frontend, errno.EADDRNOTAVAIL, str(error))
+            return False
+        return True
+
+    async def _give_back(self, key: Key, left: Iterable[Frontend]) -> None:
+        """Addresses that a service has no frontend at any more."""
+        kept = {frontend.address for frontend in self._claims.get(key, ())}
+        for address in {frontend.address for frontend in left} - kept:
+            await self._machine.remove(address, _owner(key))
+
+    def _release(self, frontend: Frontend, key: Key) -> None:
+        """Let another service have it that wanted it too."""
+        if self._owners.get(frontend) == key:
+            del self._owners[frontend]
+        self._told = {told for told in self._told if told[0] != frontend}
+        if (other := self._wanted.pop(frontend, None)) is not None:
+            self._mark((other,))
+
+    # --- what cannot be done
+
+    def _refuse_others(self, service: Object) -> None:
+        for port in service["spec"].get("ports") or ():
+            if port.get("protocol") == "SCTP":
+                note = f"port {port['port']} does not answer: SCTP is not supported here"
+                self._recorder.event(service, "Warning", "UnsupportedProtocol", note, action="Listen")
+
+    def _on_failure(self, frontend: Frontend, code: int) -> None:
+        """The forwarder could not listen: perhaps later."""
+        key = self._owners.get(frontend)
+        if key is None or self._scope is None:
+            return
+        self._routes.get(key, {}).pop(frontend, None)
+        service = self._read(key)
+        if service is None or code == errno.EADDRNOTAVAIL:
+            return
+        self._tell(service, frontend, code, _PROBLEMS.get(code) or os.strerror(code))
+        self._scope.start(self._retry(key), name=f"retry {key}")
+
+    async def _retry(self, key: Key) -> None:
+        await self._clock.sleep(_RETRY_S)
+        self._mark((key,))
+
+    def _tell(self, service: Object, frontend: Frontend, code: int, why: str) -> None:
+        if (frontend, code) in self._told:
+            return
+        self._told.add((frontend, code))
+        _log.warning("no service at %s: %s", frontend, why)
+        self._recorder.event(
+            service, "Warning", "FailedToListen", f"cannot listen at {frontend}: {why}", action="Listen"
+        )
+
+
+def _names(cached: Cached) -> list[str]:
+    name = cached.labels().get(_SERVICE_LABEL)
+    return [name] if name else []
+
+
+def _service_names(cached: Cached) -> list[str]:
+    return [f"{cached.namespace}/{name}" for name in _names(cached)]
+
+
+def _owner(key: Key) -> str:
+    return f"service {key}"
