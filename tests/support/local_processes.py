@@ -10,6 +10,7 @@ import signal
 import struct
 import termios
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from steersman.aio import Scope
@@ -98,13 +99,18 @@ class LocalSession:
         if self.closed:
             return
         self.closed = True
-        if not self._keeps and self._process.returncode is None:
-            os.killpg(self._process.pid, signal.SIGKILL)
-        await self._scope.close()
         if not self._keeps:
-            await _end(self._process)
+            _kill(self._process)
+        await self._scope.close()
         if self._terminal is not None:
             os.close(self._terminal)
+
+
+def _kill(process: asyncio.subprocess.Process) -> None:
+    """Also when its end is only not known yet."""
+    if process.returncode is None:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 class LocalProcesses:
@@ -113,10 +119,11 @@ class LocalProcesses:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._containers: dict[str, asyncio.subprocess.Process] = {}
+        self._processes: list[asyncio.subprocess.Process] = []
         self.sessions: list[LocalSession] = []
 
     async def run(self, container_id: str, *command: str) -> None:
-        self._containers[container_id] = await _start(command, stdin=True, terminal=None)
+        self._containers[container_id] = await self._start(command, stdin=True, terminal=None)
 
     async def exec(
         self, container_id: str, command: Sequence[str], *, stdin: bool = False, tty: bool = False
@@ -125,7 +132,7 @@ class LocalProcesses:
         if tty:
             terminal, inner = pty.openpty()
         try:
-            process = await _start(command, stdin=stdin, terminal=inner)
+            process = await self._start(command, stdin=stdin, terminal=inner)
         except OSError as error:
             if terminal is not None:
                 os.close(terminal)
@@ -158,24 +165,23 @@ class LocalProcesses:
     async def close(self) -> None:
         for session in self.sessions:
             await session.close()
-        for process in self._containers.values():
-            if process.returncode is None:
-                os.killpg(process.pid, signal.SIGKILL)
-            await _end(process)
+        for process in self._processes:
+            _kill(process)
+            await process.wait()
+            # Pipes that nobody read to their end stay open otherwise.
+            process._transport.close()  # type: ignore[attr-defined]
 
-
-async def _end(process: asyncio.subprocess.Process) -> None:
-    await process.wait()
-    # Pipes that nobody read to their end stay open otherwise.
-    process._transport.close()  # type: ignore[attr-defined]
-
-
-async def _start(command: Sequence[str], *, stdin: bool, terminal: int | None) -> asyncio.subprocess.Process:
-    pipe, nothing = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
-    if terminal is not None:
-        return await asyncio.create_subprocess_exec(
-            *command, stdin=terminal, stdout=terminal, stderr=terminal, start_new_session=True
+    async def _start(
+        self, command: Sequence[str], *, stdin: bool, terminal: int | None
+    ) -> asyncio.subprocess.Process:
+        pipe, nothing = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
+        output = pipe if terminal is None else terminal
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            stdin=terminal if terminal is not None else pipe if stdin else nothing,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
         )
-    return await asyncio.create_subprocess_exec(
-        *command, stdin=pipe if stdin else nothing, stdout=pipe, stderr=pipe, start_new_session=True
-    )
+        self._processes.append(process)
+        return process

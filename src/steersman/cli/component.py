@@ -162,10 +162,10 @@ async def _serve(
         if components.controllers:
             options = replace(options, root_certificate=await _root_certificate(client, clock))
         elector = lease.elector(client, clock) if lease else None
-        manager = components_manager(
+        async with components_manager(
             client, replace(components, options=options), clock=clock, elector=elector, address=address
-        )
-        await manager.run_until_signalled()
+        ) as manager:
+            await manager.run_until_signalled()
 
 
 async def _root_certificate(client: Client, clock: Clock) -> str:

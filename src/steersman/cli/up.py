@@ -33,6 +33,8 @@ Examples:
 
   steer up --data :memory: --port 0          one that keeps nothing, on a free port
 
+  steer up --nodes 100 --runtime simulated   nodes that pretend to run pods
+
   steer up --output json | head -1           for scripts: one line with server and kubeconfig
 
   kubectl --kubeconfig ~/.local/state/steersman/cluster/kubeconfig get namespaces
@@ -64,12 +66,21 @@ def up(
         ),
     ] = None,
     service_cidr: Annotated[
-        str, typer.Option(metavar="CIDR", help="Range of service addresses.")
-    ] = "10.96.0.0/16",
+        str | None,
+        typer.Option(metavar="CIDR", help="Range of service addresses.", show_default="a free one"),
+    ] = None,
     disable_admission: Annotated[
         str, typer.Option(metavar="A,B", help="Admission plugins to leave out.")
     ] = "",
-    nodes: Annotated[int, typer.Option(metavar="N", help="Simulated nodes to run.", min=0)] = 0,
+    nodes: Annotated[int, typer.Option(metavar="N", help="Nodes to run.", min=0)] = 1,
+    runtime: Annotated[
+        str,
+        typer.Option(
+            metavar="process|simulated|MIX",
+            help="What runs pods: processes of this machine, nothing (they are pretended), or both, as in "
+            "process=1,simulated=3.",
+        ),
+    ] = "process",
     controllers: Annotated[
         str, typer.Option(metavar="none|all|NAMES", help="Controllers to run; -NAME leaves one out.")
     ] = "all",
@@ -98,7 +109,9 @@ def up(
         level=log_level.upper(), stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
     _check_bind(bind, port)
-    _check_service_cidr(service_cidr)
+    if service_cidr is not None:
+        _check_service_cidr(service_cidr)
+    process_nodes, simulated_nodes = _nodes(nodes, runtime)
     chosen_controllers = _controllers(controllers)
     _check_admin_token(admin_token)
     _check_audit(audit_policy, audit_log, output)
@@ -119,7 +132,8 @@ def up(
         audit_log=audit_log,
         max_requests_inflight=max_requests_inflight,
         controllers=chosen_controllers,
-        nodes=nodes,
+        nodes=simulated_nodes,
+        process_nodes=process_nodes,
     )
     _run(LocalCluster(config), output, started)
 
@@ -176,6 +190,27 @@ def _check_service_cidr(cidr: str) -> None:
 def _is_token(text: str) -> bool:
     """Whether text can be sent in an Authorization header as it is."""
     return bool(text) and text.isascii() and text.isprintable() and " " not in text
+
+
+def _nodes(count: int, runtime: str) -> tuple[int, int]:
+    """How many nodes run processes, and how many pretend."""
+    kinds = ("process", "simulated")
+    if runtime in kinds:
+        counts = {runtime: count}
+    else:
+        pairs = [part.partition("=") for part in runtime.split(",")]
+        if not all(kind in kinds and number.isdecimal() for kind, _, number in pairs):
+            raise CommandFailed(
+                f"--runtime: {runtime!r} is not process, simulated, or numbers of both (process=1,simulated=3)",
+                2,
+            )
+        counts = {kind: int(number) for kind, _, number in pairs}
+    from steersman.cluster.machine_nodes import MOST_NODES
+
+    process, simulated = (counts.get(kind, 0) for kind in kinds)
+    if process and process + simulated > MOST_NODES:
+        raise CommandFailed(f"--nodes: at most {MOST_NODES} if some of them run processes", 2)
+    return process, simulated
 
 
 def _controllers(names: str) -> frozenset[str]:

@@ -13,7 +13,7 @@ import logging
 import secrets
 import ssl
 import tempfile
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -65,6 +65,8 @@ if TYPE_CHECKING:
     from steersman.cluster.apiserver.custom import Definitions
     from steersman.cluster.apiserver.node_connections import NodeConnections
     from steersman.cluster.in_process import InProcess
+    from steersman.cluster.machine import Machine
+    from steersman.cluster.machine_nodes import MachineNodes
     from steersman.cluster.schema.openapi import Extension, Foreign, OpenAPI
     from steersman.runtime import Manager
 
@@ -75,10 +77,13 @@ _log = logging.getLogger(__name__)
 #: The data folder's name for keeping nothing.
 MEMORY = ":memory:"
 _DRAIN_S = 5.0
+#: How long pods of a cluster that keeps nothing outlive it when it is killed.
+_ALONE_S = 10.0
 #: What nobody needs in the first moment is loaded after it.
 _AFTER_START_S = 0.2
 #: Where pods get their addresses from: a /24 for each of so many nodes, or for more of them.
 _FEW = 256
+_SERVICES = "10.96.0.0/16"
 _FEW_NODES, _MANY_NODES = "10.244.0.0/16", "10.128.0.0/9"
 #: What an encryption key is for.
 _SEALED = ("/core/secrets/",)
@@ -100,7 +105,8 @@ class ClusterConfig:
     kubeconfig: Path | None = None
     #: Made at first start and kept when None.
     admin_token: str | None = None
-    service_cidr: str = "10.96.0.0/16"
+    #: None: a range that is free on this machine if pods really run, else 10.96.0.0/16.
+    service_cidr: str | None = None
     #: Let endpoints have loopback addresses, which Kubernetes refuses: for pods that live on them.
     loopback_endpoints: bool = False
     disabled_admission: Collection[str] = ()
@@ -108,6 +114,8 @@ class ClusterConfig:
     controllers: Collection[str] = IN_SERVER
     #: Nodes to simulate.
     nodes: int = 0
+    #: Nodes of this machine, whose pods are really run.
+    process_nodes: int = 0
     #: Keys that encrypt Secrets on disk (see store.sealing), one a line, the newest first.
     encryption_key: Path | None = None
     #: Who else vouches for users (AuthenticationConfiguration of apiserver.config.k8s.io).
@@ -145,6 +153,7 @@ class LocalCluster:
         self._api_server: APIServer | None = None
         self._manager: Manager | None = None
         self._components: asyncio.Task[None] | None = None
+        self._machine: Machine | None = None
         self._in_process: WeakSet[InProcess] = WeakSet()
         self.url = ""
         self.token = ""
@@ -168,6 +177,8 @@ class LocalCluster:
     async def _start(self) -> None:
         config = self.config
         folder = self._open_folder()
+        if config.process_nodes:
+            self._machine = await self._open_machine(folder)
         self._store = store = await open_store(
             config.data if config.data == MEMORY else str(folder / "store"),
             stamp=stamp,
@@ -204,7 +215,11 @@ class LocalCluster:
         self.kubeconfig.parent.mkdir(parents=True, exist_ok=True)
         write_private(self.kubeconfig, self._kubeconfig_text().encode())
         ready = True
-        if config.nodes or chosen(config.controllers) & {SCHEDULER, *CLOUD, *CONTROLLERS}:
+        if (
+            config.nodes
+            or config.process_nodes
+            or chosen(config.controllers) & {SCHEDULER, *CLOUD, *CONTROLLERS}
+        ):
             self._components = self._scope.start(self._run_components(folder), name="components")
 
     async def _run_components(self, folder: Path) -> None:
@@ -217,15 +232,65 @@ class LocalCluster:
             controllers=chosen(self.config.controllers),
             scheduler=self.config.runs(SCHEDULER),
             nodes=self.config.nodes,
+            first_node=self.config.process_nodes + 1,
+            machine=self._machine_nodes(folder),
             options=Options(
                 root_certificate=self.authority.pem.decode(),
                 volumes=str(folder / "volumes"),
-                pod_cidr=_FEW_NODES if self.config.nodes <= _FEW else _MANY_NODES,
+                pod_cidr=self._pod_cidr,
                 sign_token=self._access.tokens.issue_legacy,
             ),
         )
-        self._manager = components_manager(self.client(user_agent="steersman-components"), components)
-        await self._manager.run()
+        client = self.client(user_agent="steersman-components")
+        async with components_manager(client, components) as self._manager:
+            await self._manager.run()
+
+    async def _open_machine(self, folder: Path) -> Machine:
+        """Addresses of this machine for services and pods."""
+        from steersman.cluster.machine import Ranges, open_machine
+
+        kept = None if self.config.data == MEMORY else folder
+        ranges = None
+        if self.config.service_cidr is not None:
+            ranges = Ranges.with_services(self.config.service_cidr)
+        return await open_machine(kept, ranges=ranges)
+
+    def _machine_nodes(self, folder: Path) -> MachineNodes | None:
+        if self._machine is None:
+            return None
+        from steersman.cluster.machine_nodes import MachineNodes
+
+        async def certify(user: str, names: Sequence[str]) -> ssl.SSLContext:
+            stem = user.replace(":", "-")
+            certificate, key = self.authority.keep(folder, stem, user, sorted(names))
+            return server_tls(certificate, key, self.authority.pem)
+
+        return MachineNodes(
+            self.config.process_nodes,
+            self._machine,
+            folder / "nodes",
+            self.authority.pem,
+            certify,
+            # What nobody can find again does not live on for long.
+            alone_s=_ALONE_S if self.config.data == MEMORY else 0.0,
+        )
+
+    @property
+    def _service_cidr(self) -> str:
+        if self._machine is not None:
+            return str(self._machine.ranges.services)
+        return self.config.service_cidr or _SERVICES
+
+    @property
+    def _pod_cidr(self) -> str:
+        if self._machine is not None:
+            return str(self._machine.ranges.pods)
+        return _FEW_NODES if self.config.nodes <= _FEW else _MANY_NODES
+
+    @property
+    def _loopback_endpoints(self) -> bool:
+        on_loopback = self._machine is not None and self._machine.ranges.on_loopback
+        return self.config.loopback_endpoints or on_loopback
 
     @property
     def port(self) -> int:
@@ -303,11 +368,11 @@ class LocalCluster:
 
     def _api(self, store: Store, folder: Path) -> Api:
         catalog = Catalog(all_resources())
-        if self.config.loopback_endpoints:
+        if self._loopback_endpoints:
             from steersman.cluster.apiserver.loopback import allow_loopback_endpoints
 
             allow_loopback_endpoints(catalog)
-        services = ServiceAllocator(self.config.service_cidr)
+        services = ServiceAllocator(self._service_cidr)
         stored = catalog.find("", "v1", "services")
         assert stored is not None
         services.load(stored.read(record.value) for record in store.range(stored.prefix).records)
@@ -351,7 +416,7 @@ class LocalCluster:
         if self._nodes is None:
             from steersman.cluster.apiserver.node_connections import NodeConnections
 
-            self._nodes = NodeConnections(self.authority, allows_loopback=self.config.loopback_endpoints)
+            self._nodes = NodeConnections(self.authority, allows_loopback=self._loopback_endpoints)
         return self._nodes
 
     def _other_issuers(self) -> tuple[list[TokenAuthenticator], Anonymous]:
@@ -511,6 +576,9 @@ class LocalCluster:
         if self._store is not None:
             await self._store.close()
             self._store = None
+        if self._machine is not None:
+            await self._machine.close()
+            self._machine = None
         if self._temporary is not None:
             self._temporary.cleanup()
             self._temporary = None

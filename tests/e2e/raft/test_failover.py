@@ -70,8 +70,8 @@ def test_a_rolling_restart_hands_leadership_over(tmp_path):
             if led[0] == node:
                 cluster.wait_leader(term)
             cluster.start(node)
-            until(lambda node=node: cluster.members[node].up)
-            until(lambda: cluster.voters() == [0, 1, 2])
+            # As a StatefulSet does, which waits for the pod to be ready: the node has a leader again.
+            until(lambda node=node: cluster.members[node].ask("status").get("leader"))
         assert cluster.lost() == {}
         print(f"longest time without a write in a rolling restart: {cluster.silence_s():.3f} s")
         assert cluster.silence_s() < LIMIT_S

@@ -44,8 +44,11 @@ class History:
         with self._lock:
             self._operations[key].append(operation)
 
-    def full(self, key: str) -> bool:
-        return len(self._operations[key]) >= MOST
+    def __len__(self) -> int:
+        return sum(map(len, self._operations.values()))
+
+    def full(self, *keys: str) -> bool:
+        return all(len(self._operations[key]) >= MOST for key in keys)
 
     def items(self) -> Iterator[tuple[str, list[Operation]]]:
         return iter(self._operations.items())
@@ -80,8 +83,8 @@ def test_reads_and_writes_over_kills_are_linearizable(tmp_path: Path) -> None:
         try:
             for _ in range(KILLS):
                 node, leader, term = cluster.wait_leader()
-                before = sum(len(operations) for _, operations in history.items())
-                until(lambda before=before: sum(len(o) for _, o in history.items()) > before + 30)
+                enough = len(history) + 30
+                until(lambda enough=enough: len(history) > enough or history.full(*KEYS))
                 leader.kill()
                 cluster.wait_leader(term)
                 cluster.start(node)

@@ -9,7 +9,7 @@ What containers were made of is in `world.engine.made`. Virtual time; the node i
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from steersman.client import Client
 from steersman.client.credentials import FixedFields, bearer
 from steersman.cluster.local import ClusterConfig, LocalCluster
 from steersman.cluster.node import NodeAgent, NodeConfig, Nodes
-from steersman.cluster.node.cri import ContainerConfig
+from steersman.cluster.node.cri import ContainerConfig, ExecResult
 from steersman.cluster.node.events import NodeEvents
 from steersman.cluster.node.host import Host
 from steersman.cluster.node.nodes import WRITER
@@ -37,11 +37,18 @@ PATIENCE_S = 60.0
 
 
 class RecordingRuntime(SimulatedRuntime):
-    """Keeps what containers were made of."""
+    """Keeps what containers were made of, and what was run in them; commands end as told."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self.made: list[ContainerConfig] = []
+        self.commands: list[tuple[str, ...]] = []
+        #: A command's first word → how it ends; 0 if it is not here.
+        self.codes: dict[str, int] = {}
+
+    async def exec_sync(self, container_id: str, command: Sequence[str], timeout_s: float) -> ExecResult:
+        self.commands.append(tuple(command))
+        return ExecResult(self.codes.get(command[0], 0), b"said", b"")
 
     async def create_container(self, sandbox_id: str, config: ContainerConfig) -> str:
         self.made.append(config)
@@ -104,7 +111,7 @@ class PreparedWorld:
         nodes.add(NodeAgent(host, nodes.writes))
         self.manager.add_service("nodes", nodes.run)
 
-    async def _image(self, reference: str, policy: str) -> Path | None:
+    def _image(self, reference: str) -> Path | None:
         found = self.folder / "images" / reference
         return found if found.is_dir() else None
 
@@ -156,8 +163,8 @@ class PreparedWorld:
 
         return await eventually(found, PATIENCE_S, what=f"event {reason} of {name}")
 
-    async def delete(self, name: str) -> None:
-        await self.client.delete(PODS, name, NAMESPACE, grace_s=0)
+    async def delete(self, name: str, grace_s: int = 0) -> None:
+        await self.client.delete(PODS, name, NAMESPACE, grace_s=grace_s)
 
         async def gone() -> bool:
             return await self.client.find(PODS, name, NAMESPACE) is None

@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 
 from steersman.cluster.node.cri import ContainerConfig
+from steersman.objects.resource_type import ResourceType
 from steersman.objects.resources import (
     CONFIG_MAPS,
     PERSISTENT_VOLUME_CLAIMS,
@@ -22,6 +23,10 @@ from steersman.objects.resources import (
 from steersman.testing import eventually
 
 from .prepared_world import NAMESPACE, Object, PreparedWorld, run_agent, with_prepared_node
+
+TRUST_BUNDLES = ResourceType(
+    "certificates.k8s.io", "v1", "ClusterTrustBundle", "clustertrustbundles", namespaced=False
+)
 
 
 async def config_map(world: PreparedWorld, name: str, immutable: bool = False, **data: str) -> None:
@@ -170,12 +175,16 @@ async def test_a_later_agent_finds_everything_as_it_was(world: PreparedWorld) ->
     async def later() -> None:
         await world.clock.sleep(5)
         assert os.readlink(folder / "..data") == stamped
+        assert "gone" not in world.folders()
         await change(world, "cm", a="2")
         await eventually(lambda: (folder / "a").read_text() == "2")
         assert content(mounted(made, "/mnt/scratch")) == {"kept": "x"}
         await world.delete("p")
         await eventually(lambda: world.folders() == [])
 
+    # Of a pod that went away meanwhile.
+    orphan = world.folder / "pods/gone/volumes/kubernetes.io~empty-dir/v"
+    orphan.mkdir(parents=True)
     world.start_agent()
     await run_agent(world, later())
 
@@ -192,6 +201,7 @@ async def test_variables_come_from_everywhere(world: PreparedWorld) -> None:
         {"name": "IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
         {"name": "B", "valueFrom": {"configMapKeyRef": {"name": "cm", "key": "b"}}},
         {"name": "BOTH", "value": "$(B)-$(P_a)-$(DB_SERVICE_HOST)"},
+        {"name": "AT", "value": "$(POD_IP):80"},
     ]
     container = {
         "env": env,
@@ -206,7 +216,15 @@ async def test_variables_come_from_everywhere(world: PreparedWorld) -> None:
     assert made.command == ("serve", f"--at={ip}", "$(IP)")
     assert made.args == ("$(NONE)",)
     assert made.working_dir == "/srv"
-    expected = {"IP": ip, "POD_IP": ip, "HOSTNAME": "web", "B": "2", "P_b": "2", "BOTH": "2-1-10.96.3.4"}
+    expected = {
+        "IP": ip,
+        "POD_IP": ip,
+        "HOSTNAME": "web",
+        "B": "2",
+        "P_b": "2",
+        "BOTH": "2-1-10.96.3.4",
+        "AT": f"{ip}:80",
+    }
     assert expected.items() <= made.env.items()
     api = (await world.client.get(SERVICES, "kubernetes", "default"))["spec"]["clusterIP"]
     assert (made.env["KUBERNETES_SERVICE_HOST"], made.env["KUBERNETES_SERVICE_PORT"]) == (api, "443")
@@ -348,3 +366,31 @@ async def test_parts_of_volumes_can_be_named_by_variables(world: PreparedWorld) 
     }
     await world.create("p", {"name": "v", "emptyDir": {}}, container=container)
     assert mounted(await world.running("p"), "/logs").parts[-2:] == ("p", "logs")
+
+
+@with_prepared_node
+async def test_trust_bundles_are_files(world: PreparedWorld) -> None:
+    certificate = world.cluster.authority.pem.decode()
+    for name, signer, labels in (("plain", "", {}), ("example.com:a:1", "example.com/a", {"x": "y"})):
+        spec = {"trustBundle": f"comment\n{certificate}", **({"signerName": signer} if signer else {})}
+        bundle = {"metadata": {"name": name, "labels": labels}, "spec": spec}
+        await world.client.create(bundle, kind=TRUST_BUNDLES)
+    sources: list[Object] = [
+        {"path": "by-name", "name": "plain"},
+        {"path": "by-signer", "signerName": "example.com/a", "labelSelector": {"matchLabels": {"x": "y"}}},
+        {"path": "none", "name": "none", "optional": True},
+    ]
+    parts = [{"clusterTrustBundle": source} for source in sources]
+    await world.create("p", {"name": "v", "projected": {"sources": parts}})
+    expected = {"by-name": certificate, "by-signer": certificate, "none": ""}
+    assert content(mounted(await world.running("p"), "/mnt/v")) == expected
+
+
+@with_prepared_node
+async def test_folders_that_a_pod_has_locked_are_removed_too(world: PreparedWorld) -> None:
+    await world.create("p", {"name": "v", "emptyDir": {}})
+    locked = mounted(await world.running("p"), "/mnt/v") / "locked"
+    (locked / "inner").mkdir(parents=True)
+    locked.chmod(0)
+    await world.delete("p")
+    await eventually(lambda: world.folders() == [])

@@ -40,7 +40,9 @@ def left_of(world: World) -> list[str]:
 async def _reads_version(address: str, ca: bytes) -> bytes:
     context = ssl.create_default_context(cadata=ca.decode())
     async with asyncio.timeout(PATIENCE_S):
-        reader, writer = await asyncio.open_connection(address, 443, ssl=context, server_hostname="kubernetes")
+        reader, writer = await asyncio.open_connection(
+            address, 443, ssl=context, server_hostname="kubernetes"
+        )
         writer.write(b"GET /version HTTP/1.1\r\nHost: kubernetes\r\nConnection: close\r\n\r\n")
         answer = await reader.read()
         writer.close()

@@ -14,19 +14,20 @@ from typing import Any, Final
 from steersman.objects.resources import SERVICES
 from steersman.runtime import Manager
 
-__all__ = ["LocalLoadBalancers", "LocalProvider", "local_provider"]
+__all__ = ["USUAL", "LocalLoadBalancers", "LocalProvider", "local_provider"]
 
 Object = dict[str, Any]
 
-_RANGE: Final = IPv4Network("127.100.0.0/16")
+USUAL: Final = IPv4Network("127.100.0.0/16")
 _IPV6: Final = "::1"
 
 
 class LocalLoadBalancers:
-    """Gives out addresses. `services` is asked for all there are."""
+    """Gives out addresses of `network`. `services` is asked for all there are."""
 
-    def __init__(self, services: Callable[[], Iterable[Object]]) -> None:
+    def __init__(self, services: Callable[[], Iterable[Object]], network: IPv4Network = USUAL) -> None:
         self._services = services
+        self._network = network
         self._giving = asyncio.Lock()
         #: Given and not yet in the service's status: by uid.
         self._given: dict[str, str] = {}
@@ -54,27 +55,25 @@ class LocalLoadBalancers:
         uid = service["metadata"]["uid"]
         taken = {address: owner for owner, address in self._given.items()}
         for other in self._services():
-            taken.update(dict.fromkeys(_addresses(other), other["metadata"]["uid"]))
+            taken.update(dict.fromkeys(self._addresses(other), other["metadata"]["uid"]))
         wished = service["spec"].get("loadBalancerIP") or ""
         mine = [address for address, owner in taken.items() if owner == uid]
-        for address in itertools.chain([wished, *mine], map(str, _RANGE.hosts())):
-            if _is_ours(address) and taken.get(address, uid) == uid:
+        for address in itertools.chain([wished, *mine], map(str, self._network.hosts())):
+            if self._is_ours(address) and taken.get(address, uid) == uid:
                 self._given[uid] = address
                 return address
-        raise RuntimeError(f"no address of {_RANGE} is free")
+        raise RuntimeError(f"no address of {self._network} is free")
 
+    def _addresses(self, service: Object) -> list[str]:
+        balancer = (service.get("status") or {}).get("loadBalancer") or {}
+        found = (ingress.get("ip") or "" for ingress in balancer.get("ingress") or ())
+        return [address for address in found if self._is_ours(address)]
 
-def _addresses(service: Object) -> list[str]:
-    balancer = (service.get("status") or {}).get("loadBalancer") or {}
-    found = (ingress.get("ip") or "" for ingress in balancer.get("ingress") or ())
-    return [address for address in found if _is_ours(address)]
-
-
-def _is_ours(address: str) -> bool:
-    try:
-        return IPv4Address(address) in _RANGE
-    except ValueError:
-        return False
+    def _is_ours(self, address: str) -> bool:
+        try:
+            return IPv4Address(address) in self._network
+        except ValueError:
+            return False
 
 
 class LocalProvider:
@@ -88,7 +87,7 @@ class LocalProvider:
         self.load_balancers: Final = load_balancers
 
 
-def local_provider(manager: Manager) -> LocalProvider:
+def local_provider(manager: Manager, network: IPv4Network = USUAL) -> LocalProvider:
     """The provider for a cluster that a manager looks at."""
     services = manager.informers.get(SERVICES).cache
-    return LocalProvider(LocalLoadBalancers(lambda: (cached.object() for cached in services)))
+    return LocalProvider(LocalLoadBalancers(lambda: (cached.object() for cached in services), network))

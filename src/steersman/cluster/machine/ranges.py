@@ -29,6 +29,13 @@ class Ranges:
     #: For services of type LoadBalancer: loopback addresses, whatever the others are.
     load_balancers: IPv4Network
 
+    @classmethod
+    def with_services(cls, services: str) -> Ranges:
+        """The ranges that usually go with one for services. Raises `ValueError`."""
+        network = IPv4Network(services)
+        known = next((one for one in (*ROUTED, *LOOPBACK) if one.services.overlaps(network)), ROUTED[0])
+        return cls(network, known.pods, known.load_balancers)
+
     def __iter__(self) -> Iterator[IPv4Network]:
         return iter((self.services, self.pods, self.load_balancers))
 

@@ -62,7 +62,12 @@ class Nodes:
                 head = PodHead(cached)
                 if head.node == agent.name:
                     agent.on_pod(Change("added", cached.key, None, cached, initial=True), head)
+            self._sweep(agent)
         return agent
+
+    def _sweep(self, agent: NodeAgent) -> None:
+        """All of a node's pods are known: whatever it has of others is nobody's."""
+        agent.host.preparation.sweep(agent.workers)
 
     def start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Run something on behalf of a node."""
@@ -81,6 +86,8 @@ class Nodes:
                     self._scope.start(self._register(agent, number / len(self.agents)))
                 self.nodes.add_handler(self._on_node, writer=WRITER)
                 self.pods.add_handler(self._on_pod, writer=WRITER)
+                for agent in self.agents.values():
+                    self._sweep(agent)
                 await asyncio.get_running_loop().create_future()
         finally:
             self.nodes.remove_handler(self._on_node)

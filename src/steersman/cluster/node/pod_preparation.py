@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -126,6 +126,9 @@ class PodPreparation:
     async def ended(self, uid: str) -> None:
         await self._volumes.ended(uid)
 
+    def sweep(self, live: Collection[str]) -> None:
+        self._volumes.sweep(live)
+
     async def container(self, pod: Pod, container: Container, ips: Sequence[str]) -> Prepared:
         ips = pod_addresses(pod, ips, self._node)
         try:
@@ -138,7 +141,7 @@ class PodPreparation:
         return Prepared(
             expand_all(container.get("command") or (), variables),
             expand_all(container.get("args") or (), variables),
-            variables,
+            {"HOSTNAME": self._names(pod)[0], **variables},
             container.get("workingDir") or "",
             mounts,
         )
@@ -164,10 +167,8 @@ class PodPreparation:
             for _, name in environment_sources(dict(container), kind):
                 reference = Reference.to(resource, namespace, name)
                 objects[kind, name] = await self.references.one(reference) if name else None
-        host, _ = host_and_domain(pod, self._surroundings.cluster_domain, self._node.name)
-        own = {"HOSTNAME": host, **({"POD_IP": ips[0]} if ips else {})}
-        sources = Sources(self._node, ips, await self._service_links(pod), objects, read_file)
-        return {**own, **environment(pod, container, sources)}
+        given = {**({"POD_IP": ips[0]} if ips else {}), **await self._service_links(pod)}
+        return environment(pod, container, Sources(self._node, ips, given, objects, read_file))
 
     async def _service_links(self, pod: Pod) -> dict[str, str]:
         await self._services.wait_synced()
@@ -202,8 +203,10 @@ class PodPreparation:
         aliases = pod["spec"].get("hostAliases") or ()
         if pod["spec"].get("hostNetwork"):
             return node_hosts_file(_read(self._surroundings.hosts), aliases)
-        host, domain = host_and_domain(pod, self._surroundings.cluster_domain, self._node.name)
-        return hosts_file(ips, host, domain, aliases)
+        return hosts_file(ips, *self._names(pod), aliases)
+
+    def _names(self, pod: Pod) -> tuple[str, str]:
+        return host_and_domain(pod, self._surroundings.cluster_domain, self._node.name)
 
     def _resolv_conf(self, pod: Pod) -> str:
         own = self._surroundings
@@ -250,7 +253,7 @@ def pod_services(
     events: NodeEvents,
     services: Informer,
     surroundings: Surroundings | None = None,
-    image_folder: ImageFolder | None = None,
+    image_folder: ImageFolder = lambda _: None,
 ) -> PodServices:
     """What a node's pods need. `folder` is the node's own, `services` knows all Services of the cluster."""
     allocatable = texts(subtracted(parsed(config.capacity), parsed(config.reserved)))

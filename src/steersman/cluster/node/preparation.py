@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -51,6 +51,10 @@ class Preparation(Protocol):
         """Nothing of the pod runs any more: take away what was made for it."""
         ...
 
+    def sweep(self, live: Collection[str]) -> None:
+        """Take away what was made for pods that are none of these any more."""
+        ...
+
 
 class Nothing:
     """For engines that run nothing."""
@@ -71,4 +75,7 @@ class Nothing:
         return Prepared()
 
     async def ended(self, uid: str) -> None:
+        return None
+
+    def sweep(self, live: Collection[str]) -> None:
         return None

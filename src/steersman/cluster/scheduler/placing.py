@@ -255,7 +255,7 @@ class Placer:
         rows = [row for row, total in enumerate(totals) if total >= 0]
         if len(rows) == 1:
             return rows[0]
-        scores = [totals[row] for row in rows]
+        scores = list(map(totals.__getitem__, rows))
         for column, each, tells in zip(board.raw, board.normalized, board.telling, strict=True):
             if tells and isinstance(each.plugin, Normalizing):
                 normal = each.plugin.normalize(cycle, pod, [column[row] for row in rows])

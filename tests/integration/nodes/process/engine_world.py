@@ -110,7 +110,7 @@ class World(ProcessRuntime):
 
 @asynccontextmanager
 async def engine_in(
-    folder: Path, *, isolate: bool = True, stop_pods: bool = True, alone_s: float = 0.0
+    folder: Path, *, isolate: bool = True, stop_pods: bool = True, alone_s: float = 60.0
 ) -> AsyncIterator[World]:
     index = ImageIndex(folder / "images.json")
     addresses = LoopbackAddresses()
@@ -145,3 +145,12 @@ def run_engine(test: Callable[[World], Any], folder: Path, **options: Any) -> No
             await test(engine)
 
     asyncio.run(run())
+
+
+def lives(pid: int) -> bool:
+    """Whether there is such a process; one that only waits to be reaped is none."""
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(") ")[2][0] != "Z"
+    except FileNotFoundError:
+        return False

@@ -11,7 +11,7 @@ import pytest
 from steersman.cluster.node.cri import ContainerState, Mount
 from steersman.cluster.node.errors import NotHere, RuntimeFailed, StartFailed
 from steersman.testing import eventually
-from tests.integration.nodes.process.engine_world import PATIENCE_S, World, engine_in, run_engine
+from tests.integration.nodes.process.engine_world import PATIENCE_S, World, engine_in, lives, run_engine
 
 #: Both ways in which containers come to see their files.
 ISOLATION = pytest.mark.parametrize("isolate", [True, False], ids=["isolated", "plain"])
@@ -111,9 +111,9 @@ def test_nothing_of_a_container_outlives_it(tmp_path: Path, isolate: bool) -> No
         container = await engine.shell(script, mounts=mounts)
         await engine.says(container, "away")
         pids = [int(one) for one in engine.said(container).replace("away", "").split()]
-        assert all(_lives(pid) for pid in pids)
+        assert all(lives(pid) for pid in pids)
         await engine.stop_container(container, 0.1)
-        await eventually(lambda: not any(_lives(pid) for pid in pids), PATIENCE_S)
+        await eventually(lambda: not any(lives(pid) for pid in pids), PATIENCE_S)
 
     run_engine(test, tmp_path, isolate=isolate)
 
@@ -311,11 +311,3 @@ def test_two_engines_of_one_folder_are_one_node(tmp_path: Path) -> None:
         assert (await engine.ended(container)).exit_code in (137, 128 + signal.SIGTERM)
 
     run_engine(test, tmp_path)
-
-
-def _lives(pid: int) -> bool:
-    try:
-        with open(f"/proc/{pid}/stat") as file:
-            return file.read().rpartition(") ")[2][0] != "Z"
-    except FileNotFoundError:
-        return False

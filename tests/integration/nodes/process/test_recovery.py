@@ -12,7 +12,7 @@ from pathlib import Path
 from steersman.cluster.node.cri import ContainerState
 from steersman.cluster.node.process.keeper.stragglers import marked
 from steersman.testing import eventually
-from tests.integration.nodes.process.engine_world import PATIENCE_S, World, engine_in, run_engine
+from tests.integration.nodes.process.engine_world import PATIENCE_S, World, engine_in, lives, run_engine
 
 _TICKS = "n=0; while :; do n=$((n + 1)); echo tick $n; sleep 0.05; done"
 #: An agent in a process of its own that starts two containers and waits to be killed.
@@ -79,7 +79,7 @@ def test_a_keeper_that_is_killed_takes_its_containers_along(tmp_path: Path) -> N
         again = await engine.start(status.sandbox_id, "sh", "-c", "echo again; exec sleep 1000", attempt=1)
         await engine.says(again, "again")
         assert (await engine.status(again)).state is ContainerState.RUNNING
-        assert not Path(f"/proc/{engine.said(running)}").exists()
+        assert not lives(int(engine.said(running)))
 
     run_engine(test, tmp_path)
 

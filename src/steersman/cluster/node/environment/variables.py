@@ -1,7 +1,7 @@
 """The variables of one container, from everything they may come from. Pure.
 
-Whoever calls it has fetched what is referred to. Later sources win: services, whole ConfigMaps and Secrets
-(`envFrom`), then `env` in its order, each value of which may use what came before it.
+Whoever calls it has fetched what is referred to. Later sources win: what is given anyway, whole ConfigMaps
+and Secrets (`envFrom`), then `env` in its order, each value of which may use what came before it.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class Sources:
     node: NodeFacts
     #: Of the pod.
     ips: Sequence[str] = ()
-    #: What the pod is told of services.
-    services: Mapping[str, str] = field(default_factory=dict)
+    #: What a container is told unless it says otherwise: of services, and of itself.
+    given: Mapping[str, str] = field(default_factory=dict)
     #: ("configMap" or "secret", name) → the object; None: there is none.
     objects: Mapping[tuple[str, str], Mapping[str, Any] | None] = field(default_factory=dict)
     #: The text of a file in a volume. Raises OSError.
@@ -61,12 +61,12 @@ def environment(pod: Pod, container: Container, sources: Sources) -> Variables:
     for entry in container.get("env") or ():
         value: str | None = entry.get("value", "")
         if value:
-            value = expand(value, or_as_written(variables, sources.services))
+            value = expand(value, or_as_written(variables, sources.given))
         elif (source := entry.get("valueFrom")) is not None:
             value = _referred(pod, container, source, sources)
         if value is not None:
             variables[entry["name"]] = value
-    return {**sources.services, **variables}
+    return {**sources.given, **variables}
 
 
 def _whole(source: Mapping[str, Any], sources: Sources) -> Variables:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import itertools
 import logging
 import secrets
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -22,7 +23,7 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
-from steersman.aio import Clock, Scope
+from steersman.aio import Backoff, Clock, Scope
 from steersman.cluster.machine.errors import MachineError
 from steersman.cluster.node.cri import (
     ContainerConfig,
@@ -56,7 +57,7 @@ _log = logging.getLogger(__name__)
 
 NAME: Final = "process"
 _VERSION: Final = RuntimeVersion(NAME, "1")
-_RETRY_S: Final = 1.0
+_RETRY: Final = Backoff(first_s=0.1, ceiling_s=10.0)
 #: How long containers have to end when the node stops for good.
 _LEAVE_S: Final = 2.0
 
@@ -136,6 +137,8 @@ class ProcessRuntime:
 
     async def _leave(self, *, stop_pods: bool) -> None:
         self._leaving = True
+        # Who would hear of ends has left, or is leaving.
+        self._listener = lambda _: None
         if (link := self._link) is None:
             return
         if stop_pods:
@@ -153,13 +156,14 @@ class ProcessRuntime:
 
     async def _connect(self) -> None:
         """Have a keeper and know what it has, however often it takes."""
-        while True:
+        for failures in itertools.count(1):
             try:
                 await self._connect_once()
             except (OSError, RuntimeFailed) as error:
                 self.problem = str(error)
-                _log.warning("no keeper for the containers of %s: %s", self._config.folder, error)
-                await self._clock.sleep(_RETRY_S)
+                if failures > 1:
+                    _log.warning("no keeper for the containers of %s: %s", self._config.folder, error)
+                await self._clock.sleep(_RETRY.wait_s(failures))
             else:
                 return
 
@@ -180,11 +184,16 @@ class ProcessRuntime:
         self.roots, self._controllers = hello["roots"], tuple(hello["controllers"])
         states = {one["id"]: msgspec.convert(one, StateRecord) for one in hello["containers"]}
         await self._recover(states)
+        if not link.open:
+            raise KeeperGone("the keeper ended while it was asked what it has")
         self._link = link
         self.problem = ""
         self._connected.set()
 
-    def _on_lost(self) -> None:
+    def _on_lost(self, link: KeeperLink) -> None:
+        if link is not self._link:
+            # Whoever is connecting finds out.
+            return
         self._link = None
         self._connected.clear()
         self._streams.lost()

@@ -53,7 +53,7 @@ class KeeperLink:
         self,
         sock: socket.socket,
         on_event: Callable[[Message], None],
-        on_lost: Callable[[], None],
+        on_lost: Callable[[KeeperLink], None],
     ) -> None:
         self._sock = sock
         self._loop = asyncio.get_running_loop()
@@ -70,7 +70,7 @@ class KeeperLink:
 
     @classmethod
     def connect(
-        cls, folder: Path, on_event: Callable[[Message], None], on_lost: Callable[[], None]
+        cls, folder: Path, on_event: Callable[[Message], None], on_lost: Callable[[KeeperLink], None]
     ) -> KeeperLink:
         """Raises `OSError` if nobody listens."""
         sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -174,4 +174,4 @@ class KeeperLink:
     def _lost(self) -> None:
         if self.open:
             self.close()
-            self._on_lost()
+            self._on_lost(self)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
 from steersman.cluster.node.errors import MountFailed
@@ -15,7 +15,7 @@ from steersman.cluster.node.timers import Starter, Timers
 from steersman.cluster.node.volumes.atomic import BadPath
 from steersman.cluster.node.volumes.claims import ClaimProblem
 from steersman.cluster.node.volumes.errors import VolumeProblem
-from steersman.cluster.node.volumes.projections import references_of
+from steersman.cluster.node.volumes.projections import is_projected, references_of
 from steersman.cluster.node.volumes.references import NotRead, References
 from steersman.cluster.node.volumes.sources import Ready, VolumeSources
 from steersman.cluster.node.volumes.tokens import Tokens
@@ -117,6 +117,12 @@ class PodVolumes:
         if self._sources.pod_folder(uid).exists():
             await asyncio.to_thread(self._sources.remove, uid)
 
+    def sweep(self, live: Collection[str]) -> None:
+        """Take away what was made for pods that are none of these any more."""
+        for uid in self._sources.known():
+            if uid not in live:
+                self._start(self.ended(uid))
+
     def changed(self, uid: str) -> None:
         """Something that the pod shows or waits for has changed."""
         held = self._pods.get(uid)
@@ -140,6 +146,10 @@ class PodVolumes:
         problems = []
         for volume in held.pod["spec"].get("volumes") or ():
             name = volume["name"]
+            if held.ready is not None and name in held.ready and not is_projected(volume):
+                # What is ready stays so; only what shows something else may have to show it anew.
+                ready[name] = held.ready[name]
+                continue
             try:
                 ready[name] = await self._sources.ready(held.pod, volume)
             except ClaimProblem as problem:

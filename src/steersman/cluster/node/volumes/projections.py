@@ -28,7 +28,7 @@ from steersman.objects.resource_type import ResourceType
 from steersman.objects.resources import CONFIG_MAPS, SECRETS
 from steersman.objects.selectors import LabelSelector
 
-__all__ = ["PROJECTED", "Projected", "Projections", "references_of"]
+__all__ = ["PROJECTED", "Projected", "Projections", "is_projected", "references_of"]
 
 Pod = Mapping[str, Any]
 Source = Mapping[str, Any]
@@ -53,6 +53,10 @@ class Projected(NamedTuple):
     files: Files
     #: When something in it has to be renewed (wall clock); None: never.
     renew_at: float | None = None
+
+
+def is_projected(volume: Source) -> bool:
+    return any(kind in volume for kind in PROJECTED)
 
 
 def references_of(pod: Pod) -> Iterator[Reference]:

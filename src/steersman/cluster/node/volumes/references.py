@@ -114,5 +114,7 @@ class References:
             return
         if change.new is not None and change.new.object().get("immutable"):
             followed.task.cancel()
-        for uid in tuple(followed.holders):
-            self._changed(uid)
+        if not change.initial:
+            # Whoever asked first waits for the beginning anyway.
+            for uid in tuple(followed.holders):
+                self._changed(uid)

@@ -9,8 +9,9 @@ projected ones are brought up to date.
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -27,8 +28,8 @@ __all__ = ["ImageFolder", "Ready", "VolumeSources"]
 
 Pod = Mapping[str, Any]
 Volume = Mapping[str, Any]
-#: The folder of an image by its reference and pull policy; None: there is no such image.
-ImageFolder = Callable[[str, str], Awaitable[Path | None]]
+#: The folder that is an image; None: there is no such one.
+ImageFolder = Callable[[str], Path | None]
 
 _EMPTY_DIR: Final = "kubernetes.io~empty-dir"
 _SCRATCH_MODE: Final = 0o777
@@ -47,10 +48,6 @@ class Ready(NamedTuple):
     renew_at: float | None = None
 
 
-async def _no_images(reference: str, policy: str) -> Path | None:
-    return None
-
-
 class VolumeSources:
     def __init__(
         self,
@@ -58,14 +55,14 @@ class VolumeSources:
         client: Client,
         clock: Clock,
         projections: Projections,
-        image_folder: ImageFolder | None = None,
+        image_folder: ImageFolder = lambda _: None,
     ) -> None:
         """`folder` has a folder for each pod."""
         self._folder = folder
         self._client = client
         self._clock = clock
         self._projections = projections
-        self._image_folder = image_folder or _no_images
+        self._image_folder = image_folder
 
     def pod_folder(self, uid: str) -> Path:
         return self._folder / uid
@@ -92,14 +89,21 @@ class VolumeSources:
         if "persistentVolumeClaim" in volume or "ephemeral" in volume:
             return await self._claimed(pod, volume)
         if (source := volume.get("image")) is not None:
-            return await self._image(source)
+            return self._image(source.get("reference", ""))
         kind = next((field for field in volume if field != "name"), "unknown")
         raise VolumeProblem(f"this node has no volumes of type {kind}")
+
+    def known(self) -> list[str]:
+        """The pods for which something was made."""
+        try:
+            return os.listdir(self._folder)
+        except FileNotFoundError:
+            return []
 
     def remove(self, uid: str) -> None:
         """Take away everything that was made for a pod. Blocks."""
         folder = self.pod_folder(uid)
-        shutil.rmtree(folder / "volumes", ignore_errors=True)
+        _remove_tree(folder / "volumes")
         for name in ("etc-hosts", "resolv.conf"):
             (folder / name).unlink(missing_ok=True)
         try:
@@ -170,9 +174,21 @@ class VolumeSources:
             )
         return Ready(path, readonly=claimed.readonly)
 
-    async def _image(self, source: Mapping[str, Any]) -> Ready:
-        reference, policy = source.get("reference", ""), source.get("pullPolicy") or "IfNotPresent"
-        folder = await self._image_folder(reference, policy)
+    def _image(self, reference: str) -> Ready:
+        folder = self._image_folder(reference)
         if folder is None:
             raise VolumeProblem(f"this node has no image {reference} that is a folder")
         return Ready(folder, readonly=True)
+
+
+def _remove_tree(folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    if not folder.exists():
+        return
+    # A pod may have made folders that not even their owner can look into.
+    folder.chmod(0o700)
+    for where, folders, _ in os.walk(folder):
+        for path in (Path(where) / name for name in folders):
+            if not path.is_symlink():
+                path.chmod(0o700)
+    shutil.rmtree(folder, ignore_errors=True)

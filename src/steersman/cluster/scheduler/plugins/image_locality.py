@@ -6,14 +6,13 @@ does not get all the pods.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from steersman.cluster.scheduler.framework.cycle import Cycle
 from steersman.cluster.scheduler.framework.handle import Handle
 from steersman.cluster.scheduler.framework.plugin import MAX_SCORE
 from steersman.cluster.scheduler.framework.verdicts import SKIP, Skip
-from steersman.cluster.scheduler.model.node import Node
 from steersman.cluster.scheduler.model.pod import Pod
 
 __all__ = ["ImageLocality"]
@@ -21,6 +20,7 @@ __all__ = ["ImageLocality"]
 _MB: Final = 1024 * 1024
 _LEAST: Final = 23 * _MB
 _MOST_EACH: Final = 1000 * _MB
+_NONE: Final[Mapping[str, int]] = {}
 
 
 class ImageLocality:
@@ -40,11 +40,20 @@ class ImageLocality:
 
     def score_rows(self, cycle: Cycle, pod: Pod, rows: Sequence[int]) -> Sequence[int]:
         wanted: list[str] = cycle.read(self.name, list)
-        nodes = [self._nodes.rows[row] for row in rows]
-        return [0 if node is None else self._score(node, wanted) for node in nodes]
+        #: By the images of a node: nodes that have the same ones share them.
+        known: dict[int, int] = {}
+        scores = []
+        for row in rows:
+            node = self._nodes.rows[row]
+            images = _NONE if node is None else node.facts.images
+            score = known.get(id(images))
+            if score is None:
+                score = known[id(images)] = self._score(images, wanted)
+            scores.append(score)
+        return scores
 
-    def _score(self, node: Node, wanted: Sequence[str]) -> int:
-        present, everywhere, count = node.facts.images, self._nodes.images, len(self._nodes)
+    def _score(self, present: Mapping[str, int], wanted: Sequence[str]) -> int:
+        everywhere, count = self._nodes.images, len(self._nodes)
         size = sum(int(present[image] * (everywhere[image] / count)) for image in wanted if image in present)
         most = _MOST_EACH * len(wanted)
         return MAX_SCORE * (min(max(size, _LEAST), most) - _LEAST) // (most - _LEAST)

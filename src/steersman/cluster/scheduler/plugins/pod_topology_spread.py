@@ -11,7 +11,8 @@ import heapq
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import log
-from typing import Final
+from operator import add
+from typing import Final, TypeVar
 
 from steersman.cluster.scheduler.framework.cycle import Cycle, Note
 from steersman.cluster.scheduler.framework.events import EventKind, Hints, Occurrence
@@ -32,6 +33,9 @@ _TEXT: Final = "node(s) didn't match pod topology spread constraints"
 _UNEVEN: Final = Refusal(_NAME, (_TEXT,))
 _UNLABELED: Final = Refusal(_NAME, (f"{_TEXT} (missing required label)",), resolvable=False)
 _IGNORED: Final = -1
+
+S = TypeVar("S")
+T = TypeVar("T")
 
 #: What in a domain's count belongs to whom: by the value of the label.
 Counts = Mapping[Hashable, int]
@@ -169,33 +173,38 @@ class PodTopologySpread:
         if soft.strict:
             ignored = {row for row in rows if any(column[row] is None for column in columns)}
         keys = tuple(each.topology_key for each in soft.constraints) if soft.strict else ()
-        scores = [0.0] * len(rows)
+        counted = [row for row in rows if row not in ignored] if ignored else rows
+        crowds: Sequence[float] = [0.0] * len(counted)
         for constraint, column in zip(soft.constraints, columns, strict=True):
-            crowd = self._crowd(constraint, pod, column, keys, [row for row in rows if row not in ignored])
-            scores = [score + crowd(row) for score, row in zip(scores, rows, strict=True)]
-        return [
-            _IGNORED if row in ignored else int(score + 0.5) for score, row in zip(scores, rows, strict=True)
-        ]
+            crowds = list(map(add, crowds, self._crowds(constraint, pod, column, keys, counted)))
+        scores = _mapped(lambda crowd: int(crowd + 0.5), crowds)
+        if not ignored:
+            return scores
+        by_row = dict(zip(counted, scores, strict=True))
+        return [by_row.get(row, _IGNORED) for row in rows]
 
-    def _crowd(
+    def _crowds(
         self,
         constraint: Constraint,
         pod: Pod,
         column: list[str | None],
         keys: tuple[str, ...],
-        rows: list[int],
-    ) -> Callable[[int], float]:
-        """What a constraint adds to a row's score. Few large domains weigh as much as many small ones."""
+        rows: Sequence[int],
+    ) -> Sequence[float]:
+        """What a constraint adds to the rows' scores. Few large domains weigh as much as many small ones."""
         added = float(constraint.max_skew - 1)
+        values = list(map(column.__getitem__, rows))
+        domains = set(values)
         if constraint.topology_key == HOSTNAME:
-            on_row = self._alike_by_row(constraint, pod.namespace)
             weight = log(len(rows) + 2)
-            return lambda row: on_row.get(row, 0) * weight + added if column[row] is not None else 0.0
-        domains = {column[row] for row in rows}
+            alike = map(self._alike_by_row(constraint, pod.namespace).get, rows)
+            crowds = _mapped(lambda count: (count or 0) * weight + added, list(alike))
+            if None not in domains:
+                return crowds
+            return [0.0 if value is None else crowd for value, crowd in zip(values, crowds, strict=True)]
         weight = log(len(domains) + 2)
         counts = self._counts(constraint, pod, keys or (constraint.topology_key,))
-        crowds = {value: counts.get(value, 0) * weight + added for value in domains if value is not None}
-        return lambda row: crowds.get(column[row] or "", 0.0)
+        return _mapped(lambda value: 0.0 if value is None else counts.get(value, 0) * weight + added, values)
 
     def _alike_by_row(self, constraint: Constraint, namespace: str) -> Counts:
         def contribution(node: Node) -> Contribution | None:
@@ -209,9 +218,10 @@ class PodTopologySpread:
         highest, lowest = max(counted, default=0), min(counted, default=0)
         if not highest:
             return [0 if score == _IGNORED else MAX_SCORE for score in scores]
-        return [
-            0 if score == _IGNORED else MAX_SCORE * (highest + lowest - score) // highest for score in scores
-        ]
+        return _mapped(
+            lambda score: 0 if score == _IGNORED else MAX_SCORE * (highest + lowest - score) // highest,
+            scores,
+        )
 
     # --- waking
 
@@ -228,6 +238,12 @@ class PodTopologySpread:
             EventKind.NODE_LABELS: _domains_change,
             EventKind.NODE_TAINTS: _domains_change,
         }
+
+
+def _mapped(function: Callable[[S], T], items: Sequence[S]) -> list[T]:
+    """The function of each item, called once for those that are the same: many are."""
+    results = {item: function(item) for item in set(items)}
+    return list(map(results.__getitem__, items))
 
 
 def _inclusion(constraint: Constraint, pod: Pod) -> tuple[Hashable, ...]:

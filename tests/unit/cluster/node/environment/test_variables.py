@@ -44,7 +44,7 @@ SOURCES = Sources(
 
 def variables(**container: Any) -> dict[str, str]:
     made = environment(POD, {"name": "main", **container}, SOURCES)
-    return {name: value for name, value in made.items() if SOURCES.services.get(name) != value}
+    return {name: value for name, value in made.items() if SOURCES.given.get(name) != value}
 
 
 def env(name: str = "X", **source: Any) -> dict[str, Any]:

@@ -13,12 +13,14 @@ itself, only in its children.
 from __future__ import annotations
 
 import os
+import re
+import select
 import stat
 from typing import Any
 
 from . import system_calls as sys_
 
-__all__ = ["KINDS", "enter", "join", "probe"]
+__all__ = ["KINDS", "MOUNTS", "enter", "join", "probe"]
 
 Plan = dict[str, Any]
 
@@ -104,12 +106,48 @@ def probe(folder: str) -> str:
     return "links"
 
 
+class MountTable:
+    """What is mounted on this machine. The keeper reads it when it has changed, its children have it."""
+
+    def __init__(self) -> None:
+        self._fd = -1
+        self._poll = select.poll()
+        self._found: list[tuple[str, str, bool]] = []
+
+    def all(self) -> list[tuple[str, str, bool]]:
+        """Mount points with their file systems and whether they can be written, outer ones first."""
+        if self._fd < 0:
+            self._fd = os.open("/proc/self/mountinfo", os.O_RDONLY | os.O_CLOEXEC)
+            self._poll.register(self._fd, select.POLLERR | select.POLLPRI)
+            self._read()
+        elif self._poll.poll(0):
+            self._read()
+        return self._found
+
+    def _read(self) -> None:
+        os.lseek(self._fd, 0, os.SEEK_SET)
+        text = b""
+        while piece := os.read(self._fd, 1 << 16):
+            text += piece
+        found: dict[str, tuple[str, str, bool]] = {}
+        for line in text.decode(errors="surrogateescape").splitlines():
+            head, _, rest = line.partition(" - ")
+            fields, (kind, _, options) = head.split(" "), rest.split(" ", 2)
+            path = re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), fields[4])
+            writable = "ro" not in (*fields[5].split(","), *options.split(","))
+            found[path] = (path, kind, writable)
+        self._found = sorted(found.values())
+
+
+MOUNTS = MountTable()
+
+
 # --- layers
 
 
 def _overlay(target: str, folder: str, image: str) -> None:
     """The image over the machine's root, and every other file system of it that has files of people."""
-    mounted = _mounted()
+    mounted = MOUNTS.all()
     machine = "/"
     if image:
         # Layers must not contain each other, and the machine's root contains everything, unless it is shown
@@ -148,20 +186,6 @@ def _layer(target: str, lower: list[str], upper: str, work: str) -> None:
 
 def _escaped(path: str) -> str:
     return path.replace("\\", "\\\\").replace(":", "\\:").replace(",", "\\,")
-
-
-def _mounted() -> list[tuple[str, str, bool]]:
-    """Mount points with their file systems and whether they can be written, outer ones first."""
-    found: dict[str, tuple[str, str, bool]] = {}
-    with open("/proc/self/mountinfo", encoding="utf-8") as file:
-        for line in file:
-            head, _, rest = line.partition(" - ")
-            fields = head.split(" ")
-            path = (
-                fields[4].encode().decode("unicode_escape").encode("latin-1").decode(errors="surrogateescape")
-            )
-            found[path] = (path, rest.split(" ", 1)[0], "rw" in fields[5].split(","))
-    return sorted(found.values())
 
 
 # --- a mirror

@@ -23,7 +23,7 @@ from .protocol import Frames, Message, Outgoing, receive
 
 __all__ = ["Keeper"]
 
-_LOOK_S = 5.0
+_LOOK_S = 2.0
 #: After everything was killed, for the kernel to say so.
 _END_S = 5.0
 

@@ -1,0 +1,165 @@
+"""Nodes of this machine that really run pods, with everything around them that makes a cluster of it.
+
+Each node has an address and an API of its own; one proxy and one DNS server serve all. `machine_nodes`
+adds all that to a manager and keeps the nodes' APIs open while it runs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from steersman.cluster.dns import add_dns
+from steersman.cluster.machine import Machine, MachineError, PodAddresses
+from steersman.cluster.machine.ports import may_listen
+from steersman.cluster.node.agent import NodeAgent
+from steersman.cluster.node.api import NodeApi
+from steersman.cluster.node.nodes import Nodes
+from steersman.cluster.node.pod_preparation import PodServices, Surroundings, pod_services
+from steersman.cluster.node.process.assembly import NodeParts, ProcessNodeConfig, add_process_node
+from steersman.cluster.node.process.image_index import default_index_file
+from steersman.cluster.proxy.setup import add_proxy
+from steersman.objects.resources import SERVICES
+
+__all__ = ["MOST_NODES", "MachineNodes", "machine_nodes"]
+
+#: Nodes have their own addresses from the end of the pods' range, which no node gets for its pods.
+MOST_NODES: Final = 250
+_EVERYBODY: Final = "127.0.0.1"
+#: Resolvers cannot be told another.
+_DNS_PORT: Final = 53
+#: How long a node waits for its range of addresses, and how often it looks.
+_RANGE_S: Final = 30.0
+_LOOK_S: Final = 0.02
+
+#: What a node shows its clients: from its user's name and the names it is called by.
+Certify = Callable[[str, Sequence[str]], Awaitable[ssl.SSLContext]]
+
+
+@dataclass(frozen=True, slots=True)
+class MachineNodes:
+    """Which nodes to run."""
+
+    count: int
+    machine: Machine
+    #: What is kept of them.
+    folder: Path
+    #: Vouches for the clients of nodes (PEM).
+    client_ca: bytes
+    certify: Certify
+    first: int = 1
+    prefix: str = "node-"
+    heartbeat_s: float = 10.0
+    #: Whether pods end with the nodes' process, and for how long they go on when it is killed (0: for ever).
+    stop_pods: bool = True
+    alone_s: float = 0.0
+    images: Path | None = None
+
+
+@asynccontextmanager
+async def machine_nodes(nodes: Nodes, wanted: MachineNodes) -> AsyncIterator[None]:
+    """Add the nodes to the manager of `nodes`, which has to run inside of this."""
+    manager, machine = nodes.manager, wanted.machine
+    names = [f"{wanted.prefix}{number}" for number in range(wanted.first, wanted.first + wanted.count)]
+    pods = machine.ranges.pods
+    addresses = {
+        name: str(pods[pods.num_addresses - 256 + wanted.first + number]) for number, name in enumerate(names)
+    }
+    dns = add_dns(manager, machine)
+    surroundings = Surroundings(dns=(dns.address,) if may_listen(_DNS_PORT) else ())
+    add_proxy(manager, machine, (_EVERYBODY, *addresses.values()))
+    opened: list[NodeApi] = []
+    try:
+        for name, address in addresses.items():
+            await machine.add(address, name)
+            agents: dict[str, NodeAgent] = {}
+            context = await wanted.certify(f"system:node:{name}", (name, address))
+            api = NodeApi(
+                agents, client=manager.client, client_ca=wanted.client_ca, tls=partial(_same, context),
+                bind=address, clock=manager.clock,
+            )  # fmt: skip
+            opened.append(api)
+            port = await api.start()
+            config = ProcessNodeConfig(
+                name,
+                wanted.folder / name,
+                address,
+                wanted.images or default_index_file(),
+                port=port,
+                heartbeat_s=wanted.heartbeat_s,
+                alone_s=wanted.alone_s,
+                stop_pods=lambda: wanted.stop_pods,
+            )
+            services = partial(_services, nodes, config, surroundings)
+            agents[name] = add_process_node(nodes, config, _NodeRange(nodes, name, machine), services)
+        yield
+    finally:
+        for api in opened:
+            await api.stop()
+        for name, address in addresses.items():
+            await machine.remove(address, name)
+
+
+def _same(context: ssl.SSLContext) -> ssl.SSLContext:
+    return context
+
+
+def _services(
+    nodes: Nodes, config: ProcessNodeConfig, surroundings: Surroundings, parts: NodeParts
+) -> PodServices:
+    manager = nodes.manager
+
+    async def image_folder(image: str, _policy: str) -> Path | None:
+        return parts.images.folder(image)
+
+    return pod_services(
+        manager.client,
+        nodes.timers,
+        nodes.start,
+        config.folder,
+        parts.config,
+        runtime=parts.runtime,
+        events=parts.events,
+        services=manager.informers.get(SERVICES),
+        surroundings=surroundings,
+        image_folder=image_folder,
+    )
+
+
+class _NodeRange:
+    """The addresses of a node's pods: its spec.podCIDR, which it is given after it has registered."""
+
+    def __init__(self, nodes: Nodes, name: str, machine: Machine) -> None:
+        self._nodes = nodes
+        self._name = name
+        self._machine = machine
+        self._pool: PodAddresses | None = None
+
+    async def take(self, owner: str) -> str:
+        return await (await self._given()).take(owner)
+
+    async def keep(self, address: str, owner: str = "") -> None:
+        await (await self._given()).keep(address, owner)
+
+    async def free(self, address: str) -> None:
+        await (await self._given()).free(address)
+
+    async def _given(self) -> PodAddresses:
+        clock = self._nodes.manager.clock
+        deadline = clock.monotonic() + _RANGE_S
+        while self._pool is None:
+            cached = self._nodes.nodes.cache.get(("", self._name))
+            given = "" if cached is None else cached.object()["spec"].get("podCIDR", "")
+            if given:
+                self._pool = PodAddresses(self._machine, given)
+            elif clock.monotonic() > deadline:
+                raise MachineError(f"node {self._name} was given no addresses for its pods (spec.podCIDR)")
+            else:
+                await asyncio.sleep(_LOOK_S)
+        return self._pool
