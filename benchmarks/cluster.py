@@ -63,7 +63,7 @@ async def _start(size: Size) -> Table:
     for number in range(size.starts + 1):
         with (
             tempfile.TemporaryDirectory() as folder,
-            ServerProcess(folder, "--nodes=3", living=True) as server,
+            ServerProcess(folder, "--nodes=3", "--runtime=simulated", living=True) as server,
         ):
             began = time.perf_counter() - server.ready_s
             async with Client.load(kubeconfig=server.kubeconfig) as client:
@@ -90,7 +90,7 @@ async def _deployments(size: Size) -> Table:
     table = Table(f"{size.deployments:,} Deployments of one pod on {size.few_nodes} nodes")
     with (
         tempfile.TemporaryDirectory() as folder,
-        ServerProcess(folder, f"--nodes={size.few_nodes}", living=True) as server,
+        ServerProcess(folder, f"--nodes={size.few_nodes}", "--runtime=simulated", living=True) as server,
     ):
         async with Client.load(kubeconfig=server.kubeconfig) as client:
             table.check(await _ready_nodes(client, size.few_nodes), "the nodes are not ready")
@@ -116,7 +116,7 @@ async def _scale(size: Size) -> Table:
     count = min(100, size.pods // 10)
     with (
         tempfile.TemporaryDirectory() as folder,
-        ServerProcess(folder, f"--nodes={size.nodes}", living=True) as server,
+        ServerProcess(folder, f"--nodes={size.nodes}", "--runtime=simulated", living=True) as server,
     ):
         async with Client.load(kubeconfig=server.kubeconfig) as client:
             began = time.perf_counter()

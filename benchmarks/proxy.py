@@ -19,7 +19,7 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks.options import Options
-from benchmarks.process import memory_mb
+from benchmarks.process import cpu_seconds, memory_mb
 from benchmarks.table import Table
 from steersman.aio import Scope
 from steersman.cluster.machine import open_machine
@@ -48,7 +48,8 @@ async def _run(options: Options) -> list[Table]:
                 frontends = {name: Frontend("TCP", _HOST, _free_port()) for name in ports}
                 routes = {frontends[name]: Route((Backend(_HOST, port),)) for name, port in ports.items()}
                 await forwarder.apply(routes)
-                tables = [await _carried(ports, frontends, options), await _held(forwarder, options)]
+                carried = await _carried(forwarder, ports, frontends, options)
+                tables = [carried, await _held(forwarder, options)]
                 addresses = [str(machine.ranges.services[number]) for number in range(1, 1001)]
                 tables.append(await _listened(forwarder, addresses, ports["echo"], options))
             running.cancel()
@@ -57,7 +58,9 @@ async def _run(options: Options) -> list[Table]:
         await machine.close()
 
 
-async def _carried(ports: dict[str, int], frontends: dict[str, Frontend], options: Options) -> Table:
+async def _carried(
+    forwarder: ForwarderProcess, ports: dict[str, int], frontends: dict[str, Frontend], options: Options
+) -> Table:
     table = Table("Connections through the proxy, and direct ones", peer_name="direct")
     seconds, times = (0.5, 1) if options.quick else (2.0, 5)
     for what, sort, arguments in (
@@ -70,17 +73,22 @@ async def _carried(ports: dict[str, int], frontends: dict[str, Frontend], option
         runs: dict[str, list[dict[str, float]]] = {"direct": [], "proxied": []}
         for _ in range(times):
             runs["direct"].append(await _traffic(sort, ports[port], seconds, *arguments))
-            runs["proxied"].append(await _traffic(sort, frontends[port].port, seconds, *arguments))
+            before = _cpu(forwarder)
+            figures = await _traffic(sort, frontends[port].port, seconds, *arguments)
+            count = seconds * figures["mb_per_s" if sort == "send" else "per_s"]
+            runs["proxied"].append({**figures, "cpu_us": (_cpu(forwarder) - before) / count * 1e6})
         direct, proxied = _medians(runs["direct"]), _medians(runs["proxied"])
         if sort == "send":
             table.add(what, proxied["mb_per_s"], "MB/s", peer=direct["mb_per_s"], more_is_better=True)
             share = proxied["mb_per_s"] / direct["mb_per_s"]
             table.add("  of a direct one", share, "times", bar=_THROUGHPUT_BAR, more_is_better=True)
+            table.add("  the forwarder's CPU for each MB", proxied["cpu_us"], "µs")
             continue
         table.add(what, proxied["per_s"], "per s", peer=direct["per_s"], more_is_better=True)
         for figure in ("p50_us", "p99_us"):
             name = f"  added latency {figure[:3]}"
             table.add(name, max(proxied[figure] - direct[figure], 0.0), "µs")
+        table.add("  the forwarder's CPU for each", proxied["cpu_us"], "µs")
     return table
 
 
@@ -117,6 +125,11 @@ async def _listened(forwarder: ForwarderProcess, addresses: list[str], port: int
     table.check(answer["per_s"] > 0, "the last of them does not answer")
     table.add("memory of the forwarder as a whole", _memory(forwarder), "MB")
     return table
+
+
+def _cpu(forwarder: ForwarderProcess) -> float:
+    assert forwarder.pid is not None
+    return cpu_seconds(forwarder.pid)
 
 
 def _memory(forwarder: ForwarderProcess) -> float:

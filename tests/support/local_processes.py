@@ -157,7 +157,8 @@ class LocalProcesses:
         try:
             return await asyncio.open_connection("127.0.0.1", port)
         except OSError as error:
-            raise RuntimeFailed(f"connect to 127.0.0.1:{port}: {error.strerror}") from error
+            why = os.strerror(error.errno or 0)
+            raise RuntimeFailed(f"connect to 127.0.0.1:{port}: {why}") from error
 
     def log_path(self, container_id: str) -> Path:
         return self._folder / f"{container_id}.log"
@@ -167,9 +168,9 @@ class LocalProcesses:
             await session.close()
         for process in self._processes:
             _kill(process)
-            await process.wait()
-            # Pipes that nobody read to their end stay open otherwise.
+            # Its end is not noticed while something that it wrote is unread.
             process._transport.close()  # type: ignore[attr-defined]
+            await process.wait()
 
     async def _start(
         self, command: Sequence[str], *, stdin: bool, terminal: int | None

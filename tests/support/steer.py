@@ -149,8 +149,10 @@ class Steer:
 def running(
     *options: str, data: str | Path = ":memory:", port: int = 0, output: str = "json"
 ) -> Iterator[Steer]:
-    """`steer up` for the time of the block, ready when it begins."""
+    """`steer up` for the time of the block, ready when it begins; without nodes unless some are asked for."""
     command = [str(STEER), "up", "--data", str(data), "--port", str(port), "--output", output, *options]
+    if not any(option.startswith(("--nodes", "--runtime")) for option in options):
+        command.append("--nodes=0")
     with tempfile.TemporaryFile("w+") as errors:
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True)
         assert process.stdout

@@ -5,11 +5,13 @@ What it serves is the node's real streaming code over `LocalProcesses`; the rest
 
 from __future__ import annotations
 
+import asyncio
 import tempfile
-from collections.abc import AsyncIterator
+import threading
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Self, TypeVar
 from urllib.parse import parse_qs
 
 from steersman.client import Client
@@ -17,12 +19,16 @@ from steersman.cluster.auth.pki import Authority
 from steersman.cluster.local import ClusterConfig, LocalCluster
 from steersman.cluster.node.api.port_forwarding import ForwardedPod, serve_port_forward
 from steersman.cluster.node.api.remote_commands import CommandOptions, serve_remote_command
+from steersman.cluster.node.api.upgrading import IDLE_TIMEOUT_S
 from steersman.http import Request, Response, Server, server_tls
 from tests.support.local_processes import LocalProcesses
 
-__all__ = ["NODE", "StreamingNode", "streaming_cluster"]
+__all__ = ["NODE", "StreamingNode", "StreamingWorld", "streaming_cluster"]
 
 NODE = "talker"
+DEADLINE_S = 60.0
+
+T = TypeVar("T")
 
 
 class StreamingNode:
@@ -32,6 +38,7 @@ class StreamingNode:
         self.engine = engine
         self.asked: list[tuple[str, dict[str, list[str]]]] = []
         self.certificates: list[bytes | None] = []
+        self.idle_timeout_s = IDLE_TIMEOUT_S
         #: What the next log says.
         self.log = Response(200, b"a line\n")
         self.server = Server(self._serve)
@@ -59,6 +66,7 @@ class StreamingNode:
                         container, options.command, stdin=options.stdin, tty=options.tty
                     ),
                     options,
+                    idle_timeout_s=self.idle_timeout_s,
                 )
             case ["attach", _, _, container]:
                 options = CommandOptions.parse(query)
@@ -67,7 +75,7 @@ class StreamingNode:
                 )
             case ["portForward", _, name]:
                 pod = ForwardedPod(name, "some-uid", lambda port: self.engine.port_forward(name, port))
-                await serve_port_forward(request, pod, query)
+                await serve_port_forward(request, pod, query, idle_timeout_s=self.idle_timeout_s)
             case ["containerLogs", *_]:
                 return self.log
             case _:
@@ -106,3 +114,45 @@ async def _register(client: Client, port: int) -> None:
 async def _create(client: Client, kind: str, name: str, spec: dict[str, Any], status: dict[str, Any]) -> None:
     made = await client.create({"apiVersion": "v1", "kind": kind, "metadata": {"name": name}, "spec": spec})
     await client.replace({**made, "status": {**made["status"], **status}}, subresource="status")
+
+
+class StreamingWorld:
+    """The same in a thread of its own, for tests that share it or run kubectl."""
+
+    cluster: LocalCluster
+    node: StreamingNode
+    client: Client
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="streaming cluster")
+        self._open = streaming_cluster()
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        try:
+            self.cluster, self.node, self.client = self.run(self._open.__aenter__())
+        except BaseException:
+            self._stop()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        try:
+            self.run(self._open.__aexit__(None, None, None))
+        finally:
+            self._stop()
+
+    def _stop(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Have something done in the cluster's loop."""
+
+        async def bounded() -> T:
+            async with asyncio.timeout(DEADLINE_S):
+                return await coroutine
+
+        return asyncio.run_coroutine_threadsafe(bounded(), self._loop).result()

@@ -72,7 +72,10 @@ def up(
     disable_admission: Annotated[
         str, typer.Option(metavar="A,B", help="Admission plugins to leave out.")
     ] = "",
-    nodes: Annotated[int, typer.Option(metavar="N", help="Nodes to run.", min=0)] = 1,
+    nodes: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Nodes to run.", min=0, show_default="1, with all controllers"),
+    ] = None,
     runtime: Annotated[
         str,
         typer.Option(
@@ -111,8 +114,12 @@ def up(
     _check_bind(bind, port)
     if service_cidr is not None:
         _check_service_cidr(service_cidr)
-    process_nodes, simulated_nodes = _nodes(nodes, runtime)
     chosen_controllers = _controllers(controllers)
+    if nodes is None:
+        nodes = 1 if controllers == "all" else 0
+    process_nodes, simulated_nodes = _nodes(nodes, runtime)
+    if process_nodes and service_cidr is not None and ":" in service_cidr:
+        raise CommandFailed("--service-cidr: nodes that run processes have IPv4 addresses only", 2)
     _check_admin_token(admin_token)
     _check_audit(audit_policy, audit_log, output)
     require_cluster_packages()
@@ -201,11 +208,11 @@ def _nodes(count: int, runtime: str) -> tuple[int, int]:
         pairs = [part.partition("=") for part in runtime.split(",")]
         if not all(kind in kinds and number.isdecimal() for kind, _, number in pairs):
             raise CommandFailed(
-                f"--runtime: {runtime!r} is not process, simulated, or numbers of both (process=1,simulated=3)",
+                f"--runtime: {runtime!r} is not process, simulated, or both: process=1,simulated=3",
                 2,
             )
         counts = {kind: int(number) for kind, _, number in pairs}
-    from steersman.cluster.machine_nodes import MOST_NODES
+    from steersman.cluster.machine.ranges import MOST_NODES
 
     process, simulated = (counts.get(kind, 0) for kind in kinds)
     if process and process + simulated > MOST_NODES:

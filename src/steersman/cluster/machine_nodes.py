@@ -27,10 +27,8 @@ from steersman.cluster.node.process.image_index import default_index_file
 from steersman.cluster.proxy.setup import add_proxy
 from steersman.objects.resources import SERVICES
 
-__all__ = ["MOST_NODES", "MachineNodes", "machine_nodes"]
+__all__ = ["MachineNodes", "machine_nodes"]
 
-#: Nodes have their own addresses from the end of the pods' range, which no node gets for its pods.
-MOST_NODES: Final = 250
 _EVERYBODY: Final = "127.0.0.1"
 #: Resolvers cannot be told another.
 _DNS_PORT: Final = 53
@@ -67,10 +65,7 @@ async def machine_nodes(nodes: Nodes, wanted: MachineNodes) -> AsyncIterator[Non
     """Add the nodes to the manager of `nodes`, which has to run inside of this."""
     manager, machine = nodes.manager, wanted.machine
     names = [f"{wanted.prefix}{number}" for number in range(wanted.first, wanted.first + wanted.count)]
-    pods = machine.ranges.pods
-    addresses = {
-        name: str(pods[pods.num_addresses - 256 + wanted.first + number]) for number, name in enumerate(names)
-    }
+    addresses = {name: str(machine.ranges.node(wanted.first + number)) for number, name in enumerate(names)}
     dns = add_dns(manager, machine)
     surroundings = Surroundings(dns=(dns.address,) if may_listen(_DNS_PORT) else ())
     add_proxy(manager, machine, (_EVERYBODY, *addresses.values()))
@@ -114,10 +109,6 @@ def _services(
     nodes: Nodes, config: ProcessNodeConfig, surroundings: Surroundings, parts: NodeParts
 ) -> PodServices:
     manager = nodes.manager
-
-    async def image_folder(image: str, _policy: str) -> Path | None:
-        return parts.images.folder(image)
-
     return pod_services(
         manager.client,
         nodes.timers,
@@ -128,7 +119,7 @@ def _services(
         events=parts.events,
         services=manager.informers.get(SERVICES),
         surroundings=surroundings,
-        image_folder=image_folder,
+        image_folder=parts.images.folder,
     )
 
 

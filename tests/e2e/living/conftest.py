@@ -13,7 +13,7 @@ from tests.support.steer import Steer, running
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Steer]:
-    with running("--nodes=3", data=tmp_path_factory.mktemp("living")) as steer:
+    with running("--nodes=3", "--runtime=simulated", data=tmp_path_factory.mktemp("living")) as steer:
         yield steer
 
 

@@ -145,7 +145,7 @@ def test_a_node_that_is_cut_off_loses_its_pods_until_it_is_back(parts: Parts) ->
 
 
 def test_a_cluster_that_is_asked_to_end_does_so_without_a_word(tmp_path: Path) -> None:
-    with running("--nodes=1", data=tmp_path) as steer:
+    with running("--nodes=1", "--runtime=simulated", data=tmp_path) as steer:
         soon(
             lambda: (
                 "True" in [condition(node, "Ready") for node in steer.api.get("/api/v1/nodes").json["items"]]

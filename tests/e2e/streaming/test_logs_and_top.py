@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.support.kubectl import Kubectl
-from tests.support.process_cluster import NODE, process_cluster
 
 PATIENCE_S = 60.0
-
-
-@pytest.fixture(scope="module")
-def kubectl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kubectl]:
-    if not shutil.which("kubectl"):
-        pytest.skip("there is no kubectl on the PATH")
-    with process_cluster(tmp_path_factory.mktemp("cluster")) as kubeconfig:
-        yield Kubectl(kubeconfig, tmp_path_factory.mktemp("home"))
 
 
 def pod(name: str, *scripts: str, **more: Any) -> dict[str, Any]:
@@ -35,7 +23,6 @@ def pod(name: str, *scripts: str, **more: Any) -> dict[str, Any]:
         "kind": "Pod",
         "metadata": {"name": name, "labels": {"test": name}},
         "spec": {
-            "nodeName": NODE,
             "containers": containers,
             "terminationGracePeriodSeconds": 0,
             "restartPolicy": "Never",
@@ -108,7 +95,7 @@ def test_there_is_a_reason_for_having_no_logs(kubectl: Kubectl) -> None:
     error = kubectl.fails("logs", "waits")
     assert 'container "c0" in pod "waits" is waiting to start: ' in error
     assert kubectl.fails("logs", "gone") == (
-        'error: error from server (NotFound): pods "gone" not found in namespace "default"'
+        f'error: error from server (NotFound): pods "gone" not found in namespace "{kubectl.namespace}"'
     )
 
 
@@ -145,20 +132,32 @@ def test_top_shows_what_nodes_and_pods_use(kubectl: Kubectl) -> None:
     assert "idle" in [row[0] for row in pods]
     assert kubectl("top", "pod", "-l", "test=idle").rows[0][0] == "idle"
     (node,) = kubectl("top", "node").rows
-    assert node[0] == NODE
     assert milli(node[1]) > 0
     assert kubectl("get", "nodes.metrics.k8s.io").lines[0].split() == ["NAME", "CPU", "MEMORY", "WINDOW"]
-    summary = kubectl("get", "--raw", f"/api/v1/nodes/{NODE}/proxy/stats/summary").json
+    summary = kubectl("get", "--raw", f"/api/v1/nodes/{node[0]}/proxy/stats/summary").json
     assert {one["podRef"]["name"] for one in summary["pods"]} >= {"busy", "idle"}
     kubectl("delete", "pod", "busy", "idle", "--now")
 
 
-def test_logs_stay_as_long_as_the_pod_and_no_longer(tmp_path: Path) -> None:
-    with process_cluster(tmp_path) as kubeconfig:
-        kubectl = Kubectl(kubeconfig, tmp_path)
-        name = ran(kubectl, pod("passes", "echo by"))
-        kubectl("label", "pod", name, "seen=yes")
-        assert kubectl("logs", name).lines == ["by"]
-        assert list(tmp_path.rglob("*.log"))
-        kubectl("delete", "pod", name)
-        until(lambda: not list(tmp_path.rglob("*.log")))
+def test_logs_stay_as_long_as_the_pod_and_no_longer(kubectl: Kubectl, folder: Path) -> None:
+    name = ran(kubectl, pod("passes", "echo by"))
+    kubectl("label", "pod", name, "seen=yes")
+    assert kubectl("logs", name).lines == ["by"]
+    uid = kubectl.get(f"pod {name}")["metadata"]["uid"]
+
+    def files() -> list[Path]:
+        return [path for path in folder.rglob("*") if uid in str(path)]
+
+    assert files()
+    kubectl("delete", "pod", name)
+    until(lambda: not files())
+
+
+def test_a_log_in_several_files_is_read_as_one(kubectl: Kubectl, folder: Path) -> None:
+    count = 60_000
+    name = ran(kubectl, pod("large", f"seq -f 'line %.0f {'x' * 150}' {count}"))
+    uid = kubectl.get(f"pod {name}")["metadata"]["uid"]
+    assert len([path for path in folder.rglob("0.log*") if uid in str(path)]) > 1
+    numbers = [line.split(" ")[1] for line in kubectl("logs", name).lines]
+    assert numbers == [str(number) for number in range(1, count + 1)]
+    assert len(kubectl("logs", name, "--tail=50000").lines) == 50_000

@@ -394,3 +394,15 @@ async def test_folders_that_a_pod_has_locked_are_removed_too(world: PreparedWorl
     locked.chmod(0)
     await world.delete("p")
     await eventually(lambda: world.folders() == [])
+
+
+@with_prepared_node
+async def test_a_container_that_comes_later_may_refer_to_more(world: PreparedWorld) -> None:
+    await world.create("p")
+    await world.running("p")
+    await config_map(world, "more", a="1")
+    debugger = {"name": "debug", "image": "app:1", "envFrom": [{"configMapRef": {"name": "more"}}]}
+    patch = {"spec": {"ephemeralContainers": [debugger]}}
+    await world.client.patch(PODS, "p", patch, NAMESPACE, type="strategic", subresource="ephemeralcontainers")
+    await eventually(lambda: len(world.engine.made) == 2)
+    assert world.engine.made[-1].env["a"] == "1"

@@ -253,6 +253,17 @@ async def test_local_traffic_stays_on_the_machines_nodes(world: World) -> None:
 
 
 @in_world
+async def test_local_node_port_answers_at_addresses_of_all_nodes(world: World) -> None:
+    (a,) = await world.tcp("a")
+    await world.service("kept", port=free_port(), type="NodePort", externalTrafficPolicy="Local")
+    await world.endpoints("kept", a)
+    service = await world.client.get(SERVICES, "kept", "default")
+    node_port = service["spec"]["ports"][0]["nodePort"]
+    assert await ask(world.node_address, node_port) == "a hi"
+    assert await ask(world.everybodys_address, node_port) == "a hi"
+
+
+@in_world
 async def test_health_check_tells_of_local_endpoints(world: World) -> None:
     (a,) = await world.tcp("a")
     await world.service("checked", port=free_port(), type="LoadBalancer", externalTrafficPolicy="Local")

@@ -29,9 +29,13 @@ class World:
         self.machine = machine
         self.client: Client = cluster.client()
         self.node_address = str(machine.ranges.pods[1])
+        #: Node ports answer there too, though no node has it.
+        self.everybodys_address = str(machine.ranges.pods[-2])
         self.addresses = PodAddresses(machine, f"{machine.ranges.pods.network_address}/24")
         self.manager = Manager(cluster.client(user_agent="proxy"), address=None)
-        self.proxy: ServiceProxy = add_proxy(self.manager, machine, [self.node_address])
+        self.proxy: ServiceProxy = add_proxy(
+            self.manager, machine, [self.node_address, self.everybodys_address]
+        )
         #: What a test started.
         self.servers: list[TcpServer | UdpServer] = []
 
@@ -110,6 +114,7 @@ async def proxied(*, as_root: bool = False) -> AsyncIterator[World]:
         async with LocalCluster(config) as cluster:
             world = World(cluster, machine)
             await machine.add(world.node_address)
+            await machine.add(world.everybodys_address)
             await register_node(world, NODE, world.node_address)
             async with Scope() as scope:
                 running = scope.start(world.manager.run())

@@ -1,4 +1,7 @@
-"""`python -m tests.sim.raft SEED [COUNT]`: run one schedule, or many from there on; say which fail."""
+"""`python -m tests.sim.raft SEED [COUNT [node]]`: run one schedule, or many from there on; say which fail.
+
+With `node`, members have the timing that nodes have by default.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +9,18 @@ import sys
 import time
 import traceback
 
-from tests.sim.raft.schedule import run
+from tests.sim.raft.schedule import CORE, NODE, run
 
 
 def main(arguments: list[str]) -> int:
     first = int(arguments[0]) if arguments else 0
     count = int(arguments[1]) if len(arguments) > 1 else 1
+    timing = NODE if arguments[2:] == ["node"] else CORE
     failed = steps = 0
     started = time.monotonic()
     for seed in range(first, first + count):
         try:
-            steps += run(seed).steps
+            steps += run(seed, timing=timing).steps
         except Exception:  # noqa: BLE001 - whatever broke, the seed is what matters
             failed += 1
             traceback.print_exc()

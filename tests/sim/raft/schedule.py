@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from random import Random
 
+from steersman.raft.config import NodeSettings
 from steersman.raft.core import Config
 from tests.sim.raft.clients import Clients
 from tests.sim.raft.disk import Content
@@ -11,14 +13,23 @@ from tests.sim.raft.faults import FAULTS, heal
 from tests.sim.raft.machine import command
 from tests.sim.raft.world import World
 
-__all__ = ["run"]
-
-#: Clocks may run this much faster or slower; a lease of 0.16 s lasts at most 0.176 s, a refusal to vote of
-#: 0.2 s at least 0.182 s.
-_SKEW = 0.09
+__all__ = ["CORE", "NODE", "Timing", "run"]
 
 
-def run(seed: int, duration_s: float = 2.5) -> World:
+@dataclass(frozen=True)
+class Timing:
+    config: Config
+    #: Clocks may run this much faster or slower.
+    skew: float
+
+
+#: A lease of 0.16 s lasts at most 0.176 s, a refusal to vote of 0.2 s at least 0.182 s.
+CORE = Timing(Config(id=1), 0.09)
+#: A lease of 0.2 s lasts at most 0.2084 s, a refusal to vote of 0.22 s at least 0.2115 s.
+NODE = Timing(NodeSettings("sim").core, 0.04)
+
+
+def run(seed: int, duration_s: float = 2.5, timing: Timing = CORE) -> World:
     world = World(seed)
     rng = world.rng
     founders = list(range(1, 1 + rng.choice([1, 2, 3, 3, 3, 4, 4, 5, 5])))
@@ -28,8 +39,8 @@ def run(seed: int, duration_s: float = 2.5) -> World:
     world.usual_network.latency_s = rng.choice([(0.0005, 0.003), (0.0005, 0.003), (0.001, 0.03)])
     for id_ in range(1, members + 1):
         content = Content.of_founder(founders) if id_ in founders else Content()
-        node = world.add(Config(id=id_, **limits), content)
-        node.rate = rng.uniform(1 - _SKEW, 1 + _SKEW)
+        node = world.add(replace(timing.config, id=id_, **limits), content)
+        node.rate = rng.uniform(1 - timing.skew, 1 + timing.skew)
         node.offset_s = rng.uniform(-1000, 1000)
     for node in world.nodes.values():
         node.start()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.sim.raft.schedule import run
+from tests.sim.raft.schedule import NODE, run
 
 _BATCHES = 12
 _PER_BATCH = 20
@@ -17,6 +17,16 @@ def test_promises_hold_whatever_happens(batch: int) -> None:
             run(seed)
         except Exception as error:
             error.add_note(f"make sim SEED={seed}")
+            raise
+
+
+@pytest.mark.parametrize("batch", range(4))
+def test_promises_hold_with_the_timing_of_nodes(batch: int) -> None:
+    for seed in range(batch * _PER_BATCH, (batch + 1) * _PER_BATCH):
+        try:
+            run(seed, timing=NODE)
+        except Exception as error:
+            error.add_note(f"python -m tests.sim.raft {seed} 1 node")
             raise
 
 

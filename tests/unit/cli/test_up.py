@@ -62,9 +62,10 @@ def test_what_up_does_without_options(
         port=6443,
         kubeconfig=None,
         admin_token=None,
-        service_cidr="10.96.0.0/16",
+        service_cidr=None,
         disabled_admission=[],
         controllers=chosen(["all"]),
+        process_nodes=1,
     )
     assert started[0][1] is Output.TEXT
 
@@ -81,8 +82,13 @@ def test_what_up_does_without_options(
         (["--admin-token", "a.b-c_d=="], "admin_token", "a.b-c_d=="),
         (["--service-cidr", "10.0.0.0/8"], "service_cidr", "10.0.0.0/8"),
         (["--service-cidr", "10.0.0.0/29"], "service_cidr", "10.0.0.0/29"),
-        (["--service-cidr", "fd00::/108"], "service_cidr", "fd00::/108"),
-        (["--service-cidr", "fd00::/125"], "service_cidr", "fd00::/125"),
+        (["--service-cidr", "fd00::/108", "--nodes=0"], "service_cidr", "fd00::/108"),
+        (["--service-cidr", "fd00::/125", "--nodes=0"], "service_cidr", "fd00::/125"),
+        (["--nodes", "3"], "process_nodes", 3),
+        (["--nodes", "3", "--runtime", "simulated"], "nodes", 3),
+        (["--runtime", "process=2,simulated=5"], "process_nodes", 2),
+        (["--runtime", "process=2,simulated=5"], "nodes", 5),
+        (["--controllers", "none"], "process_nodes", 0),
         (["--disable-admission", "Priority"], "disabled_admission", ["Priority"]),
         (
             ["--disable-admission", "Priority,,LimitRanger,"],
@@ -125,6 +131,10 @@ REFUSALS = [
     (["--service-cidr", "0.0.0.0/7"], "--service-cidr: 0.0.0.0/7 must be between /8 and /29"),
     (["--service-cidr", "fd00::/107"], "--service-cidr: fd00::/107 must be /108 or smaller"),
     (["--service-cidr", "fd00::/126"], "--service-cidr: fd00::/126 must be between /108 and /125"),
+    (["--service-cidr", "fd00::/108"], "--service-cidr: nodes that run processes have IPv4 addresses only"),
+    (["--runtime", "docker"], "--runtime: 'docker' is not process, simulated, or both: process=1,simulated=3"),
+    (["--runtime", "process=x"], "--runtime: 'process=x' is not process, simulated, or both"),
+    (["--nodes", "251"], "--nodes: at most 250 if some of them run processes"),
     (["--controllers", ""], "--controllers: '' is not none, all or names separated by commas"),
     (["--controllers", "a,,b"], "--controllers: 'a,,b' is not none, all or names separated by commas"),
     (["--controllers", "deployment,a b"], "--controllers: there is no controller a b"),

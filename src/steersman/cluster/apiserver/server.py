@@ -146,6 +146,27 @@ class _Plan(NamedTuple):
     handler: Verb | None = None
     refusal: Callable[[], StatusError] | None = None
 
+    def holds_for_others(self, name: str) -> bool:
+        """Whether it is about one whole object, `name`, and the same but for the name for any other."""
+        path, action = self.path, self.action
+        return (
+            path is not None
+            and path.name == name == action.name
+            and not path.subresource
+            and not path.watch
+            # A namespace is in itself.
+            and action.namespace == path.namespace
+        )
+
+    def of(self, name: str) -> _Plan:
+        """The plan for another object, if it `holds_for_others`."""
+        action, query, path, resource, backend, handler, refusal = self
+        assert path is not None
+        group, version, plural, namespace = path[:4]
+        path = ResourcePath(group, version, plural, namespace, name)
+        action = Action(action.verb, group, version, plural, "", namespace, name)
+        return _Plan(action, query, path, resource, backend, handler, refusal)
+
 
 class APIServer:
     """The handler of the cluster's HTTP server."""
@@ -168,8 +189,10 @@ class APIServer:
         self._openapi = openapi
         self._health = health
         self._aggregator: Aggregator | None = None
-        #: Plans by method and path, good as long as the same resources are served.
+        #: Plans by method and path, and those that hold for every object below a path by method and that;
+        #: good as long as the same resources are served.
         self._plans: dict[tuple[str, str], _Plan] = {}
+        self._object_plans: dict[tuple[str, str], _Plan] = {}
         self._plans_state = self._discovery.state()
         self.metrics = RequestMetrics()
 
@@ -251,13 +274,24 @@ class APIServer:
         if request.query_string:
             return self._make_plan(request)
         state = self._discovery.state()
-        if state != self._plans_state or len(self._plans) > _PLANS:
-            self._plans.clear()
+        plans, object_plans = self._plans, self._object_plans
+        if state != self._plans_state or len(plans) > _PLANS or len(object_plans) > _PLANS:
+            plans.clear()
+            object_plans.clear()
             self._plans_state = state
-        key = (request.method, request.path)
-        plan = self._plans.get(key)
-        if plan is None:
-            plan = self._plans[key] = self._make_plan(request)
+        method, path = request.method, request.path
+        plan = plans.get((method, path))
+        if plan is not None:
+            return plan
+        parent, _, name = path.rpartition("/")
+        plan = object_plans.get((method, parent))
+        if plan is not None and name:
+            return plan.of(name)
+        plan = self._make_plan(request)
+        if plan.holds_for_others(name):
+            object_plans[method, parent] = plan
+        else:
+            plans[method, path] = plan
         return plan
 
     def _make_plan(self, request: Request) -> _Plan:

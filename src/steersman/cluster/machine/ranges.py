@@ -10,14 +10,17 @@ import errno
 import socket
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from ipaddress import IPv4Network
+from ipaddress import IPv4Address, IPv4Network
 from typing import Final
 
 from steersman.cluster.machine.errors import RangeTaken
 
-__all__ = ["LOOPBACK", "ROUTED", "Guard", "Ranges", "take_first_free"]
+__all__ = ["LOOPBACK", "MOST_NODES", "ROUTED", "Guard", "Ranges", "take_first_free"]
 
 _LOOPBACK: Final = IPv4Network("127.0.0.0/8")
+#: Nodes have addresses from the last part of the pods' range, which so many do not get for their own pods.
+MOST_NODES: Final = 250
+_PART: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,10 @@ class Ranges:
 
     def __iter__(self) -> Iterator[IPv4Network]:
         return iter((self.services, self.pods, self.load_balancers))
+
+    def node(self, number: int) -> IPv4Address:
+        """The address of a node, counted from 1."""
+        return self.pods[self.pods.num_addresses - _PART + number]
 
     @property
     def on_loopback(self) -> bool:

@@ -12,7 +12,7 @@ import orjson
 
 from steersman.aio import Clock
 from steersman.client import Client, ClientError
-from steersman.runtime import Cache, Key
+from steersman.runtime import Cache, Cached, Key
 
 __all__ = ["LocalUsage", "Sample", "Sampler", "Usage"]
 
@@ -89,9 +89,7 @@ class Sampler:
                 sample.nodes[name] = _plain(used)
             for pod in self._local.pods():
                 sample.pods[pod.key] = {name: _plain(used) for name, used in pod.containers.items()}
-        others = [
-            node.name for node in self._nodes if node.name not in sample.nodes and b'"Port":' in node.data
-        ]
+        others = [node.name for node in self._nodes if node.name not in sample.nodes and _serves(node)]
         async with asyncio.TaskGroup() as group:
             for name in others:
                 group.create_task(self._ask(name, sample))
@@ -111,7 +109,13 @@ class Sampler:
                 used = {one["name"]: _reported(one) for one in pod["containers"]}
                 sample.pods[Key(whose["namespace"], whose["name"])] = used
         except (ClientError, ValueError, KeyError, TypeError) as error:
-            _log.warning("node %s did not say what it uses: %s", node, error)
+            _log.info("node %s did not say what it uses: %s", node, error)
+
+
+def _serves(node: Cached) -> bool:
+    """Whether a node has an API that can be asked."""
+    endpoints = (node.object().get("status") or {}).get("daemonEndpoints") or {}
+    return bool((endpoints.get("kubeletEndpoint") or {}).get("Port"))
 
 
 def _plain(usage: _Usage) -> Usage:

@@ -19,7 +19,7 @@ _MOST_AT_ONCE: Final = 256
 
 
 class Events:
-    def __init__(self, tick_s: float = 0.5) -> None:
+    def __init__(self, tick_s: float = 1.0) -> None:
         self._epoll = select.epoll()
         self._handlers: dict[int, Callable[[int], None]] = {}
         self._tick_s = tick_s
@@ -39,7 +39,7 @@ class Events:
             self._epoll.unregister(descriptor)
 
     def every_tick(self, call: Callable[[float], None]) -> None:
-        """Call with the monotonic time, about twice a second."""
+        """Call with the monotonic time, about once a second."""
         self._ticking.append(call)
 
     def stop(self) -> None:

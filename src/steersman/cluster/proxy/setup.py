@@ -12,7 +12,7 @@ import errno
 import logging
 import os
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from steersman.aio import Scope
 from steersman.cluster.machine import Machine, MachineError
@@ -33,6 +33,8 @@ Object = dict[str, Any]
 _SERVICE_LABEL: Final = "kubernetes.io/service-name"
 _ZONE_LABEL: Final = "topology.kubernetes.io/zone"
 _INDEX: Final = "proxied service"
+#: Services looked at before others of this process have their turn.
+_AT_ONCE: Final = 32
 #: How soon a frontend that could not be opened is tried again.
 _RETRY_S: Final = 2.0
 _PROBLEMS: Final = {
@@ -52,6 +54,11 @@ def add_proxy(
     return proxy
 
 
+class _Node(NamedTuple):
+    addresses: frozenset[str]
+    zone: str
+
+
 class ServiceProxy:
     def __init__(self, manager: Manager, machine: Machine, node_addresses: Sequence[str]) -> None:
         self._clock = manager.clock
@@ -65,7 +72,8 @@ class ServiceProxy:
         self._recorder = manager.add_recorder(recorder)
         self.forwarder: Final = ForwarderProcess(manager.clock, self._on_failure)
         self._health_checks = HealthChecks(node_addresses)
-        self._place = Place()
+        #: Those on this machine, by name.
+        self._known_nodes: dict[str, _Node] = {}
         #: What a service should have, whether or not it can; what is open of it; whose a frontend is.
         self._claims: dict[Key, set[Frontend]] = {}
         self._routes: dict[Key, dict[Frontend, Route]] = {}
@@ -89,7 +97,6 @@ class ServiceProxy:
             (self._slices, self._on_slice),
             (self._nodes, self._on_node),
         )
-        self._place = self._find_place()
         try:
             async with Scope() as self._scope:
                 self._scope.start(self.forwarder.run(), name="forwarder")
@@ -99,8 +106,10 @@ class ServiceProxy:
                 while True:
                     await self._work.wait()
                     self._work.clear()
-                    keys, self._dirty = self._dirty, set()
-                    await self._apply(keys)
+                    keys, self._dirty = list(self._dirty), set()
+                    for start in range(0, len(keys), _AT_ONCE):
+                        await self._apply(keys[start : start + _AT_ONCE])
+                        await asyncio.sleep(0)
                     if not self._dirty:
                         self.settled.set()
         finally:
@@ -123,40 +132,59 @@ class ServiceProxy:
             self._work.set()
 
     def _on_service(self, change: Change) -> None:
-        self._mark((change.key,))
+        if not change.resync:
+            self._mark((change.key,))
 
     def _on_slice(self, change: Change) -> None:
+        if change.resync:
+            return
         seen = [cached for cached in (change.old, change.new) if cached is not None]
         self._mark(Key(cached.namespace, name) for cached in seen for name in _names(cached))
 
     def _on_node(self, change: Change) -> None:
-        place = self._find_place()
-        if place != self._place:
-            self._place = place
+        name = change.key.name
+        before = self._known_nodes.pop(name, None)
+        if change.new is not None and (found := self._found_here(change.new)) is not None:
+            self._known_nodes[name] = found
+        if self._known_nodes.get(name) != before:
             self._mark(self._services.cache.keys())
 
-    def _find_place(self) -> Place:
-        """Which nodes are here, by their addresses."""
+    def _found_here(self, cached: Cached) -> _Node | None:
+        """A node of this machine, by its addresses."""
+        node = cached.object()
+        listed = (node.get("status") or {}).get("addresses") or ()
+        addresses = {each["address"] for each in listed if each["type"] == "InternalIP"}
+        here = addresses.intersection(self._node_addresses)
+        zone = (node["metadata"].get("labels") or {}).get(_ZONE_LABEL) or ""
+        return _Node(frozenset(here), zone) if here else None
+
+    def _place(self) -> Place:
         names: dict[str, set[str]] = {address: set() for address in self._node_addresses}
-        zones = set()
-        for cached in self._nodes.cache:
-            node = cached.object()
-            metadata = node["metadata"]
-            for each in (node.get("status") or {}).get("addresses") or ():
-                if each["type"] == "InternalIP" and each["address"] in names:
-                    names[each["address"]].add(metadata["name"])
-                    zones.add((metadata.get("labels") or {}).get(_ZONE_LABEL) or "")
-        return Place({address: frozenset(found) for address, found in names.items()}, frozenset(zones - {""}))
+        for name, node in self._known_nodes.items():
+            for address in node.addresses:
+                names[address].add(name)
+        zones = {node.zone for node in self._known_nodes.values()} - {""}
+        # What no node calls its own, such as localhost, is everybody's.
+        everybody = frozenset(self._known_nodes)
+        nodes = {address: frozenset(found) or everybody for address, found in names.items()}
+        return Place(nodes, frozenset(zones))
 
     # --- applying
 
     async def _apply(self, keys: Iterable[Key]) -> None:
         opened: dict[Frontend, Route] = {}
         closed: set[Frontend] = set()
+        place = self._place()
         left: dict[Key, set[Frontend]] = {}
         for key in keys:
             before, claimed = self._routes.pop(key, {}), self._claims.pop(key, set())
-            wanted = await self._prepare(key, self._read(key))
+            try:
+                wanted = await self._prepare(key, self._read(key), place)
+            except Exception:  # noqa: BLE001 - one service must not be the end of all
+                _log.exception("the service %s stays as it is", key)
+                self._routes[key], self._claims[key] = before, claimed
+                self._retry(key)
+                continue
             opened.update((each, route) for each, route in wanted.items() if before.get(each) != route)
             closed |= before.keys() - wanted.keys()
             left[key] = claimed - self._claims.get(key, set())
@@ -172,7 +200,7 @@ class ServiceProxy:
         cached = self._services.cache.get(key)
         return None if cached is None else cached.object()
 
-    async def _prepare(self, key: Key, service: Object | None) -> dict[Frontend, Route]:
+    async def _prepare(self, key: Key, service: Object | None, place: Place) -> dict[Frontend, Route]:
         """What a service has now, its addresses on this machine."""
         if service is None or not is_proxied(service):
             await self._health_checks.keep(key, 0, 0)
@@ -180,11 +208,11 @@ class ServiceProxy:
         filed = self._slices.cache.by_index(_INDEX, f"{key.namespace}/{key.name}")
         slices = [cached.object() for cached in filed]
         self._refuse_others(service)
-        count = local_endpoints(service, slices, self._place)
+        count = local_endpoints(service, slices, place)
         await self._health_checks.keep(key, service["spec"].get("healthCheckNodePort") or 0, count)
         found = {}
         claims = self._claims[key] = set()
-        for frontend, route in routes(service, slices, self._place, self._machine.lends).items():
+        for frontend, route in routes(service, slices, place, self._machine.lends).items():
             if self._owners.setdefault(frontend, key) != key:
                 self._wanted[frontend] = key
                 self._tell(service, frontend, 0, f"{self._owners[frontend]} has this address")
@@ -210,7 +238,10 @@ class ServiceProxy:
         """Addresses that a service has no frontend at any more."""
         kept = {frontend.address for frontend in self._claims.get(key, ())}
         for address in {frontend.address for frontend in left} - kept:
-            await self._machine.remove(address, _owner(key))
+            try:
+                await self._machine.remove(address, _owner(key))
+            except MachineError as error:
+                _log.warning("%s stays on this machine: %s", address, error)
 
     def _release(self, frontend: Frontend, key: Key) -> None:
         """Let another service have it that wanted it too."""
@@ -238,11 +269,15 @@ class ServiceProxy:
         if service is None or code == errno.EADDRNOTAVAIL:
             return
         self._tell(service, frontend, code, _PROBLEMS.get(code) or os.strerror(code))
-        self._scope.start(self._retry(key), name=f"retry {key}")
+        self._retry(key)
 
-    async def _retry(self, key: Key) -> None:
-        await self._clock.sleep(_RETRY_S)
-        self._mark((key,))
+    def _retry(self, key: Key) -> None:
+        async def later() -> None:
+            await self._clock.sleep(_RETRY_S)
+            self._mark((key,))
+
+        assert self._scope is not None
+        self._scope.start(later(), name=f"retry {key}")
 
     def _tell(self, service: Object, frontend: Frontend, code: int, why: str) -> None:
         if (frontend, code) in self._told:

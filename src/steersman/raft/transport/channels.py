@@ -23,7 +23,7 @@ _MAX_BYTES = 16 << 20
 OPTIONS = [
     ("grpc.max_receive_message_length", _MAX_BYTES),
     ("grpc.max_send_message_length", _MAX_BYTES),
-    ("grpc.keepalive_time_ms", 2000),
+    ("grpc.keepalive_time_ms", 10000),
     ("grpc.keepalive_timeout_ms", 2000),
     ("grpc.http2.max_pings_without_data", 0),
     ("grpc.http2.min_ping_interval_without_data_ms", 1000),

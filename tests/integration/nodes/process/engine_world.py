@@ -20,7 +20,7 @@ from steersman.cluster.node.cri import (
     Mount,
     PodSandboxConfig,
 )
-from steersman.cluster.node.process.engine import EngineConfig, ProcessRuntime
+from steersman.cluster.node.process.engine import EngineConfig, Isolation, ProcessRuntime
 from steersman.cluster.node.process.image_index import ImageIndex
 from steersman.cluster.node.process.image_store import ProcessImages
 from steersman.testing import eventually
@@ -110,12 +110,12 @@ class World(ProcessRuntime):
 
 @asynccontextmanager
 async def engine_in(
-    folder: Path, *, isolate: bool = True, stop_pods: bool = True, alone_s: float = 60.0
+    folder: Path, *, isolation: Isolation = "best", stop_pods: bool = True, alone_s: float = 60.0
 ) -> AsyncIterator[World]:
     index = ImageIndex(folder / "images.json")
     addresses = LoopbackAddresses()
     conflicts: list[tuple[str, str, int]] = []
-    config = EngineConfig(folder / "node", alone_s=alone_s, isolate=isolate)
+    config = EngineConfig(folder / "node", alone_s=alone_s, isolation=isolation)
     config.folder.mkdir(exist_ok=True)
     world = World(
         config,

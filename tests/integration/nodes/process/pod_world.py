@@ -102,6 +102,10 @@ async def process_node(
 
     def services(parts: NodeParts) -> PodServices:
         made.append(parts.runtime)
+
+        async def image_folder(image: str, _policy: str) -> Path | None:
+            return parts.images.folder(image)
+
         return pod_services(
             client,
             nodes.timers,
@@ -111,7 +115,7 @@ async def process_node(
             runtime=parts.runtime,
             events=parts.events,
             services=manager.informers.get(SERVICES),
-            image_folder=parts.images.folder,
+            image_folder=image_folder,
         )
 
     config = ProcessNodeConfig(

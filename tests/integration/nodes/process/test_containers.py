@@ -10,11 +10,13 @@ import pytest
 
 from steersman.cluster.node.cri import ContainerState, Mount
 from steersman.cluster.node.errors import NotHere, RuntimeFailed, StartFailed
+from steersman.cluster.node.process.engine import Isolation
 from steersman.testing import eventually
 from tests.integration.nodes.process.engine_world import PATIENCE_S, World, engine_in, lives, run_engine
 
 #: Both ways in which containers come to see their files.
-ISOLATION = pytest.mark.parametrize("isolate", [True, False], ids=["isolated", "plain"])
+ISOLATIONS: tuple[Isolation, ...] = ("best", "mirror", "none")
+ISOLATION = pytest.mark.parametrize("isolation", ISOLATIONS)
 
 
 def test_exit_codes_reasons_and_times(tmp_path: Path) -> None:
@@ -99,7 +101,7 @@ def test_stop_asks_first_and_kills_later(tmp_path: Path) -> None:
 
 
 @ISOLATION
-def test_nothing_of_a_container_outlives_it(tmp_path: Path, isolate: bool) -> None:
+def test_nothing_of_a_container_outlives_it(tmp_path: Path, isolation: Isolation) -> None:
     """Not even what has left its process group, and does not hear signals."""
 
     async def test(engine: World) -> None:
@@ -115,11 +117,11 @@ def test_nothing_of_a_container_outlives_it(tmp_path: Path, isolate: bool) -> No
         await engine.stop_container(container, 0.1)
         await eventually(lambda: not any(lives(pid) for pid in pids), PATIENCE_S)
 
-    run_engine(test, tmp_path, isolate=isolate)
+    run_engine(test, tmp_path, isolation=isolation)
 
 
 @ISOLATION
-def test_a_container_sees_its_mounts(tmp_path: Path, isolate: bool) -> None:
+def test_a_container_sees_its_mounts(tmp_path: Path, isolation: Isolation) -> None:
     async def test(engine: World) -> None:
         volume, config = tmp_path / "volume", tmp_path / "config"
         volume.mkdir()
@@ -133,10 +135,15 @@ def test_a_container_sees_its_mounts(tmp_path: Path, isolate: bool) -> None:
         assert (await engine.ended(container)).exit_code == 0, engine.said(container)
         assert "hello" in engine.said(container)
         assert (volume / "kept").read_text() == "kept\n"
+        other = await engine.start(
+            (await engine.status(container)).sandbox_id, "sleep", "1000", name="other", mounts=mounts
+        )
+        beside = await engine.exec_sync(other, ["cat", "/data/own/kept"], PATIENCE_S)
+        assert beside.stdout == b"kept\n"
         assert not Path("/data/own").exists()
         assert not Path("/etc/app").exists()
 
-    run_engine(test, tmp_path, isolate=isolate)
+    run_engine(test, tmp_path, isolation=isolation)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
@@ -164,7 +171,7 @@ def test_files_of_a_container_are_its_own(tmp_path: Path) -> None:
 
 
 @ISOLATION
-def test_last_words(tmp_path: Path, isolate: bool) -> None:
+def test_last_words(tmp_path: Path, isolation: Isolation) -> None:
     async def test(engine: World) -> None:
         sandbox = await engine.sandbox()
         said = await engine.start(sandbox, "sh", "-c", "printf done > /dev/termination-log; exit 1")
@@ -181,7 +188,7 @@ def test_last_words(tmp_path: Path, isolate: bool) -> None:
         assert message.splitlines()[-1] == "line 200"
         assert len(message.splitlines()) == 80
 
-    run_engine(test, tmp_path, isolate=isolate)
+    run_engine(test, tmp_path, isolation=isolation)
 
 
 def test_environment_and_working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -239,14 +246,17 @@ def test_too_much_memory_is_refused(tmp_path: Path) -> None:
     run_engine(test, tmp_path)
 
 
-def test_images_are_programs_of_the_machine_or_registered_folders(tmp_path: Path) -> None:
+@ISOLATION
+def test_images_are_programs_of_the_machine_or_registered_folders(
+    tmp_path: Path, isolation: Isolation
+) -> None:
     async def test(engine: World) -> None:
         folder = tmp_path / "shop"
         (folder / "opt").mkdir(parents=True)
         (folder / "opt" / "serve.sh").write_text("echo serving $1 as $ROLE from $(pwd); exit 4\n")
         (folder / "image.json").write_text(
             '{"entrypoint": ["sh", "%s"], "cmd": ["all"], "env": {"ROLE": "shop"}, "workingDir": "/usr"}'
-            % ("/opt/serve.sh" if engine.roots == "overlay" else folder / "opt" / "serve.sh")
+            % ("/opt/serve.sh" if engine.roots != "links" else folder / "opt" / "serve.sh")
         )
         engine.index.add("shop:1", folder)
         sandbox = await engine.sandbox()
@@ -262,7 +272,7 @@ def test_images_are_programs_of_the_machine_or_registered_folders(tmp_path: Path
         with pytest.raises(NotHere, match="use host/<program>"):
             await engine.create(sandbox, image="nginx:1.27", name="unknown")
 
-    run_engine(test, tmp_path)
+    run_engine(test, tmp_path, isolation=isolation)
 
 
 def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
@@ -296,10 +306,10 @@ def test_usage_is_measured(tmp_path: Path) -> None:
         await engine.stop_container(container, 0)
         assert engine.pod_sandbox_stats("pod-1") == {}
 
-    for isolate in (True, False):
-        run_engine(test, tmp_path, isolate=isolate)
+    for isolation in ISOLATIONS:
+        run_engine(test, tmp_path, isolation=isolation)
         # The folder is another engine's next.
-        (tmp_path / "node").rename(tmp_path / f"node-{isolate}")
+        (tmp_path / "node").rename(tmp_path / f"node-{isolation}")
 
 
 def test_two_engines_of_one_folder_are_one_node(tmp_path: Path) -> None:

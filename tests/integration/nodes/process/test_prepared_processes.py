@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from steersman.objects.conditions import find_condition
-from steersman.objects.resources import CONFIG_MAPS, PODS
+from steersman.objects.resources import CONFIG_MAPS, EVENTS, PODS
 from steersman.testing import eventually
 
 from .pod_world import NAMESPACE, PATIENCE_S, Object, PodWorld, cluster, process_node, shell
@@ -27,6 +27,13 @@ http.server.HTTPServer((os.environ["POD_IP"], 8080), Handler).serve_forever()
 def is_ready(pod: Object) -> bool:
     condition = find_condition(pod["status"].get("conditions"), "Ready")
     return condition is not None and condition["status"] == "True"
+
+
+async def told(world: PodWorld, note: str) -> None:
+    async def found() -> bool:
+        return any(event["note"] == note for event in await world.client.list(EVENTS, NAMESPACE))
+
+    await eventually(found, PATIENCE_S, what=note)
 
 
 async def see_variables_and_files(world: PodWorld, state: Path) -> None:
@@ -76,19 +83,19 @@ async def be_probed(world: PodWorld, state: Path) -> None:
         "image": "host/python3",
         "command": ["python3", "-c", _SERVER],
         "env": [{"name": "STATE", "value": str(state)}],
+        "volumeMounts": [{"name": "state", "mountPath": str(state)}],
         "ports": [{"name": "web", "containerPort": 8080}],
         "startupProbe": {"tcpSocket": {"port": "web"}, "periodSeconds": 1, "failureThreshold": 60},
         "readinessProbe": probe("/ready"),
-        "livenessProbe": probe("/alive", failureThreshold=3),
+        "livenessProbe": probe("/alive"),
     }
-    await world.create("server", container)
-    assert await world.told("server", "Unhealthy") == (
-        "Readiness probe failed: HTTP probe failed with statuscode: 500"
-    )
+    await world.create("server", container, volumes=[{"name": "state", "hostPath": {"path": str(state)}}])
+    await told(world, "Readiness probe failed: HTTP probe failed with statuscode: 500")
     (state / "ready").touch()
     pod = await world.until("server", is_ready)
     assert pod["status"]["containerStatuses"][0]["restartCount"] == 0
     (state / "alive").unlink()
+    await told(world, "Liveness probe failed: HTTP probe failed with statuscode: 500")
     await world.until("server", lambda pod: pod["status"]["containerStatuses"][0]["restartCount"] == 1)
     (state / "alive").touch()
     await world.until("server", is_ready)

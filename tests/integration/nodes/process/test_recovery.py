@@ -120,9 +120,13 @@ def test_pods_nobody_knows_are_removed(tmp_path: Path) -> None:
 
 
 def test_nothing_is_left_of_what_was_removed(tmp_path: Path) -> None:
+    group = ""
+
     async def test(engine: World) -> None:
+        nonlocal group
         link = await engine._keeper()
         hello = await link.call("hello")
+        group = hello["group"]
         await _work(engine, "warm")
         before = _fds(os.getpid()), _fds(hello["pid"])
         for number in range(10):
@@ -131,13 +135,14 @@ def test_nothing_is_left_of_what_was_removed(tmp_path: Path) -> None:
         assert list((tmp_path / "node" / "pods").iterdir()) == []
         assert engine.addresses.taken == set()
         assert marked(f"{engine._tag}/") == []
-        if hello["group"]:
-            await eventually(
-                lambda: not [one for one in Path(hello["group"]).iterdir() if one.is_dir()], PATIENCE_S
-            )
+        if group:
+            await eventually(lambda: not [one for one in Path(group).iterdir() if one.is_dir()], PATIENCE_S)
         assert (await link.call("hello"))["containers"] == []
+        await engine.shell("sleep 1000 & sleep 1000", uid="until-the-end")
 
     run_engine(test, tmp_path)
+    asyncio.run(eventually(lambda: not group or not Path(group).exists(), PATIENCE_S))
+    assert not (tmp_path / "node" / "keeper.sock").exists()
 
 
 async def _work(engine: World, uid: str) -> None:

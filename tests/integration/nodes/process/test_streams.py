@@ -10,11 +10,13 @@ from pathlib import Path
 import pytest
 
 from steersman.cluster.node.errors import RuntimeFailed
+from steersman.cluster.node.process.engine import Isolation
 from steersman.cluster.node.streaming import Channel, Session, StreamingService
 from steersman.testing import eventually
 from tests.integration.nodes.process.engine_world import PATIENCE_S, World, run_engine
 
-ISOLATION = pytest.mark.parametrize("isolate", [True, False], ids=["isolated", "plain"])
+ISOLATIONS: tuple[Isolation, ...] = ("best", "mirror", "none")
+ISOLATION = pytest.mark.parametrize("isolation", ISOLATIONS)
 SLEEPS = "echo up; exec sleep 1000"
 
 
@@ -35,7 +37,7 @@ async def read_until(session: Session, wanted: bytes) -> bytes:
 
 
 @ISOLATION
-def test_a_command_runs_beside_the_container(tmp_path: Path, isolate: bool) -> None:
+def test_a_command_runs_beside_the_container(tmp_path: Path, isolation: Isolation) -> None:
     async def test(engine: World) -> None:
         assert isinstance(engine, StreamingService)
         container = await engine.shell("echo mine > /tmp/own-file; echo up; exec sleep 1000", env={"A": "b"})
@@ -48,7 +50,7 @@ def test_a_command_runs_beside_the_container(tmp_path: Path, isolate: bool) -> N
             ).stdout == b"mine\n"
             assert not Path("/tmp/own-file").exists()
 
-    run_engine(test, tmp_path, isolate=isolate)
+    run_engine(test, tmp_path, isolation=isolation)
     Path("/tmp/own-file").unlink(missing_ok=True)
 
 
@@ -98,7 +100,7 @@ def test_who_reads_slowly_slows_the_process_down(tmp_path: Path) -> None:
         assert not counter.exists() or int(counter.read_text()) < 50
         await session.close()
 
-    run_engine(test, tmp_path, isolate=False)
+    run_engine(test, tmp_path, isolation="none")
 
 
 def test_a_terminal(tmp_path: Path) -> None:

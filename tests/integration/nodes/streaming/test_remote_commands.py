@@ -206,6 +206,22 @@ def test_stopping_the_server_ends_commands(with_node: WithNode) -> None:
     with_node(test)
 
 
+@pytest.mark.parametrize("protocol", [V5, "SPDY"])
+def test_a_connection_on_which_nothing_happens_is_ended(with_node: WithNode, protocol: str) -> None:
+    async def test(client: Client, node: StreamingNode) -> None:
+        node.idle_timeout_s = 0.2
+        where = target("sleep", "1000")
+        if protocol == V5:
+            assert await messages(await client.websocket(where, (V5,))) == {1: b""}
+        else:
+            async with spdy(client, where, V4) as streams:
+                with pytest.raises(SpdyError):
+                    await streams["error"].read()
+        await closed(node)
+
+    with_node(test)
+
+
 def test_a_command_that_cannot_be_run_is_an_internal_error(with_node: WithNode) -> None:
     async def test(client: Client, node: StreamingNode) -> None:
         said = await messages(await client.websocket(target("no-such-program"), (V5,)))

@@ -66,7 +66,15 @@ def environment(pod: Pod, container: Container, sources: Sources) -> Variables:
             value = _referred(pod, container, source, sources)
         if value is not None:
             variables[entry["name"]] = value
+    for name, value in variables.items():
+        if _is_binary(value):
+            raise StartFailed(CONFIG_ERROR, f"the value of environment variable {name} is not text")
     return {**sources.given, **variables}
+
+
+def _is_binary(value: str) -> bool:
+    """Whether no program can be given this."""
+    return "\0" in value or (not value.isascii() and any("\ud800" <= char <= "\udfff" for char in value))
 
 
 def _whole(source: Mapping[str, Any], sources: Sources) -> Variables:

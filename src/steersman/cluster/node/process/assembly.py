@@ -19,7 +19,7 @@ from steersman.cluster.node.node_object import NodeConfig
 from steersman.cluster.node.nodes import WRITER, Nodes
 from steersman.cluster.node.pod_head import PodHead
 from steersman.cluster.node.preparation import Preparation
-from steersman.cluster.node.process.engine import Addresses, EngineConfig, ProcessRuntime
+from steersman.cluster.node.process.engine import Addresses, EngineConfig, Isolation, ProcessRuntime
 from steersman.cluster.node.process.image_index import ImageIndex
 from steersman.cluster.node.process.image_store import ProcessImages
 from steersman.cluster.node.process.machine_health import MachineHealth, machine_capacity, machine_id
@@ -51,8 +51,7 @@ class ProcessNodeConfig:
     heartbeat_s: float = 10.0
     #: For how many seconds pods go on when the agent is gone; 0: for ever.
     alone_s: float = 0.0
-    #: False: containers see the machine as it is, though they could have files of their own.
-    isolate: bool = True
+    isolation: Isolation = "best"
     #: Asked when the manager stops: whether the pods' processes are to end too.
     stop_pods: Callable[[], bool] = lambda: False
 
@@ -95,7 +94,7 @@ def add_process_node(
     events = NodeEvents(recorder)
     images = ProcessImages(ImageIndex(config.images))
     runtime = ProcessRuntime(
-        EngineConfig(config.folder, config.address, config.alone_s, config.isolate),
+        EngineConfig(config.folder, config.address, config.alone_s, config.isolation),
         images,
         addresses,
         clock,

@@ -19,7 +19,7 @@ import logging
 import secrets
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final, Literal, Protocol
 
 import msgspec
 
@@ -42,7 +42,15 @@ from steersman.cluster.node.process.identities import identity_of
 from steersman.cluster.node.process.image_store import ProcessImages
 from steersman.cluster.node.process.kept import KILLED, KeptContainer, KeptPod
 from steersman.cluster.node.process.link import KeeperLink, start_keeper
-from steersman.cluster.node.process.plans import LINKS, MESSAGE_FILE, launch_spec, stop_signal
+from steersman.cluster.node.process.plans import (
+    LINKED_ROOT,
+    LINKS,
+    MESSAGE_FILE,
+    launch_spec,
+    linked,
+    mounts_of,
+    stop_signal,
+)
 from steersman.cluster.node.process.port_conflicts import conflicting_port
 from steersman.cluster.node.process.records import ContainerRecord, Records, SandboxRecord, StateRecord
 from steersman.cluster.node.process.streams import Streams
@@ -51,7 +59,7 @@ from steersman.cluster.node.process.usage import UsageMeter
 from steersman.cluster.node.streaming import Session
 from steersman.objects.fields import quote
 
-__all__ = ["NAME", "Addresses", "EngineConfig", "ProcessRuntime"]
+__all__ = ["NAME", "Addresses", "EngineConfig", "Isolation", "ProcessRuntime"]
 
 _log = logging.getLogger(__name__)
 
@@ -60,6 +68,11 @@ _VERSION: Final = RuntimeVersion(NAME, "1")
 _RETRY: Final = Backoff(first_s=0.1, ceiling_s=10.0)
 #: How long containers have to end when the node stops for good.
 _LEAVE_S: Final = 2.0
+
+
+#: How far containers are kept apart from the machine: as far as it allows, as if this were not root, not at
+#: all. What each means for files is in `keeper.roots`; control groups are used with the first only.
+Isolation = Literal["best", "mirror", "none"]
 
 
 class Addresses(Protocol):
@@ -79,8 +92,7 @@ class EngineConfig(msgspec.Struct, frozen=True):
     node_address: str = "127.0.0.1"
     #: For how long containers go on without an agent; 0: for ever.
     alone_s: float = 0.0
-    #: Whether containers are isolated as far as this machine allows, or not at all.
-    isolate: bool = True
+    isolation: Isolation = "best"
 
 
 class ProcessRuntime:
@@ -172,7 +184,8 @@ class ProcessRuntime:
         try:
             link = KeeperLink.connect(folder, self._on_event, self._on_lost)
         except OSError:
-            await start_keeper(folder, self._tag, alone_s=self._config.alone_s, isolate=self._config.isolate)
+            config = self._config
+            await start_keeper(folder, self._tag, alone_s=config.alone_s, isolation=config.isolation)
             link = KeeperLink.connect(folder, self._on_event, self._on_lost)
         try:
             hello = await link.call("hello")
@@ -389,8 +402,12 @@ class ProcessRuntime:
             stdin_once=bool(container.get("stdinOnce")),
             ports=tuple(port["containerPort"] for port in container.get("ports") or ()),
         )
+        folder = self._records.container_folder(sandbox.uid, record.id)
+        if self.roots == LINKS:
+            links = tuple(one.container_path for one in mounts_of(config, folder))
+            record = msgspec.structs.replace(record, links=links)
         await self._prune(pod, config.name)
-        folder = self._records.make_container(sandbox.uid, record)
+        self._records.make_container(sandbox.uid, record)
         _make_message_file(folder / MESSAGE_FILE)
         spec = launch_spec(
             record.id, config, image, who, folder=folder, log=self._records.log_path(sandbox.uid, record),
@@ -474,12 +491,20 @@ class ProcessRuntime:
     # --- talking with what runs
 
     async def exec_sync(self, container_id: str, command: Sequence[str], timeout_s: float) -> ExecResult:
-        return await self._streams.exec_sync(self._container(container_id), command, timeout_s)
+        kept = self._container(container_id)
+        return await self._streams.exec_sync(kept, self._command(kept, command), timeout_s)
 
     async def exec(
         self, container_id: str, command: Sequence[str], *, stdin: bool = False, tty: bool = False
     ) -> Session:
-        return await self._streams.exec(self._container(container_id), command, stdin=stdin, tty=tty)
+        kept = self._container(container_id)
+        return await self._streams.exec(kept, self._command(kept, command), stdin=stdin, tty=tty)
+
+    def _command(self, kept: KeptContainer, command: Sequence[str]) -> Sequence[str]:
+        if not kept.record.links:
+            return command
+        root = self._records.container_folder(kept.uid, kept.record.id) / LINKED_ROOT
+        return [linked(one, root, kept.record.links) for one in command]
 
     async def attach(self, container_id: str, *, stdin: bool = False) -> Session:
         return await self._streams.attach(self._container(container_id), stdin=stdin)

@@ -30,10 +30,11 @@ _SOCKET: Final = "keeper.sock"
 _TAKEN: Final = 3
 
 
-async def start_keeper(folder: Path, tag: str, *, alone_s: float, isolate: bool) -> None:
-    """Have a keeper in the folder, this one or one that is there already."""
+async def start_keeper(folder: Path, tag: str, *, alone_s: float, isolation: str) -> None:
+    """Have a keeper in the folder, this one or one that is there already. `isolation` is as in
+    `EngineConfig`."""
     flags = ["-I", "-S", *(["-B"] if sys.dont_write_bytecode else [])]
-    arguments = [str(folder), tag, str(alone_s), "+" if isolate else "-"]
+    arguments = [str(folder), tag, str(alone_s), isolation]
     # What it has to say goes to a file: it outlives whoever reads ours.
     log = os.open(folder / "keeper.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     try:

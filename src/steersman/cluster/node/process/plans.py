@@ -22,9 +22,20 @@ from steersman.cluster.node.process.keeper.stragglers import MARK
 from steersman.objects.amounts import parsed
 from steersman.objects.fields import quote
 
-__all__ = ["LINKS", "MESSAGE_FILE", "command_of", "launch_spec", "linked", "mounts_of", "stop_signal"]
+__all__ = [
+    "LINKED_ROOT",
+    "LINKS",
+    "MESSAGE_FILE",
+    "command_of",
+    "launch_spec",
+    "linked",
+    "mounts_of",
+    "stop_signal",
+]
 
 LINKS: Final = "links"
+#: Where links are, in the container's folder.
+LINKED_ROOT: Final = "root"
 _ROOT: Final = "STEERSMAN_ROOT"
 #: What of the node's own environment containers get; the rest may be secret.
 _INHERITED: Final = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "HOME")
@@ -99,12 +110,13 @@ def launch_spec(
         **_limits(config.container, controllers),
     }
     if roots == LINKS:
-        root = folder / "root"
+        root = folder / LINKED_ROOT
         _link(root, mounts)
+        paths = [one.container_path for one in mounts]
         argv, env = _of_folder(argv, env, image.folder)
-        spec["cwd"] = linked(spec["cwd"], root, mounts) if spec["cwd"] != "/" else str(root)
-        argv = [linked(one, root, mounts) for one in argv]
-        env = {name: linked(value, root, mounts) for name, value in env.items()}
+        spec["cwd"] = linked(spec["cwd"], root, paths) if spec["cwd"] != "/" else str(root)
+        argv = [linked(one, root, paths) for one in argv]
+        env = {name: linked(value, root, paths) for name, value in env.items()}
         env[_ROOT] = str(root)
     else:
         spec["root"] = {
@@ -145,9 +157,9 @@ def _limits(container: Mapping[str, Any], controllers: Sequence[str]) -> dict[st
 # --- without mounts
 
 
-def linked(text: str, root: Path, mounts: Iterable[Mount]) -> str:
+def linked(text: str, root: Path, paths: Iterable[str]) -> str:
     """`text` with the paths of mounts in it, wherever a path begins, changed to where they are linked."""
-    paths = sorted((one.container_path for one in mounts), key=len, reverse=True)
+    paths = sorted(paths, key=len, reverse=True)
     if not any(path in text for path in paths):
         return text
     pattern = rf"(?<![\w./-])({'|'.join(re.escape(path) for path in paths)})(?![\w.-])"

@@ -50,6 +50,8 @@ class ContainerRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     stdin: bool = False
     stdin_once: bool = False
     ports: tuple[int, ...] = ()
+    #: Paths of mounts that are links: commands that name them are changed.
+    links: tuple[str, ...] = ()
     #: Why it could not be started, and when.
     problem: str = ""
     failed_at: float = 0.0
@@ -87,13 +89,11 @@ class Records:
         folder.mkdir(exist_ok=True, mode=0o750)
         _replace(folder / "sandbox.json", record)
 
-    def make_container(self, uid: str, record: ContainerRecord) -> Path:
-        """A new container's folder, with a file for its last words and one for its output."""
-        folder = self.container_folder(uid, record.id)
-        folder.mkdir(parents=True, mode=0o755)
+    def make_container(self, uid: str, record: ContainerRecord) -> None:
+        """A new container's folders."""
+        self.container_folder(uid, record.id).mkdir(parents=True, mode=0o755)
         self.log_path(uid, record).parent.mkdir(parents=True, exist_ok=True, mode=0o750)
         self.keep_container(uid, record)
-        return folder
 
     def keep_container(self, uid: str, record: ContainerRecord) -> None:
         _replace(self.container_folder(uid, record.id) / "container.json", record)

@@ -136,7 +136,8 @@ class PodVolumes:
         held = self._pods.get(uid)
         if held is None:
             held = self._pods[uid] = _Held(pod)
-            self._references.hold(uid, references_of(pod))
+        # Ephemeral containers may come later and refer to more.
+        self._references.hold(uid, references_of(pod))
         held.pod = pod
         return held
 

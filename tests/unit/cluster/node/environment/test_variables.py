@@ -34,7 +34,8 @@ SOURCES = Sources(
     {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "TAKEN": "service"},
     {
         ("configMap", "cm"): {"data": {"a": "1", "not-a-name": "kept"}},
-        ("secret", "sec"): secret(password=b"p\xc3\xa4ss", binary=b"\xff"),
+        ("secret", "sec"): secret(password=b"p\xc3\xa4ss"),
+        ("secret", "bytes"): secret(invalid=b"\xff", zero=b"a\x00b"),
         ("configMap", "none"): None,
         ("secret", "none"): None,
     },
@@ -63,7 +64,6 @@ def env(name: str = "X", **source: Any) -> dict[str, Any]:
         ({"env": [env(resourceFieldRef={"resource": "limits.cpu"})]}, {"X": "4"}),
         ({"env": [env(configMapKeyRef={"name": "cm", "key": "a"})]}, {"X": "1"}),
         ({"env": [env(secretKeyRef={"name": "sec", "key": "password"})]}, {"X": "päss"}),
-        ({"env": [env(secretKeyRef={"name": "sec", "key": "binary"})]}, {"X": "\udcff"}),
         ({"env": [env(configMapKeyRef={"name": "cm", "key": "z", "optional": True})]}, {}),
         ({"env": [env(configMapKeyRef={"name": "none", "key": "z", "optional": True})]}, {}),
         ({"env": [env(secretKeyRef={"name": "none", "key": "z", "optional": True})]}, {}),
@@ -72,7 +72,7 @@ def env(name: str = "X", **source: Any) -> dict[str, Any]:
         ({"envFrom": [{"configMapRef": {"name": "cm"}}]}, {"a": "1", "not-a-name": "kept"}),
         (
             {"envFrom": [{"prefix": "P_", "secretRef": {"name": "sec"}}]},
-            {"P_password": "päss", "P_binary": "\udcff"},
+            {"P_password": "päss"},
         ),
         ({"envFrom": [{"configMapRef": {"name": "none", "optional": True}}]}, {}),
         (
@@ -97,6 +97,14 @@ def test_variables_come_from_everywhere(container: dict[str, Any], expected: dic
             "couldn't find key k in ConfigMap ns/cm",
         ),
         ({"env": [env(secretKeyRef={"name": "sec", "key": "k"})]}, "couldn't find key k in Secret ns/sec"),
+        (
+            {"env": [env(secretKeyRef={"name": "bytes", "key": "invalid"})]},
+            "the value of environment variable X is not text",
+        ),
+        (
+            {"env": [env(secretKeyRef={"name": "bytes", "key": "zero"})]},
+            "the value of environment variable X is not text",
+        ),
         ({"env": [env(fieldRef={"fieldPath": "spec.x"})]}, "unsupported fieldPath: spec.x"),
         (
             {"env": [env(resourceFieldRef={"resource": "limits.x"})]},

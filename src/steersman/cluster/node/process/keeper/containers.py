@@ -95,6 +95,7 @@ class Container:
             for fd in {*kept, *sources.values()}:
                 os.close(fd)
             log.close()
+            self._clean()
             raise
         finally:
             for fd in set(stdio):

@@ -48,6 +48,8 @@ def spawn(
     """Fork a program. `spec` says what and as whom; `group` is its cgroup's folder; `nofile` its limit of
     open files; `inside` the first process of the container whose root it shares."""
     keeper = os.getpid()
+    if spec.get("root") is not None and not inside:
+        roots.MOUNTS.refresh()
     read, write = os.pipe()
     pid = os.fork()
     if pid:

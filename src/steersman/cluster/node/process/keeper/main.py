@@ -14,6 +14,7 @@ import shutil
 import signal
 import socket
 import sys
+import time
 
 from . import cgroups, roots
 from .server import Keeper
@@ -24,11 +25,13 @@ __all__ = ["SOCKET", "TAKEN", "main"]
 
 SOCKET = "keeper.sock"
 TAKEN = 3
+_REMOVE_TRIES = 100
+_REMOVE_S = 0.02
 
 
 def main() -> None:
-    """`sys.argv`: the node's folder, its tag, for how many seconds to go on without an agent, whether groups
-    and roots are to be had (`+` or `-`)."""
+    """`sys.argv`: the node's folder, its tag, for how many seconds to go on without an agent, how far to
+    isolate containers (`best`, `mirror`, `none`)."""
     _, folder, tag, alone_s, isolation = sys.argv
     os.umask(0o077)
     lock = os.open(f"{folder}/keeper.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -48,12 +51,11 @@ def main() -> None:
         signal.signal(number, signal.SIG_IGN)
     become_subreaper()
     kill_marked(f"{tag}/")
-    groups = cgroups.groups_of_node(tag) if isolation == "+" else None
+    groups = cgroups.groups_of_node(tag) if isolation == "best" else None
     if groups is not None:
         groups.clear()
-    keeper = Keeper(
-        folder, tag, _listen(folder), _probe(folder) if isolation == "+" else "links", groups, float(alone_s)
-    )
+    kinds = {"best": roots.KINDS, "mirror": ("mirror",)}.get(isolation, ())
+    keeper = Keeper(folder, _listen(folder), _probe(folder, kinds), groups, float(alone_s))
     gc.collect()
     gc.freeze()
     os.write(write, b"+")
@@ -61,9 +63,17 @@ def main() -> None:
     keeper.run()
     kill_marked(f"{tag}/")
     if groups is not None:
-        groups.close()
+        _remove(groups)
     with contextlib.suppress(OSError):
         os.unlink(f"{folder}/{SOCKET}")
+
+
+def _remove(groups: cgroups.NodeGroups) -> None:
+    """Killed processes take a moment to leave their groups."""
+    for _ in range(_REMOVE_TRIES):
+        if groups.close():
+            return
+        time.sleep(_REMOVE_S)
 
 
 def _listen(folder: str) -> socket.socket:
@@ -80,9 +90,9 @@ def _listen(folder: str) -> socket.socket:
     return listener
 
 
-def _probe(folder: str) -> str:
+def _probe(folder: str, kinds: tuple[str, ...]) -> str:
     scratch = f"{folder}/probe-{os.getpid()}"
     try:
-        return roots.probe(scratch)
+        return roots.probe(scratch, kinds)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)

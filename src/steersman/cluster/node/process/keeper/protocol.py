@@ -6,6 +6,7 @@ A request has `op` and `seq`; its answer has the same `seq` and either `error` o
 
 from __future__ import annotations
 
+import array
 import json
 import os
 import socket
@@ -95,5 +96,10 @@ class Outgoing:
 
 def receive(sock: socket.socket) -> tuple[bytes, list[int]]:
     """What has arrived; nothing at all at the end. Descriptors are not inherited by programs."""
-    data, fds, _, _ = socket.recv_fds(sock, 1 << 16, 4 * MAX_FDS, socket.MSG_CMSG_CLOEXEC)
+    fds = array.array("i")
+    space = socket.CMSG_LEN(4 * MAX_FDS * fds.itemsize)
+    data, ancillary, _, _ = sock.recvmsg(1 << 16, space, socket.MSG_CMSG_CLOEXEC)
+    for level, kind, content in ancillary:
+        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+            fds.frombytes(content[: len(content) - len(content) % fds.itemsize])
     return data, list(fds)

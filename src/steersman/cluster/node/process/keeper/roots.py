@@ -43,20 +43,20 @@ def enter(plan: Plan) -> None:
     """Make the container's root and be in it. `plan` has
 
     `kind`, `folder` (of the container, for its upper layers), `image` (a folder or nothing), `mounts`
-    (source, path, read-only) and `readonly`.
+    (source, path, read-only) and `readonly`. The keeper has refreshed `MOUNTS` before.
     """
     if plan["kind"] == "mirror":
         _own_user_namespace()
     else:
         sys_.unshare(sys_.CLONE_NEWNS)
     sys_.mount("", "/", flags=sys_.MS_REC | sys_.MS_PRIVATE)
-    target = f"{plan['folder']}/root"
+    target, image = f"{plan['folder']}/root", plan.get("image") or ""
     os.makedirs(target, exist_ok=True)
     mounts = [(os.path.realpath(source), path, readonly) for source, path, readonly in plan["mounts"]]
     if plan["kind"] == "mirror":
-        _mirror(target, [path for _, path, _ in mounts])
+        _mirror(target, [path for _, path, _ in mounts], os.path.realpath(image) if image else "")
     else:
-        _overlay(target, plan["folder"], plan.get("image") or "")
+        _overlay(target, plan["folder"], image)
         os.makedirs(target + _OLD, exist_ok=True)
     _devices(f"{target}/dev")
     sys_.pivot_root(target, target + _OLD)
@@ -83,11 +83,12 @@ def join(pid: int, kind: str) -> None:
         os.close(fd)
 
 
-def probe(folder: str) -> str:
-    """The best kind that works on this machine, found by trying; `links` if none does."""
+def probe(folder: str, kinds: tuple[str, ...] = KINDS) -> str:
+    """The first of these kinds that works on this machine, found by trying; `links` if none does."""
+    MOUNTS.refresh()
     source = os.path.join(folder, "source")
     os.makedirs(source, exist_ok=True)
-    for kind in KINDS:
+    for kind in kinds:
         plan: Plan = {
             "kind": kind,
             "folder": os.path.join(folder, kind),
@@ -112,17 +113,17 @@ class MountTable:
     def __init__(self) -> None:
         self._fd = -1
         self._poll = select.poll()
-        self._found: list[tuple[str, str, bool]] = []
+        #: Mount points with their file systems and whether they can be written, outer ones first.
+        self.found: list[tuple[str, str, bool]] = []
 
-    def all(self) -> list[tuple[str, str, bool]]:
-        """Mount points with their file systems and whether they can be written, outer ones first."""
+    def refresh(self) -> None:
+        """Know what is mounted now. To be called in the keeper, not in a child."""
         if self._fd < 0:
             self._fd = os.open("/proc/self/mountinfo", os.O_RDONLY | os.O_CLOEXEC)
             self._poll.register(self._fd, select.POLLERR | select.POLLPRI)
             self._read()
         elif self._poll.poll(0):
             self._read()
-        return self._found
 
     def _read(self) -> None:
         os.lseek(self._fd, 0, os.SEEK_SET)
@@ -136,7 +137,7 @@ class MountTable:
             path = re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), fields[4])
             writable = "ro" not in (*fields[5].split(","), *options.split(","))
             found[path] = (path, kind, writable)
-        self._found = sorted(found.values())
+        self.found = sorted(found.values())
 
 
 MOUNTS = MountTable()
@@ -147,7 +148,6 @@ MOUNTS = MountTable()
 
 def _overlay(target: str, folder: str, image: str) -> None:
     """The image over the machine's root, and every other file system of it that has files of people."""
-    mounted = MOUNTS.all()
     machine = "/"
     if image:
         # Layers must not contain each other, and the machine's root contains everything, unless it is shown
@@ -157,7 +157,7 @@ def _overlay(target: str, folder: str, image: str) -> None:
         _layer(machine, ["/"], f"{machine}.upper", f"{machine}.work")
     _layer(target, [image, machine] if image else [machine], f"{folder}/upper", f"{folder}/work")
     shown: list[str] = ["/dev"]
-    for number, (path, kind, writable) in enumerate(mounted):
+    for number, (path, kind, writable) in enumerate(MOUNTS.found):
         if path == "/" or any(path == one or path.startswith(f"{one}/") for one in shown):
             continue
         if not os.path.isdir(target + path):
@@ -200,37 +200,48 @@ def _own_user_namespace() -> None:
             file.write(text)
 
 
-def _mirror(target: str, paths: list[str]) -> None:
-    """The machine's root again, in a fresh file system where it has to have something else at `paths`."""
+def _mirror(target: str, paths: list[str], image: str) -> None:
+    """The image and the machine's root, in a fresh file system where it has to have something else at
+    `paths`."""
     sys_.mount("tmpfs", target, "tmpfs", data="mode=755")
     # Folders that get something of their own, and those that lead to them.
     made: set[str] = {"/", "/dev"}
     for path in paths:
         while (path := os.path.dirname(path)) not in made:
             made.add(path)
-    for folder in sorted(made):
-        if folder == "/dev":
-            continue
-        _mirror_folder(target, folder, made)
+    for parent, names, _ in os.walk(image) if image else ():
+        # Folders that only one of both has are shown whole.
+        folder = parent[len(image) :] or "/"
+        names[:] = [name for name in names if os.path.isdir(os.path.join(folder, name))]
+        made.update(os.path.join(folder, name) for name in names)
+    for folder in sorted(made - {"/dev"}):
+        os.makedirs(target + folder, exist_ok=True)
+        if image:
+            _show(target, folder, image, made)
+        _show(target, folder, "", made)
     os.makedirs(target + _OLD, exist_ok=True)
 
 
-def _mirror_folder(target: str, folder: str, made: set[str]) -> None:
-    os.makedirs(target + folder, exist_ok=True)
+def _show(target: str, folder: str, origin: str, made: set[str]) -> None:
+    """What the machine, or an image of it, has in a folder, where nothing is yet."""
     try:
-        entries = list(os.scandir(folder))
+        entries = list(os.scandir(origin + folder))
     except OSError:
         return
     for entry in entries:
-        if entry.path in made:
-            os.makedirs(target + entry.path, exist_ok=True)
+        path = os.path.join(folder, entry.name)
+        place = target + path
+        if os.path.lexists(place):
+            continue
+        if path in made:
+            os.makedirs(place)
         elif entry.is_symlink():
-            os.symlink(os.readlink(entry.path), target + entry.path)
-        elif entry.is_dir() and folder == "/":
-            os.makedirs(target + entry.path, exist_ok=True)
-            sys_.mount(entry.path, target + entry.path, flags=sys_.MS_BIND | sys_.MS_REC)
+            os.symlink(os.readlink(entry.path), place)
+        elif entry.is_dir() and folder == "/" and not origin:
+            os.makedirs(place)
+            sys_.mount(path, place, flags=sys_.MS_BIND | sys_.MS_REC)
         else:
-            os.symlink(_OLD + entry.path, target + entry.path)
+            os.symlink(_OLD + entry.path, place)
 
 
 # --- devices and mounts

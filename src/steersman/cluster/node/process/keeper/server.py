@@ -101,13 +101,12 @@ class _Connection:
 
 class Keeper:
     def __init__(
-        self, folder: str, tag: str, listener: socket.socket, roots: str,
+        self, folder: str, listener: socket.socket, roots: str,
         groups: cgroups.NodeGroups | None, alone_s: float,
     ) -> None:  # fmt: skip
         """`alone_s` is for how long it goes on without an agent; 0: for ever."""
         self.loop = Loop()
         self._folder = folder
-        self._tag = tag
         self._identity = _identity(folder)
         self._listener = listener
         self._roots = roots
@@ -154,7 +153,8 @@ class Keeper:
         try:
             self._operations[message["op"]](self, connection, message, fds, answer)
         except Exception as error:  # noqa: BLE001 - one request's trouble is not everybody's
-            print(f"{message.get('op')}: {error!r}", file=sys.stderr, flush=True)
+            if not isinstance(error, ValueError):
+                print(f"{message.get('op')}: {error!r}", file=sys.stderr, flush=True)
             for fd in fds:
                 try:
                     os.close(fd)

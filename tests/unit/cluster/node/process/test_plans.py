@@ -1,0 +1,152 @@
+"""What a container's configuration becomes."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from steersman.cluster.node.cri import ContainerConfig, ImageStatus, Mount
+from steersman.cluster.node.errors import RuntimeFailed
+from steersman.cluster.node.process.identities import Identity
+from steersman.cluster.node.process.image_index import ImageConfig
+from steersman.cluster.node.process.image_store import Image
+from steersman.cluster.node.process.plans import command_of, launch_spec, linked, mounts_of, stop_signal
+
+
+def config(**fields: Any) -> ContainerConfig:
+    container = fields.pop("container", {"name": "main"})
+    return ContainerConfig("main", 0, "i", "i", container, **fields)
+
+
+def image(folder: str = "", **fields: Any) -> Image:
+    return Image(ImageStatus("i", 0, ("i",)), ImageConfig(**fields), folder)
+
+
+@pytest.mark.parametrize(
+    ("command", "args", "expected"),
+    [
+        ((), (), ["entry", "cmd"]),
+        ((), ("arg",), ["entry", "arg"]),
+        (("own",), (), ["own"]),
+        (("own",), ("arg",), ["own", "arg"]),
+    ],
+    ids=["image's", "own arguments", "own command", "both own"],
+)
+def test_command(command: tuple[str, ...], args: tuple[str, ...], expected: list[str]) -> None:
+    made = command_of(config(command=command, args=args), image(entrypoint=("entry",), cmd=("cmd",)))
+    assert made == expected
+
+
+def test_nothing_to_run_is_an_error() -> None:
+    with pytest.raises(RuntimeFailed, match="no command specified"):
+        command_of(config(), image())
+
+
+@pytest.mark.parametrize(
+    ("own", "images", "expected"),
+    [
+        ("", "", signal.SIGTERM),
+        ("", "SIGQUIT", signal.SIGQUIT),
+        ("SIGUSR1", "SIGQUIT", signal.SIGUSR1),
+        ("", "INT", signal.SIGINT),
+        ("", "9", signal.SIGKILL),
+        ("SIGRTMIN+3", "", signal.SIGRTMIN + 3),
+    ],
+)
+def test_stop_signal(own: str, images: str, expected: int) -> None:
+    container = {"name": "main", "lifecycle": {"stopSignal": own}}
+    assert stop_signal(config(container=container), image(stop_signal=images)) == expected
+
+
+def test_unknown_stop_signal() -> None:
+    with pytest.raises(RuntimeFailed, match='unknown signal "NOPE"'):
+        stop_signal(config(), image(stop_signal="NOPE"))
+
+
+def test_outer_mounts_come_first_and_messages_have_a_file() -> None:
+    mounts = (Mount("/a/b/c", "/1"), Mount("/a", "/2"), Mount("a/b/", "/3"))
+    found = mounts_of(config(mounts=mounts), Path("/folder"))
+    assert [(one.container_path, one.host_path) for one in found] == [
+        ("/a", "/2"),
+        ("/a/b", "/3"),
+        ("/dev/termination-log", "/folder/termination-log"),
+        ("/a/b/c", "/1"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("/data", "/r/data"),
+        ("/data/x", "/r/data/x"),
+        ("--file=/data/x", "--file=/r/data/x"),
+        ("cat /data/x>/etc/app;", "cat /r/data/x>/r/etc/app;"),
+        ("/data/deep/x", "/r/data/deep/x"),
+        ("/database", "/database"),
+        ("/other/data", "/other/data"),
+        ("http://host/data", "http://host/data"),
+        ("/data.txt", "/data.txt"),
+        ("A:/data:/etc/app", "A:/r/data:/r/etc/app"),
+        ("nothing", "nothing"),
+    ],
+)
+def test_paths_that_are_linked(text: str, expected: str) -> None:
+    assert linked(text, Path("/r"), ["/data", "/etc/app", "/data/deep"]) == expected
+
+
+def spec_of(tmp_path: Path, made: ContainerConfig, what: Image, **fields: Any) -> dict[str, Any]:
+    options = {"roots": "overlay", "controllers": (), "tag": "tag", **fields}
+    return launch_spec("id", made, what, Identity(), folder=tmp_path, log=tmp_path / "0.log", **options)
+
+
+def test_a_root_of_its_own(tmp_path: Path) -> None:
+    made = config(
+        mounts=(Mount("/data", "/host", readonly=True),),
+        container={"name": "main", "securityContext": {"readOnlyRootFilesystem": True}},
+    )
+    spec = spec_of(tmp_path, made, image("/image", entrypoint=("run",), working_dir="/srv"))
+    assert spec["root"]["image"] == "/image"
+    assert ["/host", "/data", True] in spec["root"]["mounts"]
+    assert spec["root"]["readonly"]
+    assert (spec["argv"], spec["cwd"]) == (["run"], "/srv")
+
+
+def test_links_in_place_of_mounts(tmp_path: Path) -> None:
+    made = config(mounts=(Mount("/data", "/host"),), args=("/data/x",), env={"D": "/data"})
+    spec = spec_of(tmp_path, made, image(entrypoint=("run",)), roots="links")
+    root = tmp_path / "root"
+    assert "root" not in spec
+    assert spec["argv"] == ["run", f"{root}/data/x"]
+    assert spec["env"]["D"] == f"{root}/data"
+    assert spec["env"]["STEERSMAN_ROOT"] == spec["cwd"] == str(root)
+    assert (root / "data").readlink() == Path("/host")
+
+
+def test_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/host/bin")
+    monkeypatch.setenv("TOKEN", "secret")
+    made = config(env={"A": "own"})
+    env = spec_of(tmp_path, made, image(entrypoint=("run",), env={"A": "image", "B": "image"}))["env"]
+    assert {name: env.get(name) for name in ("A", "B", "PATH", "TOKEN", "STEERSMAN_CONTAINER")} == {
+        "A": "own",
+        "B": "image",
+        "PATH": "/host/bin",
+        "TOKEN": None,
+        "STEERSMAN_CONTAINER": "tag/id",
+    }
+
+
+@pytest.mark.parametrize(
+    ("controllers", "rlimits"),
+    [((), {"RLIMIT_DATA": 64 << 20}), (("cpu", "memory"), None)],
+    ids=["without groups", "with groups"],
+)
+def test_limits(tmp_path: Path, controllers: tuple[str, ...], rlimits: dict[str, int] | None) -> None:
+    resources = {"limits": {"memory": "64Mi", "cpu": "250m"}}
+    made = config(container={"name": "main", "resources": resources})
+    spec = spec_of(tmp_path, made, image(entrypoint=("run",)), controllers=controllers)
+    assert spec["limits"] == {"memory": 64 << 20, "cpu": 0.25}
+    assert spec.get("rlimits") == rlimits
