@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import tempfile
 import threading
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -40,7 +40,7 @@ class StreamingNode:
         self.certificates: list[bytes | None] = []
         self.idle_timeout_s = IDLE_TIMEOUT_S
         #: What the next log says.
-        self.log = Response(200, b"a line\n")
+        self.log: Response | Callable[[Request], Awaitable[Response | None]] = Response(200, b"a line\n")
         self.server = Server(self._serve)
 
     async def start(self, authority: Authority) -> None:
@@ -77,7 +77,7 @@ class StreamingNode:
                 pod = ForwardedPod(name, "some-uid", lambda port: self.engine.port_forward(name, port))
                 await serve_port_forward(request, pod, query, idle_timeout_s=self.idle_timeout_s)
             case ["containerLogs", *_]:
-                return self.log
+                return self.log if isinstance(self.log, Response) else await self.log(request)
             case _:
                 return Response(200, f"{request.method} {request.target}".encode())
         return None

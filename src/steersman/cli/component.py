@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from contextlib import AsyncExitStack
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,6 +12,7 @@ import typer
 
 from steersman.cli.failure import CommandFailed
 from steersman.cli.options import LogLevel
+from steersman.cli.own_nodes import OwnNodes, own_nodes
 from steersman.cli.process import run_loop
 
 if TYPE_CHECKING:
@@ -35,9 +37,11 @@ Examples:
 
   steer component scheduler
 
-  steer component nodes --nodes 100                    simulated ones
+  steer component nodes                                a node of this machine, with service proxy and DNS
 
-  steer component nodes --nodes 100 --first 101        more of them, from another process
+  steer component nodes --runtime simulated --nodes 100
+
+  steer component nodes --runtime simulated --nodes 100 --first 101   more, from another process
 """
 
 
@@ -46,6 +50,11 @@ _log = logging.getLogger(__name__)
 #: How long an API server that answers may take to publish what its clients trust, and how often to look.
 _PUBLISHED_S = 10.0
 _ASK_AGAIN_S = 0.5
+
+
+class Runtime(StrEnum):
+    PROCESS = "process"
+    SIMULATED = "simulated"
 
 
 class Part(StrEnum):
@@ -73,6 +82,16 @@ def component(
     ] = "all",
     nodes: Annotated[int, typer.Option(metavar="N", help="How many nodes.", min=1)] = 1,
     first: Annotated[int, typer.Option(metavar="N", help="The number of the first node.", min=1)] = 1,
+    runtime: Annotated[
+        Runtime, typer.Option(help="What runs pods: processes of this machine, or nothing.")
+    ] = Runtime.PROCESS,
+    data: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="What nodes keep.", show_default="in the user's state folder"),
+    ] = None,
+    service_cidr: Annotated[
+        str, typer.Option(metavar="CIDR", help="Range of service addresses (process nodes).")
+    ] = "10.96.0.0/16",
     heartbeat: Annotated[
         float, typer.Option(metavar="SECONDS", help="How often nodes say that they live.", min=0.1)
     ] = 10.0,
@@ -103,13 +122,16 @@ def component(
     components = Components(
         controllers=wanted,
         scheduler=part is Part.SCHEDULER,
-        nodes=nodes if part is Part.NODES else 0,
+        nodes=nodes if part is Part.NODES and runtime is Runtime.SIMULATED else 0,
         first_node=first,
         heartbeat_s=heartbeat,
         options=Options(node_grace_s=node_grace, node_period_s=min(5.0, node_grace / 4)),
     )
+    asked = None
+    if part is Part.NODES and runtime is Runtime.PROCESS:
+        asked = OwnNodes(nodes, first, heartbeat, data, service_cidr)
     lease = _lease(_LEASES[part], lease_duration) if leader_elect and part in _LEASES else None
-    _run(components, kubeconfig, context, lease, None if metrics_bind == "off" else metrics_bind)
+    _run(components, asked, kubeconfig, context, lease, None if metrics_bind == "off" else metrics_bind)
 
 
 component.__doc__ = _EXAMPLES
@@ -127,24 +149,27 @@ def _lease(name: str, duration_s: float) -> Lease:
 
 def _run(
     components: Components,
+    asked: OwnNodes | None,
     kubeconfig: Path | None,
     context: str | None,
     lease: Lease | None,
     address: str | None,
 ) -> None:
     from steersman.client import ClientError
+    from steersman.cluster.machine import MachineError
     from steersman.runtime.errors import AddressInUse
 
     try:
-        run_loop(_serve(components, kubeconfig, context, lease, address))
+        run_loop(_serve(components, asked, kubeconfig, context, lease, address))
     except AddressInUse as error:
         raise CommandFailed(f"--metrics-bind: {error}") from None
-    except (ClientError, ValueError) as error:
+    except (ClientError, MachineError, ValueError) as error:
         raise CommandFailed(" ".join(str(error).split())) from None
 
 
 async def _serve(
     components: Components,
+    asked: OwnNodes | None,
     kubeconfig: Path | None,
     context: str | None,
     lease: Lease | None,
@@ -157,15 +182,26 @@ async def _serve(
     from steersman.cluster.components import components_manager
 
     clock = SystemClock()
-    async with Client.load(kubeconfig=kubeconfig, context=context) as client:
-        options = components.options
-        if components.controllers:
-            options = replace(options, root_certificate=await _root_certificate(client, clock))
+    async with AsyncExitStack() as stack:
+        client = await stack.enter_async_context(Client.load(kubeconfig=kubeconfig, context=context))
+        authority = ""
+        if components.controllers or asked is not None:
+            authority = await _root_certificate(client, clock)
+        machine = None
+        if asked is not None:
+            machine = await stack.enter_async_context(own_nodes(client, clock, authority, asked))
+        options = replace(components.options, root_certificate=authority)
         elector = lease.elector(client, clock) if lease else None
-        async with components_manager(
-            client, replace(components, options=options), clock=clock, elector=elector, address=address
-        ) as manager:
-            await manager.run_until_signalled()
+        manager = await stack.enter_async_context(
+            components_manager(
+                client,
+                replace(components, machine=machine, options=options),
+                clock=clock,
+                elector=elector,
+                address=address,
+            )
+        )
+        await manager.run_until_signalled()
 
 
 async def _root_certificate(client: Client, clock: Clock) -> str:

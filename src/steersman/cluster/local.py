@@ -53,6 +53,7 @@ from steersman.cluster.auth.service_accounts import open_signing_key
 from steersman.cluster.auth.users import AUTHENTICATED_GROUP, MASTERS_GROUP, User
 from steersman.cluster.controllers.registry import CLOUD, CONTROLLERS, IN_SERVER, SCHEDULER, chosen
 from steersman.cluster.machine.folders import state_folder
+from steersman.cluster.machine.ranges import pods_with
 from steersman.cluster.schema.resources import all_resources
 from steersman.cluster.store import Sealer, Store, StoreError, open_store
 from steersman.http import Server, server_tls
@@ -84,7 +85,7 @@ _AFTER_START_S = 0.2
 #: Where pods get their addresses from: a /24 for each of so many nodes, or for more of them.
 _FEW = 256
 _SERVICES = "10.96.0.0/16"
-_FEW_NODES, _MANY_NODES = "10.244.0.0/16", "10.128.0.0/9"
+_MANY_NODES = "10.128.0.0/9"
 #: What an encryption key is for.
 _SEALED = ("/core/secrets/",)
 
@@ -285,7 +286,9 @@ class LocalCluster:
     def _pod_cidr(self) -> str:
         if self._machine is not None:
             return str(self._machine.ranges.pods)
-        return _FEW_NODES if self.config.nodes <= _FEW else _MANY_NODES
+        if self.config.nodes > _FEW:
+            return _MANY_NODES
+        return pods_with(self.config.service_cidr or _SERVICES)
 
     @property
     def _loopback_endpoints(self) -> bool:

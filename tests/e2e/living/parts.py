@@ -100,7 +100,14 @@ class Parts:
         return self.start("scheduler", "scheduler", f"--lease-duration={LEASE_S}")
 
     def start_nodes(self, count: int, first: int) -> Part:
-        return self.start(f"nodes-{first}", "nodes", f"--nodes={count}", f"--first={first}", "--heartbeat=1")
+        return self.start(
+            f"nodes-{first}",
+            "nodes",
+            "--runtime=simulated",
+            f"--nodes={count}",
+            f"--first={first}",
+            "--heartbeat=1",
+        )
 
     # --- the API
 

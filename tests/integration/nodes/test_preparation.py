@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from base64 import b64encode
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import orjson
 
 from steersman.cluster.node.cri import ContainerConfig
+from steersman.objects.conditions import find_condition
 from steersman.objects.resource_type import ResourceType
 from steersman.objects.resources import (
     CONFIG_MAPS,
@@ -355,6 +357,7 @@ async def test_a_pod_that_fills_its_scratch_volume_is_evicted(world: PreparedWor
         'Usage of EmptyDir volume "v" exceeds the limit "64Ki". ',
     )
     assert await world.told("p", "Evicted") == pod["status"]["message"]
+    assert find_condition(pod["status"]["conditions"], "DisruptionTarget") is None
     await eventually(lambda: world.folders() == [])
 
 
@@ -406,3 +409,28 @@ async def test_a_container_that_comes_later_may_refer_to_more(world: PreparedWor
     await world.client.patch(PODS, "p", patch, NAMESPACE, type="strategic", subresource="ephemeralcontainers")
     await eventually(lambda: len(world.engine.made) == 2)
     assert world.engine.made[-1].env["a"] == "1"
+
+
+@with_prepared_node
+async def test_what_cannot_be_renewed_is_tried_again_now_and_then(world: PreparedWorld) -> None:
+    await config_map(world, "cm", a="1")
+    await world.client.create({"metadata": {"name": "robot", "namespace": NAMESPACE}}, kind=SERVICE_ACCOUNTS)
+    token: Object = {"serviceAccountToken": {"path": "token", "expirationSeconds": 600}}
+    volume = {"name": "v", "projected": {"sources": [{"configMap": {"name": "cm"}}, token]}}
+    await world.create("p", volume, serviceAccountName="robot")
+    path = mounted(await world.running("p"), "/mnt/v") / "token"
+    first = path.read_text()
+    await world.client.delete(CONFIG_MAPS, "cm", NAMESPACE)
+    told: list[logging.LogRecord] = []
+    handler = logging.Handler()
+    handler.emit = told.append  # type: ignore[method-assign]
+    log = logging.getLogger("steersman.cluster.node.volumes.pod_volumes")
+    log.addHandler(handler)
+    try:
+        await world.clock.sleep(600)
+    finally:
+        log.removeHandler(handler)
+    assert path.read_text() == first
+    assert 10 <= len(told) <= 30
+    await config_map(world, "cm", a="2")
+    await eventually(lambda: path.read_text() != first)

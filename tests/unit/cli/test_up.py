@@ -132,8 +132,14 @@ REFUSALS = [
     (["--service-cidr", "fd00::/107"], "--service-cidr: fd00::/107 must be /108 or smaller"),
     (["--service-cidr", "fd00::/126"], "--service-cidr: fd00::/126 must be between /108 and /125"),
     (["--service-cidr", "fd00::/108"], "--service-cidr: nodes that run processes have IPv4 addresses only"),
-    (["--runtime", "docker"], "--runtime: 'docker' is not process, simulated, or both: process=1,simulated=3"),
-    (["--runtime", "process=x"], "--runtime: 'process=x' is not process, simulated, or both"),
+    (
+        ["--runtime", "docker"],
+        "--runtime: 'docker' is not process, simulated, or both: process=1,simulated=3",
+    ),
+    (
+        ["--runtime", "process=x"],
+        "--runtime: 'process=x' is not process, simulated, or both: process=1,simulated=3",
+    ),
     (["--nodes", "251"], "--nodes: at most 250 if some of them run processes"),
     (["--controllers", ""], "--controllers: '' is not none, all or names separated by commas"),
     (["--controllers", "a,,b"], "--controllers: 'a,,b' is not none, all or names separated by commas"),

@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-__all__ = ["Authority", "KeyPair", "PkiError", "write_private"]
+__all__ = ["Authority", "KeyPair", "PkiError", "key_pem", "names_of_server", "write_private"]
 
 T = TypeVar("T")
 
@@ -55,13 +55,13 @@ class KeyPair:
     key: bytes
 
 
-def _key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
+def key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
     return key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
 
 
-def _alternative_names(names: Iterable[str]) -> x509.SubjectAlternativeName:
+def names_of_server(names: Iterable[str]) -> x509.SubjectAlternativeName:
     parts: list[x509.GeneralName] = []
     for name in names:
         try:
@@ -109,7 +109,7 @@ class Authority:
         # The certificate is written last: a key alone is what a start that was interrupted left behind.
         if not certificate_file.exists():
             authority = cls.make()
-            write_private(key_file, _key_pem(authority._key))
+            write_private(key_file, key_pem(authority._key))
             write_private(certificate_file, authority.pem)
             return authority
         certificate = _load(certificate_file, x509.load_pem_x509_certificate)
@@ -148,9 +148,9 @@ class Authority:
             )
         )
         if names:
-            builder = builder.add_extension(_alternative_names(names), critical=False)
+            builder = builder.add_extension(names_of_server(names), critical=False)
         certificate = builder.sign(self._key, hashes.SHA256())
-        return KeyPair(certificate.public_bytes(serialization.Encoding.PEM), _key_pem(key))
+        return KeyPair(certificate.public_bytes(serialization.Encoding.PEM), key_pem(key))
 
     def sign_request(
         self,
@@ -208,7 +208,7 @@ class Authority:
             return False
         if certificate.not_valid_after_utc - datetime.now(UTC) < _RENEW_BEFORE:
             return False
-        return set(_alternative_names(names)) <= set(held)
+        return set(names_of_server(names)) <= set(held)
 
 
 def _load(file: Path, parse: Callable[[bytes], T]) -> T:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
@@ -97,7 +98,7 @@ class PodState(msgspec.Struct):
 
     @classmethod
     def read(cls, cached: Cached) -> PodState:
-        return _decode(cached.data)
+        return _read(cached)
 
     @classmethod
     def of(cls, obj: dict[str, Any]) -> PodState:
@@ -184,6 +185,14 @@ class PodState(msgspec.Struct):
 
 
 _decode = msgspec.json.Decoder(PodState).decode
+
+
+@lru_cache(maxsize=2048)
+def _read(cached: Cached) -> PodState:
+    """Owners of many pods look at all of them whenever one has changed."""
+    return _decode(cached.data)
+
+
 _decode_annotations = msgspec.json.Decoder(dict[str, str] | None).decode
 _decode_any = msgspec.json.Decoder(dict[str, Any] | None).decode
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from steersman.aio import Backoff
-from steersman.client import AlreadyExists, ClientError
+from steersman.client import ClientError
 from steersman.cluster.dns.forwarding import Forwarding
 from steersman.cluster.dns.server import DnsServer
 from steersman.cluster.dns.zone import Zone
@@ -180,10 +180,7 @@ class ClusterDns:
             "metadata": {"name": _NAME, "namespace": _NAMESPACE, "labels": labels},
             "spec": {"clusterIP": self.address, "ports": ports},
         }
-        try:
-            await self._client.create(body, kind=SERVICES)
-        except AlreadyExists:
-            await self._client.apply(body, field_manager=_MANAGER, force=True, kind=SERVICES)
+        await self._client.apply(body, field_manager=_MANAGER, force=True, kind=SERVICES)
 
     def _slice(self) -> Object:
         labels = {_SERVICE_LABEL: _NAME, "endpointslice.kubernetes.io/managed-by": _MANAGER}

@@ -15,7 +15,7 @@ from typing import Final
 
 from steersman.cluster.machine.errors import RangeTaken
 
-__all__ = ["LOOPBACK", "MOST_NODES", "ROUTED", "Guard", "Ranges", "take_first_free"]
+__all__ = ["LOOPBACK", "MOST_NODES", "ROUTED", "Guard", "Ranges", "pods_with", "take_first_free"]
 
 _LOOPBACK: Final = IPv4Network("127.0.0.0/8")
 #: Nodes have addresses from the last part of the pods' range, which so many do not get for their own pods.
@@ -72,6 +72,11 @@ LOOPBACK: Final = tuple(
     _numbered(127, services, 244 + number, 100 + number)
     for number, services in enumerate((96, 97, 98, 99, *range(112, 120)))
 )
+
+
+def pods_with(services: str) -> str:
+    """The range for pods that usually goes with one for services, of either family."""
+    return str(ROUTED[0].pods if ":" in services else Ranges.with_services(services).pods)
 
 
 class Guard:

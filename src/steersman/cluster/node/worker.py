@@ -203,7 +203,7 @@ class PodWorker:
         if not message:
             return None
         self._host.events.warning(pod, "Evicted", message)
-        return Ending("Evicted", message, _EVICTED_GRACE_S, disruption=True)
+        return Ending("Evicted", message, _EVICTED_GRACE_S)
 
     async def _keep_running(self, pod: Pod) -> None:
         self._host.notice(pod)

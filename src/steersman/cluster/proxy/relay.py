@@ -138,7 +138,9 @@ class Relay:
             self._server = _End(sock)
             self.backend = backend
             self.deadline = time.monotonic() + _CONNECT_S
-            self._watch(self._server, OUT)
+            # On one machine that is often done by now.
+            if not self._is_connected(self._server):
+                self._watch(self._server, OUT)
             return
         self.reset()
 
@@ -154,20 +156,25 @@ class Relay:
             self._server.sock.close()
             self._server = None
 
-    def _connected(self, server: _End) -> None:
+    def _on_connecting(self, server: _End) -> None:
         if server.sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
             self._connect_next()
-            return
+        else:
+            self._is_connected(server)
+
+    def _is_connected(self, server: _End) -> bool:
+        """Whether the backend has accepted; then carrying begins."""
         try:
             server.sock.getpeername()
         except OSError:
-            return  # not yet: the event was another's
+            return False
         server.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.deadline = 0.0
         assert self.backend is not None
         self._balancer.chosen(self._client_address, self.backend)
         self._watch(server, IN)
         self._watch(self._client, IN)
+        return True
 
     # --- carrying
 
@@ -180,7 +187,7 @@ class Relay:
         if server is None:
             return
         if self.deadline:
-            self._connected(server)
+            self._on_connecting(server)
         else:
             self._on_event(server, self._client)
 

@@ -21,6 +21,7 @@ from steersman.cluster.scheduler.framework.plugin import (
     Filter,
     Normalizing,
     PreScore,
+    Score,
 )
 from steersman.cluster.scheduler.framework.profile import Profile, Weighted
 from steersman.cluster.scheduler.framework.verdicts import NoFit, OnlyNodes, Refusal, Skip
@@ -236,11 +237,14 @@ class Placer:
         plugin, weight = each
         normalize = plugin.normalize if isinstance(plugin, Normalizing) else None
 
+        def one_by_one(cycle: Cycle, pod: Pod, rows: Sequence[int]) -> Sequence[int]:
+            assert isinstance(plugin, Score)
+            return [plugin.score(cycle, pod, self._node(row)) for row in rows]
+
+        score_rows = plugin.score_rows if isinstance(plugin, ColumnScore) else one_by_one
+
         def score(cycle: Cycle, pod: Pod, rows: Sequence[int]) -> Sequence[int]:
-            if isinstance(plugin, ColumnScore):
-                scores = plugin.score_rows(cycle, pod, rows)
-            else:
-                scores = [plugin.score(cycle, pod, self._node(row)) for row in rows]
+            scores = score_rows(cycle, pod, rows)
             if normalize is not None:
                 scores = normalize(cycle, pod, scores)
             return scores if weight == 1 else [weight * score for score in scores]

@@ -23,10 +23,11 @@ _MAX_BYTES = 16 << 20
 OPTIONS = [
     ("grpc.max_receive_message_length", _MAX_BYTES),
     ("grpc.max_send_message_length", _MAX_BYTES),
-    ("grpc.keepalive_time_ms", 10000),
-    ("grpc.keepalive_timeout_ms", 2000),
+    # Heartbeats that nobody acknowledges break a connection as soon; pings are for those that carry none.
+    ("grpc.keepalive_time_ms", 10_000),
+    ("grpc.keepalive_timeout_ms", 2_000),
     ("grpc.http2.max_pings_without_data", 0),
-    ("grpc.http2.min_ping_interval_without_data_ms", 1000),
+    ("grpc.http2.min_ping_interval_without_data_ms", 1_000),
     ("grpc.http2.max_ping_strikes", 0),
     # A window as large as ever needed; finding out its size would take a ping for every heartbeat.
     ("grpc.http2.bdp_probe", 0),

@@ -24,16 +24,15 @@ _URL_ATTRIBUTES: Final = {
     "link": {"href"}, "object": {"classid", "codebase", "data", "usemap"}, "q": {"cite"},
     "script": {"src"}, "source": {"src"}, "video": {"poster", "src"},
 }  # fmt: skip
-#: A comment or the start of an element. Bounded, because what is looked for may never come.
-_TAG: Final = re.compile(
-    r"<!--.*?-->|<(?P<name>[a-z][a-z0-9]*)(?:[^>\"']|\"[^\"]{0,4096}\"|'[^']{0,4096}'){0,512}+>",
-    re.DOTALL | re.IGNORECASE,
-)
+#: A comment's beginning, or that of an element. Each is looked at once, whatever a hostile page contains.
+_TAG: Final = re.compile(r"<!--|<(?P<name>[a-z][a-z0-9]{0,15})\b[^<>]{0,4096}>", re.IGNORECASE)
 _ATTRIBUTE: Final = re.compile(
     r"(?P<before>\s(?P<name>[a-z-]+)\s*=\s*)(?P<value>\"[^\"]*\"|'[^']*'|[^\s\"'>]+)", re.IGNORECASE
 )
-#: What these contain is text, whatever it looks like.
-_WITHOUT_TAGS: Final = frozenset({"script", "style", "textarea", "title"})
+#: What these contain is text, whatever it looks like. A comment has no name.
+_END_OF_TEXT: Final = {"": re.compile("-->")} | {
+    name: re.compile(f"</{name}", re.IGNORECASE) for name in ("script", "style", "textarea", "title")
+}
 
 
 class ProxiedLinks:
@@ -77,13 +76,14 @@ class ProxiedLinks:
     def _pieces(self, text: str) -> Iterator[str]:
         position = 0
         while (found := _TAG.search(text, position)) is not None:
-            yield text[position : found.start()]
-            position = found.end()
             name = (found["name"] or "").lower()
+            yield text[position : found.start()]
             yield self._tag(found[0], name)
-            if name in _WITHOUT_TAGS:
-                end = re.compile(f"</{name}", re.IGNORECASE).search(text, position)
-                start, position = position, end.start() if end is not None else len(text)
+            position = found.end()
+            end = _END_OF_TEXT.get(name)
+            if end is not None:
+                over = end.search(text, position)
+                start, position = position, over.start() if over is not None else len(text)
                 yield text[start:position]
         yield text[position:]
 

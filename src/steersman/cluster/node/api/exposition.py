@@ -130,7 +130,7 @@ def cadvisor_metrics(measured: NodeMeasured, cores: float, memory_bytes: int) ->
     return _text((cpu, usage, working, started, *machine))
 
 
-def probe_metrics(counts: Mapping[tuple[str, ...], int]) -> bytes:
+def probe_metrics(counts: Iterable[tuple[tuple[str, ...], int]]) -> bytes:
     """How often probes ended how: by probe_type, result, container, pod, namespace, pod_uid."""
     from prometheus_client.core import CounterMetricFamily
 
@@ -139,7 +139,7 @@ def probe_metrics(counts: Mapping[tuple[str, ...], int]) -> bytes:
         "Cumulative number of a liveness, readiness or startup probe for a container by result.",
         labels=["probe_type", "result", "container", "pod", "namespace", "pod_uid"],
     )
-    for labels, count in counts.items():
+    for labels, count in counts:
         probes.add_metric(list(labels), count)
     return _text((probes,), process=True)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Iterable, Mapping
+from typing import Final, Protocol, runtime_checkable
 
 from steersman.cluster.node.api.call import Call
 from steersman.cluster.node.api.errors import Refused
@@ -24,6 +24,13 @@ from steersman.objects.quantities import Quantity
 __all__ = ["Reports"]
 
 _PROMETHEUS: Final = ((b"Content-Type", b"text/plain; version=0.0.4; charset=utf-8"),)
+
+
+@runtime_checkable
+class CountsProbes(Protocol):
+    """A prober that really probes."""
+
+    def counts(self) -> Iterable[tuple[tuple[str, ...], int]]: ...
 
 
 class Reports:
@@ -50,7 +57,8 @@ class Reports:
                 measured = await self._measurer.measure(call.agent)
                 body = cadvisor_metrics(measured, _capacity(call, "cpu"), int(_capacity(call, "memory")))
             case ["probes"]:
-                body = probe_metrics({})
+                prober = call.agent.host.prober
+                body = probe_metrics(prober.counts() if isinstance(prober, CountsProbes) else ())
             case _:
                 raise Refused(404, "404 page not found\n")
         return Response(200, body, _PROMETHEUS)

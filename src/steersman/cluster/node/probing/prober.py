@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, Literal
 
@@ -32,6 +33,8 @@ _FIELDS: Final[Mapping[Kind, str]] = {
 }
 #: What counts before a probe has a verdict.
 _BEFORE: Final[Mapping[Kind, bool | None]] = {"startup": None, "readiness": False, "liveness": True}
+#: How results are called where they are counted.
+_RESULTS: Final = {"success": "successful", "warning": "successful", "failure": "failed"}
 #: A probe that could not be made is tried so often before that is told.
 _TRIES: Final = 3
 #: A container that comes up is found ready soon after it is, however seldom it will be asked later.
@@ -62,7 +65,7 @@ class _Probe:
 class _Probed:
     """A running container that has probes."""
 
-    __slots__ = ("container", "ip", "pod", "probes", "resumed", "status")
+    __slots__ = ("container", "counts", "ip", "pod", "probes", "resumed", "status")
 
     def __init__(self, pod: Pod, container: Mapping[str, Any], status: ContainerStatus, ip: str) -> None:
         self.pod = pod
@@ -70,6 +73,8 @@ class _Probed:
         self.status = status
         self.ip = ip
         self.resumed = False
+        #: Attempts by kind and result.
+        self.counts: Counter[tuple[Kind, str]] = Counter()
         self.probes = {
             kind: _Probe(status.id, kind, container[field])
             for kind, field in _FIELDS.items()
@@ -145,6 +150,16 @@ class ContainerProber:
         for probed in self._pods.pop(uid, {}).values():
             self._stop(probed)
 
+    def counts(self) -> Iterator[tuple[tuple[str, ...], int]]:
+        """How often probes of running containers had which result: (type, result, container, pod, namespace,
+        pod's UID) and a number."""
+        for pod in self._pods.values():
+            for probed in pod.values():
+                metadata = probed.pod["metadata"]
+                whose = (probed.status.name, metadata["name"], metadata["namespace"], metadata["uid"])
+                for (kind, result), count in probed.counts.items():
+                    yield (kind.capitalize(), result, *whose), count
+
     # --- one container
 
     def _begin(
@@ -212,6 +227,7 @@ class ContainerProber:
         if probe.begun is None:
             probe.begun = began
         outcome = await self._attempt(probed, probe)
+        probed.counts[probe.kind, "unknown" if outcome is None else _RESULTS[outcome.result]] += 1
         probe.task = None
         if probe.over:
             return

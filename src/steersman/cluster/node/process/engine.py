@@ -13,6 +13,7 @@ it again. Whatever is asked before that waits.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import itertools
 import logging
@@ -188,20 +189,21 @@ class ProcessRuntime:
             await start_keeper(folder, self._tag, alone_s=config.alone_s, isolation=config.isolation)
             link = KeeperLink.connect(folder, self._on_event, self._on_lost)
         try:
-            hello = await link.call("hello")
+            await self._learn_all(await link.call("hello"))
+            if not link.open:
+                raise KeeperGone("the keeper ended while it was asked what it has")
         except BaseException:
             link.close()
             raise
-        if self.roots != hello["roots"]:
-            _log.info("containers of %s see their files by %s", folder, hello["roots"])
-        self.roots, self._controllers = hello["roots"], tuple(hello["controllers"])
-        states = {one["id"]: msgspec.convert(one, StateRecord) for one in hello["containers"]}
-        await self._recover(states)
-        if not link.open:
-            raise KeeperGone("the keeper ended while it was asked what it has")
         self._link = link
         self.problem = ""
         self._connected.set()
+
+    async def _learn_all(self, hello: Mapping[str, Any]) -> None:
+        if self.problem:
+            _log.info("containers of %s see their files by %s", self._config.folder, hello["roots"])
+        self.roots, self._controllers = hello["roots"], tuple(hello["controllers"])
+        await self._recover({one["id"]: msgspec.convert(one, StateRecord) for one in hello["containers"]})
 
     def _on_lost(self, link: KeeperLink) -> None:
         if link is not self._link:
@@ -340,7 +342,7 @@ class ProcessRuntime:
     async def stop_pod_sandbox(self, sandbox_id: str) -> None:
         await self._keeper()
         pod = self._pod(sandbox_id)
-        if running := [one for one in pod.containers if one.running]:
+        if running := [one for one in pod.containers if one.running or one.starting is not None]:
             await asyncio.gather(*(self.stop_container(one.record.id, 0) for one in running))
         if not pod.sandbox.ready:
             return
@@ -429,11 +431,18 @@ class ProcessRuntime:
             raise RuntimeFailed(f"container {container_id} was started before")
         assert self._scope is not None
         # Whoever waits may be cancelled; the container is started or not, and that is known in any case.
-        problem = await asyncio.shield(self._scope.start(self._start(kept, kept.spec)))
+        starting = kept.starting = self._scope.start(self._start(kept, kept.spec))
+        problem = await asyncio.shield(starting)
         if problem is not None:
             raise problem
 
     async def _start(self, kept: KeptContainer, spec: Mapping[str, Any]) -> RuntimeFailed | None:
+        try:
+            return await self._ask_to_start(kept, spec)
+        finally:
+            kept.starting = None
+
+    async def _ask_to_start(self, kept: KeptContainer, spec: Mapping[str, Any]) -> RuntimeFailed | None:
         try:
             answer = await (await self._keeper()).call("start", spec=spec)
         except KeeperGone as error:
@@ -450,14 +459,15 @@ class ProcessRuntime:
 
     async def stop_container(self, container_id: str, timeout_s: float) -> None:
         kept = self._containers.get(container_id)
+        if kept is not None and kept.starting is not None:
+            await asyncio.wait((kept.starting,))
         if kept is None or not kept.running:
             return
-        try:
-            link = await self._keeper()
-            await link.call("stop", id=container_id, signal=kept.record.stop_signal, timeout=timeout_s)
-        except KeeperGone:
-            # Then it is ended by that.
-            pass
+        link = await self._keeper()
+        if kept.running:
+            # If the keeper is gone by now, it is ended by that.
+            with contextlib.suppress(KeeperGone):
+                await link.call("stop", id=container_id, signal=kept.record.stop_signal, timeout=timeout_s)
         await asyncio.shield(kept.ended())
 
     async def remove_container(self, container_id: str) -> None:

@@ -18,13 +18,15 @@ _START_ERROR: Final = 128
 
 
 class KeptContainer:
-    __slots__ = ("_ended", "group", "pid", "record", "spec", "status", "uid")
+    __slots__ = ("_ended", "group", "pid", "record", "spec", "starting", "status", "uid")
 
     def __init__(self, uid: str, record: ContainerRecord, spec: Mapping[str, Any] | None = None) -> None:
         self.uid = uid
         self.record = record
         #: What to start; gone once it was.
         self.spec = spec
+        #: While the keeper is asked to start it, whoever waits for that.
+        self.starting: asyncio.Task[Any] | None = None
         self.pid = 0
         self.group = ""
         self._ended: asyncio.Future[int] | None = None

@@ -123,9 +123,10 @@ class Streams:
         )
 
     async def _running(self, kept: KeptContainer) -> KeeperLink:
+        link = await self._keeper()
         if not kept.running:
             raise RuntimeFailed(f"container {kept.record.name} is not running")
-        return await self._keeper()
+        return link
 
 
 def _pipes(*, stdin: bool) -> tuple[list[int], int, dict[int, Channel]]:

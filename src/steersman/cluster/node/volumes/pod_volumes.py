@@ -30,6 +30,8 @@ Pod = Mapping[str, Any]
 
 #: Changes within so short a time are written together.
 _GATHER_S: Final = 0.1
+#: After files could not be brought up to date.
+_RETRY_S: Final = 30.0
 _SIZES_S: Final = 10.0
 _PROBLEMS: Final = (VolumeProblem, NotRead, BadPath, OSError)
 
@@ -37,13 +39,14 @@ _PROBLEMS: Final = (VolumeProblem, NotRead, BadPath, OSError)
 class _Held:
     """What is known of a pod's volumes."""
 
-    __slots__ = ("excess", "lock", "over", "pod", "ready")
+    __slots__ = ("excess", "lock", "over", "pod", "ready", "refreshing")
 
     def __init__(self, pod: Pod) -> None:
         self.pod = pod
         #: By name; None: not all of them have been ready yet.
         self.ready: dict[str, Ready] | None = None
         self.lock = asyncio.Lock()
+        self.refreshing: asyncio.Task[None] | None = None
         self.over = False
         #: Why the pod may not go on.
         self.excess = ""
@@ -108,6 +111,8 @@ class PodVolumes:
         held = self._pods.pop(uid, None)
         if held is not None:
             held.over = True
+            if held.refreshing is not None:
+                held.refreshing.cancel()
             self._references.release(uid)
             self._tokens.forget(uid)
             for what in ("refresh", "renew", "sizes"):
@@ -170,7 +175,7 @@ class PodVolumes:
             # It waits for this; whoever waits tries again.
             self._poke(uid)
         else:
-            self._start(self._refresh(held))
+            held.refreshing = self._start(self._refresh(held))
 
     async def _refresh(self, held: _Held) -> None:
         """Bring a running pod's files up to date. What cannot be read any more stays as it was."""
@@ -184,13 +189,19 @@ class PodVolumes:
                 self._watch_sizes(held)
             if held.ready is not None or not problems:
                 held.ready = {**(held.ready or {}), **ready}
-            self._schedule_renewal(held)
+            if problems:
+                self._renew_after(held, _RETRY_S)
+            else:
+                self._schedule_renewal(held)
         self._poke(held.pod["metadata"]["uid"])
 
     def _schedule_renewal(self, held: _Held) -> None:
         times = [one.renew_at for one in (held.ready or {}).values() if one.renew_at is not None]
-        if times and not held.over:
-            delay_s = max(min(times) - self._timers.clock.wall(), _GATHER_S)
+        if times:
+            self._renew_after(held, max(min(times) - self._timers.clock.wall(), _GATHER_S))
+
+    def _renew_after(self, held: _Held, delay_s: float) -> None:
+        if not held.over:
             uid = held.pod["metadata"]["uid"]
             self._timers.after(delay_s, (self, uid, "renew"), lambda: self._refresh_soon(uid))
 

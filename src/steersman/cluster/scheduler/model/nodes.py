@@ -27,6 +27,8 @@ class Nodes:
         self.rows: list[Node | None] = []
         #: How many nodes have an image, by its name.
         self.images: dict[str, int] = {}
+        #: Grows when a node has other images than before, or comes or goes.
+        self.images_changed = 0
         #: How many placed pods have affinity of any kind, and required anti-affinity.
         self.affine_pods = 0
         self.repelling_pods = 0
@@ -64,10 +66,12 @@ class Nodes:
             self._by_name[facts.name] = node
             for pod in self._waiting.pop(facts.name, {}).values():
                 self._add(node, pod)
+            self._count_images(facts, 1)
         else:
-            self._count_images(node.facts, -1)
+            if facts.images != node.facts.images:
+                self._count_images(node.facts, -1)
+                self._count_images(facts, 1)
             node.facts = facts
-        self._count_images(facts, 1)
         for key, column in self._columns.items():
             column.put(node.row, facts.labels.get(key))
         self._touch(node.row)
@@ -169,6 +173,7 @@ class Nodes:
                 self.repelling_pods += sign
 
     def _count_images(self, facts: NodeFacts, sign: int) -> None:
+        self.images_changed += 1
         for name in facts.images:
             count = self.images.get(name, 0) + sign
             if count:

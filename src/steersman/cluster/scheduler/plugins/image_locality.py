@@ -20,7 +20,7 @@ __all__ = ["ImageLocality"]
 _MB: Final = 1024 * 1024
 _LEAST: Final = 23 * _MB
 _MOST_EACH: Final = 1000 * _MB
-_NONE: Final[Mapping[str, int]] = {}
+_KEPT: Final = 64
 
 
 class ImageLocality:
@@ -28,29 +28,33 @@ class ImageLocality:
 
     def __init__(self, handle: Handle) -> None:
         self._nodes = handle.nodes
+        self._columns: dict[tuple[str, ...], list[int]] = {}
+        self._seen = 0
 
     def pre_score(self, cycle: Cycle, pod: Pod) -> Skip | None:
         if not self._nodes.images:
             return SKIP
-        wanted = [_tagged(image) for image in (*pod.images, *pod.volumes.images)]
+        wanted = tuple(_tagged(image) for image in (*pod.images, *pod.volumes.images))
         if not any(image in self._nodes.images for image in wanted):
             return SKIP
         cycle.write(self.name, wanted)
         return None
 
     def score_rows(self, cycle: Cycle, pod: Pod, rows: Sequence[int]) -> Sequence[int]:
-        wanted: list[str] = cycle.read(self.name, list)
-        #: By the images of a node: nodes that have the same ones share them.
-        known: dict[int, int] = {}
-        scores = []
-        for row in rows:
-            node = self._nodes.rows[row]
-            images = _NONE if node is None else node.facts.images
-            score = known.get(id(images))
-            if score is None:
-                score = known[id(images)] = self._score(images, wanted)
-            scores.append(score)
-        return scores
+        column = self._column(cycle.read(self.name, tuple))
+        return list(map(column.__getitem__, rows))
+
+    def _column(self, wanted: tuple[str, ...]) -> list[int]:
+        """The scores of all rows for pods with these images, remembered until images are elsewhere."""
+        if self._seen != self._nodes.images_changed or len(self._columns) > _KEPT:
+            self._columns.clear()
+            self._seen = self._nodes.images_changed
+        column = self._columns.get(wanted)
+        if column is None:
+            nodes = self._nodes.rows
+            column = [0 if node is None else self._score(node.facts.images, wanted) for node in nodes]
+            self._columns[wanted] = column
+        return column
 
     def _score(self, present: Mapping[str, int], wanted: Sequence[str]) -> int:
         everywhere, count = self._nodes.images, len(self._nodes)

@@ -19,6 +19,7 @@ from steersman.cluster.scheduler.framework.events import EventKind, Hints, Occur
 from steersman.cluster.scheduler.framework.handle import Handle
 from steersman.cluster.scheduler.framework.plugin import MAX_SCORE
 from steersman.cluster.scheduler.framework.verdicts import SKIP, Refusal, Skip
+from steersman.cluster.scheduler.model.label_column import LabelColumn
 from steersman.cluster.scheduler.model.node import Node, NodeFacts
 from steersman.cluster.scheduler.model.pod import Pod
 from steersman.cluster.scheduler.model.spreading import HOSTNAME, Constraint
@@ -168,15 +169,15 @@ class PodTopologySpread:
     def score_rows(self, cycle: Cycle, pod: Pod, rows: Sequence[int]) -> Sequence[int]:
         """How many pods alike there are near each node; nodes that cannot be compared are ignored."""
         soft = cycle.read("soft spreading", _Soft)
-        columns = [self._nodes.label(each.topology_key).values for each in soft.constraints]
+        labels = [self._nodes.label(each.topology_key) for each in soft.constraints]
         ignored: set[int] = set()
         if soft.strict:
-            ignored = {row for row in rows if any(column[row] is None for column in columns)}
+            ignored = {row for row in rows if any(label.values[row] is None for label in labels)}
         keys = tuple(each.topology_key for each in soft.constraints) if soft.strict else ()
         counted = [row for row in rows if row not in ignored] if ignored else rows
         crowds: Sequence[float] = [0.0] * len(counted)
-        for constraint, column in zip(soft.constraints, columns, strict=True):
-            crowds = list(map(add, crowds, self._crowds(constraint, pod, column, keys, counted)))
+        for constraint, label in zip(soft.constraints, labels, strict=True):
+            crowds = list(map(add, crowds, self._crowds(constraint, pod, label, keys, counted)))
         scores = _mapped(lambda crowd: int(crowd + 0.5), crowds)
         if not ignored:
             return scores
@@ -187,22 +188,22 @@ class PodTopologySpread:
         self,
         constraint: Constraint,
         pod: Pod,
-        column: list[str | None],
+        label: LabelColumn,
         keys: tuple[str, ...],
         rows: Sequence[int],
     ) -> Sequence[float]:
         """What a constraint adds to the rows' scores. Few large domains weigh as much as many small ones."""
         added = float(constraint.max_skew - 1)
-        values = list(map(column.__getitem__, rows))
-        domains = set(values)
         if constraint.topology_key == HOSTNAME:
             weight = log(len(rows) + 2)
-            alike = map(self._alike_by_row(constraint, pod.namespace).get, rows)
-            crowds = _mapped(lambda count: (count or 0) * weight + added, list(alike))
-            if None not in domains:
+            alike = list(map(self._alike_by_row(constraint, pod.namespace).get, rows))
+            crowds = _mapped(lambda count: (count or 0) * weight + added, alike)
+            unlabeled = label.rows.get(None)
+            if not unlabeled:
                 return crowds
-            return [0.0 if value is None else crowd for value, crowd in zip(values, crowds, strict=True)]
-        weight = log(len(domains) + 2)
+            return [0.0 if row in unlabeled else crowd for row, crowd in zip(rows, crowds, strict=True)]
+        values = list(map(label.values.__getitem__, rows))
+        weight = log(len(set(values)) + 2)
         counts = self._counts(constraint, pod, keys or (constraint.topology_key,))
         return _mapped(lambda value: 0.0 if value is None else counts.get(value, 0) * weight + added, values)
 
@@ -214,14 +215,15 @@ class PodTopologySpread:
         return self._tallies.totals((constraint, namespace), contribution)
 
     def normalize(self, cycle: Cycle, pod: Pod, scores: Sequence[int]) -> Sequence[int]:
-        counted = [score for score in scores if score != _IGNORED]
+        counted = set(scores) - {_IGNORED}
         highest, lowest = max(counted, default=0), min(counted, default=0)
-        if not highest:
-            return [0 if score == _IGNORED else MAX_SCORE for score in scores]
-        return _mapped(
-            lambda score: 0 if score == _IGNORED else MAX_SCORE * (highest + lowest - score) // highest,
-            scores,
-        )
+
+        def normal(score: int) -> int:
+            if score == _IGNORED:
+                return 0
+            return MAX_SCORE * (highest + lowest - score) // highest if highest else MAX_SCORE
+
+        return _mapped(normal, scores)
 
     # --- waking
 

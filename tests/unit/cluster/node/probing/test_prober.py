@@ -249,3 +249,18 @@ async def test_what_was_found_out_before_an_agents_restart_counts(world: World) 
     # Not all at once: after some part of their period.
     assert world.attempts() == [3, 3]
     assert await world.health() == READY
+
+
+@probed(readiness={"periodSeconds": 1}, liveness={"periodSeconds": 5})
+async def test_attempts_are_counted_by_result_while_the_container_runs(world: World) -> None:
+    await world.health()
+    await asyncio.sleep(2.5)
+    world.runtime.answer = exits(1)
+    await asyncio.sleep(1)
+    assert dict(world.prober.counts()) == {
+        ("Readiness", "successful", "main", "p", "ns", "u"): 3,
+        ("Readiness", "failed", "main", "p", "ns", "u"): 1,
+        ("Liveness", "successful", "main", "p", "ns", "u"): 1,
+    }
+    world.prober.ended("u")
+    assert not list(world.prober.counts())
