@@ -11,8 +11,8 @@ PARALLEL := --numprocesses auto --dist loadfile
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
 
-demo: $(VENV)/demo ## start a cluster, apply an example, look at it, stop
-	@$(BIN)/python examples/01-first-look/run.py
+demo: $(VENV)/demo ## a cluster, an operator and its web app, live in the terminal
+	@$(BIN)/steer demo
 
 test: $(VENV)/dev servers ## everything: the checks and all tests, with real servers and clients
 	$(BIN)/ruff format --check .

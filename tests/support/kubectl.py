@@ -97,12 +97,12 @@ class Kubectl:
         """An object or a list, as JSON."""
         return self("get", *what.split(), "-o", "json", *options).json
 
-    def start(self, *arguments: str) -> subprocess.Popen[str]:
+    def start(self, *arguments: str, stdin: int = subprocess.DEVNULL) -> subprocess.Popen[str]:
         """Run it in the background with its output on a pipe; the caller ends it."""
         return subprocess.Popen(
             self.command(*arguments),
             env=self.environment,
-            stdin=subprocess.DEVNULL,
+            stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

@@ -84,10 +84,10 @@ class StreamingNode:
 
 
 @asynccontextmanager
-async def streaming_cluster() -> AsyncIterator[tuple[LocalCluster, StreamingNode, Client]]:
+async def streaming_cluster(**config: Any) -> AsyncIterator[tuple[LocalCluster, StreamingNode, Client]]:
     """A cluster, its node, and a client; pods `one` (a container) and `two` (two of them) run on the node."""
     with tempfile.TemporaryDirectory() as folder:
-        async with LocalCluster(ClusterConfig(loopback_endpoints=True)) as cluster:
+        async with LocalCluster(ClusterConfig(loopback_endpoints=True, **config)) as cluster:
             node = StreamingNode(LocalProcesses(Path(folder)))
             await node.start(cluster.authority)
             try:

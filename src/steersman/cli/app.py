@@ -9,6 +9,7 @@ import typer
 
 from steersman.cli.component import component
 from steersman.cli.crd import crd
+from steersman.cli.demo import demo
 from steersman.cli.failure import CommandFailed
 from steersman.cli.image import image
 from steersman.cli.raft import raft
@@ -26,6 +27,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("up")(up)
+app.command("demo")(demo)
 app.command("run")(run)
 app.command("crd")(crd)
 app.command("component")(component)

@@ -180,9 +180,10 @@ def _own_name(tls: TlsFiles) -> str:
     try:
         certificate = x509.load_pem_x509_certificate(pem)
         names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    except (ValueError, x509.ExtensionNotFound) as error:
-        raise CommandFailed(f"{tls.cert}: {error or 'no certificate'}") from None
-    return next((n for n in names.get_values_for_type(x509.DNSName) if not n.startswith("*")), "")
+    except (ValueError, x509.ExtensionNotFound):
+        raise CommandFailed(f"{tls.cert} is no certificate with names; say --server-name") from None
+    # Whatever stands for `*` will do.
+    return next((name.replace("*", "node") for name in names.get_values_for_type(x509.DNSName)), "")
 
 
 async def _ask(at: Located, tls: TlsFiles | None, order: Order, *, of_leader: bool) -> NodeReport:

@@ -117,6 +117,8 @@ class ClusterConfig:
     nodes: int = 0
     #: Nodes of this machine, whose pods are really run.
     process_nodes: int = 0
+    #: Which folders are images to them; None: those of `steer image`.
+    images: Path | None = None
     #: Keys that encrypt Secrets on disk (see store.sealing), one a line, the newest first.
     encryption_key: Path | None = None
     #: Who else vouches for users (AuthenticationConfiguration of apiserver.config.k8s.io).
@@ -274,6 +276,7 @@ class LocalCluster:
             certify,
             # What nobody can find again does not live on for long.
             alone_s=_ALONE_S if self.config.data == MEMORY else 0.0,
+            images=self.config.images,
         )
 
     @property

@@ -47,6 +47,15 @@ class Headers:
                 return value.rstrip(b" \t").decode("latin-1")
         return None
 
+    def replacing(self, position: int, value: bytes) -> Headers:
+        """The same but for the value of one field."""
+        name, _ = self.raw[position]
+        raw = self.raw.copy()
+        raw[position] = (name, value)
+        changed = Headers(raw)
+        changed._firsts = {asked: first for asked, first in self._firsts.items() if _key(asked) != name}
+        return changed
+
     def get_all(self, name: str) -> list[str]:
         key = _key(name)
         return [value.rstrip(b" \t").decode("latin-1") for known, value in self.raw if known == key]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from typing import Any
+
 import msgspec
 
-__all__ = ["Taint", "Toleration"]
+__all__ = ["Taint", "Toleration", "tolerates"]
 
 
 class Taint(msgspec.Struct, frozen=True):
@@ -37,3 +40,9 @@ class Toleration(msgspec.Struct, frozen=True):
         except ValueError:
             return False
         return theirs > mine if self.operator == "Gt" else theirs < mine if self.operator == "Lt" else False
+
+
+def tolerates(tolerations: Iterable[Mapping[str, Any]] | None, taint: Mapping[str, Any]) -> bool:
+    """Whether one of a pod's tolerations is for this taint."""
+    found = msgspec.convert(taint, Taint)
+    return any(msgspec.convert(each, Toleration).tolerates(found) for each in tolerations or ())

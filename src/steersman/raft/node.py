@@ -50,6 +50,9 @@ _log = logging.getLogger(__name__)
 SNAPSHOT_ENTRIES = 1000
 TRAIL_ENTRIES = 500
 
+#: uvloop's timers count milliseconds, and fire that much early.
+_GRAIN_S = 0.001
+
 _NEVER = float("-inf")
 
 
@@ -430,7 +433,7 @@ class RaftNode:
                 return
             self._timer.cancel()
         self._timer_at = deadline
-        self._timer = self._loop.call_later(max(0.0, deadline - self._clock()), self._tick)
+        self._timer = self._loop.call_later(max(0.0, deadline - self._clock()) + _GRAIN_S, self._tick)
 
     def _tick(self) -> None:
         self._timer = None

@@ -19,7 +19,18 @@ from steersman.cluster.machine.ports import may_listen
 from steersman.objects.resources import NAMESPACES, NODES, PODS, SERVICES
 from steersman.testing import eventually
 
-__all__ = ["KEPT", "NAMESPACE", "PATIENCE_S", "Object", "Serving", "get", "promised", "serving"]
+__all__ = [
+    "KEPT",
+    "NAMESPACE",
+    "PATIENCE_S",
+    "Object",
+    "Serving",
+    "answers",
+    "can_serve",
+    "get",
+    "promised",
+    "serving",
+]
 
 Object = dict[str, Any]
 

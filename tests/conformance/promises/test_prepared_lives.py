@@ -10,17 +10,22 @@ from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 
 from steersman.cluster.auth.pki import Authority
+from steersman.cluster.local import ClusterConfig, LocalCluster
 from steersman.objects.conditions import find_condition
 from steersman.objects.resource_type import ResourceType
-from steersman.objects.resources import CONFIG_MAPS, EVENTS, PODS, SECRETS
+from steersman.objects.resources import CONFIG_MAPS, EVENTS, PODS, SECRETS, SERVICE_ACCOUNTS
 from steersman.objects.times import parse_time
+from steersman.testing import eventually
+from tests.integration.nodes.process.pod_world import process_node
 
 from .prepared import (
     KEPT,
     NAMESPACE,
+    PATIENCE_S,
     Node,
     Object,
     config_map,
@@ -157,6 +162,18 @@ async def test_a_pod_sees_its_own_changes(node: Node) -> None:
     for what in ("labels", "annotations"):
         await node.world.client.patch(PODS, "modified", {"metadata": {what: {"key": "b"}}}, NAMESPACE)
     assert await node.said("modified") == "seen" * 4
+
+
+def test_volumes_can_be_mounted_in_volumes_that_are_only_to_be_read(node: Node) -> None:
+    async def run() -> str:
+        await node.world.client.create(config_map("outer", {"key": "value"}), kind=CONFIG_MAPS)
+        mounts = [{"name": "v0", "mountPath": "/v0"}, {"name": "v1", "mountPath": "/v0/cache"}]
+        volumes: list[Object] = [{"configMap": {"name": "outer"}}, {"emptyDir": {}}]
+        script = "echo x > /v0/cache/file; cat /v0/key /v0/cache/file"
+        await node.create("nested", volume_pod(script, *volumes, container={"volumeMounts": mounts}))
+        return await node.said("nested")
+
+    assert node.run(run()) == "valuex"
 
 
 @promise("EmptyDir wrapper volumes should not cause race condition when used for configmaps")
@@ -465,6 +482,35 @@ async def test_grpc_services_are_probed(node: Node) -> None:
     assert 'Liveness probe failed: service unhealthy (responded with "NOT_SERVING")' in notes
     for name in ("sick", "well"):
         await node.world.delete(f"grpc-{name}", grace_s=0)
+
+
+def test_pods_can_speak_for_their_service_account(tmp_path: Path) -> None:
+    """ServiceAccounts should mount an API token into pods."""
+    where = "/var/run/secrets/kubernetes.io/serviceaccount"
+    path = "/apis/authentication.k8s.io/v1/tokenreviews"
+
+    async def run() -> None:
+        config = ClusterConfig(controllers=("serviceaccount", "root-ca-certificate-publisher"))
+        async with LocalCluster(config) as api, process_node(api, tmp_path) as world:
+            await eventually(lambda: world.client.find(SERVICE_ACCOUNTS, "default", NAMESPACE), PATIENCE_S)
+            node = Node(world, asyncio.get_running_loop())
+            script = "\n".join(f"cat {where}/{name}; echo" for name in ("namespace", "token", "ca.crt"))
+            projected = {"projected": {"sources": [{"serviceAccountToken": {"path": "token"}}]}}
+            await node.create("account", volume_pod(script))
+            await node.create("projected", volume_pod("cat /v0/token", projected))
+            namespace, token, authority = (await node.said("account")).split("\n", 2)
+            assert namespace == NAMESPACE
+            assert authority.strip() == api.authority.pem.decode().strip()
+            for one in (token, await node.said("projected")):
+                review = {"spec": {"token": one}}
+                status = orjson.loads(await world.client.request("POST", path, body=review))["status"]
+                assert status["user"]["username"] == f"system:serviceaccount:{NAMESPACE}:default"
+
+    asyncio.run(run())
+
+
+kept("ServiceAccounts should mount an API token into pods")
+kept("ServiceAccounts should mount projected service account token")
 
 
 @pytest.mark.skipif(not LIST.exists(), reason="the list of promises is not here")

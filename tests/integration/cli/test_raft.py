@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from steersman.raft.config import NodeConfig
 from steersman.raft.manager import RaftNodeManager
 from tests.e2e.raft.certificates import TestAuthority
 from tests.e2e.raft.processes import free_ports
@@ -128,9 +129,29 @@ def test_only_a_members_certificate_gives_orders(tmp_path: Path) -> None:
         assert await refused("status", *nodes.at(0, tmp_path / "nowhere")) == (
             f"cannot read the certificate file {tmp_path}/nowhere/ca.crt: No such file or directory"
         )
+        (tmp_path / "nothing").mkdir()
+        for file in ("ca.crt", "tls.crt", "tls.key"):
+            (tmp_path / "nothing" / file).write_text("nothing")
+        assert (await refused("status", *nodes.at(0, tmp_path / "nothing"))).endswith(
+            "tls.crt is no certificate with names; say --server-name"
+        )
         assert await done("status", *nodes.at(0, tmp_path / "1"), *name), "any member's will do"
 
     with_certified_nodes(tmp_path, check)
+
+
+def test_a_certificate_for_all_nodes_will_do(tmp_path: Path) -> None:
+    async def main() -> None:
+        [port] = free_ports(1)
+        tls = TestAuthority().write(tmp_path, "*.web.default.svc")
+        peer = f"web-0.web.default.svc=127.0.0.1:{port}"
+        config = NodeConfig("wild").node_id(0).peers({0: peer}).tls(tls)
+        async with RaftNodeManager(config) as manager:
+            await until(lambda: manager.is_leader)
+            said = await done("members", "--address", f"127.0.0.1:{port}", "--tls", str(tls))
+            assert "web-0.web.default.svc" in said
+
+    asyncio.run(main())
 
 
 def test_in_the_clear_orders_are_taken_on_the_same_machine() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -221,6 +221,33 @@ def test_it_is_taken_back_at_the_end_and_leaves_others_alone() -> None:
             kept = await client.get(API_SERVICES, NAME)
             assert kept["spec"]["service"]["name"] == "metrics-server"
             assert await client.find(SERVICES, "steersman-metrics", "kube-system") is None
+
+    asyncio.run(look())
+
+
+def test_another_process_takes_over_when_the_first_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("steersman.cluster.metrics_api.server._LOOK_S", 0.1)
+
+    async def look() -> None:
+        config = ClusterConfig(controllers=(), disabled_admission=("ServiceAccount",))
+        async with LocalCluster(config) as cluster:
+            client = cluster.client()
+
+            async def port() -> int:
+                return int((await until_available(client))["spec"]["service"]["port"])
+
+            first, second = (Manager(cluster.client(), address=None) for _ in range(2))
+            add_metrics_api(first)
+            late = add_metrics_api(second)
+            async with AsyncExitStack() as later:
+                async with running(first):
+                    theirs = await port()
+                    await later.enter_async_context(running(second))
+                    await eventually(lambda: late.serving, PATIENCE_S)
+                    assert await port() == theirs
+                await until_available(client)
+                assert await port() != theirs
+                assert names(await get(client, "/nodes")) == []
 
     asyncio.run(look())
 

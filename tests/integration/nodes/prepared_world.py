@@ -27,7 +27,8 @@ from steersman.cluster.node.simulated import SimulatedImages, SimulatedRuntime
 from steersman.cluster.node.simulated.addresses import PodAddresses
 from steersman.objects.resources import EVENTS, NAMESPACES, PODS, SERVICES
 from steersman.runtime import Manager, Recorder
-from steersman.testing import VirtualClock, eventually, run_virtual
+from steersman.testing import Faults, VirtualClock, eventually, run_virtual
+from steersman.testing.faulty import FaultyTransport
 
 Object = dict[str, Any]
 
@@ -61,6 +62,8 @@ class PreparedWorld:
         self.clock = clock
         self.folder = folder
         self.client: Client = cluster.client(namespace=NAMESPACE)
+        #: What goes wrong between the node and the API.
+        self.faults = Faults()
         self.start_agent()
 
     def start_agent(self) -> None:
@@ -70,7 +73,7 @@ class PreparedWorld:
             (b"Impersonate-User", f"system:node:{NODE}".encode()),
             (b"Impersonate-Group", b"system:nodes"),
         )
-        transport = self.cluster.transport("kubelet")
+        transport = FaultyTransport(self.cluster.transport("kubelet"), self.faults)
         client = Client(transport, credentials=FixedFields(fields), clock=self.clock)
         self.manager = Manager(client, clock=self.clock, address=None)
         nodes = Nodes(self.manager, only=NODE)

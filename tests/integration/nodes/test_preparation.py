@@ -434,3 +434,34 @@ async def test_what_cannot_be_renewed_is_tried_again_now_and_then(world: Prepare
     assert 10 <= len(told) <= 30
     await config_map(world, "cm", a="2")
     await eventually(lambda: path.read_text() != first)
+
+
+@with_prepared_node
+async def test_variables_may_come_from_files(world: PreparedWorld) -> None:
+    reference = {"volumeName": "v", "path": "env", "key": "HELLO"}
+    container = {"env": [{"name": "X", "valueFrom": {"fileKeyRef": reference}}], "volumeMounts": []}
+    await world.create("p", {"name": "v", "emptyDir": {}}, container=container)
+    await world.waiting("p", "CreateContainerConfigError")
+    pod = await world.client.get(PODS, "p", NAMESPACE)
+    scratch = world.folder / "pods" / pod["metadata"]["uid"] / "volumes/kubernetes.io~empty-dir/v"
+    (scratch / "env").write_text("HELLO='world'")
+    assert (await world.running("p")).env["X"] == "world"
+
+
+@with_prepared_node
+async def test_an_object_is_looked_at_once_for_all_pods_that_need_it(world: PreparedWorld) -> None:
+    await config_map(world, "cm", a="1")
+    references = world.services.preparation.references
+    volume: Object = {"name": "v", "configMap": {"name": "cm"}}
+    made = []
+    for name in ("p", "q"):
+        await world.create(name, volume, container={"envFrom": [{"configMapRef": {"name": "cm"}}]})
+        made.append(await world.running(name))
+    assert len(references) == 1
+    await change(world, "cm", a="2")
+    for one in made:
+        await eventually(lambda one=one: content(mounted(one, "/mnt/v")) == {"a": "2"})
+    await world.delete("p")
+    assert len(references) == 1
+    await world.delete("q")
+    await eventually(lambda: len(references) == 0)

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
-from .prepared_world import PATIENCE_S, Object, PreparedWorld, with_prepared_node
+from steersman.objects.resources import CONFIG_MAPS
+from steersman.testing import eventually
+
+from .prepared_world import NAMESPACE, PATIENCE_S, Object, PreparedWorld, with_prepared_node
 from .world import is_ready, main_of
 
 
@@ -74,3 +78,26 @@ async def test_a_hook_that_fails_ends_the_container(world: PreparedWorld) -> Non
     world.engine.codes["hello"] = 0
     await asyncio.sleep(PATIENCE_S)
     await world.until("p", is_ready)
+
+
+@with_prepared_node
+async def test_without_the_api_containers_are_probed_and_restarted_as_before(world: PreparedWorld) -> None:
+    data = {"metadata": {"name": "cm", "namespace": NAMESPACE}, "data": {"KEY": "one"}}
+    await world.client.create(data, kind=CONFIG_MAPS)
+    container = {
+        "livenessProbe": runs("alive", failureThreshold=1),
+        "envFrom": [{"configMapRef": {"name": "cm"}}],
+    }
+    await world.create("p", {"name": "v", "configMap": {"name": "cm"}}, container=container)
+    await world.until("p", is_ready)
+    file = Path(world.engine.made[0].mounts[0].host_path) / "KEY"
+    with world.faults.lose_requests():
+        world.faults.drop_watches()
+        await world.client.patch(CONFIG_MAPS, "cm", {"data": {"KEY": "two"}}, NAMESPACE)
+        world.engine.codes["alive"] = 1
+        await eventually(lambda: len(world.engine.made) == 2, PATIENCE_S)
+        world.engine.codes["alive"] = 0
+        assert world.engine.made[1].env == world.engine.made[0].env
+        assert file.read_text() == "one"
+    await world.until("p", lambda pod: main_of(pod)["restartCount"] == 1 and is_ready(pod))
+    await eventually(lambda: file.read_text() == "two", PATIENCE_S)

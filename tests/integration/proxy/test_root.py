@@ -10,6 +10,7 @@ import pytest
 from steersman.cluster.machine import MachineError, open_machine
 from steersman.cluster.machine.netlink import Netlink
 from steersman.objects.resources import SERVICES
+from steersman.testing import eventually
 from tests.integration.proxy.world import PATIENCE_S, World, ask, free_port, proxied
 
 
@@ -62,9 +63,16 @@ def test_services_answer_at_their_own_addresses_and_nothing_is_left() -> None:
             kubernetes = str(world.machine.ranges.services[1])
             assert b'"major"' in await _reads_version(kubernetes, world.cluster.authority.pem)
 
+            reader, writer = await asyncio.open_connection(address, port)
             await world.client.delete(SERVICES, "web", "default")
             await world.settle(lambda: ("default", "web") not in world.proxy._claims)
-            assert address not in left_of(world)
+            assert address in left_of(world), "a connection needs it"
+            writer.write(b"still\n")
+            async with asyncio.timeout(PATIENCE_S):
+                assert await reader.readline() == b"a still\n"
+            writer.close()
+            await writer.wait_closed()
+            await eventually(lambda: address not in left_of(world), PATIENCE_S)
             world.close_servers()
         assert left_of(world) == []
 

@@ -379,6 +379,7 @@ LINES = st.sampled_from(
         b"GET /x#y",
         b"GET  /a",
         b"POST /a",
+        b"PATCH /a?b",
         b"GET http://h/a",
         b"OPTIONS *",
         b"GET /\xff",
@@ -393,6 +394,17 @@ FIELDS = st.sampled_from(
         b"Host: a\r\nX: y \r\n",
         b"Host: a\r\nX: y \r\nX: z\r\n",
         b"Host: a\r\nContent-Length: 2\r\n",
+        b"Host: a\r\nContent-Length: 3\r\n",
+        b"Host: a\r\nContent-Length: 02\r\n",
+        b"Host: a\r\nContent-Length: +2\r\n",
+        b"Host: a\r\nContent-Length: 2 \r\n",
+        b"Content-Length: 2\r\nHost: a\r\n",
+        b"Content-Length: 0\r\nHost: a\r\n",
+        b"Host: a\r\nContent-Length: 2\r\nContent-Encoding: gzip\r\n",
+        b"Host: a\r\nContent-Length: 2\r\nExpect: 100-continue\r\n",
+        b"Host: a\r\nContent-Length: 2\r\nContent-Length: 2\r\n",
+        b"Host: a\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n",
+        b"Host: a\r\nContent-Length: 2\r\nConnection: Upgrade\r\nUpgrade: x\r\n",
         b"Host: a\r\nTransfer-Encoding: chunked\r\n",
         b"Host: a\r\nConnection: close\r\n",
         b"Host: a\r\nConnection: Upgrade\r\nUpgrade: x\r\n",
@@ -406,7 +418,10 @@ FIELDS = st.sampled_from(
 @given(
     st.lists(
         st.tuples(
-            LINES, VERSIONS, FIELDS, st.sampled_from([b"", b"", b"ok", b"0\r\n\r\n", b"G", b"PO", b"\r\n"])
+            LINES,
+            VERSIONS,
+            FIELDS,
+            st.sampled_from([b"", b"", b"ok", b"ok", b"yes", b"0\r\n\r\n", b"G", b"PO", b"\r\n"]),
         ),
         max_size=8,
     )
@@ -430,6 +445,40 @@ def test_repeated_fields_are_shared_not_parsed_again() -> None:
     assert second.headers.get("x") == "y"
 
 
+def test_repeated_fields_with_bodies_of_other_sizes() -> None:
+    subject = parser()
+    bodies = [b"a", b"bc", b"", b"d" * 4000, b"ef"]
+    for body in bodies:
+        subject.feed(
+            b"POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\nX: y\r\n\r\n%b" % (len(body), body)
+        )
+        assert subject.ready[-1].headers.get("X") == "y"
+        assert subject.ready[-1].headers.get("content-length") == str(len(body))
+    assert [request.content for request in subject.ready] == bodies
+    assert subject.ready[0].headers.get("Content-Length") == "1"
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"PUT /b HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nokG",
+        b"PUT /b HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nok",
+        b"PUT /b HTTP/1.1\r\nHost: a\r\nContent-Length: -2\r\n\r\nok",
+        b"PUT /b HTTP/1.1\r\nHost: a\r\nContent-Length: 2,2\r\n\r\nok",
+        b"PUT /b HTTP/1.1\r\nHost: a\r\nContent-Length: 0x2\r\n\r\nok",
+        b"PUT /b HTTP/1.1\r\nHost: a\r\nContent-Length: \r\n\r\nok",
+        b"PUT /b HTTP/1.1\r\nHost: a\r\nContent-Length: %b\r\n\r\nok" % (b"9" * 30),
+        b"PUT /b HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\nok",
+        b"PUT /b HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nX: y\r\n\r\nok",
+    ],
+    ids=["more", "less", "signed", "listed", "hexadecimal", "empty", "huge", "two framings", "more fields"],
+)
+def test_what_only_resembles_known_fields_is_parsed(sent: bytes) -> None:
+    known = b"PUT /a HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nok"
+    data = known + sent
+    assert parse([known, sent]) == parse([data[i : i + 1] for i in range(len(data))])
+
+
 def test_repeated_fields_respect_streaming_and_limits() -> None:
     head = b"GET %b HTTP/1.1\r\nHost: a\r\n\r\n"
     subject = parser(Limits(header_bytes=100), lambda request: request.path == "/stream")
@@ -441,6 +490,16 @@ def test_repeated_fields_respect_streaming_and_limits() -> None:
     assert streamed.body.complete
     assert subject.refused is not None
     assert subject.refused[1].status == 431
+
+
+def test_known_fields_do_not_lift_the_limit_of_a_body() -> None:
+    head = b"PUT /a HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n%b"
+    subject = parser(Limits(body_bytes=4), lambda request: request.path == "/stream")
+    subject.feed(head % (2, b"ok"))
+    subject.feed(head % (5, b"large"))
+    assert [request.content for request in subject.ready] == [b"ok"]
+    assert subject.refused is not None
+    assert subject.refused[1].status == 413
 
 
 @pytest.mark.parametrize(

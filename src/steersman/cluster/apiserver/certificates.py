@@ -7,9 +7,7 @@ business.
 
 from __future__ import annotations
 
-import asyncio
 import base64
-import logging
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -18,19 +16,15 @@ from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.x509.oid import ExtendedKeyUsageOID as Extended
 
-from steersman.cluster.apiserver.atrest import encode
 from steersman.cluster.apiserver.call import Api, timestamp
-from steersman.cluster.auth.feed import follow_objects
+from steersman.cluster.apiserver.upkeep import attend, put_back
 from steersman.cluster.auth.pki import Authority, key_usage
 from steersman.cluster.auth.rules import quote_list
 from steersman.cluster.auth.signers import SIGNERS, SigningRefused, check_request
 from steersman.cluster.schema.pem import certificate_request
-from steersman.cluster.store import Conflict, NotFound, StoreError
 from steersman.objects.conditions import condition_is
 
 __all__ = ["CertificateSigning", "sign"]
-
-_log = logging.getLogger(__name__)
 
 Object = dict[str, Any]
 
@@ -129,33 +123,15 @@ class CertificateSigning:
     def __init__(self, api: Api, authority: Authority) -> None:
         self._api = api
         self._authority = authority
-        self._waiting: dict[str, Object] = {}
-        self._woken = asyncio.Event()
         resource = api.catalog.find(_GROUP, "v1", _PLURAL)
         assert resource is not None
         self._resource = resource
 
     async def run(self) -> None:
         """Until cancelled."""
-        subscription = follow_objects(self._api.store, self._resource.prefix, self._change)
-        try:
-            while True:
-                await self._woken.wait()
-                self._woken.clear()
-                waiting, self._waiting = self._waiting, {}
-                for name, request in waiting.items():
-                    await self._sign(name, request)
-        finally:
-            subscription.cancel()
+        await attend(self._api, self._resource, _ready, self._sign)
 
-    def _change(self, namespace: str, name: str, request: Object | None) -> None:
-        if request is not None and _ready(request):
-            self._waiting[name] = request
-            self._woken.set()
-        else:
-            self._waiting.pop(name, None)
-
-    async def _sign(self, name: str, request: Object) -> None:
+    async def _sign(self, request: Object) -> None:
         status = dict(request.get("status") or {})
         try:
             certificate = sign(request, self._authority)
@@ -174,11 +150,4 @@ class CertificateSigning:
             if certificate is None:
                 return
             status["certificate"] = base64.b64encode(certificate).decode()
-        key, revision = self._resource.key("", name), int(request["metadata"]["resourceVersion"])
-        try:
-            await self._api.store.put(key, encode({**request, "status": status}), expected=revision)
-        except (Conflict, NotFound):
-            # Whoever changed it made it come by here again.
-            return
-        except StoreError as error:
-            _log.warning("the certificate of %s cannot be stored: %s", name, error)
+        await put_back(self._api, self._resource, {**request, "status": status})

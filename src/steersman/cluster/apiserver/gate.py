@@ -25,7 +25,7 @@ Headers = tuple[tuple[bytes, bytes], ...]
 class Passage:
     """A request that was let in."""
 
-    __slots__ = ("_code", "_event", "_fault", "_ticket", "user")
+    __slots__ = ("_event", "_fault", "_ticket", "code", "user")
 
     def __init__(self, user: User, ticket: Ticket, event: AuditEvent | None) -> None:
         self.user = user
@@ -33,7 +33,7 @@ class Passage:
         self._event = event
         self._fault: Exception | None = None
         #: Of an answer that is a stream.
-        self._code = 200
+        self.code = 200
 
     @property
     def headers(self) -> Sequence[tuple[bytes, bytes]]:
@@ -53,7 +53,7 @@ class Passage:
 
     def started(self, code: int = 200) -> None:
         """A stream is open and has its first state: it holds no seat any more."""
-        self._code = code
+        self.code = code
         self._ticket.done()
         if self._event is not None:
             self._event.started(code)
@@ -68,7 +68,7 @@ class Passage:
         if self._fault is not None:
             self._event.panic(self._fault)
         else:
-            self._event.complete(response, code=self._code)
+            self._event.complete(response, code=self.code)
 
 
 class Gate:

@@ -6,25 +6,19 @@ against the schemas of the kinds it names, once.
 
 from __future__ import annotations
 
-import asyncio
-import logging
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from steersman.cluster.apiserver.atrest import encode
 from steersman.cluster.apiserver.call import Api, StoreReader, timestamp
 from steersman.cluster.apiserver.resource import Resource
-from steersman.cluster.auth.feed import follow_objects
+from steersman.cluster.apiserver.upkeep import attend, put_back
 from steersman.cluster.cel import Declaration, declare, declare_builtin
 from steersman.cluster.schema.resources import GVK
 from steersman.cluster.schema.shapes import schema_of
 from steersman.cluster.schema.table import table, type_name
-from steersman.cluster.store import Conflict, NotFound, StoreError
 from steersman.objects.managed import Entry, Managed
 
 __all__ = ["PolicyStatus", "ServedKinds"]
-
-_log = logging.getLogger(__name__)
 
 Object = dict[str, Any]
 
@@ -89,30 +83,13 @@ class PolicyStatus:
     def __init__(self, api: Api) -> None:
         self._api = api
         self._kinds = ServedKinds(api)
-        self._waiting: dict[str, Object] = {}
-        self._changed = asyncio.Event()
         resource = api.catalog.find(_GROUP, "v1", "validatingadmissionpolicies")
         assert resource is not None
         self._resource: Resource = resource
 
     async def run(self) -> None:
         """Follow the policies until cancelled."""
-        subscription = follow_objects(self._api.store, self._resource.prefix, self._change)
-        try:
-            while True:
-                await self._changed.wait()
-                self._changed.clear()
-                while self._waiting:
-                    _, policy = self._waiting.popitem()
-                    await self._check(policy)
-        finally:
-            subscription.cancel()
-
-    def _change(self, namespace: str, name: str, policy: Object | None) -> None:
-        self._waiting.pop(name, None)
-        if policy is not None and _is_new(policy):
-            self._waiting[name] = policy
-            self._changed.set()
+        await attend(self._api, self._resource, _is_new, self._check)
 
     async def _check(self, policy: Object) -> None:
         from steersman.cluster.admission.policies.typechecking import expression_warnings
@@ -127,14 +104,7 @@ class PolicyStatus:
         }
         owned = self._owned(metadata, checking)
         new = {**policy, "metadata": {**metadata, "managedFields": owned}, "status": status}
-        key = self._resource.key("", metadata["name"])
-        try:
-            await self._api.store.put(key, encode(new), expected=int(metadata["resourceVersion"]))
-        except (Conflict, NotFound):
-            # Somebody changed it, and the change comes by here.
-            return
-        except StoreError as error:
-            _log.warning("the status of policy %s cannot be stored: %s", metadata["name"], error)
+        await put_back(self._api, self._resource, new)
 
     def _owned(self, metadata: Object, checking: Object) -> list[Object]:
         """The owners of fields, as after an apply of the status."""

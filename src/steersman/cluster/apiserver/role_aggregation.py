@@ -7,22 +7,18 @@ gathering ones until nothing changes any more (edit gathers into admin). `settle
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Sequence
 from typing import Any
 
-from steersman.cluster.apiserver.atrest import encode
 from steersman.cluster.apiserver.call import Api, timestamp
 from steersman.cluster.apiserver.resource import Resource
+from steersman.cluster.apiserver.upkeep import put_back
 from steersman.cluster.auth.feed import follow_objects
 from steersman.cluster.auth.rbac import GROUP
-from steersman.cluster.store import Conflict, NotFound, StoreError
 from steersman.objects.errors import SelectorError
 from steersman.objects.selectors import LabelSelector
 
 __all__ = ["RoleAggregation", "gathered_rules"]
-
-_log = logging.getLogger(__name__)
 
 Object = dict[str, Any]
 
@@ -100,11 +96,4 @@ class RoleAggregation:
             "fieldsV1": {"f:rules": {}},
         }
         new = {**role, "metadata": {**metadata, "managedFields": [entry, *others]}, "rules": rules}
-        key = self._resource.key("", metadata["name"])
-        try:
-            await self._api.store.put(key, encode(new), expected=int(metadata["resourceVersion"]))
-        except (Conflict, NotFound):
-            # Somebody changed it, so the change that follows brings another pass.
-            return
-        except StoreError as error:
-            _log.warning("the rules of %s cannot be stored: %s", metadata["name"], error)
+        await put_back(self._api, self._resource, new)

@@ -261,9 +261,11 @@ class APIServer:
         self, plan: _Plan, call: Call | None, passage: Passage, answer: Response | None, started: float
     ) -> None:
         action = plan.action
-        code = answer.status if answer is not None else 200
+        code = answer.status if answer is not None else passage.code
         seconds = time.perf_counter() - started
-        self.metrics.observe(action.verb, action.group, action.resource, code, seconds)
+        # Hours of a conversation must not count as those of a `get`.
+        verb = "connect" if action.subresource in subresources.CONNECTS else action.verb
+        self.metrics.observe(verb, action.group, action.resource, code, seconds)
         if call is not None and call.annotations:
             passage.note(call.annotations)
         passage.leave(answer)

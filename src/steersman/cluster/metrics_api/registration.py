@@ -7,8 +7,9 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any, Final
 
-from steersman.client import Client, ClientError, NotFound
+from steersman.client import Client, ClientError
 from steersman.cluster.metrics_api.documents import GROUP, VERSION
+from steersman.objects.conditions import condition_is
 from steersman.objects.resource_type import ResourceType
 
 __all__ = ["NAMESPACE", "SERVER_NAME", "register", "unregister"]
@@ -27,10 +28,18 @@ _MANAGER: Final = "steersman-metrics"
 
 
 async def register(client: Client, address: str, port: int, ca: bytes) -> bool:
-    """Say where the API is served, with a certificate of `ca` (PEM). False if it is somebody else's business:
-    a metrics server was installed. Raises ClientError."""
-    if not await _is_ours(client):
-        return False
+    """Say where the API is served, with a certificate of `ca` (PEM). Raises ClientError.
+
+    False if another has it: a metrics server that was installed, or a process like this one that is alive.
+    """
+    found = await client.find(_API_SERVICES, _NAME)
+    if found is not None:
+        service = found["spec"].get("service") or {}
+        if (service.get("name"), service.get("port")) == (_SERVICE, port):
+            return True
+        conditions = (found.get("status") or {}).get("conditions")
+        if service.get("name") != _SERVICE or condition_is(conditions, "Available"):
+            return False
     for each in _objects(address, port, ca):
         await client.apply(each, field_manager=_MANAGER, namespace=each["metadata"].get("namespace"))
     return True
@@ -44,14 +53,6 @@ async def unregister(client: Client, port: int) -> None:
         if found is not None and (service.get("name"), service.get("port")) == (_SERVICE, port):
             version = found["metadata"]["resourceVersion"]
             await client.delete(_API_SERVICES, _NAME, resource_version=version)
-
-
-async def _is_ours(client: Client) -> bool:
-    try:
-        found = await client.get(_API_SERVICES, _NAME)
-    except NotFound:
-        return True
-    return bool((found["spec"].get("service") or {}).get("name") == _SERVICE)
 
 
 def _objects(address: str, port: int, ca: bytes) -> Iterator[Object]:

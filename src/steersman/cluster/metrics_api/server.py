@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any, Final, TypeVar
 from urllib.parse import parse_qs
 
@@ -52,6 +53,8 @@ _AUTHENTICATION: Final = "extension-apiserver-authentication"
 _JSON: Final = ((b"Content-Type", b"application/json"),)
 _RETRY: Final = Backoff(0.25, 10.0)
 _FAREWELL_S: Final = 1.0
+#: How often it is looked after whether somebody serves the API.
+_LOOK_S: Final = 5.0
 _HEALTH: Final = ("/healthz", "/livez", "/readyz")
 _DOCUMENTS: Final = {
     "/apis": api_groups,
@@ -94,7 +97,7 @@ class MetricsApi:
         self._bind = bind
         self._clock = clock or SystemClock()
         self._front: _FrontProxy | None = None
-        #: Whether it answers, and the cluster knows or knows another.
+        #: Whether it answers, if somebody asks it: another may have been there first.
         self.serving = False
 
     async def run(self) -> None:
@@ -106,9 +109,11 @@ class MetricsApi:
         server = Server(self._handle, on_error=_on_error)
         try:
             await server.start(self._bind, 0, server_tls(pair.certificate, pair.key, front.ca))
-            await self._insist(lambda: self._register(server.port, authority.pem))
-            self.serving = True
-            await asyncio.get_running_loop().create_future()
+            while True:
+                await self._insist(partial(register, self._client, self._bind, server.port, authority.pem))
+                self.serving = True
+                # Whoever serves it now may be gone then.
+                await self._clock.sleep(_LOOK_S)
         finally:
             self.serving = False
             with contextlib.suppress(TimeoutError):
@@ -120,10 +125,6 @@ class MetricsApi:
         """What the cluster tells about itself."""
         config = await self._client.get(CONFIG_MAPS, _AUTHENTICATION, NAMESPACE)
         return _FrontProxy(config["data"])
-
-    async def _register(self, port: int, ca: bytes) -> None:
-        if not await register(self._client, self._bind, port, ca):
-            _log.info("metrics.k8s.io is served by somebody else")
 
     async def _insist(self, step: Callable[[], Awaitable[T]]) -> T:
         """Do something as soon as the API lets us."""

@@ -15,7 +15,7 @@ from steersman.objects.fields import quote
 from steersman.objects.names import is_label_key
 from steersman.objects.quantities import Quantity
 
-__all__ = ["NodeFacts", "NotTold", "field_value", "is_about_metadata", "pod_addresses", "resource_value"]
+__all__ = ["NodeFacts", "NotTold", "field_value", "pod_addresses", "resource_value"]
 
 Pod = Mapping[str, Any]
 Container = Mapping[str, Any]
@@ -41,11 +41,6 @@ class NodeFacts:
 def pod_addresses(pod: Pod, ips: Sequence[str], node: NodeFacts) -> tuple[str, ...]:
     """A pod's addresses: those of its sandbox, or its node's if it uses the node's network."""
     return node.addresses if pod["spec"].get("hostNetwork") else tuple(ips)
-
-
-def is_about_metadata(path: str) -> bool:
-    """Whether what a path leads to may change while the pod runs."""
-    return path.startswith(("metadata.labels", "metadata.annotations"))
 
 
 def field_value(pod: Pod, path: str, ips: Sequence[str], node: NodeFacts) -> str:

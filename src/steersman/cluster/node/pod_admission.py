@@ -9,9 +9,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from steersman.cluster.node.placement import selects_node, tolerates
 from steersman.objects.amounts import Amounts, parsed
+from steersman.objects.node_selection import node_affinity_of
 from steersman.objects.pods import container_totals, has_own_resources, quality_of_service
+from steersman.objects.tolerations import tolerates
 
 __all__ = ["CRITICAL", "Claim", "Load", "Refusal", "claim_of", "refusal"]
 
@@ -144,7 +145,7 @@ def _out_of(name: str, wanted: int, used: int, capacity: int) -> Refusal:
 def _unwanted(
     spec: Object, claim: Claim, node: Object, labels: Mapping[str, str], load: Load
 ) -> Refusal | None:
-    if not selects_node(spec, node["metadata"]["name"], labels):
+    if not node_affinity_of(spec).allows(node["metadata"]["name"], labels):
         return _predicate("NodeAffinity", "node(s) didn't match Pod's node affinity/selector")
     if any(_collides(port, load.ports) for port in claim.ports):
         return _predicate("NodePorts", "node(s) didn't have free ports for the requested pod ports")

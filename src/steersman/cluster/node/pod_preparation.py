@@ -36,7 +36,7 @@ from steersman.cluster.node.volumes import (
     container_mounts,
 )
 from steersman.cluster.node.volumes.errors import VolumeProblem
-from steersman.cluster.node.volumes.host_paths import part_of_volume
+from steersman.cluster.node.volumes.host_paths import read_part
 from steersman.cluster.node.volumes.network_files import (
     Resolver,
     host_resolver,
@@ -159,7 +159,7 @@ class PodPreparation:
             ready = volumes.get(volume)
             if ready is None:
                 raise FileNotFoundError(f"cannot find the volume {volume} referenced by FileKeyRef")
-            return part_of_volume(ready.path, path, fixed=True, made=False).read_text()
+            return read_part(ready.path, path)
 
         namespace = pod["metadata"]["namespace"]
         objects = {}
@@ -222,7 +222,7 @@ class PodPreparation:
 def _read(path: Path) -> str:
     """A file of this machine; empty if there is none."""
     try:
-        return path.read_text()
+        return path.read_text(errors="replace")
     except OSError:
         return ""
 

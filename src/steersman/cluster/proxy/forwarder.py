@@ -101,7 +101,8 @@ class Forwarder:
             except OSError as error:
                 self._close(frontend)
                 failed.append((frontend, error.errno or errno.EINVAL))
-        return {"number": message["number"], "failed": failed}
+        used = {relay.at for relay in self._relays}.intersection(message["asked"]) if message["asked"] else ()
+        return {"number": message["number"], "failed": failed, "used": list(used)}
 
     def _open(self, frontend: Frontend, route: Route) -> None:
         balancer = self._balancers.get(frontend)
@@ -143,7 +144,7 @@ class Forwarder:
             sock.close()
             raise
         self._listeners[frontend] = sock
-        self._events.add(sock.fileno(), IN, lambda mask: self._accept(sock, balancer))
+        self._events.add(sock.fileno(), IN, lambda mask: self._accept(sock, frontend.address, balancer))
 
     def _stop_listening(self, frontend: Frontend) -> None:
         listener = self._listeners.pop(frontend, None)
@@ -153,7 +154,7 @@ class Forwarder:
             self._events.remove(listener.fileno())
             listener.close()
 
-    def _accept(self, listener: socket.socket, balancer: Balancer) -> None:
+    def _accept(self, listener: socket.socket, at: str, balancer: Balancer) -> None:
         for _ in range(_TURNS):
             try:
                 client, address = listener.accept()
@@ -163,7 +164,7 @@ class Forwarder:
                 return
             client.setblocking(False)
             if balancer.admits(address[0]):
-                Relay(client, address[0], balancer, self._events, self._pipes, self._relays)
+                Relay(client, at, address[0], balancer, self._events, self._pipes, self._relays)
             else:
                 client.close()
 

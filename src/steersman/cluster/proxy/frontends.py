@@ -2,10 +2,11 @@
 
 Both processes use it. On the wire a message is a line of JSON:
 
-    → {"number": 7, "open": [[frontend, route], …], "close": [frontend, …]}
-    ← {"number": 7, "failed": [[frontend, errno], …]}
+    → {"number": 7, "open": [[frontend, route], …], "close": [frontend, …], "asked": [address, …]}
+    ← {"number": 7, "failed": [[frontend, errno], …], "used": [address, …]}
 
-A frontend that is opened again gets the new route; its connections stay where they are.
+A frontend that is opened again gets the new route; its connections stay where they are. Those of a frontend
+that is closed go on, too: `used` says at which of the addresses asked for there still are some.
 """
 
 from __future__ import annotations

@@ -45,7 +45,8 @@ class ForwarderProcess:
         self._writer: asyncio.StreamWriter | None = None
         self._up = asyncio.Event()
         self._number = 0
-        self._waiting: dict[int, asyncio.Future[None]] = {}
+        #: By the number of the message: those who wait for its answer, which is what is `used`.
+        self._waiting: dict[int, asyncio.Future[list[str]]] = {}
 
     @property
     def pid(self) -> int | None:
@@ -79,15 +80,33 @@ class ForwarderProcess:
             await self._up.wait()
             await self._tell(opened, closed)
 
-    async def _tell(self, opened: Mapping[Frontend, Route], closed: Collection[Frontend]) -> None:
-        self._number += 1
-        done = self._waiting[self._number] = asyncio.get_running_loop().create_future()
-        self._write(self._number, opened, closed)
-        await done
+    async def used(self, addresses: Collection[str]) -> set[str]:
+        """At which of these there still are connections, if only of frontends that are closed."""
+        return set(await self._tell({}, (), addresses)) if self._up.is_set() else set()
 
-    def _write(self, number: int, opened: Mapping[Frontend, Route], closed: Collection[Frontend]) -> None:
+    async def _tell(
+        self, opened: Mapping[Frontend, Route], closed: Collection[Frontend], asked: Collection[str] = ()
+    ) -> list[str]:
+        self._number += 1
+        done: asyncio.Future[list[str]] = asyncio.get_running_loop().create_future()
+        self._waiting[self._number] = done
+        self._write(self._number, opened, closed, asked)
+        return await done
+
+    def _write(
+        self,
+        number: int,
+        opened: Mapping[Frontend, Route],
+        closed: Collection[Frontend] = (),
+        asked: Collection[str] = (),
+    ) -> None:
         assert self._writer is not None
-        message = {"number": number, "open": list(opened.items()), "close": list(closed)}
+        message = {
+            "number": number,
+            "open": list(opened.items()),
+            "close": list(closed),
+            "asked": list(asked),
+        }
         self._writer.write(json.dumps(message, separators=(",", ":")).encode() + b"\n")
 
     async def _start(self) -> None:
@@ -100,7 +119,7 @@ class ForwarderProcess:
             ours.close()
             raise
         if self._routes:
-            self._write(0, self._routes, ())
+            self._write(0, self._routes)
         self._up.set()
 
     async def _listen(self) -> None:
@@ -112,7 +131,7 @@ class ForwarderProcess:
                 if self._routes.pop(frontend, None) is not None:
                     self._on_failure(frontend, code)
             if (done := self._waiting.pop(answer["number"], None)) is not None and not done.done():
-                done.set_result(None)
+                done.set_result(answer["used"])
 
     async def _stop(self) -> None:
         writer, process = self._writer, self._process
@@ -120,7 +139,7 @@ class ForwarderProcess:
         self._up.clear()
         for done in self._waiting.values():
             if not done.done():
-                done.set_result(None)
+                done.set_result([])
         self._waiting.clear()
         if writer is not None:
             writer.close()

@@ -92,6 +92,7 @@ class Relay:
         "_pipes",
         "_relays",
         "_server",
+        "at",
         "backend",
         "deadline",
     )
@@ -99,13 +100,14 @@ class Relay:
     def __init__(
         self,
         client: socket.socket,
+        at: str,
         address: str,
         balancer: Balancer,
         events: Events,
         pipes: Pipes,
         relays: set[Relay],
     ) -> None:
-        """`relays` has this one in it until it is closed."""
+        """`client` connected to our address `at` from `address`. `relays` has this one until it is closed."""
         client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._client = _End(client)
         self._client_address = address
@@ -115,6 +117,7 @@ class Relay:
         self._events = events
         self._pipes = pipes
         self._relays = relays
+        self.at = at
         self.backend: Backend | None = None
         #: When connecting has taken too long; 0 if that is over.
         self.deadline = 0.0

@@ -78,6 +78,9 @@ class ServiceProxy:
         self._claims: dict[Key, set[Frontend]] = {}
         self._routes: dict[Key, dict[Frontend, Route]] = {}
         self._owners: dict[Frontend, Key] = {}
+        #: Services and addresses they have nothing at any more but connections, perhaps.
+        self._leaving: set[tuple[Key, str]] = set()
+        self._is_waiting = False
         #: Frontends of others that a service would have if it could.
         self._wanted: dict[Frontend, Key] = {}
         #: What was told of already: frontend and errno.
@@ -117,10 +120,11 @@ class ServiceProxy:
             for informer, handler in handlers:
                 informer.remove_handler(handler)
             await self._health_checks.close()
-            for key in list(self._claims):
-                await self._give_back(key, self._claims.pop(key))
-            self._routes.clear()
-            self._owners.clear()
+            claimed = {(key, each.address) for key, claims in self._claims.items() for each in claims}
+            for key, address in self._leaving | claimed:
+                await self._remove(key, address)
+            for state in (self._claims, self._routes, self._owners, self._leaving):
+                state.clear()
 
     # --- what changes
 
@@ -194,7 +198,8 @@ class ServiceProxy:
                 self._routes[key] = wanted
         await self.forwarder.apply(opened, closed - opened.keys())
         for key, frontends in left.items():
-            await self._give_back(key, frontends)
+            self._leaving |= {(key, frontend.address) for frontend in frontends}
+        await self._give_back()
 
     def _read(self, key: Key) -> Object | None:
         cached = self._services.cache.get(key)
@@ -234,14 +239,34 @@ class ServiceProxy:
             return False
         return True
 
-    async def _give_back(self, key: Key, left: Iterable[Frontend]) -> None:
-        """Addresses that a service has no frontend at any more."""
-        kept = {frontend.address for frontend in self._claims.get(key, ())}
-        for address in {frontend.address for frontend in left} - kept:
-            try:
-                await self._machine.remove(address, _owner(key))
-            except MachineError as error:
-                _log.warning("%s stays on this machine: %s", address, error)
+    async def _give_back(self) -> None:
+        """Addresses that services have no frontends at any more. Connections go on without a frontend, but
+        not without their address, so it stays as long as they do."""
+        if not self._leaving:
+            return
+        leaving = set(self._leaving)
+        used = await self.forwarder.used({address for _, address in leaving})
+        for key, address in leaving & self._leaving:
+            if any(frontend.address == address for frontend in self._claims.get(key, ())):
+                self._leaving.discard((key, address))
+            elif address not in used:
+                self._leaving.discard((key, address))
+                await self._remove(key, address)
+        if self._leaving and not self._is_waiting:
+            self._is_waiting = True
+            assert self._scope is not None
+            self._scope.start(self._give_back_later(), name="addresses in use")
+
+    async def _give_back_later(self) -> None:
+        await self._clock.sleep(_RETRY_S)
+        self._is_waiting = False
+        await self._give_back()
+
+    async def _remove(self, key: Key, address: str) -> None:
+        try:
+            await self._machine.remove(address, _owner(key))
+        except MachineError as error:
+            _log.warning("%s stays on this machine: %s", address, error)
 
     def _release(self, frontend: Frontend, key: Key) -> None:
         """Let another service have it that wanted it too."""

@@ -103,6 +103,26 @@ def test_both_killed_everything_has_ended(tmp_path: Path) -> None:
     run_engine(second, tmp_path)
 
 
+def test_what_was_being_started_when_the_agent_left_is_known_to_the_next(tmp_path: Path) -> None:
+    async def first(engine: World) -> None:
+        for number in range(5):
+            container = await engine.create(await engine.sandbox(f"pod-{number}"), "sleep", "1000")
+            link = await engine._keeper()
+            asked = link._seq
+            starting = asyncio.ensure_future(engine.start_container(container))
+            # So that it was asked for, and not more.
+            while link._seq == asked:
+                await asyncio.sleep(0)
+        starting.cancel()
+
+    async def second(engine: World) -> None:
+        states = [(await engine.list_containers(f"pod-{number}"))[0].state for number in range(5)]
+        assert states == [ContainerState.RUNNING] * 5
+
+    run_engine(first, tmp_path, stop_pods=False)
+    run_engine(second, tmp_path)
+
+
 def test_pods_nobody_knows_are_removed(tmp_path: Path) -> None:
     async def test(engine: World) -> None:
         kept = await engine.shell("exec sleep 1000", uid="kept")

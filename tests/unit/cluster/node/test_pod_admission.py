@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from steersman.cluster.node.placement import selects_node, tolerates
 from steersman.cluster.node.pod_admission import Load, claim_of, refusal
 
 Object = dict[str, Any]
@@ -150,43 +149,3 @@ def test_what_is_given_back_is_free() -> None:
 def test_a_pod_claims_its_overhead_and_what_it_asks_for_as_a_whole() -> None:
     spec = pod({"cpu": "1"}, resources={"requests": {"cpu": "3"}}, overhead={"cpu": "250m"})["spec"]
     assert claim_of(spec).amounts == {"cpu": 3250}
-
-
-@pytest.mark.parametrize(
-    ("spec", "selected"),
-    [
-        ({}, True),
-        ({"nodeSelector": {"zone": "a"}}, True),
-        ({"affinity": affinity({"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a", "b"]}]})}, True),
-        ({"affinity": affinity({"matchExpressions": [{"key": "zone", "operator": "NotIn", "values": ["a"]}]})}, False),
-        ({"affinity": affinity({"matchExpressions": [{"key": "cores", "operator": "Gt", "values": ["4"]}]})}, True),
-        ({"affinity": affinity({"matchExpressions": [{"key": "x", "operator": "DoesNotExist"}]})}, True),
-        ({"affinity": affinity({"matchExpressions": [{"key": "x", "operator": "Like", "values": ["a"]}]})}, False),
-        ({"affinity": affinity({})}, False),
-        ({"affinity": affinity({}, {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n"]}]})}, True),
-    ],
-)  # fmt: skip
-def test_which_node_a_pod_wants(spec: Object, selected: bool) -> None:
-    assert selects_node(spec, "n", node()["metadata"]["labels"]) is selected
-
-
-@pytest.mark.parametrize(
-    ("toleration", "tolerated"),
-    [
-        ({"operator": "Exists"}, True),
-        ({"key": "gone", "operator": "Exists"}, True),
-        ({"key": "gone", "value": "yes"}, True),
-        ({"key": "gone", "value": "no"}, False),
-        ({"key": "gone", "operator": "Exists", "effect": "NoSchedule"}, False),
-        ({"key": "other", "operator": "Exists"}, False),
-    ],
-)
-def test_which_taint_is_tolerated(toleration: Object, tolerated: bool) -> None:
-    assert tolerates([toleration], NO_EXECUTE) is tolerated
-
-
-def test_tolerations_compare_numbers() -> None:
-    taint = {"key": "level", "value": "5", "effect": "NoExecute"}
-    assert tolerates([{"key": "level", "operator": "Gt", "value": "3"}], taint)
-    assert not tolerates([{"key": "level", "operator": "Lt", "value": "3"}], taint)
-    assert not tolerates([{"key": "level", "operator": "Lt", "value": "many"}], taint)

@@ -5,7 +5,6 @@ The scheduler places the pods; asking the same here tells which pods there shoul
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
@@ -21,6 +20,7 @@ from steersman.cluster.controllers.taints import (
     Taint,
     Toleration,
 )
+from steersman.objects.node_selection import node_affinity_of
 from steersman.runtime import Cached
 
 __all__ = ["NodeState", "Placement", "pinned", "target_node", "tolerations"]
@@ -38,7 +38,6 @@ _TOLERATED: Final = (
 )
 _TOLERATED_ON_HOST_NETWORK: Final = (("node.kubernetes.io/network-unavailable", NO_SCHEDULE),)
 _NAME_FIELD: Final = "metadata.name"
-_is_integer = re.compile(r"[-+]?[0-9]{1,19}").fullmatch
 
 
 class _Metadata(msgspec.Struct):
@@ -88,56 +87,21 @@ class Placement:
 
     def __init__(self, daemon_set: Object) -> None:
         spec = daemon_set["spec"]["template"]["spec"]
-        affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
-        required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
         self._node_name = spec.get("nodeName") or ""
-        self._labels = (spec.get("nodeSelector") or {}).items()
-        self._terms = None if required is None else required.get("nodeSelectorTerms") or []
+        self._affinity = node_affinity_of(spec)
         self._tolerations = msgspec.convert(tolerations(spec), list[Toleration])
 
     def judge(self, node: NodeState) -> Verdict:
-        if self._node_name not in ("", node.name) or not self._selects(node):
+        wanted = self._node_name in ("", node.name) and self._affinity.allows(node.name, node.labels)
+        if not wanted:
             return Verdict(False, False)
         effects = {taint.effect for taint in node.taints if not self._tolerates(taint)}
         if NO_EXECUTE in effects:
             return Verdict(False, False)
         return Verdict(NO_SCHEDULE not in effects, True)
 
-    def _selects(self, node: NodeState) -> bool:
-        if not self._labels <= node.labels.items():
-            return False
-        return self._terms is None or any(_matches(term, node) for term in self._terms)
-
     def _tolerates(self, taint: Taint) -> bool:
         return any(toleration.tolerates(taint) for toleration in self._tolerations)
-
-
-def _matches(term: Object, node: NodeState) -> bool:
-    expressions, fields = term.get("matchExpressions") or (), term.get("matchFields") or ()
-    if not expressions and not fields:
-        return False
-    names = {_NAME_FIELD: node.name}
-    return all(_holds(one, node.labels) for one in expressions) and all(_holds(one, names) for one in fields)
-
-
-def _holds(requirement: Object, values: dict[str, str]) -> bool:
-    value = values.get(requirement["key"])
-    wanted: Sequence[str] = requirement.get("values") or ()
-    match requirement.get("operator"):
-        case "In":
-            return value in wanted
-        case "NotIn":
-            return value not in wanted
-        case "Exists":
-            return value is not None
-        case "DoesNotExist":
-            return value is None
-        case "Gt" | "Lt" as operator:
-            if value is None or not _is_integer(value) or len(wanted) != 1 or not _is_integer(wanted[0]):
-                return False
-            more = int(value) - int(wanted[0])
-            return more > 0 if operator == "Gt" else more < 0
-    return False
 
 
 def tolerations(spec: Object) -> list[Object]:

@@ -9,10 +9,10 @@ from steersman.cluster.controllers.pods_of_claims import index_by_claim
 from steersman.cluster.controllers.reconciling import retrying_conflicts
 from steersman.cluster.controllers.setup import Setup
 from steersman.cluster.controllers.volumes.claim_sync import ClaimSync
-from steersman.cluster.controllers.volumes.matching import class_of, phase_of
 from steersman.cluster.controllers.volumes.storage import Storage
 from steersman.cluster.controllers.volumes.volume_sync import VolumeSync
 from steersman.objects.resources import PODS
+from steersman.objects.volume_claims import class_of, phase_of
 from steersman.runtime import Change, Key, RetryPolicy
 
 __all__ = ["add"]

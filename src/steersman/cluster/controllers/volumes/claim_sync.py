@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from steersman.cluster.controllers.pods_of_claims import unscheduled_pods
-from steersman.cluster.controllers.volumes.matching import (
+from steersman.cluster.controllers.volumes.storage import Storage
+from steersman.objects.resources import PERSISTENT_VOLUME_CLAIMS
+from steersman.objects.volume_claims import (
     BIND_COMPLETED,
     BOUND_BY_CONTROLLER,
     PROVISIONER,
@@ -19,8 +21,6 @@ from steersman.cluster.controllers.volumes.matching import (
     mismatch,
     phase_of,
 )
-from steersman.cluster.controllers.volumes.storage import Storage
-from steersman.objects.resources import PERSISTENT_VOLUME_CLAIMS
 from steersman.runtime import Cache, Key, Request
 
 __all__ = ["ClaimSync"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from steersman.cluster.controllers.setup import Setup
 from steersman.cluster.controllers.volumes.growth import wants_more
-from steersman.cluster.controllers.volumes.matching import PROVISIONED_BY, annotations_of
 from steersman.objects.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
+from steersman.objects.volume_claims import PROVISIONED_BY, annotations_of
 from steersman.runtime import Change, Request, RetryPolicy
 
 __all__ = ["add"]

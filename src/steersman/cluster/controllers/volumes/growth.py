@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from steersman.cluster.controllers.volumes.matching import phase_of, requested
 from steersman.objects.quantities import Quantity
+from steersman.objects.volume_claims import phase_of, requested
 
 __all__ = ["wants_more"]
 

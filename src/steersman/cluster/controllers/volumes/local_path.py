@@ -16,7 +16,13 @@ from steersman.client import AlreadyExists, ClientError
 from steersman.cluster.controllers.reconciling import retrying_conflicts
 from steersman.cluster.controllers.setup import Setup
 from steersman.cluster.controllers.volumes.growth import wants_more
-from steersman.cluster.controllers.volumes.matching import (
+from steersman.objects.resources import (
+    NODES,
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
+    STORAGE_CLASSES,
+)
+from steersman.objects.volume_claims import (
     PROVISIONED_BY,
     PROVISIONER,
     SELECTED_NODE,
@@ -28,12 +34,6 @@ from steersman.cluster.controllers.volumes.matching import (
     phase_of,
     requested,
     volume_mode,
-)
-from steersman.objects.resources import (
-    NODES,
-    PERSISTENT_VOLUME_CLAIMS,
-    PERSISTENT_VOLUMES,
-    STORAGE_CLASSES,
 )
 from steersman.runtime import Change, Key, Request, Requeue, RetryPolicy, remove_finalizer
 

@@ -6,7 +6,8 @@ from __future__ import annotations
 from typing import Any, Final, Literal
 
 from steersman.cluster.controllers.setup import Setup
-from steersman.cluster.controllers.volumes.matching import (
+from steersman.objects.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES
+from steersman.objects.volume_claims import (
     BIND_COMPLETED,
     BOUND_BY_CONTROLLER,
     annotations_of,
@@ -16,7 +17,6 @@ from steersman.cluster.controllers.volumes.matching import (
     is_for,
     phase_of,
 )
-from steersman.objects.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES
 from steersman.runtime import Cached, Key
 
 __all__ = ["Storage"]

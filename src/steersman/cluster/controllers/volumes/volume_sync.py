@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from steersman.cluster.controllers.volumes.matching import (
+from steersman.cluster.controllers.volumes.storage import Storage
+from steersman.objects.resources import PERSISTENT_VOLUME_CLAIMS
+from steersman.objects.volume_claims import (
     PROVISIONED_BY,
     annotations_of,
     phase_of,
     volume_mode,
 )
-from steersman.cluster.controllers.volumes.storage import Storage
-from steersman.objects.resources import PERSISTENT_VOLUME_CLAIMS
 from steersman.runtime import Request
 
 __all__ = ["VolumeSync"]

@@ -380,7 +380,7 @@ class ProcessRuntime:
     async def create_container(self, sandbox_id: str, config: ContainerConfig) -> str:
         await self._keeper()
         pod = self._pod(sandbox_id)
-        image = await self._images.resolve(config.image)
+        image = self._images.resolve(config.image)
         sandbox, container = pod.sandbox, config.container
         known = quote(f"{sandbox.name}_{sandbox.namespace}({sandbox.uid})")
         who = identity_of(
@@ -481,7 +481,10 @@ class ProcessRuntime:
         await asyncio.to_thread(self._records.remove_container, kept.uid, kept.record)
 
     async def _forget(self, kept: KeptContainer) -> None:
-        await (await self._keeper()).call("forget", id=kept.record.id)
+        link = await self._keeper()
+        # A keeper that is gone has forgotten everything.
+        with contextlib.suppress(KeeperGone):
+            await link.call("forget", id=kept.record.id)
         self._containers.pop(kept.record.id, None)
         pod = self._pods.get(kept.uid)
         if pod is not None and kept in pod.containers:

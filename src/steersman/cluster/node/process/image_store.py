@@ -11,7 +11,6 @@ Nothing is ever fetched: an image is on this machine or it is not.
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import os
 import re
@@ -49,7 +48,7 @@ class ProcessImages:
         self._used: dict[str, ImageStatus] = {}
 
     async def image_status(self, image: str) -> ImageStatus | None:
-        found = await asyncio.to_thread(self._find, image)
+        found = self._find(image)
         if found is None:
             return None
         self._used[with_tag(image)] = found.status
@@ -68,9 +67,9 @@ class ProcessImages:
     def list_images(self) -> Sequence[ImageStatus]:
         return tuple(self._used.values())
 
-    async def resolve(self, image: str) -> Image:
+    def resolve(self, image: str) -> Image:
         """What a container of this image runs. Raises `NotHere`."""
-        found = await asyncio.to_thread(self._find, image)
+        found = self._find(image)
         if found is None:
             raise NotHere(_missing(image))
         return found

@@ -13,7 +13,7 @@ from typing import Final
 
 from steersman.cluster.node.volumes.errors import VolumeProblem
 
-__all__ = ["check_host_path", "part_of_volume", "refuse_backsteps"]
+__all__ = ["check_host_path", "part_of_volume", "read_part", "refuse_backsteps"]
 
 #: type → what the path has to be, in words and by its mode.
 _TYPES: Final[dict[str, tuple[str, Callable[[int], bool]]]] = {
@@ -24,6 +24,8 @@ _TYPES: Final[dict[str, tuple[str, Callable[[int], bool]]]] = {
     "BlockDevice": ("block device", stat.S_ISBLK),
 }
 _OR_CREATE: Final = "OrCreate"
+#: So much of a file is read.
+_LARGEST: Final = 1 << 20
 
 
 def refuse_backsteps(path: str) -> None:
@@ -63,8 +65,8 @@ def _check_type(path: str, wanted: str) -> None:
         raise VolumeProblem(f"hostPath type check failed: {path} is not a {noun}, it's a {found}")
 
 
-def part_of_volume(volume: Path, part: str, *, fixed: bool, made: bool = True) -> Path:
-    """The path of a part of a volume, `made` as a folder if it is not there. Raises `VolumeProblem`.
+def part_of_volume(volume: Path, part: str, *, fixed: bool) -> Path:
+    """The path of a part of a volume, made as a folder if it is not there. Raises `VolumeProblem`.
 
     `fixed` is for volumes that pods may write to: the path then has no links left that could be turned
     elsewhere.
@@ -76,12 +78,29 @@ def part_of_volume(volume: Path, part: str, *, fixed: bool, made: bool = True) -
     except VolumeProblem as problem:
         raise VolumeProblem(f"unable to provision SubPath `{part}`: {problem}") from problem
     base = Path(os.path.realpath(volume))
+    real = _inside(base, part)
+    if not real.exists():
+        _make_folders(base, real.relative_to(base))
+    return real if fixed else volume / part
+
+
+def read_part(volume: Path, part: str) -> str:
+    """The text of a file in a volume, whatever else the pod may have put at its place. Raises
+    `VolumeProblem`, OSError."""
+    path = _inside(Path(os.path.realpath(volume)), part)
+    # A pipe must not keep the node waiting.
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as stream:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise VolumeProblem(f"{part} is no file")
+        return stream.read(_LARGEST).decode(errors="surrogateescape")
+
+
+def _inside(base: Path, part: str) -> Path:
     real = Path(os.path.realpath(base / part))
     if not real.is_relative_to(base):
         raise VolumeProblem(f"subPath {part} leads out of the volume")
-    if made and not real.exists():
-        _make_folders(base, real.relative_to(base))
-    return real if fixed else volume / part
+    return real
 
 
 def _make_folders(base: Path, inside: Path) -> None:

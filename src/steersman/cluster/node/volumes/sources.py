@@ -21,6 +21,7 @@ from steersman.cluster.node.volumes.atomic import write_files
 from steersman.cluster.node.volumes.claims import claimed_folder
 from steersman.cluster.node.volumes.errors import VolumeProblem
 from steersman.cluster.node.volumes.host_paths import check_host_path
+from steersman.cluster.node.volumes.nested import nested_folders
 from steersman.cluster.node.volumes.ownership import fs_group_of, give_to_group
 from steersman.cluster.node.volumes.projections import PROJECTED, Projections
 
@@ -138,6 +139,8 @@ class VolumeSources:
 
         made = await self._projections.project(pod, kind, source, known)
         self._made(path, _SCRATCH_MODE)
+        for folder in nested_folders(pod, name):
+            (path / folder).mkdir(0o755, parents=True, exist_ok=True)
         group = fs_group_of(pod)
 
         def publish(_: Path) -> None:

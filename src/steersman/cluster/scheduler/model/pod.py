@@ -14,12 +14,12 @@ import msgspec
 import orjson
 
 from steersman.cluster.scheduler.model.affinity import NO_AFFINITY, PodAffinity, read_pod_affinity
-from steersman.cluster.scheduler.model.node_selection import NodeAffinity, read_node_affinity
 from steersman.cluster.scheduler.model.requests import Requests, read_requests
 from steersman.cluster.scheduler.model.spreading import Constraint, read_constraints
 from steersman.cluster.scheduler.model.tolerations import Tolerations, read_tolerations
 from steersman.cluster.scheduler.model.volumes import Volumes, read_volumes
 from steersman.objects.errors import SelectorError
+from steersman.objects.node_selection import NodeAffinity, read_node_affinity
 from steersman.runtime import Cached, Key
 
 __all__ = ["DEFAULT_SCHEDULER", "HostPort", "Owner", "Pod", "read_pod"]

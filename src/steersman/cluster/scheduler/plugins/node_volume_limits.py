@@ -13,7 +13,6 @@ from steersman.cluster.scheduler.framework.plugin import Resources
 from steersman.cluster.scheduler.framework.verdicts import SKIP, Refusal, Skip
 from steersman.cluster.scheduler.model.node import Node
 from steersman.cluster.scheduler.model.pod import Pod
-from steersman.cluster.scheduler.plugins.storage import storage_class_of
 from steersman.objects.resources import (
     CSI_NODES,
     PERSISTENT_VOLUME_CLAIMS,
@@ -21,6 +20,7 @@ from steersman.objects.resources import (
     STORAGE_CLASSES,
     VOLUME_ATTACHMENTS,
 )
+from steersman.objects.volume_claims import class_of
 from steersman.runtime import Cached
 
 __all__ = ["NodeVolumeLimits"]
@@ -85,7 +85,7 @@ class NodeVolumeLimits:
             return (
                 None if source is None else (f"{source['driver']}/{source['volumeHandle']}", source["driver"])
             )
-        storage_class = self._handle.find(STORAGE_CLASSES, storage_class_of(claim))
+        storage_class = self._handle.find(STORAGE_CLASSES, class_of(claim))
         if storage_class is None:
             return None
         metadata, driver = claim["metadata"], storage_class["provisioner"]

@@ -22,15 +22,10 @@ from steersman.cluster.scheduler.model.pod import Pod
 from steersman.cluster.scheduler.plugins.storage import (
     CSI_CAPACITIES,
     CSI_DRIVERS,
-    SELECTED_NODE,
     allows_node,
-    annotations_of,
     find_volume,
-    is_bound,
     is_claimed,
-    is_for,
     requested_bytes,
-    storage_class_of,
 )
 from steersman.objects.quantities import Quantity
 from steersman.objects.resources import (
@@ -39,6 +34,7 @@ from steersman.objects.resources import (
     STORAGE_CLASSES,
 )
 from steersman.objects.selectors import LabelSelector
+from steersman.objects.volume_claims import SELECTED_NODE, annotations_of, class_of, is_bound, is_for
 from steersman.runtime import Change, Key
 from steersman.runtime.cached import number
 
@@ -133,7 +129,7 @@ class VolumeBinding:
         return claim
 
     def _waits(self, claim: Object) -> bool:
-        storage_class = self._handle.find(STORAGE_CLASSES, storage_class_of(claim))
+        storage_class = self._handle.find(STORAGE_CLASSES, class_of(claim))
         return storage_class is not None and storage_class.get("volumeBindingMode") == "WaitForFirstConsumer"
 
     def filter(self, cycle: Cycle, pod: Pod, node: Node) -> Refusal | None:
@@ -179,7 +175,7 @@ class VolumeBinding:
         return []
 
     def _cannot_provision(self, claim: Object, node: Node) -> str:
-        storage_class = self._handle.find(STORAGE_CLASSES, storage_class_of(claim))
+        storage_class = self._handle.find(STORAGE_CLASSES, class_of(claim))
         if storage_class is None or storage_class.get("provisioner") in (None, "", _NO_PROVISIONER):
             return _NONE_FREE
         terms = storage_class.get("allowedTopologies") or ()

@@ -11,8 +11,9 @@ from steersman.cluster.scheduler.framework.plugin import Resources
 from steersman.cluster.scheduler.framework.verdicts import SKIP, Refusal, Skip
 from steersman.cluster.scheduler.model.node import Node
 from steersman.cluster.scheduler.model.pod import Pod
-from steersman.cluster.scheduler.plugins.storage import is_claimed, storage_class_of
+from steersman.cluster.scheduler.plugins.storage import is_claimed
 from steersman.objects.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES
+from steersman.objects.volume_claims import class_of
 
 __all__ = ["VolumeZone"]
 
@@ -70,7 +71,7 @@ class VolumeZone:
         return [(key, frozenset(labels[key].split("__"))) for key in _LABELS if key in labels]
 
     def _unbound(self, claim: dict[str, Any]) -> _Places | Refusal:
-        name = storage_class_of(claim)
+        name = class_of(claim)
         if not name:
             return _refusal("PersistentVolumeClaim had no pv name and storageClass name")
         storage_class = self._handle.find(STORAGE_CLASSES, name)

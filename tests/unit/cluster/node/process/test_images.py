@@ -22,7 +22,7 @@ def index(tmp_path: Path) -> ImageIndex:
 
 @pytest.mark.parametrize("name", ["host/sh", "host/sh:latest", "host/sh:1.2", "host/bin/sh"])
 def test_programs_are_images(index: ImageIndex, name: str) -> None:
-    found = asyncio.run(ProcessImages(index).resolve(name))
+    found = ProcessImages(index).resolve(name)
     assert found.config.entrypoint[0].endswith("/sh")
     assert found.folder == ""
     assert found.status.id.startswith(f"{name.partition(':')[0]}@sha256:")
@@ -55,7 +55,7 @@ def test_registered_folders_are_images_at_once(tmp_path: Path, index: ImageIndex
     assert asyncio.run(images.image_status("shop")) is None
     # Another process does so.
     ImageIndex(tmp_path / "images.json").add("shop", folder)
-    found = asyncio.run(images.resolve("shop:latest"))
+    found = images.resolve("shop:latest")
     assert found.folder == str(folder)
     assert (found.config.entrypoint, found.config.stop_signal, found.config.user) == (
         ("serve",),
@@ -82,4 +82,4 @@ def test_what_cannot_be_an_image(tmp_path: Path, index: ImageIndex) -> None:
 
 @pytest.mark.parametrize("name", ["pause", "registry.k8s.io/pause:3.10", "k8s.gcr.io/pause@sha256:00"])
 def test_pause_is_built_in(index: ImageIndex, name: str) -> None:
-    assert asyncio.run(ProcessImages(index).resolve(name)).config.entrypoint[0] == "/bin/sh"
+    assert ProcessImages(index).resolve(name).config.entrypoint[0] == "/bin/sh"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from steersman.cluster.node.volumes.errors import VolumeProblem
-from steersman.cluster.node.volumes.host_paths import check_host_path, part_of_volume
+from steersman.cluster.node.volumes.host_paths import check_host_path, part_of_volume, read_part
 
 
 @pytest.mark.parametrize(
@@ -116,3 +116,16 @@ def test_paths_that_cannot_be_parts(tmp_path: Path, part: str, problem: str) -> 
     with pytest.raises(VolumeProblem) as raised:
         part_of_volume(tmp_path, part, fixed=True)
     assert str(raised.value) == problem
+
+
+def test_a_file_in_a_volume_is_read_whatever_the_pod_put_there(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"a\xff")
+    assert read_part(tmp_path, "file") == "a\udcff"
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(VolumeProblem, match="pipe is no file"):
+        read_part(tmp_path, "pipe")
+    (tmp_path / "out").symlink_to("/etc/passwd")
+    with pytest.raises(VolumeProblem, match="leads out of the volume"):
+        read_part(tmp_path, "out")
+    with pytest.raises(FileNotFoundError):
+        read_part(tmp_path, "none")

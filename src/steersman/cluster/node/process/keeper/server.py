@@ -121,6 +121,7 @@ class Keeper:
         #: Children that have perhaps not come to their exec yet → what reads their report.
         self._launching: dict[int, Callable[[], None]] = {}
         self._connections: list[_Connection] = []
+        self._greetings: list[_Reply] = []
         self._ending = False
         listener.setblocking(False)
         self.loop.on_readable(listener.fileno(), self._accept)
@@ -174,13 +175,25 @@ class Keeper:
     # --- what can be asked
 
     def _hello(self, _: _Connection, message: Message, fds: list[int], answer: _Reply) -> None:
+        # What an agent that is gone has asked to start either runs or does not when the next one is told.
+        self._greetings.append(answer)
+        self._greet()
+
+    def _greet(self) -> None:
+        if self._launching:
+            return
+        greetings, self._greetings = self._greetings, []
+        for answer in greetings:
+            self._introduce(answer)
+
+    def _introduce(self, answer: _Reply) -> None:
         answer(
             {
                 "pid": os.getpid(),
                 "roots": self._roots,
                 "group": self._groups.path if self._groups is not None else "",
                 "controllers": self._groups.controllers if self._groups is not None else (),
-                "containers": [one.record() for one in self._containers.values() if one.state != "starting"],
+                "containers": [one.record() for one in self._containers.values()],
             }
         )
 
@@ -219,6 +232,7 @@ class Keeper:
             os.close(launch.report)
             del self._launching[launch.pid]
             done(words.decode(errors="replace"))
+            self._greet()
 
         self._launching[launch.pid] = read
         self.loop.on_readable(launch.report, read)

@@ -1,4 +1,7 @@
-"""Claims and volumes: what they say of each other, and which volume suits a claim. Pure."""
+"""Claims and volumes: what they say of each other, and which volume suits a claim. Pure.
+
+The rules that the controllers that bind them and the scheduler share.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +19,16 @@ __all__ = [
     "SELECTED_NODE",
     "annotations_of",
     "best_volume",
+    "can_have",
     "capacity",
     "claim_key",
     "claim_reference",
     "class_of",
     "default_class",
     "has_class",
+    "is_bound",
     "is_for",
+    "is_free",
     "mismatch",
     "phase_of",
     "requested",
@@ -111,23 +117,23 @@ def is_for(volume: Object, claim: Object) -> bool:
     return not reference.get("uid") or reference["uid"] == metadata["uid"]
 
 
+def is_bound(claim: Object) -> bool:
+    """Whether claim and volume belong together for good."""
+    return bool(claim["spec"].get("volumeName")) and BIND_COMPLETED in annotations_of(claim)
+
+
 def best_volume(claim: Object, volumes: Iterable[Object], *, waits: bool) -> Object | None:
     """The volume reserved for a claim, else the smallest free one with the fewest ways to access it.
 
     Free volumes are not looked at for a claim that `waits` for its first consumer: the scheduler chooses.
     """
-    selector = claim["spec"].get("selector")
-    matches = LabelSelector.from_object(selector).matches if selector is not None else None
     fitting = []
     for volume in volumes:
-        if not _could_have(claim, volume):
+        if not can_have(claim, volume) or not _access_modes(claim) <= _access_modes(volume):
             continue
         if is_for(volume, claim):
             return volume
-        free = phase_of(volume) == "Available" and class_of(volume) == class_of(claim)
-        if waits or not free or volume["spec"].get("claimRef") is not None:
-            continue
-        if matches is None or matches(volume["metadata"].get("labels") or {}):
+        if not waits and is_free(claim, volume):
             fitting.append(volume)
     return min(fitting, key=_cost, default=None)
 
@@ -136,13 +142,26 @@ def _cost(volume: Object) -> tuple[int, Quantity, str]:
     return len(volume["spec"].get("accessModes") or ()), capacity(volume), volume["metadata"]["name"]
 
 
-def _could_have(claim: Object, volume: Object) -> bool:
+def can_have(claim: Object, volume: Object) -> bool:
+    """Whether a volume is large enough and of the right kind, and nobody else's."""
     return (
-        capacity(volume) >= requested(claim)
+        (volume["spec"].get("claimRef") is None or is_for(volume, claim))
+        and capacity(volume) >= requested(claim)
         and volume_mode(claim) == volume_mode(volume)
         and _attributes_class(claim) == _attributes_class(volume)
         and "deletionTimestamp" not in volume["metadata"]
+    )
+
+
+def is_free(claim: Object, volume: Object) -> bool:
+    """Whether a claim may choose a volume that it can have."""
+    selector = claim["spec"].get("selector")
+    labels = volume["metadata"].get("labels") or {}
+    return (
+        phase_of(volume) == "Available"
+        and class_of(volume) == class_of(claim)
         and _access_modes(claim) <= _access_modes(volume)
+        and (selector is None or LabelSelector.from_object(selector).matches(labels))
     )
 
 

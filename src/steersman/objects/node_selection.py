@@ -1,4 +1,7 @@
-"""Which nodes a pod wants by their labels and names: nodeSelector and node affinity. Pure."""
+"""Which nodes a pod wants by their labels and names: nodeSelector and node affinity. Pure.
+
+The rule that scheduler, controllers and nodes share, and that of volumes that are only on some nodes.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,15 @@ import orjson
 from steersman.objects.errors import SelectorError
 from steersman.objects.selectors import NOTHING, LabelSelector, Requirement
 
-__all__ = ["ANY_NODE", "NodeAffinity", "NodeSelector", "NodeTerm", "read_node_affinity", "read_node_selector"]
+__all__ = [
+    "ANY_NODE",
+    "NodeAffinity",
+    "NodeSelector",
+    "NodeTerm",
+    "node_affinity_of",
+    "read_node_affinity",
+    "read_node_selector",
+]
 
 _OPERATORS: Final = {
     "In": "in",
@@ -95,19 +106,29 @@ def read_node_selector(selector: Mapping[str, Any]) -> NodeSelector:
 
 @lru_cache(_CACHED)
 def read_node_affinity(selector: bytes, affinity: bytes) -> NodeAffinity:
-    """From a pod's nodeSelector and affinity; empty bytes where there is none."""
-    wanted: dict[str, str] = (orjson.loads(selector) or {}) if selector else {}
-    found: dict[str, Any] = ((orjson.loads(affinity) or {}).get("nodeAffinity") or {}) if affinity else {}
-    required = found.get("requiredDuringSchedulingIgnoredDuringExecution")
+    """From the bytes of a pod's nodeSelector and affinity; empty where there is none."""
+    return _node_affinity(
+        orjson.loads(selector) if selector else None, orjson.loads(affinity) if affinity else None
+    )
+
+
+def node_affinity_of(spec: Mapping[str, Any]) -> NodeAffinity:
+    """From a pod's spec."""
+    return _node_affinity(spec.get("nodeSelector"), spec.get("affinity"))
+
+
+def _node_affinity(selector: Labels | None, affinity: Mapping[str, Any] | None) -> NodeAffinity:
+    wanted: Mapping[str, Any] = (affinity or {}).get("nodeAffinity") or {}
+    required = wanted.get("requiredDuringSchedulingIgnoredDuringExecution")
     preferred = tuple(
         _term(each["preference"], each["weight"])
-        for each in found.get("preferredDuringSchedulingIgnoredDuringExecution") or ()
+        for each in wanted.get("preferredDuringSchedulingIgnoredDuringExecution") or ()
         if each.get("weight") and _says_something(each["preference"])
     )
-    if not wanted and required is None and not preferred:
+    if not selector and required is None and not preferred:
         return ANY_NODE
     return NodeAffinity(
-        LabelSelector.from_labels(wanted) if wanted else None,
+        LabelSelector.from_labels(selector) if selector else None,
         None if required is None else read_node_selector(required),
         preferred,
     )

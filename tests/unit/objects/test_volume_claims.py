@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from steersman.cluster.controllers.volumes.growth import wants_more
-from steersman.cluster.controllers.volumes.matching import best_volume, default_class, has_class, mismatch
+from steersman.objects.volume_claims import best_volume, default_class, has_class, mismatch
 
 Object = dict[str, Any]
 

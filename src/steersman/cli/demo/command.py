@@ -1,0 +1,111 @@
+"""The command `steer demo`: puts the parts together, and takes them down again."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from steersman.cli.failure import CommandFailed
+from steersman.cli.process import require_cluster_packages, run_loop
+
+if TYPE_CHECKING:
+    from steersman.cli.demo.scene import Scene
+    from steersman.client import Client
+
+__all__ = ["demo"]
+
+_EXAMPLES = """Show it all: a cluster, an operator, and a web app that is scaled and healed before your eyes.
+
+Everything runs on this machine, as processes, and is gone afterwards. On a terminal the app stays until
+Ctrl-C, so that you can open it in a browser and play with it.
+
+Examples:
+
+  steer demo
+
+  steer demo --for 0          end when the story is over
+
+  steer demo --pause 5        leave more time to look
+"""
+
+_SITE: Final = Path(__file__).parent / "site"
+
+
+def demo(
+    stay: Annotated[
+        float | None,
+        typer.Option(
+            "--for", metavar="SECONDS", help="How long to stay after the story.",
+            show_default="until Ctrl-C on a terminal, else 0", min=0,
+        ),
+    ] = None,
+    pause: Annotated[
+        float, typer.Option(metavar="SECONDS", help="How long to look at each step.", min=0)
+    ] = 2.0,
+) -> None:  # fmt: skip
+    require_cluster_packages()
+    if stay is None:
+        stay = float("inf") if sys.stdout.isatty() else 0.0
+    from steersman.cli.demo.story import NotThere
+
+    try:
+        run_loop(_play(stay, pause))
+    except NotThere as error:
+        raise CommandFailed(f"the demo did not work: {error}") from None
+
+
+demo.__doc__ = _EXAMPLES
+
+
+async def _play(stay_s: float, pause_s: float) -> None:
+    from steersman.aio import Scope
+    from steersman.cli.demo import scene as scenes
+    from steersman.cli.demo.screen import shown
+    from steersman.cli.demo.webapp import IMAGE, WebApp, operator
+    from steersman.cli.installing import install
+    from steersman.cluster.local import ClusterConfig, LocalCluster
+    from steersman.cluster.node.process.image_index import ImageIndex
+    from steersman.objects.resources import PODS
+    from steersman.operator import Settings, assemble
+
+    stopped = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+    with tempfile.TemporaryDirectory(prefix="steersman-demo-") as folder:
+        images = Path(folder) / "images.json"
+        ImageIndex(images).add(IMAGE, _SITE)
+        config = ClusterConfig(controllers=("all",), process_nodes=1, images=images)
+        async with LocalCluster(config) as cluster, cluster.client() as client:
+            await install(client, [WebApp.crd()])
+            manager = assemble([operator], client, settings=Settings(address=None))
+            scene = scenes.Scene(manager.informers.get(PODS, namespace="default").cache)
+            scene.say(
+                f"A cluster is up at {cluster.url}. Look around: export KUBECONFIG={cluster.kubeconfig}"
+            )
+            async with Scope() as scope:
+                scope.start(manager.run(), name="operator")
+                asking = scope.start(scene.ask_forever(), name="asking")
+                async with shown(scene):
+                    told = scope.start(_tell_and_stay(client, scene, pause_s, stay_s), name="story")
+                    over = scope.start(stopped.wait())
+                    await asyncio.wait((told, over), return_when=asyncio.FIRST_COMPLETED)
+                    asking.cancel()
+                    scene.say(
+                        f"{sum(scene.answers.values())} requests were answered, {scene.failures} failed."
+                    )
+        if scene.failures:
+            raise CommandFailed(f"{scene.failures} requests to the app failed")
+
+
+async def _tell_and_stay(client: Client, scene: Scene, pause_s: float, stay_s: float) -> None:
+    from steersman.cli.demo.story import tell
+
+    await tell(client, scene, pause_s=pause_s)
+    scene.say(f"Open {scene.url} in a browser. Ctrl-C stops everything." if stay_s else "That was it.")
+    await asyncio.sleep(stay_s) if stay_s != float("inf") else await asyncio.Event().wait()

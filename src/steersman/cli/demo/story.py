@@ -1,0 +1,96 @@
+"""What happens in the demo, one thing after the other; each step waits until it has come to its end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from steersman.cli.demo.scene import PodLine, Scene
+from steersman.cli.demo.webapp import PORT, WebApp
+from steersman.client import Client
+from steersman.http import Client as Http
+from steersman.http.errors import ClientError
+from steersman.objects.resources import PODS, SERVICES
+
+__all__ = ["NotThere", "tell"]
+
+_NAME: Final = "hello"
+_FIRST, _MORE = 3, 5
+#: How long a step may take, how often it is looked at, and how long its outcome is left to be seen.
+_DEADLINE_S: Final = 60.0
+_LOOK_S: Final = 0.05
+
+
+class NotThere(Exception):
+    """A step of the demo did not come to its end."""
+
+
+async def tell(client: Client, scene: Scene, *, pause_s: float) -> None:
+    """The whole story. Raises `NotThere`."""
+    scene.say(f"A WebApp is created: {_FIRST} replicas of a small web server. The operator makes the rest.")
+    scene.wanted = _FIRST
+    app = {"metadata": {"name": _NAME}, "spec": {"greeting": "Ahoy!", "replicas": _FIRST}}
+    await client.create(WebApp.from_object(app))
+    await _settled(scene)
+    await _until("an address", lambda: _find_address(client, scene))
+    await asyncio.sleep(pause_s)
+
+    scene.say(f"It is scaled to {_MORE}: kubectl scale would do; here its spec is changed.")
+    scene.wanted = _MORE
+    await client.patch(WebApp, _NAME, {"spec": {"replicas": _MORE}})
+    await _settled(scene)
+    await asyncio.sleep(pause_s)
+
+    victim = scene.pod_lines()[0]
+    scene.say(f"The process of {victim.name} crashes. Its node starts it again.")
+    await _crash(victim)
+    await _until("a restart", lambda: _restarted(scene, victim))
+    await _settled(scene)
+    await asyncio.sleep(pause_s)
+
+    victim = scene.pod_lines()[-1]
+    scene.say(f"The pod {victim.name} is deleted. Another takes its place.")
+    await client.delete(PODS, victim.name)
+    await _until("a replacement", lambda: _replaced(scene, victim))
+    await _settled(scene)
+    await asyncio.sleep(pause_s)
+    scene.say(f"All {_MORE} are ready, and nobody was sent away.")
+
+
+async def _crash(victim: PodLine) -> None:
+    with contextlib.suppress(ClientError):
+        async with Http(f"http://{victim.address}:{PORT}") as http:
+            await http.request("GET", "/crash")
+
+
+async def _find_address(client: Client, scene: Scene) -> bool:
+    service = await client.find(SERVICES, _NAME)
+    ingress = ((service or {}).get("status") or {}).get("loadBalancer", {}).get("ingress") or ()
+    if ingress:
+        scene.url = f"http://{ingress[0]['ip']}"
+    return bool(ingress)
+
+
+async def _restarted(scene: Scene, victim: PodLine) -> bool:
+    return any(line.name == victim.name and line.restarts > victim.restarts for line in scene.pod_lines())
+
+
+async def _replaced(scene: Scene, victim: PodLine) -> bool:
+    return all(line.name != victim.name for line in scene.pod_lines())
+
+
+async def _settled(scene: Scene) -> None:
+    async def settled() -> bool:
+        return scene.settled
+
+    await _until(f"{scene.wanted} ready pods", settled)
+
+
+async def _until(what: str, holds: Callable[[], Awaitable[bool]]) -> None:
+    for _ in range(int(_DEADLINE_S / _LOOK_S)):
+        if await holds():
+            return
+        await asyncio.sleep(_LOOK_S)
+    raise NotThere(f"waited {_DEADLINE_S:.0f} s for {what}")

@@ -1,0 +1,34 @@
+"""Mounts within mounts: the folders that a volume needs so that others can be mounted in it. Pure.
+
+Nobody can make them later in volumes that are only to be read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from posixpath import normpath
+from typing import Any
+
+from steersman.objects.pods import containers_of
+
+__all__ = ["nested_folders"]
+
+
+def nested_folders(pod: Mapping[str, Any], volume: str) -> set[str]:
+    """Paths within a volume where containers of the pod have something else mounted."""
+    return {path for container in containers_of(dict(pod["spec"])) for path in _nested(container, volume)}
+
+
+def _nested(container: Mapping[str, Any], volume: str) -> Iterator[str]:
+    mounts = container.get("volumeMounts") or ()
+    places = sorted(normpath(mount["mountPath"]) for mount in mounts)
+    for mount in mounts:
+        if mount["name"] != volume or mount.get("subPath") or mount.get("subPathExpr"):
+            continue
+        own = normpath(mount["mountPath"]).rstrip("/") + "/"
+        last = ""
+        for place in places:
+            # What is within another one of these is that one's to have.
+            if place.startswith(own) and not (last and place.startswith(f"{last}/")):
+                last = place
+                yield place.removeprefix(own)
