@@ -199,3 +199,16 @@ def test_a_token_is_its_accounts(kubectl: Kubectl) -> None:
     assert "forbidden" in kubectl.fails("create", "configmap", "x", f"--token={token}")
     said = kubectl.fails("get", "configmaps", f"--token={token[:-4]}AAAA")
     assert said == "error: You must be logged in to the server (Unauthorized)"
+
+
+def test_kubectl_warns_of_deprecated_versions(kubectl: Kubectl) -> None:
+    group = "old.example.com"
+    made = definition(group)
+    [new] = made["spec"]["versions"]
+    made["spec"]["versions"] = [new, {**new, "name": "v1beta1", "storage": False, "deprecated": True}]
+    kubectl.apply(made)
+    kubectl("wait", "crd", f"widgets.{group}", "--for=condition=Established", "--timeout=20s")
+    said = f"Warning: {group}/v1beta1 Widget is deprecated; use {group}/v1 Widget\n"
+    assert kubectl("get", f"widgets.v1beta1.{group}").err.startswith(said)
+    assert "Warning" not in kubectl("get", f"widgets.v1.{group}").err
+    kubectl("delete", "crd", f"widgets.{group}")

@@ -34,6 +34,7 @@ _TESTS: Mapping[str, Mapping[str, str]] = {
         "rbac": "auth/rbac",
         "rules": "auth/rules auth/rbac",
         "service_accounts": "auth/service_accounts",
+        "signers": "apiserver/access_certificates",
         "users": "apiserver/access_impersonation apiserver/access_reviews",
     },
     "apiserver": {

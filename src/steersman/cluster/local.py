@@ -37,6 +37,7 @@ from steersman.cluster.apiserver.fairness import (
 )
 from steersman.cluster.apiserver.gate import Gate
 from steersman.cluster.apiserver.health import Health
+from steersman.cluster.apiserver.legacy_tokens import note_uses
 from steersman.cluster.apiserver.resource import Catalog
 from steersman.cluster.apiserver.role_aggregation import RoleAggregation
 from steersman.cluster.apiserver.server import KUBERNETES_VERSION, APIServer
@@ -203,6 +204,7 @@ class LocalCluster:
         await self._server.start(config.bind, config.port, self._tls(folder, api))
         self.url = f"https://{_host_in_url(self._reachable)}:{self._server.port}"
         server.identity = OpenIDMetadata(api.access.tokens, self.url)
+        note_uses(api)
         await install_essentials(api, self._reachable, self._server.port)
         await install_default_roles(api)
         await install_flow_control(api)

@@ -11,6 +11,7 @@ import urllib.request
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from http.client import HTTPException
 from typing import Any
 
 from steersman.client import Client
@@ -163,7 +164,7 @@ async def get(address: str, port: int) -> str:
         try:
             with urllib.request.urlopen(f"http://{address}:{port}/", timeout=5) as answer:
                 return str(answer.read().decode())
-        except OSError:
+        except (OSError, HTTPException):
             return ""
 
     return await asyncio.to_thread(fetch)

@@ -113,7 +113,7 @@ async def test_partial_names(world: Serving) -> None:
     address = (await world.service("partial"))["spec"]["clusterIP"]
     names = ("partial", f"partial.{NAMESPACE}", f"partial.{NAMESPACE}.svc", f"partial.{_DOMAIN}")
     found = await found_in_pod(world, "asks-partial", *names)
-    assert found == dict.fromkeys(names, [address])
+    assert found == {name: [address] for name in names}
 
 
 @promise("DNS should provide DNS for pods for Hostname")
@@ -130,7 +130,7 @@ async def test_subdomains(world: Serving) -> None:
     pod = await world.serve("subdomain-1", 8080, hostname="dns-querier-3", subdomain="subdomain")
     names = (f"dns-querier-3.subdomain.{_DOMAIN}", f"subdomain.{_DOMAIN}")
     found = await found_in_pod(world, "asks-subdomain", *names)
-    assert found == dict.fromkeys(names, [pod["status"]["podIP"]])
+    assert found == {name: [pod["status"]["podIP"]] for name in names}
 
 
 @promise("DNS should provide DNS for ExternalName services")

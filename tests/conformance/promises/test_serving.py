@@ -65,7 +65,7 @@ async def said(address: str, port: int) -> str:
 
     def ask() -> str:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
-            sock.settimeout(5)
+            sock.settimeout(1)
             try:
                 sock.connect((address, port))
                 sock.send(b"who?")
@@ -282,4 +282,4 @@ async def test_node_reaches_pods_by_http(world: Serving) -> None:
 @promise("Networking Granular Checks: Pods should function for node-pod communication: udp")
 async def test_node_reaches_pods_by_datagrams(world: Serving) -> None:
     pod = await world.serve("near-udp", 8080, udp=(8081,))
-    assert await said(pod["status"]["podIP"], 8081) == "near-udp"
+    await until(lambda: said(pod["status"]["podIP"], 8081), "near-udp")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.support.kubectl import Kubectl
-from tests.support.steer import Steer, running
+from tests.support.steer import DEADLINE_S, Steer, running
 
 
 @pytest.fixture(scope="session")
@@ -30,3 +31,14 @@ def cluster_kubectl(server: Steer, tmp_path_factory: pytest.TempPathFactory) -> 
     if not shutil.which("kubectl"):
         pytest.skip("there is no kubectl on the PATH")
     return Kubectl(server.kubeconfig, tmp_path_factory.mktemp("home"))
+
+
+@pytest.fixture
+def kubectl(server: Steer, cluster_kubectl: Kubectl, namespace: str) -> Kubectl:
+    """kubectl in a namespace of the test's own, as soon as pods can be made there."""
+    own = cluster_kubectl.within(namespace)
+    deadline = time.monotonic() + DEADLINE_S
+    while own.attempt("get", "serviceaccount", "default").code:
+        assert time.monotonic() < deadline, f"the namespace got no service account: {server.errors}"
+        time.sleep(0.1)
+    return own

@@ -218,6 +218,14 @@ def test_a_nodes_own_api_is_reached(world: StreamingWorld) -> None:
     assert world.node.certificates[-1] is not None
 
 
+def test_a_pod_that_speaks_tls_is_reached_whatever_its_certificate(world: StreamingWorld) -> None:
+    path = f"{PODS}/https:one:{world.node.server.port}/proxy/deep?x"
+    status, _, content = world.run(request(world, "GET", path))
+    assert (status, content) == (200, b"GET /deep?x")
+    # It is not told who we are to nodes.
+    assert world.node.certificates[-1] is None
+
+
 def test_another_port_of_a_node_is_reached(world: StreamingWorld, web: Web) -> None:
     status, _, content = world.run(request(world, "GET", f"/api/v1/nodes/{NODE}:{web.server.port}/proxy/"))
     assert (status, content) == (200, b"hello")

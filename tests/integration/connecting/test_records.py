@@ -16,10 +16,33 @@ DEADLINE_S = 60
 
 def run(act: Callable[[Client], Awaitable[None]], **config: Any) -> None:
     async def main() -> None:
-        async with asyncio.timeout(DEADLINE_S), streaming_cluster(**config) as (_, _, client):
-            await act(client)
+        async with asyncio.timeout(DEADLINE_S), streaming_cluster(**config) as (cluster, _, admin):
+            # The admin would wait for nobody.
+            async with cluster.client(await _token(admin)) as client:
+                await act(client)
 
     asyncio.run(main())
+
+
+async def _token(admin: Client) -> str:
+    """Of somebody who may do everything, in their turn."""
+    await admin.create({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "somebody"}})
+    await admin.create(
+        {
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "ClusterRoleBinding",
+            "metadata": {"name": "somebody"},
+            "roleRef": {
+                "apiGroup": "rbac.authorization.k8s.io",
+                "kind": "ClusterRole",
+                "name": "cluster-admin",
+            },
+            "subjects": [{"kind": "ServiceAccount", "name": "somebody", "namespace": "default"}],
+        }
+    )
+    path = "/api/v1/namespaces/default/serviceaccounts/somebody/token"
+    request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+    return str(json.loads(await admin.request("POST", path, body=request))["status"]["token"])
 
 
 def test_a_connection_is_audited_when_it_begins_and_when_it_ends(tmp_path: Path) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import random
+import socket
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -231,3 +234,27 @@ def test_what_is_no_question_for_us_is_refused(
     for way in (ask_bytes, ask_by_tcp):
         answer = read(runner.run(way(world.dns.address, world.dns.port, data)))
         assert (answer.number, answer.code) == (0x1267, code)
+
+
+@in_world
+async def test_nonsense_is_no_end(world: World) -> None:
+    """By UDP and TCP; the server answers sensible questions after it as before."""
+    chance = random.Random(53)
+    loop = asyncio.get_running_loop()
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        sock.setblocking(False)
+        sock.connect((world.dns.address, world.dns.port))
+        for _ in range(300):
+            await loop.sock_sendall(sock, chance.randbytes(chance.randrange(1, 600)))
+    for size in (1, 2, 40, 3000):
+        reader, writer = await asyncio.open_connection(world.dns.address, world.dns.port)
+        writer.write(chance.randbytes(size))
+        writer.write_eof()
+        with contextlib.suppress(ConnectionError):
+            async with asyncio.timeout(20):
+                await reader.read()
+        writer.close()
+        with contextlib.suppress(ConnectionError):
+            await writer.wait_closed()
+    answer = await world.ask("kubernetes.default.svc.cluster.local")
+    assert len(answer.answers) == 1

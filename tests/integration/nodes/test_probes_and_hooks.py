@@ -37,7 +37,7 @@ async def test_a_container_that_does_not_live_is_started_again(world: PreparedWo
     await world.create("p", container={"livenessProbe": probe})
     await world.until("p", is_ready)
     world.engine.codes["alive"] = 1
-    pod = await world.until("p", lambda pod: main_of(pod)["restartCount"] == 1)
+    pod = await world.until("p", lambda pod: main_of(pod)["restartCount"] >= 1)
     world.engine.codes["alive"] = 0
     assert await world.told("p", "Unhealthy") == "Liveness probe failed: said"
     assert await world.told("p", "Killing") == "Container main failed liveness probe, will be restarted"
@@ -95,9 +95,9 @@ async def test_without_the_api_containers_are_probed_and_restarted_as_before(wor
         world.faults.drop_watches()
         await world.client.patch(CONFIG_MAPS, "cm", {"data": {"KEY": "two"}}, NAMESPACE)
         world.engine.codes["alive"] = 1
-        await eventually(lambda: len(world.engine.made) == 2, PATIENCE_S)
+        await eventually(lambda: len(world.engine.made) >= 2, PATIENCE_S)
         world.engine.codes["alive"] = 0
         assert world.engine.made[1].env == world.engine.made[0].env
         assert file.read_text() == "one"
-    await world.until("p", lambda pod: main_of(pod)["restartCount"] == 1 and is_ready(pod))
+    await world.until("p", lambda pod: main_of(pod)["restartCount"] >= 1 and is_ready(pod))
     await eventually(lambda: file.read_text() == "two", PATIENCE_S)

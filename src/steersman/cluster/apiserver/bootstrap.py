@@ -6,6 +6,7 @@ from typing import Any
 
 from steersman.cluster.apiserver.atrest import encode
 from steersman.cluster.apiserver.call import Api, Object, new_uid, timestamp
+from steersman.cluster.apiserver.legacy_tokens import TRACKING, today
 from steersman.cluster.apiserver.resource import Resource
 from steersman.cluster.schema.decode import decode
 from steersman.cluster.schema.defaults import apply_defaults
@@ -38,6 +39,11 @@ async def install_essentials(api: Api, host: str, port: int) -> None:
             "priorityclasses",
             {"metadata": {"name": name}, "value": value, "description": description},
         )
+    tracking = {
+        "metadata": {"name": TRACKING, "namespace": "kube-system"},
+        "data": {"since": today(api.now())},
+    }
+    await ensure(api, "", "configmaps", tracking)
     ranges = {"metadata": {"name": "kubernetes"}, "spec": {"cidrs": [str(api.services.network)]}}
     await ensure(api, "networking.k8s.io", "servicecidrs", ranges)
     labels = {"component": "apiserver", "provider": "kubernetes"}

@@ -162,28 +162,26 @@ class StoreReader:
         self._read: dict[str, tuple[int, Object]] = {}
 
     def get(self, group: str, plural: str, namespace: str, name: str) -> Object | None:
-        resource = (
-            self._catalog.stored(group, plural) if (group, plural) != ("", "namespaces") else self._namespaces
-        )
+        if plural == "namespaces" and not group:
+            return self._namespace(name)
+        resource = self._catalog.stored(group, plural)
         if resource is None:
             return None
         record = self._store.get(resource.key(namespace, name))
+        return None if record is None else resource.read(record.value)
+
+    def _namespace(self, name: str) -> Object | None:
+        resource = self._catalog.find("", "v1", "namespaces")
+        assert resource is not None
+        record = self._store.get(resource.key("", name))
         if record is None:
             return None
-        if resource is not self._namespaces:
-            return resource.read(record.value)
-        kept = self._read.get(record.key)
+        kept = self._read.get(name)
         if kept is None or kept[0] != record.revision:
             if len(self._read) > 1024:
                 self._read.clear()
-            kept = self._read[record.key] = (record.revision, resource.read(record.value))
+            kept = self._read[name] = (record.revision, resource.read(record.value))
         return kept[1]
-
-    @property
-    def _namespaces(self) -> Resource:
-        found = self._catalog.find("", "v1", "namespaces")
-        assert found is not None
-        return found
 
     def list(self, group: str, plural: str, namespace: str = "") -> Sequence[Object]:
         resource = self._catalog.stored(group, plural)

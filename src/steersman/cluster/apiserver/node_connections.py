@@ -6,7 +6,7 @@ to is not verified: nobody said whose certificate it should be.
 
 from __future__ import annotations
 
-from ipaddress import ip_address
+from ipaddress import IPv4Address, ip_address
 from typing import Any, Final, NamedTuple
 
 from steersman.cluster.admission.webhooks.kept_clients import KeptClients
@@ -21,6 +21,7 @@ __all__ = ["NodeConnections", "Place", "unreachable"]
 _OWN_NAME: Final = "kube-apiserver-kubelet-client"
 #: Which of a node's addresses is called, the best first.
 _ADDRESS_TYPES: Final = ("InternalIP", "Hostname", "InternalDNS", "ExternalIP", "ExternalDNS")
+_BROADCAST: Final = IPv4Address("255.255.255.255")
 _KEPT_CLIENTS: Final = 256
 _POOL_SIZE: Final = 128
 #: Refusals of upgrades; all else is passed on as it comes.
@@ -80,9 +81,12 @@ class NodeConnections:
             address = ip_address(host)
         except ValueError:
             raise bad_request("address not allowed") from None
+        if address.version == 6 and address.ipv4_mapped is not None:
+            address = address.ipv4_mapped
         if address.is_loopback and self._allows_loopback:
             return
-        if address.is_loopback or address.is_multicast or address.is_link_local or address.is_unspecified:
+        unfit = (address.is_loopback, address.is_multicast, address.is_link_local, address.is_unspecified)
+        if any(unfit) or address == _BROADCAST:
             raise bad_request("address not allowed")
 
     def to(self, place: Place) -> Client:

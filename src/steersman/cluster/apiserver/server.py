@@ -131,6 +131,10 @@ def _refusal_of_path(
 
 
 _PLANS = 1024
+#: Whose parameters choose the verb on a collection, and what of it is meant.
+_CHOOSING = frozenset(("GET", "HEAD", "DELETE"))
+# A client's parameters are the same few again and again.
+_query_of = lru_cache(maxsize=256)(parse_query)
 _NOBODY: Mapping[str | None, User] = {}
 
 
@@ -151,6 +155,7 @@ class _Plan(NamedTuple):
         path, action = self.path, self.action
         return (
             path is not None
+            and bool(name)
             and path.name == name == action.name
             and not path.subresource
             and not path.watch
@@ -271,17 +276,24 @@ class APIServer:
         passage.leave(answer)
 
     def _plan(self, request: Request) -> _Plan:
-        """What a request asks for, before anybody looks whether it is there or allowed. Requests without
-        parameters come again and again."""
-        if request.query_string:
-            return self._make_plan(request)
+        """What a request asks for, before anybody looks whether it is there or allowed."""
+        method, path = request.method, request.path
+        if not request.query_string:
+            return self._known_plan(method, path)
+        query = _query_of(request.query_string)
+        if method in _CHOOSING:
+            return self._make_plan(method, path, query)
+        plan = self._known_plan(method, path)
+        return _Plan(plan.action, query, *plan[2:])
+
+    def _known_plan(self, method: str, path: str) -> _Plan:
+        """The plan of a request without parameters: the same ones come again and again."""
         state = self._discovery.state()
         plans, object_plans = self._plans, self._object_plans
         if state != self._plans_state or len(plans) > _PLANS or len(object_plans) > _PLANS:
             plans.clear()
             object_plans.clear()
             self._plans_state = state
-        method, path = request.method, request.path
         plan = plans.get((method, path))
         if plan is not None:
             return plan
@@ -289,21 +301,20 @@ class APIServer:
         plan = object_plans.get((method, parent))
         if plan is not None and name:
             return plan.of(name)
-        plan = self._make_plan(request)
+        plan = self._make_plan(method, path, {})
         if plan.holds_for_others(name):
             object_plans[method, parent] = plan
         else:
             plans[method, path] = plan
         return plan
 
-    def _make_plan(self, request: Request) -> _Plan:
-        path = parse_path(request.path)
-        query = parse_query(request.query_string)
+    def _make_plan(self, method: str, text: str, query: dict[str, list[str]]) -> _Plan:
+        path = parse_path(text)
         if path is None or not path.plural:
             backend = self._backend(path) if path is not None else None
-            return _Plan(path_action(request.method, request.path), query, backend=backend)
+            return _Plan(path_action(method, text), query, backend=backend)
         resource = self._api.catalog.find(path.group, path.version, path.plural)
-        verb = self._verb(request.method, path, query, resource)
+        verb = self._verb(method, path, query, resource)
         action, backend = action_of(path, verb, query), self._backend(path)
         refusal = _refusal_of_path(resource, path, verb)
         if resource is None or refusal is not None:

@@ -103,6 +103,8 @@ class ServiceAccountTokens:
         self.keys = (key.public, *keys)
         self._now = now
         self._verified: dict[bytes, _Verified] = {}
+        #: Told of the namespace and name of the Secret whose token was used.
+        self.on_legacy_use: Callable[[str, str], None] = lambda namespace, secret: None
 
     # Issuing
 
@@ -177,6 +179,9 @@ class ServiceAccountTokens:
         if now > known.until:
             raise InvalidCredentials("service account token has expired")
         self._check_dependencies(known, now)
+        if known.kept_in_secret:
+            _, secret = known.dependencies
+            self.on_legacy_use(secret.namespace, secret.name)
         return Authenticated(known.user, fitting)
 
     def _verify(self, text: str, now: float) -> _Verified | None:

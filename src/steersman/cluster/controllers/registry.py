@@ -27,6 +27,7 @@ CONTROLLERS: dict[str, str] = {
     "garbagecollector": "garbagecollector.controller",
     "horizontal-pod-autoscaling": "autoscaling.controller",
     "job": "job.controller",
+    "legacy-serviceaccount-token-cleaner": "legacy_tokens",
     "local-path-provisioner": "volumes.local_path",
     "namespace": "namespace.controller",
     "nodeipam": "nodeipam.controller",

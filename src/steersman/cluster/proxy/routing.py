@@ -66,7 +66,7 @@ def is_proxied(service: Object) -> bool:
 def routes(
     service: Object, slices: Collection[Object], place: Place, lends: Callable[[str], bool]
 ) -> dict[Frontend, Route]:
-    """All frontends of a service. `lends` says whether an address can be this machine's."""
+    """All frontends of a service. `lends` says whether an address is one that the machine lends the cluster."""
     if not is_proxied(service):
         return {}
     spec, found = service["spec"], {}
@@ -107,7 +107,8 @@ def _listening(
     spec, names = service["spec"], place.names
     for address in spec.get("clusterIPs") or [spec["clusterIP"]]:
         yield address, port["port"], names, False
-    for address in spec.get("externalIPs") or ():
+    # Other addresses, even of this machine, would open what is local to the network around it.
+    for address in filter(lends, spec.get("externalIPs") or ()):
         yield address, port["port"], names, True
     balancer = (service.get("status") or {}).get("loadBalancer") or {}
     for ingress in balancer.get("ingress") or ():

@@ -228,10 +228,7 @@ class ServiceProxy:
         return found
 
     async def _has_address(self, service: Object, frontend: Frontend) -> bool:
-        """Whether the address is here; if it can be, it is added."""
-        if not self._machine.lends(frontend.address):
-            # Somebody else's; there is nothing to add and listening shows whether it is here.
-            return frontend.address not in (service["spec"].get("clusterIPs") or ())
+        """Whether the address is here, after it was added."""
         try:
             await self._machine.add(frontend.address, _owner(Key.of(service)))
         except MachineError as error:
@@ -291,10 +288,11 @@ class ServiceProxy:
             return
         self._routes.get(key, {}).pop(frontend, None)
         service = self._read(key)
-        if service is None or code == errno.EADDRNOTAVAIL:
+        if service is None:
             return
         self._tell(service, frontend, code, _PROBLEMS.get(code) or os.strerror(code))
-        self._retry(key)
+        if code != errno.EACCES:
+            self._retry(key)
 
     def _retry(self, key: Key) -> None:
         async def later() -> None:

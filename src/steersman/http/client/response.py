@@ -104,7 +104,7 @@ class Lines:
 
 
 def is_gzip(headers: Headers) -> bool:
-    return headers.tokens("content-encoding") in (["gzip"], ["x-gzip"])
+    return "content-encoding" in headers and headers.tokens("content-encoding") in (["gzip"], ["x-gzip"])
 
 
 def decode(headers: Headers, content: bytes, max_bytes: int) -> bytes:

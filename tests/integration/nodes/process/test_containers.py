@@ -146,6 +146,18 @@ def test_a_container_sees_its_mounts(tmp_path: Path, isolation: Isolation) -> No
     run_engine(test, tmp_path, isolation=isolation)
 
 
+def test_a_container_has_the_name_of_its_pod(tmp_path: Path) -> None:
+    async def test(engine: World) -> None:
+        if engine.roots == "links":
+            pytest.skip("this machine has no namespaces")
+        container = await engine.shell("uname -n; exec sleep 1000", env={"HOSTNAME": "pod-name"})
+        await engine.says(container, "pod-name")
+        assert (await engine.exec_sync(container, ["uname", "-n"], PATIENCE_S)).stdout == b"pod-name\n"
+        assert os.uname().nodename != "pod-name"
+
+    run_engine(test, tmp_path)
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 def test_files_of_a_container_are_its_own(tmp_path: Path) -> None:
     async def test(engine: World) -> None:
@@ -207,7 +219,8 @@ def test_environment_and_working_folder(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
-def test_runs_as_the_user_it_is_told_to(tmp_path: Path) -> None:
+@pytest.mark.parametrize("isolation", ["best", "mirror"])
+def test_runs_as_the_user_it_is_told_to(tmp_path: Path, isolation: Isolation) -> None:
     async def test(engine: World) -> None:
         engine.notice(
             {
@@ -230,7 +243,7 @@ def test_runs_as_the_user_it_is_told_to(tmp_path: Path) -> None:
         assert refused.value.reason == "CreateContainerConfigError"
         assert refused.value.message.startswith("container's runAsUser breaks non-root policy (pod: ")
 
-    run_engine(test, tmp_path)
+    run_engine(test, tmp_path, isolation=isolation)
 
 
 def test_too_much_memory_is_refused(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ class World:
         assert resource is not None
         metadata = {"name": name, "uid": f"{name}-uid", **({"namespace": namespace} if namespace else {})}
         given = {
-            "metadata": metadata | obj.get("metadata", {}),
+            "metadata": metadata | obj.get("metadata", {}) | {"name": name},
             **{k: v for k, v in obj.items() if k != "metadata"},
         }
         record = await self.store.put(resource.key(namespace, name), encode(given))

@@ -115,12 +115,12 @@ def test_external_traffic_stays_on_the_node_of_the_address() -> None:
     assert local_endpoints(balanced, [slices], HERE) == 2
 
 
-def test_load_balancers_of_others_are_left_alone() -> None:
-    balanced = service(type="LoadBalancer", externalIPs=["192.0.2.9"])
+def test_addresses_of_others_are_left_alone() -> None:
+    balanced = service(type="LoadBalancer", externalIPs=["192.0.2.9", "127.100.0.9"])
     ingress = [{"ip": "203.0.113.1"}, {"ip": "127.100.0.1", "ipMode": "Proxy"}]
     balanced["status"] = {"loadBalancer": {"ingress": ingress}}
     found = routes(balanced, [], HERE, lambda address: address.startswith("127."))
-    assert {frontend.address for frontend in found} == {CLUSTER_IP, "192.0.2.9"}
+    assert {frontend.address for frontend in found} == {CLUSTER_IP, "127.100.0.9"}
 
 
 def _zones(*names: str) -> Object:

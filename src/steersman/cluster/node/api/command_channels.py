@@ -102,7 +102,7 @@ class WebSocketChannels:
         self._touch = touch
         self._base64 = "base64" in (socket.subprotocol or "")
         self._input: asyncio.Queue[bytes | None] = asyncio.Queue(_INPUT_MESSAGES)
-        self._sizes: asyncio.Queue[tuple[int, int]] = asyncio.Queue()
+        self._sizes: asyncio.Queue[tuple[int, int]] = asyncio.Queue(1)
         self._gone = asyncio.Event()
         self._input_over = False
         socket.on_close(self._gone.set)
@@ -138,6 +138,9 @@ class WebSocketChannels:
         if channel == _STDIN and self._wanted.stdin and data and not self._input_over:
             await self._input.put(data)
         elif channel == _RESIZE and (size := _size(data)) is not None:
+            if self._sizes.full():
+                # Only the last one counts.
+                self._sizes.get_nowait()
             self._sizes.put_nowait(size)
 
     async def _end(self, which: bytes) -> None:

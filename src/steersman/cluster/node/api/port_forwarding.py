@@ -206,11 +206,10 @@ async def _forward(pair: _Pair, pod: ForwardedPod, port: int, done: Callable[[],
         await _carry(data, reader, writer)
     except (NodeProblem, OSError) as problem:
         await error.write(pod.problem(port, problem))
-        error.end()
         data.reset()
-        return
-    data.end()
-    error.end()
+    finally:
+        data.end()
+        error.end()
 
 
 # A WebSocket's channels

@@ -68,7 +68,10 @@ class ImageIndex:
         except FileNotFoundError:
             return {}
         if self._seen != (found.st_ino, found.st_mtime_ns):
-            self._images = _decode(self._path.read_bytes())
+            try:
+                self._images = _decode(self._path.read_bytes())
+            except msgspec.DecodeError as error:
+                raise RuntimeFailed(f"{self._path}: {error}") from error
             self._seen = (found.st_ino, found.st_mtime_ns)
         return self._images
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 import socket
 import sys
@@ -20,6 +21,8 @@ from steersman.cluster.node.process.errors import KeeperGone
 from steersman.cluster.node.process.keeper.protocol import Frames, Outgoing, receive
 
 __all__ = ["KeeperLink", "start_keeper"]
+
+_log = logging.getLogger(__name__)
 
 Message = dict[str, Any]
 
@@ -162,7 +165,10 @@ class KeeperLink:
 
     def _hear(self, message: Message, given: list[int]) -> None:
         if "event" in message:
-            self._on_event(message)
+            try:
+                self._on_event(message)
+            except Exception:  # noqa: BLE001 - other messages came with it
+                _log.exception("what the keeper told was not understood: %s", message)
             return
         future = self._answers.get(message["seq"])
         if future is not None and not future.done():

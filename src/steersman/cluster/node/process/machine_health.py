@@ -6,6 +6,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -55,12 +56,12 @@ class MachineHealth:
         if now - self._looked_at >= _LOOK_S:
             self._looked_at = now
             self._health = NodeHealth(
-                self._problem(),
                 memory_pressure=0 < _memory("MemAvailable") < _LEAST_MEMORY,
                 disk_pressure=_free(self._folder) < _LEAST_DISK,
                 pid_pressure=_pids_used() > _MOST_PIDS,
             )
-        return self._health
+        problem = self._problem()
+        return replace(self._health, problem=problem) if problem else self._health
 
 
 def _memory(field: str) -> int:

@@ -43,6 +43,8 @@ _MESSAGE_PATH: Final = "/dev/termination-log"
 MESSAGE_FILE: Final = "termination-log"
 #: Where programs are in an image's folder.
 _PROGRAMS: Final = ("usr/local/sbin", "usr/local/bin", "usr/sbin", "usr/bin", "sbin", "bin")
+#: The kernel's limit.
+_HOSTNAME_LENGTH: Final = 64
 _LOG_MAX_BYTES: Final = 10 << 20
 _LOG_MAX_FILES: Final = 5
 
@@ -122,6 +124,7 @@ def launch_spec(
         spec["root"] = {
             "kind": roots,
             "folder": str(folder),
+            "hostname": config.env.get("HOSTNAME", "")[:_HOSTNAME_LENGTH],
             "image": image.folder,
             "mounts": [[one.host_path, one.container_path, one.readonly] for one in mounts],
             "readonly": bool((config.container.get("securityContext") or {}).get("readOnlyRootFilesystem")),

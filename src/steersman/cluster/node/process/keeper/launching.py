@@ -93,7 +93,7 @@ def _become(spec: Spec, group: str, inside: int, nofile: tuple[int, int]) -> Non
             file.write("0")
     plan = spec.get("root")
     if plan is not None and inside:
-        roots.join(inside, plan["kind"])
+        roots.join(inside)
     elif plan is not None:
         roots.enter(plan)
     resource.setrlimit(resource.RLIMIT_NOFILE, nofile)

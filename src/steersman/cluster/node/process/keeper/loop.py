@@ -8,6 +8,7 @@ import os
 import selectors
 import signal
 import time
+import traceback
 from collections.abc import Callable
 
 __all__ = ["Loop"]
@@ -58,11 +59,17 @@ class Loop:
             wait_s = max(self._timers[0][0] - time.monotonic(), 0) if self._timers else None
             for key, _ in self._selector.select(wait_s):
                 # An earlier call may have closed it.
-                if self._selector.get_map().get(key.fd) is not None:
-                    key.data()
+                if self._selector.get_map().get(key.fd) is not None and not _call(key.data):
+                    # Or it would fail again at once, and for ever.
+                    self.forget(key.fd)
             now = time.monotonic()
             while self._timers and self._timers[0][0] <= now:
-                heapq.heappop(self._timers)[2]()
+                _call(heapq.heappop(self._timers)[2])
+
+    def close(self) -> None:
+        self._selector.close()
+        for fd in (self._woken, self._wake):
+            os.close(fd)
 
     def _heard(self) -> None:
         try:
@@ -71,4 +78,14 @@ class Loop:
             return
         for number in numbers:
             if number in self._signals:
-                self._signals[number]()
+                _call(self._signals[number])
+
+
+def _call(call: Call) -> bool:
+    """Whether it went well. What goes wrong is told: all containers would end with the keeper."""
+    try:
+        call()
+    except Exception:  # noqa: BLE001 - see above
+        traceback.print_exc()
+        return False
+    return True

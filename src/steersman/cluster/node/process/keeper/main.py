@@ -86,6 +86,7 @@ def _listen(folder: str) -> socket.socket:
         listener.bind(f"/proc/self/fd/{at}/{SOCKET}")
     finally:
         os.close(at)
+    os.chmod(f"{folder}/{SOCKET}", 0o600)
     listener.listen(8)
     return listener
 

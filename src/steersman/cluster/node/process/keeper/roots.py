@@ -1,9 +1,10 @@
-"""The file system that a container sees, made between fork and exec in a mount namespace of its own.
+"""The file system (and the host's name) that a container sees, made between fork and exec in namespaces of its
+own.
 
 | kind      | needs            | the container sees                                                       |
 |-----------|------------------|--------------------------------------------------------------------------|
 | `overlay` | root             | its image over the machine's `/`; what it writes is its own              |
-| `mirror`  | a user namespace | the machine's `/`, with mounts at their places; it writes to the machine |
+| `mirror`  | user namespaces  | the machine's `/`, with mounts at their places; it writes to the machine |
 | `links`   | nothing          | the machine itself; the agent's `plans` points it to its mounts          |
 
 All mounts are private to the namespace and vanish with its last process. Nothing here runs in the keeper
@@ -15,6 +16,7 @@ from __future__ import annotations
 import os
 import re
 import select
+import socket
 import stat
 from typing import Any
 
@@ -45,10 +47,10 @@ def enter(plan: Plan) -> None:
     `kind`, `folder` (of the container, for its upper layers), `image` (a folder or nothing), `mounts`
     (source, path, read-only) and `readonly`. The keeper has refreshed `MOUNTS` before.
     """
-    if plan["kind"] == "mirror":
-        _own_user_namespace()
-    else:
-        sys_.unshare(sys_.CLONE_NEWNS)
+    _own_namespace(plan["kind"])
+    if plan.get("hostname"):
+        sys_.unshare(sys_.CLONE_NEWUTS)
+        socket.sethostname(plan["hostname"])
     sys_.mount("", "/", flags=sys_.MS_REC | sys_.MS_PRIVATE)
     target, image = f"{plan['folder']}/root", plan.get("image") or ""
     os.makedirs(target, exist_ok=True)
@@ -70,16 +72,17 @@ def enter(plan: Plan) -> None:
         sys_.mount("", "/", flags=sys_.MS_REMOUNT | sys_.MS_BIND | sys_.MS_RDONLY)
 
 
-def join(pid: int, kind: str) -> None:
+def join(pid: int) -> None:
     """Be where the container is whose first process this is."""
-    names = {"user": sys_.CLONE_NEWUSER, "mnt": sys_.CLONE_NEWNS}
+    kinds = {"user": sys_.CLONE_NEWUSER, "uts": sys_.CLONE_NEWUTS, "mnt": sys_.CLONE_NEWNS}
     fds = {
-        name: os.open(f"/proc/{pid}/ns/{name}", os.O_RDONLY | os.O_CLOEXEC)
-        for name in names
-        if name == "mnt" or kind == "mirror"
+        kind: os.open(f"/proc/{pid}/ns/{name}", os.O_RDONLY | os.O_CLOEXEC)
+        for name, kind in kinds.items()
+        # Nobody can join where they are.
+        if os.readlink(f"/proc/{pid}/ns/{name}") != os.readlink(f"/proc/self/ns/{name}")
     }
-    for name, fd in fds.items():
-        sys_.set_namespace(fd, names[name])
+    for kind, fd in fds.items():
+        sys_.set_namespace(fd, kind)
         os.close(fd)
 
 
@@ -92,6 +95,7 @@ def probe(folder: str, kinds: tuple[str, ...] = KINDS) -> str:
         plan: Plan = {
             "kind": kind,
             "folder": os.path.join(folder, kind),
+            "hostname": "probe",
             "mounts": [[source, "/etc/steersman-probe/a", True]],
         }
         os.makedirs(plan["folder"], exist_ok=True)
@@ -191,9 +195,16 @@ def _escaped(path: str) -> str:
 # --- a mirror
 
 
-def _own_user_namespace() -> None:
-    """A namespace in which this user may mount, and is still itself."""
+def _own_namespace(kind: str) -> None:
+    """A mount namespace, within a user namespace where that is needed: one in which this user may mount, and
+    is still itself."""
     uid, gid = os.geteuid(), os.getegid()
+    try:
+        sys_.unshare(sys_.CLONE_NEWNS)
+        return
+    except PermissionError:
+        if kind != "mirror":
+            raise
     sys_.unshare(sys_.CLONE_NEWUSER | sys_.CLONE_NEWNS)
     for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
         with open(f"/proc/self/{name}", "w", encoding="utf-8") as file:

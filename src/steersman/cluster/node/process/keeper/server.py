@@ -131,6 +131,7 @@ class Keeper:
 
     def run(self) -> None:
         self.loop.run()
+        self.loop.close()
 
     # --- connections
 

@@ -7,12 +7,13 @@ import os
 import platform
 
 __all__ = [
-    "CLONE_NEWNS", "CLONE_NEWUSER", "MNT_DETACH", "MS_BIND", "MS_NODEV", "MS_NOEXEC", "MS_NOSUID",
+    "CLONE_NEWNS", "CLONE_NEWUSER", "CLONE_NEWUTS", "MNT_DETACH", "MS_BIND", "MS_NODEV", "MS_NOEXEC", "MS_NOSUID",
     "MS_PRIVATE", "MS_RDONLY", "MS_REC", "MS_REMOUNT", "become_subreaper", "die_with_parent", "mount",
     "pivot_root", "set_namespace", "unmount", "unshare",
 ]  # fmt: skip
 
 CLONE_NEWNS = 0x00020000
+CLONE_NEWUTS = 0x04000000
 CLONE_NEWUSER = 0x10000000
 MS_RDONLY = 1
 MS_NOSUID = 2
