@@ -17,7 +17,8 @@ from tests.mutation.trial import Bench
 
 _PER_MODULE = 2
 
-pytestmark = pytest.mark.slow
+#: The first of them waits for all guarding tests to pass once.
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 
 @pytest.fixture(scope="module")

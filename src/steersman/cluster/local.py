@@ -279,6 +279,7 @@ class LocalCluster:
             # What nobody can find again does not live on for long.
             alone_s=_ALONE_S if self.config.data == MEMORY else 0.0,
             images=self.config.images,
+            api=(self._reachable, self.port),
         )
 
     @property

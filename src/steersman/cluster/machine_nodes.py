@@ -32,6 +32,7 @@ __all__ = ["MachineNodes", "machine_nodes"]
 _EVERYBODY: Final = "127.0.0.1"
 #: Resolvers cannot be told another.
 _DNS_PORT: Final = 53
+_API_PORT: Final = 443
 #: How long a node waits for its range of addresses, and how often it looks.
 _RANGE_S: Final = 30.0
 _LOOK_S: Final = 0.02
@@ -58,6 +59,8 @@ class MachineNodes:
     stop_pods: bool = True
     alone_s: float = 0.0
     images: Path | None = None
+    #: Where pods find the API if its Service cannot have its port here.
+    api: tuple[str, int] | None = None
 
 
 @asynccontextmanager
@@ -67,7 +70,10 @@ async def machine_nodes(nodes: Nodes, wanted: MachineNodes) -> AsyncIterator[Non
     names = [f"{wanted.prefix}{number}" for number in range(wanted.first, wanted.first + wanted.count)]
     addresses = {name: str(machine.ranges.node(wanted.first + number)) for number, name in enumerate(names)}
     dns = add_dns(manager, machine)
-    surroundings = Surroundings(dns=(dns.address,) if may_listen(_DNS_PORT) else ())
+    surroundings = Surroundings(
+        dns=(dns.address,) if may_listen(_DNS_PORT) else (),
+        api=None if may_listen(_API_PORT) else wanted.api,
+    )
     add_proxy(manager, machine, (_EVERYBODY, *addresses.values()))
     opened: list[NodeApi] = []
     try:

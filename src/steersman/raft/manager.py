@@ -179,6 +179,8 @@ class RaftNodeManager:
                 contending=self._contending,
             )
             node.on_change = self._changed
+            # It may have changed on another thread while there was no node to tell.
+            node.contend(self._contending)
             node.start()
             scope.start(cluster.run(), name="raft membership")
             await asyncio.wait((stopping, node.failed), return_when=asyncio.FIRST_COMPLETED)

@@ -454,9 +454,10 @@ class RaftNode:
 
     def _publish(self) -> None:
         raft = self._raft
+        now = self._clock()
         until = raft.lease_until if self._contending else _NEVER
         # A follower that does not campaign when its time has come still knows by then that nobody leads.
-        leaderless = raft.role.kind is RoleKind.FOLLOWER and self._clock() >= raft.deadline
+        leaderless = raft.role.kind is RoleKind.FOLLOWER and now >= raft.deadline
         leader = 0 if leaderless else raft.leader
         lease = self.lease
         if (lease.term, lease.leader, lease.until) != (raft.term, leader, until):
@@ -467,5 +468,6 @@ class RaftNode:
                 self.metrics.elections_won += 1
             self._seen = seen
             self.on_change()
-        elif (lease.until == _NEVER) != (until == _NEVER):
+        elif until != lease.until and (until == _NEVER or lease.until <= now):
+            # It ended early, or it had run out: who has seen that would not look again.
             self.on_change()

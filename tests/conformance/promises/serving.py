@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import urllib.request
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from http.client import HTTPException
 from typing import Any
 
@@ -25,12 +25,14 @@ __all__ = [
     "NAMESPACE",
     "PATIENCE_S",
     "Object",
+    "Running",
     "Serving",
     "answers",
     "can_serve",
     "get",
+    "promise",
     "promised",
-    "serving",
+    "running_cluster",
 ]
 
 Object = dict[str, Any]
@@ -142,6 +144,10 @@ class Serving:
         return str(state.get("message", "")).strip()
 
 
+Keeping = Callable[[Serving], Coroutine[Any, Any, None]]
+Running = tuple[asyncio.Runner, Serving]
+
+
 @asynccontextmanager
 async def serving() -> AsyncIterator[Serving]:
     config = ClusterConfig(process_nodes=1, controllers=("all",))
@@ -150,6 +156,33 @@ async def serving() -> AsyncIterator[Serving]:
         await world.client.create({"metadata": {"name": NAMESPACE}}, kind=NAMESPACES)
         await world.wait_for_node()
         yield world
+
+
+@contextmanager
+def running_cluster() -> Iterator[Running]:
+    """For the tests of a module; what they do not wait for goes on in the next."""
+    with asyncio.Runner() as runner:
+        context = serving()
+        world = runner.run(context.__aenter__())
+        try:
+            yield runner, world
+        finally:
+            runner.run(context.__aexit__(None, None, None))
+
+
+def promise(name: str) -> Callable[[Keeping], Callable[[Running], None]]:
+    """Make a test of an async function that keeps the promise, with the fixture `running`."""
+    promised(name)
+
+    def decorate(test: Keeping) -> Callable[[Running], None]:
+        def run(running: Running) -> None:
+            runner, world = running
+            runner.run(test(world))
+
+        run.__name__, run.__doc__ = test.__name__, f"{name}."
+        return run
+
+    return decorate
 
 
 def can_serve() -> bool:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -13,7 +12,7 @@ from steersman.objects.resources import SERVICES
 from steersman.testing import eventually
 from tests.integration.dns.resolver import ask
 
-from .serving import NAMESPACE, PATIENCE_S, Serving, can_serve, promised, serving
+from .serving import NAMESPACE, PATIENCE_S, Running, Serving, can_serve, promise, running_cluster
 
 pytestmark = pytest.mark.skipif(not can_serve(), reason="needs rights to listen at low ports")
 
@@ -21,29 +20,9 @@ _DOMAIN = f"{NAMESPACE}.svc.cluster.local"
 
 
 @pytest.fixture(scope="module")
-def running() -> Iterator[tuple[asyncio.Runner, Serving]]:
-    with asyncio.Runner() as runner:
-        context = serving()
-        world = runner.run(context.__aenter__())
-        try:
-            yield runner, world
-        finally:
-            runner.run(context.__aexit__(None, None, None))
-
-
-def promise(name: str) -> Callable[[Callable[[Serving], Coroutine[Any, Any, None]]], Callable[..., None]]:
-    """Make a test of an async function that keeps the promise."""
-    promised(name)
-
-    def decorate(test: Callable[[Serving], Coroutine[Any, Any, None]]) -> Callable[..., None]:
-        def run(running: tuple[asyncio.Runner, Serving]) -> None:
-            runner, world = running
-            runner.run(test(world))
-
-        run.__name__, run.__doc__ = test.__name__, f"{name}."
-        return run
-
-    return decorate
+def running() -> Iterator[Running]:
+    with running_cluster() as found:
+        yield found
 
 
 def resolving(*names: str) -> str:

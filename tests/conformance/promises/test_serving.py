@@ -4,43 +4,34 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
-from typing import Any
+from collections.abc import Awaitable, Callable, Iterator
 
 import pytest
 
 from steersman.objects.resources import ENDPOINT_SLICES, PODS, SERVICES
 from steersman.testing import eventually
 
-from .serving import NAMESPACE, PATIENCE_S, Object, Serving, answers, can_serve, get, promised, serving
+from .serving import (
+    NAMESPACE,
+    PATIENCE_S,
+    Object,
+    Running,
+    Serving,
+    answers,
+    can_serve,
+    get,
+    promise,
+    promised,
+    running_cluster,
+)
 
 pytestmark = pytest.mark.skipif(not can_serve(), reason="needs rights to listen at low ports")
 
 
 @pytest.fixture(scope="module")
-def running() -> Iterator[tuple[asyncio.Runner, Serving]]:
-    with asyncio.Runner() as runner:
-        context = serving()
-        world = runner.run(context.__aenter__())
-        try:
-            yield runner, world
-        finally:
-            runner.run(context.__aexit__(None, None, None))
-
-
-def promise(name: str) -> Callable[[Callable[[Serving], Coroutine[Any, Any, None]]], Callable[..., None]]:
-    """Make a test of an async function that keeps the promise."""
-    promised(name)
-
-    def decorate(test: Callable[[Serving], Coroutine[Any, Any, None]]) -> Callable[..., None]:
-        def run(running: tuple[asyncio.Runner, Serving]) -> None:
-            runner, world = running
-            runner.run(test(world))
-
-        run.__name__, run.__doc__ = test.__name__, f"{name}."
-        return run
-
-    return decorate
+def running() -> Iterator[Running]:
+    with running_cluster() as found:
+        yield found
 
 
 def address_of(service: Object) -> str:
@@ -163,7 +154,7 @@ AFFINITY = {
 
 
 @pytest.mark.parametrize(("kind", "switch"), AFFINITY.values(), ids=AFFINITY.keys())
-def test_session_affinity(running: tuple[asyncio.Runner, Serving], kind: str, switch: bool) -> None:
+def test_session_affinity(running: Running, kind: str, switch: bool) -> None:
     runner, world = running
     runner.run(_check_affinity(world, f"affinity{kind.lower()}{switch:d}", kind, switch))
 

@@ -17,6 +17,8 @@ import pytest
 from tests.e2e.streaming.talking import Talking
 from tests.support.kubectl import Kubectl
 
+pytestmark = pytest.mark.slow
+
 PATIENCE_S = 60.0
 #: Gives back what it gets and says so when there is no more; on port 8080 of the pod.
 ECHO = """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import os
 from typing import Any
 
@@ -11,6 +12,9 @@ from cryptography import x509
 
 from steersman.client import BadRequest, Client, CommandFailed, Forbidden, ForwardingFailed, NotFound
 from steersman.client.errors import ApiError
+from steersman.http import Client as Http
+from steersman.http import client_tls
+from steersman.http.errors import UpgradeRefused
 from tests.support.streaming_node import NODE, StreamingWorld
 
 
@@ -177,6 +181,26 @@ def test_a_websocket_needs_the_right_to_create_too(
     else:
         with pytest.raises(Forbidden, match="is forbidden"):
             world.run(ask())
+
+
+@pytest.mark.parametrize("right", [True, False])
+def test_a_browser_gives_its_token_as_a_subprotocol(world: StreamingWorld, right: bool) -> None:
+    async def talk() -> list[bytes]:
+        token = world.cluster.token if right else "wrong"
+        secret = base64.urlsafe_b64encode(token.encode()).decode().rstrip("=")
+        named = (f"base64url.bearer.authorization.k8s.io.{secret}", "v4.channel.k8s.io")
+        async with Http(world.cluster.url, ssl=client_tls(ca=world.cluster.authority.pem)) as http:
+            path = "/api/v1/namespaces/default/pods/one/exec?command=echo&command=hi&stdout=1"
+            socket = await http.websocket(path, named)
+            assert socket.subprotocol == "v4.channel.k8s.io"
+            return [bytes(message) async for message in socket if isinstance(message, bytes)]
+
+    if right:
+        assert b"\x01hi\n" in world.run(talk())
+    else:
+        with pytest.raises(UpgradeRefused) as refused:
+            world.run(talk())
+        assert refused.value.status == 401
 
 
 def test_a_command_that_does_not_exist_is_told(world: StreamingWorld) -> None:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import suppress
 
 import pytest
 
 from steersman.http import Client
-from steersman.raft.core import NotLeader
+from steersman.raft.config import NodeConfig
+from steersman.raft.core import HardState, NotLeader
 from steersman.raft.errors import NodeStopped, SettingsError, StorageError
 from steersman.raft.manager import RaftNodeManager
+from steersman.raft.storage import MemoryStorage, Storage
 from tests.integration.raft.nodes import cluster, configs, leader_of, until
 
 pytestmark = [pytest.mark.slow]
@@ -40,6 +43,29 @@ def test_every_node_reads_what_the_leader_wrote():
                 await follower.put("k", b"3")
             assert refusal.value.leader == leader.lease.leader
             assert follower.leader == leader.name
+
+    asyncio.run(main())
+
+
+def test_who_contends_while_the_node_is_being_made_leads():
+    class Interrupted(MemoryStorage):
+        """Is read when a node is made."""
+
+        def hard_state(self) -> HardState:
+            with suppress(StopIteration):
+                manager.contend(True).send(None)
+            return super().hard_state()
+
+    class Config(NodeConfig):
+        def open_storage(self) -> Storage:
+            return Interrupted()
+
+    [config] = configs(1)
+    manager = RaftNodeManager(Config("test", config.settings), contending=False)
+
+    async def main() -> None:
+        async with manager:
+            await until(lambda: manager.is_leader)
 
     asyncio.run(main())
 

@@ -26,12 +26,14 @@ def founded() -> MemoryStorage:
 
 
 def alone(
-    test: Callable[[RaftNode, ClusterState], Awaitable[None]], storage: MemoryStorage | None = None
+    test: Callable[[RaftNode, ClusterState], Awaitable[None]],
+    storage: MemoryStorage | None = None,
+    clock: Callable[[], float] = time.monotonic,
 ) -> None:
     async def main() -> None:
         machine = ClusterState()
         with ThreadPoolExecutor(1) as disk:
-            node = RaftNode(Config(id=1), storage or founded(), machine, lambda _: None, disk)
+            node = RaftNode(Config(id=1), storage or founded(), machine, lambda _: None, disk, clock=clock)
             node.start()
             try:
                 await test(node, machine)
@@ -98,6 +100,24 @@ def test_who_does_not_contend_steps_down_and_leads_again_only_in_a_higher_term()
         assert node.lease.term > term
 
     alone(test)
+
+
+def test_a_lease_that_ran_out_is_told_when_it_is_renewed():
+    slept_s = 0.0
+
+    def clock() -> float:
+        return time.monotonic() + slept_s
+
+    async def test(node: RaftNode, machine: ClusterState) -> None:
+        nonlocal slept_s
+        await until(lambda: clock() < node.lease.until)
+        told: list[float] = []
+        node.on_change = lambda: told.append(node.lease.until)
+        slept_s = 10.0
+        await until(lambda: told)
+        assert clock() < told[-1]
+
+    alone(test, clock=clock)
 
 
 def test_a_long_log_is_replaced_by_a_snapshot_and_a_restart_has_everything():

@@ -10,9 +10,9 @@ from ipaddress import IPv4Address, ip_address
 from typing import Any, Final, NamedTuple
 
 from steersman.cluster.admission.webhooks.kept_clients import KeptClients
-from steersman.cluster.auth.pki import Authority, KeyPair
+from steersman.cluster.auth.pki import Authority
 from steersman.cluster.auth.users import MASTERS_GROUP
-from steersman.http import Client, client_tls
+from steersman.http import Client, ClientContext, client_tls
 from steersman.objects.status import StatusError, bad_request
 
 __all__ = ["NodeConnections", "Place", "unreachable"]
@@ -22,7 +22,8 @@ _OWN_NAME: Final = "kube-apiserver-kubelet-client"
 #: Which of a node's addresses is called, the best first.
 _ADDRESS_TYPES: Final = ("InternalIP", "Hostname", "InternalDNS", "ExternalIP", "ExternalDNS")
 _BROADCAST: Final = IPv4Address("255.255.255.255")
-_KEPT_CLIENTS: Final = 256
+#: Logs that are followed end when their client is given up, so it is not for few places.
+_KEPT_CLIENTS: Final = 4096
 _POOL_SIZE: Final = 128
 #: Refusals of upgrades; all else is passed on as it comes.
 _MAX_COLLECTED_BYTES: Final = 1 << 20
@@ -57,7 +58,7 @@ class NodeConnections:
         connects a proxy's client to."""
         self._authority = authority
         self._allows_loopback = allows_loopback
-        self._pair: KeyPair | None = None
+        self._contexts: dict[tuple[bool, bool], ClientContext] = {}
         self._clients: KeptClients[Place] = KeptClients(self._connect, _KEPT_CLIENTS)
 
     def node(self, node: dict[str, Any], *, insecure: bool = False) -> Place:
@@ -93,23 +94,27 @@ class NodeConnections:
         return self._clients.to(place)
 
     def _connect(self, place: Place) -> Client:
-        tls = None
-        if place.node:
-            if self._pair is None:
-                self._pair = self._authority.issue(_OWN_NAME, organizations=(MASTERS_GROUP,))
-            pair = self._pair
-            tls = client_tls(
-                ca=self._authority.pem, cert=pair.certificate, key=pair.key, insecure=place.insecure
-            )
-        elif place.scheme == "https":
-            tls = client_tls(insecure=True)
         return Client(
             place.url,
-            ssl=tls,
+            ssl=self._context(place) if place.scheme == "https" else None,
             headers=((b"Accept-Encoding", b"identity"),),
             pool_size=_POOL_SIZE,
             max_response_bytes=_MAX_COLLECTED_BYTES,
         )
+
+    def _context(self, place: Place) -> ClientContext:
+        """How to speak TLS there: the same for all nodes, and for all pods."""
+        key = (place.node, place.insecure)
+        context = self._contexts.get(key)
+        if context is None:
+            context = self._contexts[key] = self._make_context(*key)
+        return context
+
+    def _make_context(self, is_node: bool, is_insecure: bool) -> ClientContext:
+        if not is_node:
+            return client_tls(insecure=True)
+        pair = self._authority.issue(_OWN_NAME, organizations=(MASTERS_GROUP,))
+        return client_tls(ca=self._authority.pem, cert=pair.certificate, key=pair.key, insecure=is_insecure)
 
     async def close(self) -> None:
         await self._clients.close()

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from steersman.cluster.auth.websocket_tokens import without_token
 from steersman.http import Client, Headers, Request, Response, StreamingResponse, Upgraded
 from steersman.http.errors import ConnectionClosed, HttpError, ProtocolError, UpgradeRefused
 
@@ -70,7 +71,7 @@ def passed_on(request: Request) -> Iterator[tuple[bytes, bytes]]:
         if request.gzipped and name == b"content-encoding":
             # The body has been unpacked on its way in.
             continue
-        yield name, value
+        yield name, without_token(value) if name == b"sec-websocket-protocol" else value
     before = request.headers.get_all("x-forwarded-for")
     yield b"X-Forwarded-For", ", ".join([*before, request.connection.client[0]]).encode("latin-1")
 

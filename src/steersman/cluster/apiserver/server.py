@@ -39,6 +39,7 @@ from steersman.cluster.apiserver.watch import watch
 from steersman.cluster.auth.authentication import InvalidCredentials
 from steersman.cluster.auth.authorization import Action
 from steersman.cluster.auth.users import ANONYMOUS, User
+from steersman.cluster.auth.websocket_tokens import authorization_of
 from steersman.cluster.codec.errors import BodyRejected, NotAcceptable, UnsupportedMediaType
 from steersman.cluster.codec.negotiate import RESOURCE, YAML, negotiate, wants_pretty
 from steersman.cluster.store import StoreError, Unavailable
@@ -298,9 +299,10 @@ class APIServer:
         if plan is not None:
             return plan
         parent, _, name = path.rpartition("/")
-        plan = object_plans.get((method, parent))
-        if plan is not None and name:
-            return plan.of(name)
+        pattern = object_plans.get((method, parent))
+        if pattern is not None and name:
+            # Not kept: there are more objects than room, and filing plans costs more than making them.
+            return pattern.of(name)
         plan = self._make_plan(method, path, {})
         if plan.holds_for_others(name):
             object_plans[method, parent] = plan
@@ -371,6 +373,8 @@ class APIServer:
         if user is not None:
             return user
         header = request.headers.get("authorization")
+        if header is None and request.upgradable:
+            header = self._websocket_token(request, action)
         # By hash, as a dict looks things up: comparing texts would take longer the more of them is right.
         static: Mapping[str | None, User] = state.get("static", _NOBODY)
         if (user := static.get(header)) is not None:
@@ -388,6 +392,13 @@ class APIServer:
                 return user
         self._gate.refuse(request, action)
         raise unauthorized()
+
+    def _websocket_token(self, request: Request, action: Action) -> str | None:
+        try:
+            return authorization_of(request.headers)
+        except InvalidCredentials:
+            self._gate.refuse(request, action)
+            raise unauthorized() from None
 
     # What
 

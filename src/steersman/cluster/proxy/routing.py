@@ -66,7 +66,7 @@ def is_proxied(service: Object) -> bool:
 def routes(
     service: Object, slices: Collection[Object], place: Place, lends: Callable[[str], bool]
 ) -> dict[Frontend, Route]:
-    """All frontends of a service. `lends` says whether an address is one that the machine lends the cluster."""
+    """All frontends of a service. `lends` says whether an address is the cluster's to have."""
     if not is_proxied(service):
         return {}
     spec, found = service["spec"], {}

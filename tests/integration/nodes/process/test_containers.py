@@ -44,7 +44,7 @@ def test_log_has_both_streams_in_the_format_of_cri(tmp_path: Path) -> None:
         await engine.ended(container)
         lines = engine.log_path(container).read_text().splitlines()
         parts = sorted(line.split(" ", 1)[1] for line in lines)
-        assert parts == ["stderr F err", "stdout F no newline", "stdout F out"]
+        assert parts == ["stderr F err", "stdout F out", "stdout P no newline"]
         assert all(len(line.split(" ")[0]) == len("2006-01-02T15:04:05.000000000Z") for line in lines)
 
     run_engine(test, tmp_path)
@@ -244,6 +244,20 @@ def test_runs_as_the_user_it_is_told_to(tmp_path: Path, isolation: Isolation) ->
         assert refused.value.message.startswith("container's runAsUser breaks non-root policy (pod: ")
 
     run_engine(test, tmp_path, isolation=isolation)
+
+
+def test_rights_cannot_grow_where_that_is_forbidden(tmp_path: Path) -> None:
+    async def test(engine: World) -> None:
+        sandbox = await engine.sandbox()
+        for number, expected in enumerate((False, True)):
+            container = await engine.start(
+                sandbox, "grep", "NoNewPrivs", "/proc/self/status", name=f"c{number}",
+                securityContext={"allowPrivilegeEscalation": not expected},
+            )  # fmt: skip
+            await engine.ended(container)
+            assert engine.said(container).split() == ["NoNewPrivs:", str(int(expected))]
+
+    run_engine(test, tmp_path)
 
 
 def test_too_much_memory_is_refused(tmp_path: Path) -> None:

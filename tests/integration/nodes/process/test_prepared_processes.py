@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send_response(200 if os.path.exists(path) else 500)
         self.end_headers()
     def log_message(self, *_): pass
-http.server.HTTPServer((os.environ["POD_IP"], 8080), Handler).serve_forever()
+http.server.HTTPServer((os.environ["POD_IP"], int(os.environ["PORT"])), Handler).serve_forever()
 """
 
 
@@ -78,13 +79,16 @@ def probe(path: str, **more: Any) -> Object:
 async def be_probed(world: PodWorld, state: Path) -> None:
     """A server that is as healthy as there are files."""
     (state / "alive").touch()
+    with socket.socket() as unused:
+        unused.bind(("", 0))
+        port = unused.getsockname()[1]
     container = {
         "name": "main",
         "image": "host/python3",
         "command": ["python3", "-c", _SERVER],
-        "env": [{"name": "STATE", "value": str(state)}],
+        "env": [{"name": "STATE", "value": str(state)}, {"name": "PORT", "value": str(port)}],
         "volumeMounts": [{"name": "state", "mountPath": str(state)}],
-        "ports": [{"name": "web", "containerPort": 8080}],
+        "ports": [{"name": "web", "containerPort": port}],
         "startupProbe": {"tcpSocket": {"port": "web"}, "periodSeconds": 1, "failureThreshold": 60},
         "readinessProbe": probe("/ready"),
         "livenessProbe": probe("/alive"),

@@ -9,6 +9,7 @@ import signal
 import sys
 from pathlib import Path
 
+from steersman.aio import Scope
 from steersman.cluster.node.cri import ContainerState
 from steersman.cluster.node.process.keeper.stragglers import marked
 from steersman.testing import eventually
@@ -101,6 +102,23 @@ def test_both_killed_everything_has_ended(tmp_path: Path) -> None:
     run_engine(first, tmp_path, stop_pods=False)
     os.kill(int((tmp_path / "keeper").read_text()), signal.SIGKILL)
     run_engine(second, tmp_path)
+
+
+def test_a_pod_can_be_removed_while_it_is_being_started(tmp_path: Path) -> None:
+    async def test(engine: World) -> None:
+        for number in range(5):
+            sandbox = await engine.sandbox(f"pod-{number}")
+            container = await engine.create(sandbox, "sleep", "1000")
+            async with Scope() as scope:
+                starting = scope.start(engine.start_container(container))
+                while engine._container(container).starting is None:
+                    await asyncio.sleep(0)
+                starting.cancel()
+            await engine.remove_pod_sandbox(sandbox)
+        assert marked(f"{engine._tag}/") == []
+        assert list((tmp_path / "node" / "pods").iterdir()) == []
+
+    run_engine(test, tmp_path)
 
 
 def test_what_was_being_started_when_the_agent_left_is_known_to_the_next(tmp_path: Path) -> None:

@@ -13,9 +13,12 @@ from urllib.parse import urlencode
 import orjson
 import pytest
 
+from steersman.cluster.node.errors import RuntimeFailed
+from steersman.cluster.node.streaming import Output
 from steersman.http import Client, WebSocket
 from steersman.http.errors import UpgradeRefused, WebSocketClosed
 from steersman.http.spdy import SpdyConnection, SpdyError, SpdyStream
+from tests.support.local_processes import LocalSession
 from tests.support.streaming_node import StreamingNode
 
 WithNode = Callable[[Callable[[Client, StreamingNode], Any]], None]
@@ -231,6 +234,43 @@ def test_a_command_that_cannot_be_run_is_an_internal_error(with_node: WithNode) 
             "Internal error occurred: error executing command in container: "
             "no-such-program: No such file or directory"
         )
+
+    with_node(test)
+
+
+@pytest.mark.parametrize("protocol", [V5, "SPDY"])
+def test_an_engine_that_fails_in_the_middle_is_an_internal_error(with_node: WithNode, protocol: str) -> None:
+    async def test(client: Client, node: StreamingNode) -> None:
+        start = node.engine.exec
+
+        async def failing(*arguments: Any, **options: Any) -> LocalSession:
+            session = await start(*arguments, **options)
+            read = session.read
+
+            async def once() -> Output | None:
+                said = await read()
+                session.read = broken  # type: ignore[method-assign]
+                return said
+
+            session.read = once  # type: ignore[method-assign]
+            return session
+
+        async def broken() -> Output | None:
+            raise RuntimeFailed("the keeper is gone")
+
+        node.engine.exec = failing  # type: ignore[method-assign]
+        where = target("sh", "-c", "echo first; sleep 1000")
+        if protocol == V5:
+            said = await messages(await client.websocket(where, (V5,)))
+            out, told = said[1], said[3]
+        else:
+            async with spdy(client, where, V4) as streams:
+                out, told = await whole(streams["stdout"]), await whole(streams["error"])
+        assert out == b"first\n"
+        assert orjson.loads(told)["message"] == (
+            "Internal error occurred: error executing command in container: the keeper is gone"
+        )
+        await closed(node)
 
     with_node(test)
 

@@ -115,11 +115,17 @@ async def _converse(
     channels: Channels, open_session: SessionFactory, options: CommandOptions, idle: Idle
 ) -> None:
     try:
-        session = await open_session()
+        code = await _attend(channels, await open_session(), options, idle)
     except NodeProblem as error:
         doing = "executing command in" if options.command else "attaching to"
         await channels.finish(internal_error(f"error {doing} container: {error}").status())
         return
+    if code is not None:
+        await channels.finish(_outcome(code, options))
+
+
+async def _attend(channels: Channels, session: Session, options: CommandOptions, idle: Idle) -> int | None:
+    """Let both talk. The exit code; None when the client left, or nobody had anything to say for long."""
     try:
         async with Scope() as scope:
             if options.stdin:
@@ -132,12 +138,9 @@ async def _converse(
                 scope.start(idle.expire(), name="idle connection"),
             )
             await asyncio.wait((talking, *over), return_when=asyncio.FIRST_COMPLETED)
-            if not talking.done():
-                return
-            code = talking.result()
+            return talking.result() if talking.done() else None
     finally:
         await session.close()
-    await channels.finish(_outcome(code, options))
 
 
 async def _tell(channels: Channels, session: Session) -> int:

@@ -94,7 +94,7 @@ def add_process_node(
     events = NodeEvents(recorder)
     images = ProcessImages(ImageIndex(config.images))
     runtime = ProcessRuntime(
-        EngineConfig(config.folder, config.address, config.alone_s, config.isolation),
+        EngineConfig(config.folder, config.alone_s, config.isolation),
         images,
         addresses,
         clock,

@@ -89,8 +89,6 @@ class Addresses(Protocol):
 class EngineConfig(msgspec.Struct, frozen=True):
     #: The node's own: files, logs, the keeper's socket.
     folder: Path
-    #: Where pods that use the node's network are.
-    node_address: str = "127.0.0.1"
     #: For how long containers go on without an agent; 0: for ever.
     alone_s: float = 0.0
     isolation: Isolation = "best"
@@ -172,10 +170,10 @@ class ProcessRuntime:
         for failures in itertools.count(1):
             try:
                 await self._connect_once()
-            except (OSError, RuntimeFailed) as error:
+            except Exception as error:  # noqa: BLE001 - whatever it is, nothing runs without a keeper
                 self.problem = str(error)
                 if failures > 1:
-                    _log.warning("no keeper for the containers of %s: %s", self._config.folder, error)
+                    _log.warning("no keeper for %s: %s", self._config.folder, error, exc_info=error)
                 await self._clock.sleep(_RETRY.wait_s(failures))
             else:
                 return
@@ -305,7 +303,10 @@ class ProcessRuntime:
         folders = [uid for uid in self._records.uids() if uid not in known_uids]
         for pod in unknown:
             _log.info("pod %s/%s is not known any more", pod.sandbox.namespace, pod.sandbox.name)
-            await self.remove_pod_sandbox(pod.sandbox.id)
+            try:
+                await self.remove_pod_sandbox(pod.sandbox.id)
+            except RuntimeFailed as error:
+                _log.warning("pod %s could not be removed: %s", pod.sandbox.uid, error)
         for uid in folders:
             await asyncio.to_thread(self._records.remove_everything, uid)
 
@@ -349,7 +350,10 @@ class ProcessRuntime:
         pod.sandbox = msgspec.structs.replace(pod.sandbox, ready=False)
         self._records.keep_sandbox(pod.sandbox)
         for address in pod.sandbox.ips:
-            await self._addresses.free(address)
+            try:
+                await self._addresses.free(address)
+            except MachineError as error:
+                _log.warning("address %s of pod %s was not freed: %s", address, pod.sandbox.uid, error)
 
     async def remove_pod_sandbox(self, sandbox_id: str) -> None:
         await self.stop_pod_sandbox(sandbox_id)
@@ -400,7 +404,6 @@ class ProcessRuntime:
             stop_signal=stop_signal(config, image),
             fall_back_to_logs=container.get("terminationMessagePolicy") == "FallbackToLogsOnError",
             tty=bool(container.get("tty")),
-            stdin=bool(container.get("stdin")),
             stdin_once=bool(container.get("stdinOnce")),
             ports=tuple(port["containerPort"] for port in container.get("ports") or ()),
         )

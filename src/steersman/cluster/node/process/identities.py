@@ -53,7 +53,7 @@ def identity_of(container: Object, pod: Object, image_user: str, *, about: str) 
     entry = _entry(os.geteuid() if uid is None else uid)
     if gid is None:
         gid = entry.pw_gid if entry is not None and uid is not None else 0
-    if entry is not None:
+    if entry is not None and pod.get("supplementalGroupsPolicy") != "Strict":
         groups += os.getgrouplist(entry.pw_name, gid)
     home = "/" if entry is None else entry.pw_dir
     return Identity(0 if uid is None else uid, gid, tuple(dict.fromkeys((gid, *groups))), home)

@@ -95,6 +95,7 @@ def launch_spec(
 ) -> dict[str, Any]:  # fmt: skip
     """What the keeper needs to start a container, as `keeper.launching` and `keeper.containers` read it."""
     mounts = mounts_of(config, folder)
+    security = config.container.get("securityContext") or {}
     argv = command_of(config, image)
     env = _environment(config, image, who)
     spec: dict[str, Any] = {
@@ -109,6 +110,7 @@ def launch_spec(
         "uid": who.uid,
         "gid": who.gid,
         "groups": who.groups,
+        "no_new_privileges": security.get("allowPrivilegeEscalation") is False,
         **_limits(config.container, controllers),
     }
     if roots == LINKS:
@@ -127,7 +129,7 @@ def launch_spec(
             "hostname": config.env.get("HOSTNAME", "")[:_HOSTNAME_LENGTH],
             "image": image.folder,
             "mounts": [[one.host_path, one.container_path, one.readonly] for one in mounts],
-            "readonly": bool((config.container.get("securityContext") or {}).get("readOnlyRootFilesystem")),
+            "readonly": bool(security.get("readOnlyRootFilesystem")),
         }
     spec["argv"] = argv
     spec["env"] = {**env, MARK: f"{tag}/{container_id}"}

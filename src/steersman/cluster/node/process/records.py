@@ -47,7 +47,6 @@ class ContainerRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     stop_signal: int = 15
     fall_back_to_logs: bool = False
     tty: bool = False
-    stdin: bool = False
     stdin_once: bool = False
     ports: tuple[int, ...] = ()
     #: Paths of mounts that are links: commands that name them are changed.

@@ -54,8 +54,9 @@ class UsageMeter:
         cpu_s = cgroups.read_number(f"{group}/cpu.stat", "usage_usec") / 1e6
         memory = cgroups.read_number(f"{group}/memory.current")
         if not memory:
-            memory = sum(_resident(pid) for pid in cgroups.processes(group))
-        return cpu_s, memory
+            return cpu_s, sum(_resident(pid) for pid in cgroups.processes(group))
+        # What could be freed at once does not count.
+        return cpu_s, max(memory - cgroups.read_number(f"{group}/memory.stat", "inactive_file"), 0)
 
     def _of_session(self, pid: int) -> tuple[float, int]:
         now = time.monotonic()

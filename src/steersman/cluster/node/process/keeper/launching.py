@@ -13,7 +13,7 @@ import termios
 from typing import Any, NoReturn
 
 from . import roots
-from .system_calls import die_with_parent
+from .system_calls import die_with_parent, refuse_new_privileges
 
 __all__ = ["Launch", "spawn"]
 
@@ -62,6 +62,8 @@ def spawn(
         if tty:
             fcntl.ioctl(0, termios.TIOCSCTTY, 0)
         _become(spec, group, inside, nofile)
+        if spec.get("no_new_privileges"):
+            refuse_new_privileges()
         die_with_parent(signal.SIGKILL)
         if os.getppid() != keeper:
             os._exit(137)

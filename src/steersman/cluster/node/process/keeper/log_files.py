@@ -1,8 +1,8 @@
 """A container's output, written as CRI has it: `2006-01-02T15:04:05.000000000Z stdout F line`.
 
-Lines longer than 16 KiB come in parts (`P`, the last `F`). A file that has grown too large is renamed to
-`<name>.<UTC time>` and a new one begun; the oldest beyond `max_files` go. A disk that is full costs lines,
-never the container its output pipe.
+Lines longer than 16 KiB come in parts (`P`, the last `F`), and a line that is never ended is a part. A file
+that has grown too large is renamed to `<name>.<UTC time>` and a new one begun; the oldest beyond `max_files`
+go. A disk that is full costs lines, never the container its output pipe.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class LogFile:
     def end(self, stream: str) -> None:
         """No more will come of this stream."""
         if rest := self._rests.pop(stream, b""):
-            self._append(_stamp() + stream.encode() + b" F " + rest + b"\n")
+            self._append(_stamp() + stream.encode() + b" P " + rest + b"\n")
 
     def close(self) -> None:
         for stream in tuple(self._rests):

@@ -15,6 +15,8 @@ from .loop import Loop
 __all__ = ["Output"]
 
 _CHUNK = 1 << 16
+#: More than a pipe can hold; who is still writing is no part of the container any more.
+_LAST_CHUNKS = 64
 
 
 class _Sink:
@@ -67,7 +69,9 @@ class Output:
     def close(self) -> None:
         """Take what is there and stop listening, whoever still has the other ends."""
         for source in list(self._sources.values()):
-            while data := _read(source.fd):
+            for _ in range(_LAST_CHUNKS):
+                if not (data := _read(source.fd)):
+                    break
                 self._log.write(source.stream, data)
             self._end(source)
 

@@ -1,5 +1,5 @@
-"""The file system (and the host's name) that a container sees, made between fork and exec in namespaces of its
-own.
+"""The file system that a container sees, and its host's name: made between fork and exec, in namespaces of
+its own.
 
 | kind      | needs            | the container sees                                                       |
 |-----------|------------------|--------------------------------------------------------------------------|
@@ -45,7 +45,7 @@ def enter(plan: Plan) -> None:
     """Make the container's root and be in it. `plan` has
 
     `kind`, `folder` (of the container, for its upper layers), `image` (a folder or nothing), `mounts`
-    (source, path, read-only) and `readonly`. The keeper has refreshed `MOUNTS` before.
+    (source, path, read-only), `readonly` and `hostname`. The keeper has refreshed `MOUNTS` before.
     """
     _own_namespace(plan["kind"])
     if plan.get("hostname"):

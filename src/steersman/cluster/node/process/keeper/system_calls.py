@@ -7,9 +7,9 @@ import os
 import platform
 
 __all__ = [
-    "CLONE_NEWNS", "CLONE_NEWUSER", "CLONE_NEWUTS", "MNT_DETACH", "MS_BIND", "MS_NODEV", "MS_NOEXEC", "MS_NOSUID",
-    "MS_PRIVATE", "MS_RDONLY", "MS_REC", "MS_REMOUNT", "become_subreaper", "die_with_parent", "mount",
-    "pivot_root", "set_namespace", "unmount", "unshare",
+    "CLONE_NEWNS", "CLONE_NEWUSER", "CLONE_NEWUTS", "MNT_DETACH", "MS_BIND", "MS_NODEV", "MS_NOEXEC",
+    "MS_NOSUID", "MS_PRIVATE", "MS_RDONLY", "MS_REC", "MS_REMOUNT", "become_subreaper", "die_with_parent",
+    "mount", "pivot_root", "refuse_new_privileges", "set_namespace", "unmount", "unshare",
 ]  # fmt: skip
 
 CLONE_NEWNS = 0x00020000
@@ -26,6 +26,7 @@ MS_PRIVATE = 1 << 18
 MNT_DETACH = 2
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
+_PR_SET_NO_NEW_PRIVS = 38
 #: For C libraries without a wrapper.
 _PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
 
@@ -71,6 +72,11 @@ def pivot_root(new: str, old: str) -> None:
 def die_with_parent(signal: int) -> None:
     """Have the kernel send `signal` when the parent ends. A change of user forgets it."""
     _check(_libc.prctl(_PR_SET_PDEATHSIG, ctypes.c_ulong(signal), 0, 0, 0))
+
+
+def refuse_new_privileges() -> None:
+    """Have programs run from now on get no more rights than this process has."""
+    _check(_libc.prctl(_PR_SET_NO_NEW_PRIVS, ctypes.c_ulong(1), 0, 0, 0))
 
 
 def become_subreaper() -> None:

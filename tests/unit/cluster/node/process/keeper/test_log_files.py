@@ -24,13 +24,13 @@ def written(path: Path) -> list[tuple[str, str, bytes]]:
     ("pieces", "expected"),
     [
         ([b"a\nb\n"], [("F", b"a"), ("F", b"b")]),
-        ([b"a", b"b\nc"], [("F", b"ab"), ("F", b"c")]),
+        ([b"a", b"b\nc"], [("F", b"ab"), ("P", b"c")]),
         ([b"\n\n"], [("F", b""), ("F", b"")]),
         ([b"\x00\xff\r\n"], [("F", b"\x00\xff\r")]),
         ([b"x" * 16384 + b"\n"], [("F", b"x" * 16384)]),
         ([b"x" * 16385 + b"\n"], [("P", b"x" * 16384), ("F", b"x")]),
         ([b"x" * 16384, b"y\n"], [("P", b"x" * 16384), ("F", b"y")]),
-        ([b"x" * 40000], [("P", b"x" * 16384), ("P", b"x" * 16384), ("F", b"x" * 7232)]),
+        ([b"x" * 40000], [("P", b"x" * 16384), ("P", b"x" * 16384), ("P", b"x" * 7232)]),
     ],
     ids=["lines", "pieces", "empty lines", "binary", "just fits", "too long", "long in pieces", "no end"],
 )
