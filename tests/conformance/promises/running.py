@@ -119,7 +119,7 @@ class Running:
 
     async def pods(self, labels: str) -> list[Object]:
         """Those that are not being deleted, by name."""
-        found = await self.client.list(PODS, labels=labels)
+        found = await self.client.list(PODS, NAMESPACE, labels=labels)
         present = [pod for pod in found if "deletionTimestamp" not in pod["metadata"]]
         return sorted(present, key=lambda pod: str(pod["metadata"]["name"]))
 

@@ -170,7 +170,7 @@ async def test_life_of_a_job(running: Running) -> None:
         await completed(running, "lived", 4)
         await running.client.delete_collection(JOBS, labels=_LIVED, propagation="Background")
         await told("DELETED", lambda metadata: metadata["name"] == "lived")
-        assert await running.client.list(JOBS, labels=_LIVED) == []
+        assert not list(await running.client.list(JOBS, labels=_LIVED))
     finally:
         watching.cancel()
         await asyncio.wait((watching,))

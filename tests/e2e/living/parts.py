@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -9,9 +10,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from tests.support.steer import STEER, Steer, running
+from tests.support.steer import STEER, Api, Steer, running
 
-__all__ = ["NAMESPACE", "Part", "Parts", "condition", "deployment", "is_ready", "soon", "started"]
+__all__ = ["NAMESPACE", "Part", "Parts", "condition", "deployment", "insist", "is_ready", "soon", "started"]
 
 Object = dict[str, Any]
 
@@ -32,6 +33,21 @@ def soon(check: Callable[[], Any], patience_s: float = PATIENCE_S) -> Any:
     return found
 
 
+def insist(api: Api, method: str, path: str, body: Any = None, *, done: tuple[int, ...] = ()) -> None:
+    """Ask until the API has heard it; `done` are the codes that say that it had before."""
+    content_type = "application/apply-patch+yaml" if method == "PATCH" else "application/json"
+
+    def heard() -> bool:
+        try:
+            answer = api.request(method, path, body, content_type=content_type)
+        except (OSError, http.client.HTTPException):
+            return False  # the server is not there
+        assert answer.status < 300 or answer.status in done, f"{method} {path}: {answer.text}"
+        return True
+
+    soon(heard)
+
+
 class Part:
     """A `steer component` that is started anew after it was killed."""
 
@@ -43,6 +59,11 @@ class Part:
     def start(self) -> None:
         assert self._process is None
         self._process = subprocess.Popen(self._command, stdout=self._log, stderr=self._log)
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
 
     def kill(self) -> None:
         """End it without a word to anyone."""

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from .parts import NAMESPACE, Parts, deployment, is_ready, soon, started
+from .parts import NAMESPACE, Parts, deployment, insist, is_ready, soon, started
 
 CHAOS_S = float(os.environ.get("STEERSMAN_CHAOS_S", "45"))
 #: Until all that was begun is finished: leases run out, nodes are given up and come back.
@@ -71,18 +71,7 @@ class Churn(threading.Thread):
             raise self.failure
 
     def _say(self, method: str, path: str, body: Any = None, *, done: tuple[int, ...] = ()) -> None:
-        """Until the API has heard it; `done` are the codes that say that it had before."""
-        content_type = "application/apply-patch+yaml" if method == "PATCH" else "application/json"
-
-        def heard() -> bool:
-            try:
-                answer = self._parts.api.request(method, path, body, content_type=content_type)
-            except (OSError, http.client.HTTPException):
-                return False  # the server is not there
-            assert answer.status < 300 or answer.status in done, f"{method} {path}: {answer.text}"
-            return True
-
-        soon(heard)
+        insist(self._parts.api, method, path, body, done=done)
 
     def _want(self, name: str, replicas: int, image: str) -> None:
         wanted = self.deployments[name] = deployment(name, replicas, image)

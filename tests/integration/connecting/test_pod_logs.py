@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 
 import pytest
 
 from steersman.client.errors import ApiError
-from steersman.http import Request, Response
+from steersman.http import Client as Http
+from steersman.http import Request, Response, client_tls
 from tests.support.streaming_node import StreamingWorld
 
 LOG = "/api/v1/namespaces/default/pods/{}/log"
@@ -149,3 +151,23 @@ def test_a_followed_log_comes_line_by_line_and_ends_with_the_client(world: Strea
         return seen
 
     assert world.run(read()) == [b"line %d" % number for number in range(20)]
+
+
+@pytest.mark.parametrize("protocol", ["binary.k8s.io", "base64.binary.k8s.io", None])
+def test_a_log_is_told_over_a_websocket(world: StreamingWorld, protocol: str | None) -> None:
+    world.node.log = Response(200, b"container is alive\n\xff")
+
+    async def read() -> list[bytes | str]:
+        headers = [(b"Authorization", f"Bearer {world.cluster.token}".encode())]
+        async with Http(world.cluster.url, ssl=client_tls(ca=world.cluster.authority.pem)) as http:
+            asked = (protocol,) if protocol else ()
+            socket = await http.websocket(f"{LOG.format('one')}?container=main", asked, headers=headers)
+            assert socket.subprotocol == protocol
+            return [message async for message in socket]
+
+    greeting, *said = world.run(read())
+    assert not greeting
+    if protocol == "base64.binary.k8s.io":
+        assert b"".join(map(base64.b64decode, said)) == b"container is alive\n\xff"
+    else:
+        assert b"".join(map(bytes, said)) == b"container is alive\n\xff"  # type: ignore[arg-type]

@@ -81,7 +81,7 @@ def test_a_request_is_passed_on_with_all_that_belongs_to_it(world: StreamingWorl
     assert sent.get("host") == world.cluster.url.removeprefix("https://")
 
 
-@pytest.mark.parametrize("method", ["GET", "PUT", "PATCH", "DELETE", "HEAD"])
+@pytest.mark.parametrize("method", ["GET", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"])
 def test_every_method_is_passed_on(world: StreamingWorld, web: Web, method: str) -> None:
     status, _, content = world.run(request(world, method, f"{PODS}/one:{web.server.port}/proxy/"))
     assert (status, content) == (200, b"" if method == "HEAD" else b"hello")

@@ -39,3 +39,12 @@ def test_iteration_and_length_cover_every_field() -> None:
 
 def test_repr_hides_values() -> None:
     assert "secret" not in repr(Headers([(b"authorization", b"secret")]))
+
+
+def test_one_value_replaced() -> None:
+    headers = Headers([(b"a", b"1"), (b"b", b"2")])
+    assert (headers.get("A"), headers.get("a"), headers.get("b"), headers.get("c")) == ("1", "1", "2", None)
+    changed = headers.replacing(0, b"3")
+    assert (changed.get("A"), changed.get("a"), changed.get("b"), changed.get("c")) == ("3", "3", "2", None)
+    assert changed.raw == [(b"a", b"3"), (b"b", b"2")]
+    assert headers.get("a") == "1"

@@ -128,7 +128,7 @@ def _refusal_of_path(
         verbs = part.verbs
     elif verb in ("create", "deletecollection") and resource.namespaced and not path.namespace:
         return method_not_allowed
-    return None if verb in verbs else method_not_allowed
+    return None if verb in verbs or not verb else method_not_allowed
 
 
 _PLANS = 1024
@@ -421,6 +421,9 @@ class APIServer:
     ) -> str:
         table = _OBJECT_VERBS if path.name else _COLLECTION_VERBS
         verb = table.get(method)
+        if method == "OPTIONS" and path.subresource == "proxy":
+            # It has no verb of its own: only those who may do everything may do this.
+            return ""
         if verb is None or (verb == "create" and path.name and not path.subresource):
             if resource is None:
                 raise no_such_resource()

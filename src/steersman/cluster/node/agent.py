@@ -66,8 +66,8 @@ class NodeAgent:
         self.registered = False
         self._reported_at = 0.0
         self._lease_version = ""
-        #: The versions of the node and its images that were looked at last.
-        self._seen: tuple[int, int] = (0, 0)
+        #: The versions of the node and its images, and how it felt, when it was looked at last.
+        self._seen: tuple[int, int, NodeHealth | None] = (0, 0, None)
         for reporter in (host.runtime, host.prober, host.preparation):
             reporter.subscribe(self._on_container)
 
@@ -129,7 +129,6 @@ class NodeAgent:
 
     def _look(self) -> None:
         self.host.start(self._report())
-        self._relieve()
 
     def _relieve(self) -> None:
         """While the node is under pressure, evict a pod every now and then."""
@@ -238,7 +237,9 @@ class NodeAgent:
         images = self.host.images.list_images()
         now_s = self.host.timers.clock.monotonic()
         due = now_s - self._reported_at >= _REPORT_S
-        seen = (cached.resource_version, len(images))
+        seen = (cached.resource_version, len(images), health)
+        if health != self._seen[2]:
+            self._relieve()
         if seen == self._seen and not due:
             return
         version = self.host.runtime.version()
@@ -250,7 +251,7 @@ class NodeAgent:
                 NODES, Key("", self.name), body, type="strategic", subresource="status"
             )
             self._reported_at = now_s
-            seen = (int(answer["metadata"]["resourceVersion"]), len(images))
+            seen = (int(answer["metadata"]["resourceVersion"]), len(images), health)
             self._tell(node["status"].get("conditions") or (), patch.get("conditions") or ())
         self._seen = seen
 

@@ -227,3 +227,21 @@ def test_a_keeper_without_folder_or_agent_ends(tmp_path: Path) -> None:
 
 def _fds(pid: int) -> int:
     return len(os.listdir(f"/proc/{pid}/fd"))
+
+
+def test_a_keeper_with_nothing_to_keep_ends_when_its_agent_has_left(tmp_path: Path) -> None:
+    socket = tmp_path / "node" / "keeper.sock"
+
+    async def test(engine: World) -> None:
+        ended = await engine.shell("exit 3")
+        await engine.ended(ended)
+        assert socket.exists()
+
+    run_engine(test, tmp_path, stop_pods=False, alone_s=0.0)
+    asyncio.run(eventually(lambda: not socket.exists(), PATIENCE_S))
+
+    async def test_again(engine: World) -> None:
+        (status,) = await engine.list_containers("pod-1")
+        assert status.exit_code == 3
+
+    run_engine(test_again, tmp_path)

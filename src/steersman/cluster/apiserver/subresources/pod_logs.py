@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+import base64
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 
+from steersman.aio import Scope
 from steersman.cluster.apiserver.call import Api, Call, Object
 from steersman.cluster.apiserver.options import log_options
 from steersman.cluster.apiserver.relaying import stream_back
 from steersman.cluster.apiserver.subresources.pod_streams import chosen_container, connections, node_of
 from steersman.http import Response, StreamingResponse
-from steersman.http.errors import ClientError
+from steersman.http.errors import ClientError, HttpError
 from steersman.objects.fields import FieldError, Path, forbidden, invalid, show
 from steersman.objects.status import StatusError, bad_request, internal_error
 from steersman.objects.status import invalid as invalid_object
@@ -50,12 +53,46 @@ async def read_log(api: Api, call: Call, pod: Object) -> Response | None:
 
 
 async def _pass_back(call: Call, answer: StreamingResponse) -> Response | None:
+    if call.request.upgradable and "websocket" in call.request.headers.tokens("upgrade"):
+        await _tell_websocket(call, answer)
+        return None
     length = answer.headers.get("content-length") or ""
     if length.isdecimal() and int(length) <= _COLLECTED_BYTES:
         return Response(200, await answer.read(), _PLAIN)
     call.started(200)
     await stream_back(call.request, answer, _PLAIN)
     return None
+
+
+async def _tell_websocket(call: Call, answer: StreamingResponse) -> None:
+    """The log as messages, for browsers. What they say is not listened to, but that they leave is."""
+    socket = await call.request.websocket(("binary.k8s.io", "base64.binary.k8s.io"))
+    call.started(101)
+    in_base64 = (socket.subprotocol or "").startswith("base64")
+
+    async def tell() -> None:
+        # An empty message tells the client that it is connected.
+        await socket.send("" if in_base64 else b"")
+        async for chunk in answer.chunks():
+            await socket.send(base64.b64encode(chunk).decode() if in_base64 else chunk)
+
+    async def hear() -> None:
+        async for _ in socket:
+            pass
+
+    try:
+        async with Scope(on_error=_ignore) as scope:
+            await asyncio.wait(
+                (scope.start(tell()), scope.start(hear())), return_when=asyncio.FIRST_COMPLETED
+            )
+    finally:
+        await socket.close()
+
+
+def _ignore(error: BaseException) -> None:
+    """Either side may leave in the middle; the other notices."""
+    if not isinstance(error, HttpError):
+        raise error
 
 
 def _text(value: Any) -> str:

@@ -2,6 +2,7 @@
 
 Commands run beside a container belong to the connection that asked for them and are killed when it ends.
 Containers do not: they go on until they are stopped, the keeper is told to shut down, or its folder is gone.
+A keeper whom nobody asks and who has nothing to keep ends.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from .protocol import Frames, Message, Outgoing, receive
 __all__ = ["Keeper"]
 
 _LOOK_S = 2.0
+#: For so long an agent may be away while there is nothing to keep for it.
+_IDLE_S = 5.0
 #: After everything was killed, for the kernel to say so.
 _END_S = 5.0
 
@@ -351,10 +354,16 @@ class Keeper:
 
     def _look(self) -> None:
         self.loop.after(_LOOK_S, self._look)
-        alone_s = time.monotonic() - self._alone_since
-        abandoned = self._alone_s and not self._connections and alone_s > self._alone_s
-        if abandoned or _identity(self._folder) != self._identity:
+        if self._abandoned() or _identity(self._folder) != self._identity:
             self._shut_down()
+
+    def _abandoned(self) -> bool:
+        if self._connections:
+            return False
+        # How containers ended is in files as well.
+        idle = all(one.state == "ended" for one in self._containers.values())
+        limits_s = [limit_s for limit_s in (self._alone_s, _IDLE_S if idle else 0) if limit_s]
+        return any(time.monotonic() - self._alone_since > limit_s for limit_s in limits_s)
 
     def _shut_down(self) -> None:
         if self._ending:
