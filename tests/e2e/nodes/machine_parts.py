@@ -1,0 +1,281 @@
+"""An API server and a node of this machine as processes of their own, and what the node leaves on it."""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from ipaddress import IPv4Network
+from pathlib import Path
+from typing import IO, Any
+
+from steersman.cluster.machine.errors import RangeTaken
+from steersman.cluster.machine.machine import _open_netlink
+from steersman.cluster.machine.ranges import LOOPBACK, ROUTED, Guard, Ranges
+from steersman.cluster.node.process.keeper.stragglers import MARK, marked
+from tests.e2e.living.parts import NAMESPACE, Part, Parts, soon
+from tests.support.steer import running
+
+__all__ = ["CORE", "NODE", "Asking", "MachineParts", "Traces", "machine_parts", "service", "web"]
+
+Object = dict[str, Any]
+
+NODE = "node-1"
+CORE = f"/api/v1/namespaces/{NAMESPACE}"
+#: Answers with the number of its process, on port 8080 of its pod.
+_SERVER = """
+import http.server, os
+class Page(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    def do_GET(self):
+        body = str(os.getpid()).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+    def log_message(self, *_):
+        pass
+http.server.ThreadingHTTPServer((os.environ["POD_IP"], 8080), Page).serve_forever()
+"""
+
+
+def web(name: str, replicas: int) -> Object:
+    """A Deployment that answers HTTP."""
+    container = {
+        "name": "web",
+        "image": "host/python3",
+        "args": ["-c", _SERVER],
+        "readinessProbe": {"tcpSocket": {"port": 8080}, "periodSeconds": 1},
+    }
+    labels = {"app": name}
+    spec = {"containers": [container], "terminationGracePeriodSeconds": 1}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": spec},
+        },
+    }
+
+
+def service(name: str) -> Object:
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": name},
+        "spec": {"selector": {"app": name}, "ports": [{"port": 80, "targetPort": 8080}]},
+    }
+
+
+class Asking(threading.Thread):
+    """Asks a service without pause, with one connection for many requests and with one for each."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__(name="asking", daemon=True)
+        self._address = address
+        self._kept: http.client.HTTPConnection | None = None
+        self._ended = threading.Event()
+        self.answered = 0
+        #: What went wrong, with its time.
+        self.failures: list[tuple[float, str]] = []
+
+    def run(self) -> None:
+        while not self._ended.wait(0.01):
+            for keep in (True, False):
+                try:
+                    self.ask(keep=keep)
+                except (OSError, http.client.HTTPException) as error:
+                    self.failures.append((time.monotonic(), repr(error)))
+                else:
+                    self.answered += 1
+        if self._kept is not None:
+            self._kept.close()
+
+    def ask(self, *, keep: bool = False) -> int:
+        """Which process answers."""
+        connection = self._kept if keep else None
+        if connection is None:
+            connection = http.client.HTTPConnection(self._address, timeout=5)
+        self._kept = None if keep else self._kept
+        try:
+            connection.request("GET", "/")
+            answer = int(connection.getresponse().read())
+        except BaseException:
+            connection.close()
+            raise
+        if keep:
+            self._kept = connection
+        else:
+            connection.close()
+        return answer
+
+    def end(self) -> None:
+        self._ended.set()
+        self.join()
+
+
+@dataclass(frozen=True, slots=True)
+class Traces:
+    """What there is of a node on this machine, found by its own marks."""
+
+    #: By container: its processes.
+    processes: dict[str, list[int]]
+    pods: frozenset[str]
+    groups: frozenset[str]
+    mounts: tuple[str, ...]
+    addresses: frozenset[str]
+    #: Open descriptors, by process.
+    descriptors: dict[str, int]
+
+
+class MachineParts(Parts):
+    """An API server with everything but nodes, and `nodes`: a `steer component nodes`."""
+
+    def __init__(self, folder: Path, log: IO[str], servers: ExitStack, parts: ExitStack) -> None:
+        self.ranges = _free_ranges()
+        self.folder = folder.parent / "nodes"
+        super().__init__(folder, log, servers, parts)
+
+    def start_server(self) -> None:
+        options = ["--nodes=0", f"--service-cidr={self.ranges.services}"]
+        self.server = self._servers.enter_context(running(*options, data=self._folder, port=self._port))
+
+    def start_node(self) -> Part:
+        cidr = f"--service-cidr={self.ranges.services}"
+        return self.start("nodes", "nodes", f"--data={self.folder}", cidr, "--heartbeat=1")
+
+    @property
+    def agent(self) -> Part:
+        return self.parts["nodes"]
+
+    @property
+    def tag(self) -> str:
+        """What the node's processes and groups are marked with."""
+        return hashlib.sha256(str((self.folder / NODE).resolve()).encode()).hexdigest()[:12]
+
+    @property
+    def keeper(self) -> int:
+        """The process that has the containers; 0: there is none."""
+        return next(_processes(b"keeper.main", str(self.folder / NODE).encode()), 0)
+
+    @property
+    def forwarder(self) -> int:
+        """The process that carries connections; 0: there is none."""
+        children = Path(f"/proc/{self.agent.pid}/task/{self.agent.pid}/children").read_text().split()
+        found = set(_processes(b"steersman.cluster.proxy.forwarder")) & set(map(int, children))
+        return next(iter(found), 0)
+
+    def kill(self, pid: int) -> None:
+        if pid:
+            os.kill(pid, signal.SIGKILL)
+
+    def cluster_ip(self, name: str) -> str:
+        address: str = self.ask("GET", f"{CORE}/services/{name}")["spec"]["clusterIP"]
+        return address
+
+    def restarts(self) -> dict[str, tuple[str, int]]:
+        """By pod: its container's ID and how often it was restarted."""
+        found = {}
+        for pod in self.pods():
+            (status,) = pod["status"]["containerStatuses"]
+            found[pod["metadata"]["name"]] = status["containerID"].split("://")[1], status["restartCount"]
+        return found
+
+    def traces(self) -> Traces:
+        keeper, forwarder = soon(lambda: self.keeper), soon(lambda: self.forwarder)
+        watched = {"agent": self.agent.pid, "keeper": keeper, "forwarder": forwarder}
+        return Traces(
+            self.processes(),
+            frozenset(path.name for path in (self.folder / NODE / "pods").iterdir()),
+            frozenset(path.name for base in self.groups() for path in base.iterdir() if path.is_dir()),
+            self._mounts(),
+            frozenset(self.addresses()),
+            {name: len(os.listdir(f"/proc/{pid}/fd")) for name, pid in watched.items()},
+        )
+
+    def processes(self) -> dict[str, list[int]]:
+        found: dict[str, list[int]] = {}
+        for pid in marked(f"{self.tag}/"):
+            try:
+                environ = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            mark = next(one for one in environ if one.startswith(MARK.encode())).decode()
+            found.setdefault(mark.rpartition("/")[2], []).append(pid)
+        return found
+
+    def groups(self) -> list[Path]:
+        """The node's control group, if it has one."""
+        lines = Path("/proc/mounts").read_text().splitlines()
+        roots = [Path(line.split()[1]) for line in lines if line.split()[2] == "cgroup2"]
+        return [path for root in roots for path in root.rglob(f"steersman-{self.tag}")]
+
+    def _mounts(self) -> tuple[str, ...]:
+        lines = Path("/proc/self/mountinfo").read_text().splitlines()
+        return tuple(line for line in lines if str(self.folder) in line)
+
+    def addresses(self) -> set[str]:
+        """Of the node's ranges, as they are on the machine."""
+        netlink = _open_netlink()
+        if netlink is None:
+            return set()
+        try:
+            found = netlink.addresses()
+        finally:
+            netlink.close()
+        return {str(one) for one in found if any(one in network for network in self.ranges)}
+
+
+def _processes(*words: bytes) -> Iterator[int]:
+    """Those whose command line has all of these words."""
+    for entry in os.listdir("/proc"):
+        if not entry.isdigit():
+            continue
+        try:
+            command = Path(f"/proc/{entry}/cmdline").read_bytes()
+        except OSError:
+            continue
+        if all(word in command for word in words):
+            yield int(entry)
+
+
+def _free_ranges() -> Ranges:
+    """Ranges that no cluster has now; others look for theirs from the other end."""
+    netlink = _open_netlink()
+    routed: list[IPv4Network] = []
+    if netlink is not None:
+        routed = netlink.networks()
+        netlink.close()
+    for ranges in reversed(LOOPBACK if netlink is None else ROUTED):
+        if any(network.overlaps(other) for network in ranges.added for other in routed):
+            continue
+        try:
+            Guard(ranges).close()
+        except RangeTaken:
+            continue
+        return ranges
+    raise AssertionError("all address ranges of this machine are in use")
+
+
+@contextmanager
+def machine_parts(folder: Path) -> Iterator[MachineParts]:
+    """Both, with the node ready."""
+    with (folder / "parts.log").open("w") as log, ExitStack() as servers, ExitStack() as stack:
+        parts = MachineParts(folder / "api", log, servers, stack)
+        parts.start_node()
+        soon(lambda: _is_ready(parts))
+        yield parts
+
+
+def _is_ready(parts: MachineParts) -> bool:
+    answer = parts.api.get(f"/api/v1/nodes/{NODE}")
+    return answer.status == 200 and parts.node_ready(NODE) == "True"
