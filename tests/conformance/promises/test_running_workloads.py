@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pytest
@@ -187,6 +187,10 @@ async def test_daemons_that_are_right_are_left_alone(running: Running) -> None:
 
 # --- stateful sets
 
+_SICKEN, _HEAL = ("touch", "/tmp/sick"), ("rm", "-f", "/tmp/sick")
+#: For how long something must not happen.
+_LOOKS, _LOOK_S = 5, 0.2
+
 
 class Ordered:
     """A stateful set whose pods can be made sick."""
@@ -203,15 +207,18 @@ class Ordered:
         await self.running.change(STATEFUL_SETS, self.name, {"spec": {"replicas": replicas}})
 
     async def sicken(self, *numbers: int) -> None:
-        await self._each(["touch", "/tmp/sick"], numbers, is_well=False)
+        await self._each(_SICKEN, numbers, is_well=False)
 
     async def heal(self, *numbers: int) -> None:
-        await self._each(["rm", "-f", "/tmp/sick"], numbers, is_well=True)
+        await self._each(_HEAL, numbers, is_well=True)
 
-    async def _each(self, command: list[str], numbers: Iterable[int], *, is_well: bool) -> None:
+    async def tell(self, number: int, command: Sequence[str]) -> None:
+        done = await self.running.client.run(f"{self.name}-{number}", command)
+        assert done.exit_code == 0, done
+
+    async def _each(self, command: Sequence[str], numbers: Iterable[int], *, is_well: bool) -> None:
         for number in numbers:
-            done = await self.running.client.run(f"{self.name}-{number}", command)
-            assert done.exit_code == 0, done
+            await self.tell(number, command)
         for number in numbers:
             await self.running.until(PODS, f"{self.name}-{number}", lambda pod: is_ready(pod) == is_well)
 
@@ -241,10 +248,6 @@ class Ordered:
         await self.running.client.delete(STATEFUL_SETS, self.name)
 
 
-#: For how long something must not happen.
-_LOOKS, _LOOK_S = 5, 0.2
-
-
 @promise(
     "StatefulSet Basic StatefulSet functionality Scaling should happen in predictable order and halt if any "
     "stateful pod is unhealthy"
@@ -271,9 +274,9 @@ async def test_scaling_in_order(running: Running) -> None:
         await ordered.sicken(0, 1, 2)
         await ordered.scale(0)
         await ordered.stays(0, 1, 2)
+        # With the first two well again, the last is the one that everybody waits for.
         await ordered.heal(0)
-        await ordered.heal(1)
-        await ordered.heal(2)
+        await ordered.tell(1, _HEAL)
         await replicas_of(running, STATEFUL_SETS, "ordered", replicas=0)
         up = [("ADDED", f"ordered-{number}") for number in range(3)]
         down = [("DELETED", f"ordered-{number}") for number in (2, 1, 0)]

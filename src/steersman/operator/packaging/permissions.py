@@ -1,0 +1,128 @@
+"""What operators may do, derived from what they declare: no more than they need.
+
+| declared               | needs                                                                          |
+|------------------------|--------------------------------------------------------------------------------|
+| the kind               | list and watch it; get it to resolve a conflict                                |
+| a status               | patch its status; without the subresource, patch the object                    |
+| a finalizer            | patch the object                                                               |
+| `owns`, dependents     | list, watch, create, patch, delete; update the owner's finalizers, which is    |
+|                        | asked of whoever blocks an owner's deletion                                    |
+| `watches`              | list, watch                                                                    |
+| `uses`                 | what it says                                                                   |
+| `Lease`                | get and update that Lease, create Leases, in its namespace                     |
+| `RaftConfig`           | get its StatefulSet                                                            |
+| anything               | create and patch events where its objects are                                  |
+
+What a function does beyond that with `ctx.client`, or applies without owning it, cannot be seen from here:
+that is what `uses` is for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from steersman.election import Lease, RaftConfig
+from steersman.election.config import ElectionConfig
+from steersman.objects.resource_type import ResourceType
+from steersman.objects.resources import EVENTS, LEASES, STATEFUL_SETS
+from steersman.operator.definition import Definition
+from steersman.operator.operator import Chain
+
+__all__ = ["EVERYWHERE", "Permission", "permissions"]
+
+#: In the place of a namespace: all of them, and what is in none.
+EVERYWHERE = ""
+#: Where the events about objects without a namespace are.
+_EVENTS_OF_CLUSTER_RESOURCES = "default"
+
+_READ = ("list", "watch")
+_OWN = ("list", "watch", "create", "patch", "delete")
+
+
+class Permission(NamedTuple):
+    """One verb on one resource."""
+
+    namespace: str
+    group: str
+    #: In the plural, a subresource after a slash.
+    resource: str
+    verb: str
+    #: Only the object of this name; empty for all.
+    name: str
+    why: str
+
+
+def permissions(operators: Iterable[Chain[Any]], *, namespace: str, name: str) -> list[Permission]:
+    """What these operators need when they run as `name` in `namespace`, each once, in a fixed order."""
+    found: dict[tuple[str, ...], Permission] = {}
+    for operator in operators:
+        definition = operator.definition
+        needs = _Needs(definition)
+        for permission in (*needs.of_objects(), *_of_election(definition.election, namespace, name)):
+            found.setdefault(permission[:5], permission)
+    everywhere = {key[1:] for key in found if key[0] == EVERYWHERE}
+    kept = [each for key, each in found.items() if key[0] == EVERYWHERE or key[1:] not in everywhere]
+    return sorted(kept)
+
+
+class _Needs:
+    """Of one operator."""
+
+    def __init__(self, definition: Definition[Any]) -> None:
+        self._definition = definition
+
+    def of_objects(self) -> Iterator[Permission]:
+        definition = self._definition
+        primary = definition.resource
+        kind = primary.kind
+        yield from self._each(primary, _READ, f"objects of {kind} are followed")
+        yield from self._each(primary, ("get",), "a conflict is resolved by reading again")
+        if definition.has_status:
+            yield from self._each(primary, ("patch",), f"the status of {kind} is written", "status")
+        else:
+            yield from self._each(primary, ("patch",), f"the status of {kind} is written")
+        if definition.finalizer is not None:
+            yield from self._each(primary, ("patch",), f"the finalizer {definition.finalizer} is kept")
+        for owned in definition.owns:
+            yield from self._each(owned, _OWN, f"{kind} owns {owned.kind}")
+        if definition.owns:
+            yield from self._each(primary, ("update",), "children block their owner's deletion", "finalizers")
+        for watch in definition.watches:
+            yield from self._each(watch.resource, _READ, f"{watch.resource.kind} concerns {kind}")
+        for used, verbs in definition.uses.items():
+            yield from self._each(used, verbs, f"{kind} uses {used.kind}")
+        yield from self._of_events(primary)
+
+    def _of_events(self, primary: ResourceType) -> Iterator[Permission]:
+        places = self._places(EVENTS) if primary.namespaced else (_EVENTS_OF_CLUSTER_RESOURCES,)
+        for place in places:
+            for verb in ("create", "patch"):
+                why = f"events about {primary.kind} are told and counted"
+                yield Permission(place, EVENTS.group, EVENTS.plural, verb, "", why)
+
+    def _each(
+        self, resource: ResourceType, verbs: Iterable[str], why: str, subresource: str = ""
+    ) -> Iterator[Permission]:
+        what = f"{resource.plural}/{subresource}" if subresource else resource.plural
+        for place in self._places(resource):
+            for verb in verbs:
+                yield Permission(place, resource.group, what, verb, "", why)
+
+    def _places(self, resource: ResourceType) -> tuple[str, ...]:
+        namespaces = self._definition.namespaces
+        return tuple(namespaces) if resource.namespaced and namespaces else (EVERYWHERE,)
+
+
+def _of_election(election: ElectionConfig | None, namespace: str, name: str) -> Iterator[Permission]:
+    if isinstance(election, Lease):
+        place, why = election.namespace or namespace, "one replica leads"
+        for verb in ("get", "update"):
+            yield Permission(place, LEASES.group, LEASES.plural, verb, election.name, why)
+        yield Permission(place, LEASES.group, LEASES.plural, "create", "", why)
+    elif isinstance(election, RaftConfig) and election.settings.service:
+        stateful_set = election.settings.stateful_set or name
+        why = "the Raft cluster is as large as its StatefulSet"
+        yield Permission(
+            namespace, STATEFUL_SETS.group, STATEFUL_SETS.plural, "get", stateful_set, why
+        )
