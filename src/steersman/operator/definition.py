@@ -67,6 +67,8 @@ class Definition(Generic[R]):
     retry: RetryPolicy = field(default_factory=RetryPolicy.exponential)
     owns: dict[ResourceType, Predicate | None] = field(default_factory=dict)
     watches: list[Watch] = field(default_factory=list)
+    #: What its functions do with other resources, beyond what follows from the rest: verbs by resource.
+    uses: dict[ResourceType, tuple[str, ...]] = field(default_factory=dict)
     predicate: Predicate | None = None
     timers: list[Timer] = field(default_factory=list)
     daemons: list[Daemon] = field(default_factory=list)

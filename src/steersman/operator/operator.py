@@ -129,6 +129,18 @@ class Chain(Generic[R]):
         self.definition.watches.append(Watch(resource_of(kind), mapper, when))
         return self
 
+    def uses(self, kind: Kind, *verbs: str) -> Self:
+        """Say what the functions do with objects that are neither owned nor watched: `uses(Secret, "get")`.
+
+        Nothing here checks it; the rights that `steer rbac` and `steer manifests` give are made of it.
+        """
+        resource = resource_of(kind)
+        if not verbs:
+            raise OperatorError(f"what is done with {resource.plural}? uses({resource.kind}, 'get')")
+        known = self.definition.uses.get(resource, ())
+        self.definition.uses[resource] = tuple(dict.fromkeys((*known, *verbs)))
+        return self
+
     def when(self, predicate: Predicate) -> Self:
         """Look only at changes of our own objects that fit."""
         self.definition.predicate = predicate

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import ssl
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing, contextmanager
+from http.client import HTTPSConnection
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -79,14 +82,13 @@ def promised(name: str) -> str:
 class Running:
     """What tests ask of the cluster, from their own thread."""
 
-    def __init__(
-        self, client: Client, kubeconfig: Path, folder: Path, loop: asyncio.AbstractEventLoop
-    ) -> None:
-        self.client = client
+    def __init__(self, cluster: LocalCluster, folder: Path, loop: asyncio.AbstractEventLoop) -> None:
+        self.cluster = cluster
+        self.client: Client = cluster.client(namespace=NAMESPACE)
         #: For files of tests.
         self.folder = folder
         self.images = ImageIndex(folder / _IMAGES)
-        self._kubectl = Kubectl(kubeconfig, folder, NAMESPACE)
+        self._kubectl = Kubectl(cluster.kubeconfig, folder, NAMESPACE)
         self._loop = loop
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
@@ -96,6 +98,20 @@ class Running:
         if not shutil.which("kubectl"):
             pytest.skip("there is no kubectl on the PATH")
         return await asyncio.to_thread(self._kubectl, *arguments, stdin=stdin)
+
+    async def ask(self, method: str, path: str) -> tuple[int, bytes]:
+        """The API's answer as it is: its code and its body."""
+        context = ssl.create_default_context(cadata=self.cluster.authority.pem.decode())
+        url = urlsplit(self.cluster.url)
+
+        def ask() -> tuple[int, bytes]:
+            connection = HTTPSConnection(str(url.hostname), url.port, context=context, timeout=PATIENCE_S)
+            with closing(connection):
+                connection.request(method, path, headers={"Authorization": f"Bearer {self.cluster.token}"})
+                answer = connection.getresponse()
+                return answer.status, answer.read()
+
+        return await asyncio.to_thread(ask)
 
     async def make(self, kind: ResourceType, name: str, spec: Object, **metadata: Any) -> Object:
         return await self.client.create({"metadata": {"name": name, **metadata}, "spec": spec}, kind=kind)
@@ -218,16 +234,16 @@ def running_cluster(folder: Path, nodes: int) -> Iterator[Running]:
     """A cluster with everything, its pods processes of this machine. `folder` is for files of tests."""
 
     @asynccontextmanager
-    async def started() -> AsyncIterator[tuple[Client, Path]]:
+    async def started() -> AsyncIterator[LocalCluster]:
         config = ClusterConfig(process_nodes=nodes, controllers=("all",), images=folder / _IMAGES)
         async with LocalCluster(config) as cluster:
             client = cluster.client(namespace=NAMESPACE)
             await client.create({"metadata": {"name": NAMESPACE}}, kind=NAMESPACES)
             await eventually(lambda: _can_have_pods(client, nodes), PATIENCE_S)
-            yield client, cluster.kubeconfig
+            yield cluster
 
-    with in_background(started) as ((client, kubeconfig), loop):
-        yield Running(client, kubeconfig, folder, loop)
+    with in_background(started) as (cluster, loop):
+        yield Running(cluster, folder, loop)
 
 
 async def _can_have_pods(client: Client, nodes: int) -> bool:

@@ -3,7 +3,7 @@
 | declared               | needs                                                                          |
 |------------------------|--------------------------------------------------------------------------------|
 | the kind               | list and watch it; get it to resolve a conflict                                |
-| a status               | patch its status; without the subresource, patch the object                    |
+| a status               | patch its status                                                               |
 | a finalizer            | patch the object                                                               |
 | `owns`, dependents     | list, watch, create, patch, delete; update the owner's finalizers, which is    |
 |                        | asked of whoever blocks an owner's deletion                                    |
@@ -80,8 +80,6 @@ class _Needs:
         yield from self._each(primary, ("get",), "a conflict is resolved by reading again")
         if definition.has_status:
             yield from self._each(primary, ("patch",), f"the status of {kind} is written", "status")
-        else:
-            yield from self._each(primary, ("patch",), f"the status of {kind} is written")
         if definition.finalizer is not None:
             yield from self._each(primary, ("patch",), f"the finalizer {definition.finalizer} is kept")
         for owned in definition.owns:
@@ -123,6 +121,4 @@ def _of_election(election: ElectionConfig | None, namespace: str, name: str) -> 
     elif isinstance(election, RaftConfig) and election.settings.service:
         stateful_set = election.settings.stateful_set or name
         why = "the Raft cluster is as large as its StatefulSet"
-        yield Permission(
-            namespace, STATEFUL_SETS.group, STATEFUL_SETS.plural, "get", stateful_set, why
-        )
+        yield Permission(namespace, STATEFUL_SETS.group, STATEFUL_SETS.plural, "get", stateful_set, why)
