@@ -7,19 +7,17 @@ from __future__ import annotations
 import asyncio
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
 import uvloop
 
+from benchmarks.following import Following, is_available, is_ready
 from benchmarks.options import Options
 from benchmarks.process import ServerProcess
 from benchmarks.table import Table
 from steersman.client import Client
-from steersman.objects.conditions import condition_is
-from steersman.objects.resource_type import ResourceType
 from steersman.objects.resources import DEPLOYMENTS, NODES, PODS
 
 __all__ = ["run"]
@@ -30,7 +28,6 @@ _NAMESPACE = "default"
 _IDLE_S = 20.0
 #: After this long nothing of starting is left to do.
 _SETTLED_S = 5.0
-_LIMIT_S = 600.0
 _CREATORS = 16
 
 
@@ -94,7 +91,7 @@ async def _deployments(size: Size) -> Table:
     ):
         async with Client.load(kubeconfig=server.kubeconfig) as client:
             table.check(await _ready_nodes(client, size.few_nodes), "the nodes are not ready")
-            following = _Following(client, DEPLOYMENTS, _is_available)
+            following = Following(client, DEPLOYMENTS, is_available)
             cpu, began = server.cpu(), time.perf_counter()
             done = await following.until(
                 size.deployments,
@@ -124,7 +121,7 @@ async def _scale(size: Size) -> Table:
             table.add("nodes ready after", time.perf_counter() - began + server.ready_s, "s")
             table.add("memory with the nodes alone", server.memory(), "MB")
             deployments = [_deployment(f"web-{n}", size.pods // count) for n in range(count)]
-            following = _Following(client, PODS, _is_ready)
+            following = Following(client, PODS, is_ready)
             cpu, began = server.cpu(), time.perf_counter()
             done = await following.until(size.pods, lambda: _create(client, deployments))
             seconds, used = time.perf_counter() - began, server.cpu() - cpu
@@ -154,53 +151,7 @@ async def _create(client: Client, objects: list[Object]) -> None:
 
 
 async def _ready_nodes(client: Client, count: int) -> bool:
-    return await _Following(client, NODES, _is_ready).until(count) == count
-
-
-@dataclass(slots=True)
-class _Following:
-    """Counts the objects of a resource that are as they should be, by watching them."""
-
-    client: Client
-    resource: ResourceType
-    holds: Callable[[Object], bool]
-    good: set[str] = field(default_factory=set)
-
-    async def until(self, count: int, begin: Callable[[], Awaitable[None]] | None = None) -> int:
-        """How many there are when there are `count`, or when that has taken too long."""
-        try:
-            async with asyncio.timeout(_LIMIT_S):
-                await self._follow(count, begin)
-        except TimeoutError:
-            pass
-        return len(self.good)
-
-    async def _follow(self, count: int, begin: Callable[[], Awaitable[None]] | None) -> None:
-        listed = await self.client.list(self.resource)
-        for item in listed:
-            self._see(item)
-        beginning = asyncio.ensure_future(begin()) if begin is not None else None
-        version = listed.resource_version
-        async with self.client.watch(self.resource, resource_version=version) as events:
-            while len(self.good) < count:
-                event = await anext(events)
-                if event.type in ("ADDED", "MODIFIED"):
-                    self._see(event.decode())
-        if beginning is not None:
-            await beginning
-
-    def _see(self, item: Object) -> None:
-        name = item["metadata"]["name"]
-        (self.good.add if self.holds(item) else self.good.discard)(name)
-
-
-def _is_ready(item: Object) -> bool:
-    return condition_is(item["status"].get("conditions"), "Ready", "True")
-
-
-def _is_available(deployment: Object) -> bool:
-    wanted: bool = deployment["status"].get("readyReplicas") == deployment["spec"]["replicas"]
-    return wanted
+    return await Following(client, NODES, is_ready).until(count) == count
 
 
 def _deployment(name: str, replicas: int) -> Object:

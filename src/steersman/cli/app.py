@@ -12,7 +12,9 @@ from steersman.cli.crd import crd
 from steersman.cli.demo import demo
 from steersman.cli.failure import CommandFailed
 from steersman.cli.image import image
+from steersman.cli.manifests import manifests
 from steersman.cli.raft import raft
+from steersman.cli.rbac import rbac
 from steersman.cli.run import run
 from steersman.cli.up import up
 
@@ -30,6 +32,8 @@ app.command("up")(up)
 app.command("demo")(demo)
 app.command("run")(run)
 app.command("crd")(crd)
+app.command("rbac")(rbac)
+app.command("manifests")(manifests)
 app.command("component")(component)
 app.add_typer(raft, name="raft")
 app.add_typer(image, name="image")

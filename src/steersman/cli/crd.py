@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import sys
-from enum import StrEnum
 from typing import Annotated
 
 import typer
 
+from steersman.cli.emitting import Format, emit
 from steersman.cli.failure import CommandFailed
 
 __all__ = ["crd"]
@@ -23,11 +21,6 @@ Examples:
 
   steer crd shop.operators:orders --output json     of one operator
 """
-
-
-class Format(StrEnum):
-    YAML = "yaml"
-    JSON = "json"
 
 
 def crd(
@@ -45,13 +38,7 @@ def crd(
     definitions = load(module).crds()
     if not definitions:
         raise CommandFailed(f"{module}: there is no custom resource in it")
-    if output is Format.JSON:
-        text = json.dumps({"apiVersion": "v1", "kind": "List", "items": definitions}, indent=2) + "\n"
-    else:
-        import yaml
-
-        text = yaml.safe_dump_all(definitions, sort_keys=False, allow_unicode=True, width=110)
-    sys.stdout.write(text)
+    emit(definitions, output)
 
 
 crd.__doc__ = _EXAMPLES

@@ -24,6 +24,7 @@ from steersman.cluster.node.nodes import Nodes
 from steersman.cluster.node.pod_preparation import PodServices, Surroundings, pod_services
 from steersman.cluster.node.process.assembly import NodeParts, ProcessNodeConfig, add_process_node
 from steersman.cluster.node.process.image_index import default_index_file
+from steersman.cluster.proxy.host_ports import add_host_ports
 from steersman.cluster.proxy.setup import add_proxy
 from steersman.objects.resources import SERVICES
 
@@ -75,6 +76,7 @@ async def machine_nodes(nodes: Nodes, wanted: MachineNodes) -> AsyncIterator[Non
         api=None if may_listen(_API_PORT) else wanted.api,
     )
     add_proxy(manager, machine, (_EVERYBODY, *addresses.values()))
+    add_host_ports(manager, addresses)
     opened: list[NodeApi] = []
     try:
         for name, address in addresses.items():

@@ -10,10 +10,10 @@ import orjson
 import pytest
 
 from steersman.cluster.auth.pki import Authority
-from steersman.objects.resources import DEPLOYMENTS, PODS, SECRETS, SERVICES
+from steersman.objects.resources import DEPLOYMENTS, NODES, PODS, SECRETS, SERVICES
 from steersman.testing import eventually
 
-from .running import NAMESPACE, PATIENCE_S, Object, Running, can_serve, promise
+from .running import NAMESPACE, PATIENCE_S, Object, Running, can_serve, free_port, promise, script
 
 pytestmark = pytest.mark.skipif(not can_serve(), reason="needs rights to listen at low ports")
 
@@ -188,3 +188,156 @@ async def test_no_path_with_every_verb(running: Running) -> None:
             assert code == 301
         else:
             check_echo(verb, code, body)
+
+
+# --- ports of the node
+
+_NAMED = """
+import http.server, os, socket, sys, threading
+name, where = os.environ["HOSTNAME"].encode(), os.environ["POD_IP"]
+class Answer(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(name)
+    def log_message(self, *_): pass
+sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+sock.bind((where, 8080))
+threading.Thread(target=http.server.HTTPServer((where, 8080), Answer).serve_forever).start()
+while True:
+    sock.sendto(name, sock.recvfrom(1000)[1])
+"""
+
+
+@promise(
+    "HostPort validates that there is no conflict between pods with same hostPort but different hostIP and "
+    "protocol"
+)
+async def test_ports_of_the_node(running: Running) -> None:
+    node = (await running.client.list(NODES))[0]
+    address, number = node["status"]["addresses"][0]["address"], free_port()
+    env = [{"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}]
+    pods = {
+        "host-port-1": ("127.0.0.1", "TCP"),
+        "host-port-2": (address, "TCP"),
+        "host-port-3": (address, "UDP"),
+    }
+    for name, (where, protocol) in pods.items():
+        port = {"containerPort": 8080, "hostPort": number, "hostIP": where, "protocol": protocol}
+        container = {"name": "main", "image": "host/python3", "args": ["-c", _NAMED]}
+        probe = {"httpGet": {"path": "/", "port": 8080}, "periodSeconds": 1}
+        container |= {"env": env, "ports": [port], "readinessProbe": probe}
+        await running.pod(name, container, nodeSelector={"kubernetes.io/hostname": node["metadata"]["name"]})
+    for name in pods:
+        await running.ready(name)
+    asking = f"""
+import socket, sys, urllib.request
+for host in ("127.0.0.1", {address!r}):
+    print(urllib.request.urlopen(f"http://{{host}}:{number}/hostname", timeout=5).read().decode())
+sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+sock.settimeout(5)
+sock.sendto(b"hostname", ({address!r}, {number}))
+print(sock.recv(1000).decode())
+"""
+    here = {"hostNetwork": True, "nodeName": node["metadata"]["name"]}
+    await running.pod("host-exec", script("exec sleep 600"), **here)
+    await running.ready("host-exec")
+
+    async def answered() -> bool:
+        done = await running.client.run("host-exec", ["python3", "-c", asking])
+        return done.stdout.decode().split() == list(pods)
+
+    await eventually(answered, PATIENCE_S)
+
+
+# --- an application
+
+_GUESTBOOK = """
+import http.server, json, os, sys, time, urllib.parse, urllib.request
+role, entries, replicas = sys.argv[1], {}, []
+def get(host, path):
+    return urllib.request.urlopen(f"http://{host}:6379{path}", timeout=10).read().decode()
+class Answer(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        url = urllib.parse.urlsplit(self.path)
+        asked = dict(urllib.parse.parse_qsl(url.query, keep_blank_values=True))
+        try:
+            code, body = 200, self.answer(url.path, url.query, asked)
+        except OSError as error:
+            code, body = 500, str(error)
+        self.send_response(code)
+        self.end_headers()
+        self.wfile.write(body.encode())
+    def answer(self, path, query, asked):
+        if path == "/guestbook":
+            host = "agnhost-primary" if asked["cmd"] == "set" else "agnhost-replica"
+            return get(host, f"/{asked['cmd']}?{query}")
+        if path == "/get":
+            return json.dumps({"data": entries.get(asked["key"], "")})
+        if path == "/set":
+            entries[asked["key"]] = asked["value"]
+            for replica in replicas:
+                get(replica, self.path)
+            return json.dumps({"message": "Updated"})
+        if path == "/register":
+            replicas.append(asked["host"])
+        return ""
+    def log_message(self, *_): pass
+port = 80 if role == "frontend" else 6379
+server = http.server.ThreadingHTTPServer((os.environ["POD_IP"], port), Answer)
+while role == "replica":
+    try:
+        get("agnhost-primary", "/register?host=" + os.environ["POD_IP"])
+        break
+    except OSError:
+        time.sleep(0.1)
+server.serve_forever()
+"""
+
+
+def guestbook(role: str, name: str, replicas: int, port: int) -> list[Object]:
+    labels = {"app": "guestbook", "role": role}
+    container = {
+        "name": role,
+        "image": "host/python3",
+        "args": ["-c", _GUESTBOOK, role],
+        "env": [{"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}],
+        "ports": [{"containerPort": port}],
+        "readinessProbe": {"httpGet": {"path": "/", "port": port}, "periodSeconds": 1},
+    }
+    pod = {"containers": [container], "terminationGracePeriodSeconds": 0}
+    template = {"metadata": {"labels": labels}, "spec": pod}
+    spec = {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template}
+    service = {"selector": labels, "ports": [{"port": port}]}
+    return [
+        {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": service},
+        {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": spec},
+    ]
+
+
+@promise("Kubectl client Guestbook application should create and stop a working application")
+async def test_guestbook(running: Running) -> None:
+    objects = [
+        *guestbook("frontend", "frontend", 3, 80),
+        *guestbook("primary", "agnhost-primary", 1, 6379),
+        *guestbook("replica", "agnhost-replica", 2, 6379),
+    ]
+    await running.kubectl("create", "-f", "-", stdin=objects)
+    for name, count in (("agnhost-primary", 1), ("agnhost-replica", 2), ("frontend", 3)):
+        await running.until(
+            DEPLOYMENTS, name, lambda found, count=count: found["status"].get("availableReplicas") == count
+        )
+
+    async def says(query: str, expected: Object) -> None:
+        async def answered() -> bool:
+            code, body = await running.ask("GET", path_to("services", "frontend", f"/guestbook?{query}"))
+            return code == 200 and bool(orjson.loads(body) == expected)
+
+        await eventually(answered, PATIENCE_S)
+
+    await says("cmd=get&key=messages", {"data": ""})
+    await says("cmd=set&key=messages&value=TestEntry", {"message": "Updated"})
+    await says("cmd=get&key=messages", {"data": "TestEntry"})
+    await running.kubectl("delete", "-f", "-", stdin=objects)
+    for name in ("frontend", "agnhost-primary", "agnhost-replica"):
+        await running.gone(DEPLOYMENTS, name)

@@ -19,7 +19,7 @@ from steersman.objects.resources import (
 )
 from steersman.testing import eventually
 
-from .running import PATIENCE_S, Object, Running, is_ready, promise, promised, script, server
+from .running import PATIENCE_S, Object, Running, free_port, is_ready, promise, promised, script, server
 
 _PORT = 8090
 #: Nobody has it.
@@ -343,7 +343,8 @@ async def test_rolling_updates_and_back(running: Running) -> None:
 @promise("StatefulSet Basic StatefulSet functionality Should recreate evicted statefulset")
 async def test_pods_that_a_node_refuses_are_replaced(running: Running) -> None:
     """Its port is taken, until it is not."""
-    port = [{"name": "conflict", "containerPort": 21017, "hostPort": 21017}]
+    number = free_port()
+    port = [{"name": "conflict", "containerPort": number, "hostPort": number}]
     holder = await running.pod("port-holder", script(_SLEEP, ports=port))
     holder = await running.phase("port-holder", "Running")
     refused = set()

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Final
 
 from steersman.cluster.machine.errors import MachineError, RangeTaken
+from steersman.cluster.machine.neighbours import neighbours
 from steersman.cluster.machine.netlink import Netlink
 from steersman.cluster.machine.ranges import LOOPBACK, ROUTED, Guard, Ranges, take_first_free
 
@@ -135,14 +136,14 @@ async def open_machine(
 
 
 def _take(netlink: Netlink | None, ranges: Ranges | None) -> Guard:
-    routed = [] if netlink is None else netlink.networks()
+    used = [] if netlink is None else [*netlink.networks(), *neighbours(netlink.addresses())]
     if ranges is None:
-        return take_first_free(LOOPBACK if netlink is None else ROUTED, routed)
+        return take_first_free(LOOPBACK if netlink is None else ROUTED, used)
     if ranges.added and netlink is None:
         raise MachineError(f"addresses of {ranges.added[0]} can only be had by root")
     for network in ranges.added:
-        if taken := [other for other in routed if network.overlaps(other)]:
-            raise RangeTaken(f"this machine has a route to {taken[0]}, which overlaps with {network}")
+        if taken := [other for other in used if network.overlaps(other)]:
+            raise RangeTaken(f"this machine needs {taken[0]}, which is in {network}; choose another range")
     return Guard(ranges)
 
 

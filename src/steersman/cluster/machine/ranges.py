@@ -66,7 +66,7 @@ def _numbered(first: int, services: int, pods: int, load_balancers: int) -> Rang
 
 
 #: In the order they are tried; kubeadm's and flannel's first.
-ROUTED: Final = tuple(_numbered(10, 96 + number, 244 + number, 100 + number) for number in range(12))
+ROUTED: Final = tuple(_numbered(10, 96 + number, 244 + number, 100 + number) for number in range(11))
 #: For those who may not add addresses. What load balancers may have is left out.
 LOOPBACK: Final = tuple(
     _numbered(127, services, 244 + number, 100 + number)
@@ -98,12 +98,12 @@ class Guard:
             self._names.pop().close()
 
 
-def take_first_free(candidates: Iterable[Ranges], routed: Collection[IPv4Network]) -> Guard:
+def take_first_free(candidates: Iterable[Ranges], used: Collection[IPv4Network]) -> Guard:
     """The first ranges that no other cluster has and none of these networks has a part in."""
     tried = []
     for ranges in candidates:
         tried.append(str(ranges.services))
-        if any(network.overlaps(other) for network in ranges.added for other in routed):
+        if any(network.overlaps(other) for network in ranges.added for other in used):
             continue
         try:
             return Guard(ranges)

@@ -3,6 +3,8 @@
 Strict where it is strict: what is removed or replaced must be there, arrays take "-" and negative
 indices, a patch has at most 10,000 operations and may copy at most 3 MiB. The original is not changed:
 containers are copied once, when an operation first writes into them; the rest is shared.
+
+`create` makes the patch that leads from one document to another.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ import orjson
 from steersman.objects.patches.errors import BadPatch, PatchNotApplicable, PatchTooLarge
 from steersman.objects.patches.gotext import go_kind
 
-__all__ = ["COPY_SIZE_LIMIT", "MAX_OPERATIONS", "apply"]
+__all__ = ["COPY_SIZE_LIMIT", "MAX_OPERATIONS", "apply", "create"]
 
 MAX_OPERATIONS: Final = 10_000
 COPY_SIZE_LIMIT: Final = 3 * 1024 * 1024
@@ -42,6 +44,36 @@ def apply(original: Mapping[str, Any], patch: Any) -> Any:
             raise PatchNotApplicable(f"Unexpected kind: {kind}")
         run(document, operation)
     return document.root
+
+
+def create(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The operations that make `after` of `before`: none if they are equal as JSON.
+
+    Lists of the same length are compared item by item; others are replaced as a whole.
+    """
+    operations: list[dict[str, Any]] = []
+    _collect(operations, "", before, after)
+    return operations
+
+
+def _collect(operations: list[dict[str, Any]], path: str, before: Any, after: Any) -> None:
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        for key in sorted(before.keys() - after.keys()):
+            operations.append({"op": "remove", "path": _below(path, key)})
+        for key, value in after.items():
+            if key in before:
+                _collect(operations, _below(path, key), before[key], value)
+            else:
+                operations.append({"op": "add", "path": _below(path, key), "value": value})
+    elif isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
+        for index, (left, right) in enumerate(zip(before, after, strict=True)):
+            _collect(operations, f"{path}/{index}", left, right)
+    elif not _equal(before, after):
+        operations.append({"op": "replace", "path": path, "value": after})
+
+
+def _below(path: str, key: str) -> str:
+    return f"{path}/{key.replace('~', '~0').replace('/', '~1')}"
 
 
 def _decoded(patch: Any) -> list[dict[str, Any]]:

@@ -7,7 +7,21 @@ Nothing here talks to a cluster; the command line is the caller.
 
 from __future__ import annotations
 
+from steersman.operator.packaging.election import LOCK_URL, Engine, engine_of, take_part
+from steersman.operator.packaging.manifests import manifests
 from steersman.operator.packaging.permissions import Permission, permissions
 from steersman.operator.packaging.rbac import rbac
+from steersman.operator.packaging.release import Release, default_name
 
-__all__ = ["Permission", "permissions", "rbac"]
+__all__ = [
+    "LOCK_URL",
+    "Engine",
+    "Permission",
+    "Release",
+    "default_name",
+    "engine_of",
+    "manifests",
+    "permissions",
+    "rbac",
+    "take_part",
+]

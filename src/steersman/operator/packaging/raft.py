@@ -1,0 +1,71 @@
+"""Replicas that are a Raft cluster: a StatefulSet with disks, its headless Service, and who may talk to it."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from steersman.election import RaftConfig
+from steersman.objects.builders import (
+    NetworkPolicy,
+    NetworkPolicyIngress,
+    PersistentVolumeClaim,
+    Probe,
+    Service,
+    StatefulSet,
+    Volume,
+)
+from steersman.operator.packaging.release import METRICS_PORT, Release
+from steersman.operator.packaging.workload import container, in_pods
+from steersman.raft.config import DEFAULT_PORT
+
+__all__ = ["headless_service", "network_policy", "stateful_set", "tls_secret"]
+
+Object = dict[str, Any]
+
+_DISK: Final = "data"
+_TLS: Final = "raft-tls"
+
+
+def tls_secret(release: Release) -> str:
+    """The Secret with ca.crt, tls.crt and tls.key, as cert-manager makes them."""
+    return f"{release.name}-raft-tls"
+
+
+def stateful_set(release: Release, raft: RaftConfig) -> Object:
+    settings = raft.settings
+    content = container(release).port(DEFAULT_PORT, "raft")
+    made = StatefulSet(release.name, release.namespace).service_name(settings.service)
+    # The nodes find each other before they are ready.
+    made.pod_management("Parallel")
+    if settings.http:
+        content.port(_port(settings.http), "raft-http")
+        content.readiness_probe(Probe.http("/ready", "raft-http").period(5).timeout(5))
+    if settings.folder is not None:
+        content.volume_mount(_DISK, str(settings.folder.parent))
+        claim = PersistentVolumeClaim(_DISK).storage("1Gi").access_mode("ReadWriteOnce")
+        made.volume_claim_template(claim)
+    if settings.tls is not None:
+        content.volume_mount(_TLS, str(settings.tls.ca.parent), read_only=True)
+        made.volume(Volume.secret(_TLS, tls_secret(release)))
+    return in_pods(made, release, content).to_object()
+
+
+def headless_service(release: Release, raft: RaftConfig) -> Object:
+    """Names of the nodes, also of those that are not ready: they need the others to become it."""
+    made = Service(raft.settings.service, release.namespace).labels(release.labels).headless()
+    made.publish_not_ready_addresses().named_port("raft", DEFAULT_PORT, "raft")
+    return made.selector(release.labels).to_object()
+
+
+def network_policy(release: Release, raft: RaftConfig) -> Object:
+    """Only nodes talk Raft with nodes; whoever watches over them asks for health and metrics."""
+    asked = NetworkPolicyIngress().tcp_port(METRICS_PORT)
+    if raft.settings.http:
+        asked.tcp_port(_port(raft.settings.http))
+    among = NetworkPolicyIngress().from_pod_selector(release.labels).tcp_port(DEFAULT_PORT)
+    made = NetworkPolicy(release.name, release.namespace).labels(release.labels)
+    return made.pod_selector(release.labels).allow_ingress(among).allow_ingress(asked).to_object()
+
+
+def _port(address: str) -> int:
+    return int(address.rpartition(":")[2])

@@ -1,0 +1,160 @@
+"""Spans of OpenTelemetry where it is installed; nothing at all where it is not.
+
+    with tracing.span("reconcile webapps", {"name": "web"}) as span:
+        span.set_attribute("result", "success")
+
+Only `opentelemetry-api` is looked for: which exporter is used, and whether, is the application's to set up
+(`opentelemetry-sdk`, or `opentelemetry-instrument`). An error that leaves a span marks it as failed, by its
+type alone: messages may hold what is nobody's business.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager
+from types import ModuleType
+from typing import Any, Final, Literal, Protocol
+
+from steersman.client import Client
+from steersman.client.transport import StreamedAnswer, Transport
+from steersman.http import ClientResponse, Headers, RawHeaders, WebSocket
+
+__all__ = ["Span", "TracingTransport", "is_installed", "span", "trace_requests"]
+
+Attribute = str | int | float | bool
+Kind = Literal["internal", "client", "server"]
+
+_NAME: Final = "steersman"
+
+
+class Span(Protocol):
+    def set_attribute(self, key: str, value: Attribute) -> None: ...
+
+
+class _Nothing:
+    __slots__ = ()
+
+    def set_attribute(self, key: str, value: Attribute) -> None:
+        return None
+
+
+_nothing: Final = _Nothing()
+
+
+def _installed() -> tuple[ModuleType, ModuleType] | None:
+    try:
+        from opentelemetry import propagate, trace
+    except ImportError:
+        return None
+    return trace, propagate
+
+
+_otel: Final = _installed()
+
+
+def is_installed() -> bool:
+    return _otel is not None
+
+
+@contextmanager
+def span(
+    name: str,
+    attributes: Mapping[str, Attribute] | None = None,
+    *,
+    kind: Kind = "internal",
+    headers: Headers | None = None,
+) -> Iterator[Span]:
+    """What happens inside takes part in the trace; that of `headers`, if they name one."""
+    if _otel is None:
+        yield _nothing
+        return
+    trace, propagate = _otel
+    parent = propagate.extract(dict(headers)) if headers is not None else None
+    tracer = trace.get_tracer(_NAME)
+    with tracer.start_as_current_span(
+        name,
+        context=parent,
+        kind=getattr(trace.SpanKind, kind.upper()),
+        attributes=attributes,
+        record_exception=False,
+        set_status_on_exception=False,
+    ) as current:
+        try:
+            yield current
+        except asyncio.CancelledError:
+            current.set_attribute("cancelled", True)
+            raise
+        except BaseException as error:
+            current.set_attribute("error.type", type(error).__name__)
+            current.set_status(trace.StatusCode.ERROR)
+            raise
+
+
+def trace_requests(client: Client) -> None:
+    """Have the client's requests be spans, and name the trace to the API server. Once is enough."""
+    if _otel is not None:
+        client.carry(lambda transport: transport if isinstance(transport, TracingTransport) else TracingTransport(transport))
+
+
+class TracingTransport:
+    """A transport whose requests are spans. Watches and WebSockets last as long as they like and are none."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    async def request(
+        self,
+        method: str,
+        target: str,
+        *,
+        headers: RawHeaders = (),
+        content: bytes = b"",
+        timeout_s: float | None = None,
+    ) -> ClientResponse:
+        path = target.partition("?")[0]
+        with span(method, {"http.request.method": method, "url.path": path}, kind="client") as current:
+            answer = await self._transport.request(
+                method, target, headers=(*headers, *_injected()), content=content, timeout_s=timeout_s
+            )
+            current.set_attribute("http.response.status_code", answer.status)
+            return answer
+
+    def stream(
+        self,
+        method: str,
+        target: str,
+        *,
+        headers: RawHeaders = (),
+        content: bytes = b"",
+        timeout_s: float | None = None,
+        read_timeout_s: float | None = None,
+    ) -> AbstractAsyncContextManager[StreamedAnswer]:
+        return self._transport.stream(
+            method,
+            target,
+            headers=headers,
+            content=content,
+            timeout_s=timeout_s,
+            read_timeout_s=read_timeout_s,
+        )
+
+    def websocket(
+        self,
+        target: str,
+        subprotocols: Sequence[str] = (),
+        *,
+        headers: RawHeaders = (),
+        timeout_s: float | None = None,
+    ) -> Awaitable[WebSocket]:
+        return self._transport.websocket(target, subprotocols, headers=headers, timeout_s=timeout_s)
+
+    async def close(self) -> None:
+        await self._transport.close()
+
+
+def _injected() -> list[tuple[bytes, bytes]]:
+    carrier: dict[str, Any] = {}
+    if _otel is not None:
+        _otel[1].inject(carrier)
+    return [(name.encode(), str(value).encode()) for name, value in carrier.items()]
