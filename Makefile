@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PARALLEL := --numprocesses auto --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench sim mutants servers clean
+.PHONY: help demo test check format bench sim mutants docs servers clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -42,11 +42,15 @@ sim: $(VENV)/dev ## replay one simulated life of a Raft cluster: make sim SEED=n
 mutants: $(VENV)/dev ## make the named mistakes in Raft; print how many the tests notice
 	@$(BIN)/python -m tests.mutation.raft
 
+docs: $(VENV)/docs ## the guide, as HTML in site/; warnings are errors
+	$(BIN)/python -m sphinx -W --keep-going -q -b html -d site/.doctrees docs site
+	@echo "file://$(CURDIR)/site/index.html"
+
 servers:
 	@scripts/install-servers kubectl redis-server postgres
 
-clean: ## remove the virtual environment and caches
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+clean: ## remove the virtual environment, the built guide and caches
+	rm -rf $(VENV) site .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 
 # The stamps say for which extras the environment was made. Bytecode is made at once: a start without it
 # compiles everything, which takes longer than the start itself.
@@ -62,6 +66,10 @@ $(VENV)/demo: $(VENV)/python pyproject.toml constraints.txt hatch_build.py
 	@touch $@
 
 $(VENV)/dev: $(VENV)/python pyproject.toml constraints.txt hatch_build.py
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[all,dev]'
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[all,dev,docs]'
 	@$(BIN)/python -m compileall -q src
-	@touch $@ $(VENV)/demo
+	@touch $@ $(VENV)/demo $(VENV)/docs
+
+$(VENV)/docs: $(VENV)/demo
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[all,docs]'
+	@touch $@

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -147,10 +147,26 @@ class Steer:
 
 @contextmanager
 def running(
-    *options: str, data: str | Path = ":memory:", port: int = 0, output: str = "json"
+    *options: str,
+    data: str | Path = ":memory:",
+    port: int = 0,
+    output: str = "json",
+    prefix: Sequence[str] = (),
 ) -> Iterator[Steer]:
-    """`steer up` for the time of the block, ready when it begins; without nodes unless some are asked for."""
-    command = [str(STEER), "up", "--data", str(data), "--port", str(port), "--output", output, *options]
+    """`steer up` for the time of the block, ready when it begins; without nodes unless some are asked for.
+    `prefix` is a command that runs it as somebody else."""
+    command = [
+        *prefix,
+        str(STEER),
+        "up",
+        "--data",
+        str(data),
+        "--port",
+        str(port),
+        "--output",
+        output,
+        *options,
+    ]
     if not any(option.startswith(("--nodes", "--runtime")) for option in options):
         command.append("--nodes=0")
     with tempfile.TemporaryFile("w+") as errors:

@@ -11,12 +11,16 @@ from steersman.cli.component import component
 from steersman.cli.crd import crd
 from steersman.cli.demo import demo
 from steersman.cli.failure import CommandFailed
+from steersman.cli.highlander import highlander
 from steersman.cli.image import image
 from steersman.cli.manifests import manifests
+from steersman.cli.new import new
 from steersman.cli.raft import raft
 from steersman.cli.rbac import rbac
 from steersman.cli.run import run
+from steersman.cli.top import top
 from steersman.cli.up import up
+from steersman.cli.why import why
 
 __all__ = ["main"]
 
@@ -30,11 +34,15 @@ app = typer.Typer(
 )
 app.command("up")(up)
 app.command("demo")(demo)
+app.command("new")(new)
 app.command("run")(run)
 app.command("crd")(crd)
 app.command("rbac")(rbac)
 app.command("manifests")(manifests)
+app.command("why")(why)
+app.command("top")(top)
 app.command("component")(component)
+app.add_typer(highlander, name="highlander")
 app.add_typer(raft, name="raft")
 app.add_typer(image, name="image")
 

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
     from steersman.aio import Clock
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from steersman.cluster.machine_nodes import MachineNodes
 
 __all__ = ["OwnNodes", "own_nodes"]
+
+_HTTPS = 443
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,7 @@ async def own_nodes(
         certificate, key = await serving_certificate(client, clock, own, user, names)
         return server_tls(certificate, key, authority.encode())
 
+    server = urlsplit(f"//{client.host}")
     machine = await open_machine(folder, ranges=Ranges.with_services(asked.service_cidr))
     try:
         yield MachineNodes(
@@ -60,6 +64,7 @@ async def own_nodes(
             first=asked.first,
             heartbeat_s=asked.heartbeat_s,
             stop_pods=False,
+            api=(server.hostname or "", server.port or _HTTPS),
         )
     finally:
         await machine.close()

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from steersman.cli.electing import engine_named
 from steersman.cli.failure import CommandFailed
 
 if TYPE_CHECKING:
     from steersman.cli.loading import Loaded
-    from steersman.operator.packaging import Release
+    from steersman.operator.packaging import Engine, Release
 
 __all__ = [
     "HaOption", "ImageOption", "ModuleArgument", "NameOption", "NamespaceOption", "Plan", "ReplicasOption",
@@ -76,7 +77,7 @@ def released(plan: Plan) -> tuple[Loaded, Release]:
     from steersman.cli.loading import load
     from steersman.objects.builders import BuildError
     from steersman.operator import OperatorError
-    from steersman.operator.packaging import Engine, Release, default_name, engine_of, take_part
+    from steersman.operator.packaging import Release, default_name, engine_of, take_part
 
     loaded = load(plan.module)
     operators = loaded.operators()
@@ -86,10 +87,7 @@ def released(plan: Plan) -> tuple[Loaded, Release]:
         if plan.watch:
             operator.in_namespaces(*plan.watch)
     try:
-        engine = engine_of(operators) if plan.ha is None else Engine(plan.ha)
-    except ValueError:
-        raise CommandFailed(f"--ha {plan.ha}: choose {', '.join(Engine)}", 2) from None
-    try:
+        engine = engine_of(operators) if plan.ha is None else engine_named(plan.ha)
         chosen = take_part(operators, engine, name=name, namespace=namespace)
         release = Release(
             operators,
@@ -108,7 +106,7 @@ def released(plan: Plan) -> tuple[Loaded, Release]:
     return loaded, release
 
 
-def _command(plan: Plan, name: str, engine: Any) -> list[str]:
+def _command(plan: Plan, name: str, engine: Engine | None) -> list[str]:
     """What the container runs: a module by its name, a file as it lies in the image's folder."""
     where, colon, chosen = plan.module.rpartition(":")
     module = where if colon else plan.module

@@ -34,6 +34,8 @@ Examples:
 
   steer run shop.operators:orders --namespace shop --namespace test
 
+  steer run webapp.py --ha lease             one of several leads, the others stand by
+
   curl localhost:8080/readyz?verbose         and /healthz, /metrics
 """
 
@@ -91,6 +93,18 @@ def run(
             "--install-crds", help="Install the custom resource definitions first (--cluster always does)."
         ),
     ] = False,
+    ha: Annotated[
+        str | None,
+        typer.Option(
+            metavar="lease|raft|redis|postgres",
+            help="Take part in an election, for operators that declare none; one replica leads.",
+            show_default="as the operator says",
+        ),
+    ] = None,
+    name: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="What --ha elects the leader of.", show_default="KIND-operator"),
+    ] = None,
     metrics_bind: Annotated[
         str, typer.Option(metavar="[HOST]:PORT", help="Where probes and metrics listen; off for nowhere.")
     ] = ":8080",
@@ -99,6 +113,7 @@ def run(
     ] = LogFormat.AUTO,
     log_level: Annotated[LogLevel, typer.Option(help="What to log.")] = LogLevel.INFO,
 ) -> None:
+    from steersman.cli.electing import elect
     from steersman.cli.loading import load
     from steersman.runtime import logs
 
@@ -110,6 +125,8 @@ def run(
     for operator in loaded.operators():
         if namespace:
             operator.in_namespaces(*namespace)
+    if ha is not None:
+        elect(loaded.operators(), ha, name)
     _run(loaded, options)
 
 

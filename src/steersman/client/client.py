@@ -134,6 +134,10 @@ class Client(InsidePods):
         """Tell `observe`, too, the method and code of every request, until what is returned is called."""
         return self._sender.observe(observe)
 
+    def carry(self, wrap: Callable[[Transport], Transport]) -> None:
+        """Have requests carried by what `wrap` makes of the transport: for those who look on."""
+        self._sender.transport = wrap(self._sender.transport)
+
     def ignore_warnings(self) -> None:
         """Do not log what the API warns of: nobody here can do anything about it."""
         self._sender.logs_warnings = False

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import ipaddress
 import json
 import logging
 import secrets
@@ -109,7 +110,8 @@ class ClusterConfig:
     admin_token: str | None = None
     #: None: a range that is free on this machine if pods really run, else 10.96.0.0/16.
     service_cidr: str | None = None
-    #: Let endpoints have loopback addresses, which Kubernetes refuses: for pods that live on them.
+    #: Let endpoints have loopback addresses, which Kubernetes refuses: for pods that live on them. So it is
+    #: in any case if services have such addresses.
     loopback_endpoints: bool = False
     disabled_admission: Collection[str] = ()
     #: Controllers to run: names, "all", "-name" for all but one.
@@ -298,8 +300,8 @@ class LocalCluster:
 
     @property
     def _loopback_endpoints(self) -> bool:
-        on_loopback = self._machine is not None and self._machine.ranges.on_loopback
-        return self.config.loopback_endpoints or on_loopback
+        # Where services are, the pods of nodes in other processes are too.
+        return self.config.loopback_endpoints or ipaddress.ip_network(self._service_cidr).is_loopback
 
     @property
     def port(self) -> int:

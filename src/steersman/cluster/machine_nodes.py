@@ -27,6 +27,7 @@ from steersman.cluster.node.process.image_index import default_index_file
 from steersman.cluster.proxy.host_ports import add_host_ports
 from steersman.cluster.proxy.setup import add_proxy
 from steersman.objects.resources import SERVICES
+from steersman.runtime import Change
 
 __all__ = ["MachineNodes", "machine_nodes"]
 
@@ -34,9 +35,8 @@ _EVERYBODY: Final = "127.0.0.1"
 #: Resolvers cannot be told another.
 _DNS_PORT: Final = 53
 _API_PORT: Final = 443
-#: How long a node waits for its range of addresses, and how often it looks.
+#: How long a node waits for its range of addresses.
 _RANGE_S: Final = 30.0
-_LOOK_S: Final = 0.02
 
 #: What a node shows its clients: from its user's name and the names it is called by.
 Certify = Callable[[str, Sequence[str]], Awaitable[ssl.SSLContext]]
@@ -71,8 +71,10 @@ async def machine_nodes(nodes: Nodes, wanted: MachineNodes) -> AsyncIterator[Non
     names = [f"{wanted.prefix}{number}" for number in range(wanted.first, wanted.first + wanted.count)]
     addresses = {name: str(machine.ranges.node(wanted.first + number)) for number, name in enumerate(names)}
     dns = add_dns(manager, machine)
+    has_dns = may_listen(_DNS_PORT)
     surroundings = Surroundings(
-        dns=(dns.address,) if may_listen(_DNS_PORT) else (),
+        dns=(dns.address,) if has_dns else (),
+        names=None if has_dns else dns,
         api=None if may_listen(_API_PORT) else wanted.api,
     )
     add_proxy(manager, machine, (_EVERYBODY, *addresses.values()))
@@ -150,15 +152,32 @@ class _NodeRange:
         await (await self._given()).free(address)
 
     async def _given(self) -> PodAddresses:
-        clock = self._nodes.manager.clock
-        deadline = clock.monotonic() + _RANGE_S
-        while self._pool is None:
-            cached = self._nodes.nodes.cache.get(("", self._name))
-            given = "" if cached is None else cached.object()["spec"].get("podCIDR", "")
-            if given:
+        if self._pool is None:
+            given = await self._range()
+            # Others may have waited for the same.
+            if self._pool is None:
                 self._pool = PodAddresses(self._machine, given)
-            elif clock.monotonic() > deadline:
-                raise MachineError(f"node {self._name} was given no addresses for its pods (spec.podCIDR)")
-            else:
-                await asyncio.sleep(_LOOK_S)
         return self._pool
+
+    async def _range(self) -> str:
+        informer, changed = self._nodes.nodes, asyncio.Event()
+
+        def look(change: Change) -> None:
+            if change.key.name == self._name:
+                changed.set()
+
+        informer.add_handler(look)
+        try:
+            async with asyncio.timeout(_RANGE_S):
+                while True:
+                    cached = informer.cache.get(("", self._name))
+                    if cached is not None and (given := cached.object()["spec"].get("podCIDR")):
+                        return str(given)
+                    changed.clear()
+                    await changed.wait()
+        except TimeoutError:
+            raise MachineError(
+                f"node {self._name} was given no addresses for its pods (spec.podCIDR)"
+            ) from None
+        finally:
+            informer.remove_handler(look)

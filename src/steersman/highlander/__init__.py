@@ -1,6 +1,6 @@
-"""Highlander: workloads of which there is one copy at any moment, whatever happens to those who start them.
+"""Highlander: workloads of which there is one copy at any moment, whatever happens to who starts them.
 
-Start reading at `tenant` (the life of one lock and its workloads), then `workloads` (what a workload becomes),
+Start reading at `tenant` (the life of a lock and its workloads), then `workloads` (what they become),
 `config` (what people write), `state` (what is shown).
 """
 

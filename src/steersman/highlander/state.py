@@ -1,4 +1,4 @@
-"""What can be said about a controller and its workloads at a moment: values, the board they stand on, controls.
+"""What can be said about a controller and its workloads at a moment: values, their board, controls.
 
 The tenant writes to its `Board`; HTTP, metrics and the dashboard read from it and are called when something
 changes. Nothing here talks to a cluster or to a lock. Times are seconds since the Unix epoch.
@@ -187,7 +187,8 @@ class ControllerState:
     @property
     def owner(self) -> str:
         """Who holds the lock when this controller does: no other process is called so."""
-        return f"{self.id}_{self.boot_nonce}"
+        name = f"{self.id}_{self.boot_nonce}"
+        return f"{name}#{self.priority}" if self.priority else name
 
 
 class Distribution:
@@ -318,11 +319,11 @@ class Board:
         )
         self._tell("transition", entry)
 
-    def count(self, name: str, by: float = 1, **labels: str) -> None:
+    def count(self, name: str, by: float = 1, /, **labels: str) -> None:
         key = series(name, labels)
         self.counters[key] = self.counters.get(key, 0) + by
 
-    def observe(self, name: str, seconds: float, **labels: str) -> None:
+    def observe(self, name: str, seconds: float, /, **labels: str) -> None:
         self.durations.setdefault(series(name, labels), Distribution()).add(seconds)
 
     def _tell(self, what: str, value: object) -> None:

@@ -14,22 +14,30 @@ from steersman.operator.context import Context
 from steersman.operator.errors import OperatorError
 from steersman.operator.fencing import fencing_policy
 from steersman.operator.operator import Chain, Handler, Operator
+from steersman.operator.sharding import Sharding
 from steersman.operator.status import NewCondition
+from steersman.operator.webhooks import uninstall_webhooks
 from steersman.runtime import Requeue, TerminalError
+from steersman.webhooks import AdmissionRequest, Denied, WebhookSettings
 
 __all__ = [
     "Action",
+    "AdmissionRequest",
     "Chain",
     "Context",
+    "Denied",
     "Handler",
     "NewCondition",
     "Operator",
     "OperatorError",
     "Requeue",
     "Settings",
+    "Sharding",
     "TerminalError",
+    "WebhookSettings",
     "assemble",
     "fencing_policy",
     "run",
     "serve",
+    "uninstall_webhooks",
 ]

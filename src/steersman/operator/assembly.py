@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -25,10 +25,25 @@ from steersman.operator.definition import Definition, Mapper
 from steersman.operator.errors import OperatorError
 from steersman.operator.operator import Chain
 from steersman.operator.reconciling import Reconciler
+from steersman.operator.sharding import Sharding
 from steersman.operator.status import StatusWriter
 from steersman.operator.timers import TimerReconciler, appears
-from steersman.runtime import Cache, Change, Controller, Informer, Key, Manager, Recorder, Writes, logs
+from steersman.operator.webhooks import add_webhooks
+from steersman.runtime import (
+    Cache,
+    Change,
+    Controller,
+    Informer,
+    Key,
+    Manager,
+    Recorder,
+    Writes,
+    logs,
+    tracing,
+)
 from steersman.runtime.metrics import Metrics
+from steersman.runtime.sharding import Shard
+from steersman.webhooks import WebhookSettings
 
 __all__ = ["Settings", "assemble", "run", "serve"]
 
@@ -43,6 +58,8 @@ class Settings:
     grace_s: float = 30.0
     #: Every object is looked at again after about this long, changed or not.
     resync_s: float = 36_000.0
+    #: How webhooks are served, where an operator has any.
+    webhooks: WebhookSettings = field(default_factory=WebhookSettings)
 
 
 def run(*operators: Chain[Any], settings: Settings | None = None) -> None:
@@ -108,7 +125,8 @@ def assemble(
         raise OperatorError("there is no operator to run")
     for definition in definitions:
         definition.check()
-    election = _election(definitions)
+    election, sharding = _election(definitions), _sharding(definitions)
+    tracing.trace_requests(client)
     elector = election.elector(client, clock) if election is not None else None
     manager = Manager(
         client,
@@ -121,8 +139,11 @@ def assemble(
         metrics=metrics,
     )
     instance = elector.identity if elector is not None else default_identity()
+    shard = sharding.shard(manager) if sharding is not None else None
     for definition in definitions:
-        _Assembly(manager, definition, instance).add()
+        if definition.reconciles:
+            _Assembly(manager, definition, instance, shard).add()
+    add_webhooks(manager, definitions, settings.webhooks)
     return manager
 
 
@@ -137,11 +158,25 @@ def _election(definitions: Sequence[Definition[Any]]) -> ElectionConfig | None:
     return elections[0] if elections else None
 
 
+def _sharding(definitions: Sequence[Definition[Any]]) -> Sharding | None:
+    """One process is one member: operators that run together share their objects with the same others."""
+    if all(definition.sharding is None for definition in definitions):
+        return None
+    if any(definition.election is not None for definition in definitions):
+        raise OperatorError("objects are shared among replicas, or one of them leads: choose one")
+    if len({definition.sharding for definition in definitions}) > 1:
+        raise OperatorError("operators that run in one process need the same sharding")
+    return definitions[0].sharding
+
+
 class _Assembly:
     """What one operator needs of a manager."""
 
-    def __init__(self, manager: Manager, definition: Definition[Any], instance: str) -> None:
+    def __init__(
+        self, manager: Manager, definition: Definition[Any], instance: str, shard: Shard | None
+    ) -> None:
         self._manager = manager
+        self._shard = shard
         self._definition = definition
         self._informers: dict[ResourceType, Informer] = {}
         self._primary = manager.informers.get(
@@ -192,7 +227,12 @@ class _Assembly:
             name = f"{definition.name}-{timer.name}"
             calls = TimerReconciler(timer, self._primary.cache, reconciler, manager.clock.wall)
             controller = Controller(
-                name, calls, clock=manager.clock, concurrency=definition.concurrency, retry=definition.retry
+                name,
+                calls,
+                clock=manager.clock,
+                concurrency=definition.concurrency,
+                retry=definition.retry,
+                shard=self._shard,
             )
             manager.add(controller.primary(self._primary, appears))
         for daemon in definition.daemons:
@@ -203,6 +243,7 @@ class _Assembly:
                 reconciler,
                 clock=manager.clock,
                 retry=definition.retry,
+                shard=self._shard,
             )
             manager.add_service(daemons.name, daemons.run, leader_only=True)
 
@@ -216,6 +257,7 @@ class _Assembly:
             timeout_s=definition.timeout_s,
             retry=definition.retry,
             min_interval_s=definition.min_interval_s,
+            shard=self._shard,
         )
         controller.primary(self._primary, definition.predicate)
         for resource, predicate in definition.owns.items():

@@ -9,13 +9,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from steersman.aio import Clock, Scope
 from steersman.operator.definition import Daemon
 from steersman.operator.reconciling import Reconciler
-from steersman.runtime import Change, Informer, Key, Request, RetryPolicy
+from steersman.runtime import Cached, Change, Informer, Key, Request, RetryPolicy
+from steersman.runtime.sharding import Shard
 
 __all__ = ["Daemons"]
 
@@ -37,6 +38,7 @@ class Daemons:
         *,
         clock: Clock,
         retry: RetryPolicy,
+        shard: Shard | None = None,
         rand: Callable[[], float] = random.random,
     ) -> None:
         self.name = name
@@ -46,6 +48,9 @@ class Daemons:
         self._clock = clock
         self._retry = retry
         self._rand = rand
+        self._shard = shard
+        if shard is not None:
+            shard.add_worker(self)
         self._tasks: dict[Key, tuple[str, asyncio.Task[None]]] = {}
         self._scope: Scope | None = None
 
@@ -67,11 +72,36 @@ class Daemons:
             task[1].cancel()
             del self._tasks[change.key]
             task = None
-        if new is None or task is not None or self._scope is None or "deletionTimestamp" in new.metadata():
+        if new is not None and task is None:
+            self._start(new, spread=change.initial)
+
+    def _start(self, cached: Cached, *, spread: bool) -> None:
+        key = cached.key
+        if self._scope is None or "deletionTimestamp" in cached.metadata():
             return
-        delay_s = self._rand() * _SPREAD_S if change.initial else 0.0
-        running = self._scope.start(self._keep_running(new.key, delay_s), name=f"{self.name} {new.key}")
-        self._tasks[change.key] = (new.uid, running)
+        if self._shard is not None and not self._shard.owns(key):
+            return
+        delay_s = self._rand() * _SPREAD_S if spread else 0.0
+        running = self._scope.start(self._keep_running(key, delay_s), name=f"{self.name} {key}")
+        self._tasks[key] = (cached.uid, running)
+
+    # sharing objects with other members
+
+    def objects(self) -> Iterable[Key]:
+        return self._informer.cache.keys()
+
+    def take(self, key: Key) -> None:
+        cached = self._informer.cache.get(key)
+        if cached is not None and key not in self._tasks:
+            self._start(cached, spread=True)
+
+    async def release(self, keep: Callable[[Key], bool], grace_s: float) -> None:
+        """Daemons do not end by themselves, so there is nothing to wait for but their own ending."""
+        going = [self._tasks.pop(key)[1] for key in list(self._tasks) if not keep(key)]
+        for task in going:
+            task.cancel()
+        if going:
+            await asyncio.wait(going)
 
     async def _keep_running(self, key: Key, delay_s: float) -> None:
         failures = 0

@@ -7,13 +7,16 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from steersman.election.config import ElectionConfig
+from steersman.objects.custom import CustomResource, Versions
 from steersman.objects.resource_type import ResourceType, Typed
 from steersman.operator.action import Action
 from steersman.operator.context import Context
 from steersman.operator.errors import OperatorError
+from steersman.operator.sharding import Sharding
 from steersman.runtime import Change, Key, RetryPolicy
+from steersman.webhooks import Hook
 
-__all__ = ["Daemon", "Definition", "Dependent", "Mapper", "Reconcile", "Timer", "Watch"]
+__all__ = ["Conversion", "Daemon", "Definition", "Dependent", "Mapper", "Reconcile", "Timer", "Watch"]
 
 R = TypeVar("R", bound=Typed)
 
@@ -56,6 +59,15 @@ class Dependent:
     ready: Callable[[Any], bool] | None
 
 
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """A function from one version of the operator's resource to another."""
+
+    source: type[CustomResource]
+    target: type[CustomResource]
+    function: Callable[[Any], Any]
+
+
 @dataclass(slots=True)
 class Definition(Generic[R]):
     kind: type[R]
@@ -73,7 +85,11 @@ class Definition(Generic[R]):
     timers: list[Timer] = field(default_factory=list)
     daemons: list[Daemon] = field(default_factory=list)
     dependents: dict[str, Dependent] = field(default_factory=dict)
+    hooks: list[Hook] = field(default_factory=list)
+    conversions: list[Conversion] = field(default_factory=list)
+    given_versions: Versions | None = None
     election: ElectionConfig | None = None
+    sharding: Sharding | None = None
     #: Empty: all of them.
     namespaces: tuple[str, ...] = ()
     selector: str = ""
@@ -87,8 +103,34 @@ class Definition(Generic[R]):
 
     def check(self) -> None:
         """Raises OperatorError for what cannot run."""
-        if self.reconcile is None and not (self.dependents or self.timers or self.daemons):
+        works = self.reconcile or self.dependents or self.timers or self.daemons
+        if not (works or self.hooks or self.conversions or self.given_versions):
             raise OperatorError(f"the operator {self.name} has nothing to do: give it a reconcile function")
+
+    @property
+    def reconciles(self) -> bool:
+        """Whether it looks after objects; one that only answers webhooks need not watch them."""
+        return bool(self.reconcile or self.dependents or self.timers or self.daemons or self.finalizer)
+
+    @property
+    def versions(self) -> Versions | None:
+        """The versions of its resource, if conversions between them are its work."""
+        if self.given_versions is not None or not self.conversions:
+            return self.given_versions
+        if not issubclass(self.kind, CustomResource):
+            raise OperatorError(f"{self.kind.__name__} is no custom resource: it has no versions to convert")
+        ends = [end for each in self.conversions for end in (each.source, each.target)]
+        classes: list[type[CustomResource]] = list(dict.fromkeys([*ends, self.kind]))
+        made = Versions(*classes, storage=self.resource.version, lossless=True)
+        for each in self.conversions:
+            made.converts(each.source, each.target)(each.function)
+        return made
+
+    def crd(self) -> dict[str, Any] | None:
+        """The definition of its resource, with all versions; None for a kind that the API has by itself."""
+        if self.versions is not None:
+            return self.versions.crd()
+        return self.kind.crd() if issubclass(self.kind, CustomResource) else None
 
     @property
     def has_status(self) -> bool:

@@ -17,15 +17,17 @@ import inspect
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from functools import update_wrapper
-from typing import Any, Generic, ParamSpec, Self, TypeVar, cast
+from typing import Any, Generic, ParamSpec, Self, TypeVar, Unpack, cast, overload
 
 from steersman.client import Client
 from steersman.election.config import ElectionConfig
-from steersman.objects.resource_type import Typed
+from steersman.objects.custom import CustomResource, Versions
+from steersman.objects.resource_type import ResourceType, Typed
 from steersman.operator import dependents
 from steersman.operator.action import seconds
 from steersman.operator.context import Context
 from steersman.operator.definition import (
+    Conversion,
     Daemon,
     Definition,
     Dependent,
@@ -37,7 +39,9 @@ from steersman.operator.definition import (
 )
 from steersman.operator.errors import OperatorError
 from steersman.operator.kinds import Kind, resource_of
+from steersman.operator.sharding import Sharding
 from steersman.runtime import RetryPolicy
+from steersman.webhooks import AdmissionRequest, Hook, HookKeywords, HookOptions, WebhookError
 
 __all__ = ["Chain", "Handler", "Operator"]
 
@@ -46,6 +50,10 @@ D = TypeVar("D", bound=Typed)
 P = ParamSpec("P")
 V = TypeVar("V")
 F = TypeVar("F", bound=Callable[..., Awaitable[Any]])
+Source = TypeVar("Source", bound=CustomResource)
+Target = TypeVar("Target", bound=CustomResource)
+#: A validating function returns warnings or nothing, a mutating one a changed object or nothing.
+Ask = Callable[[AdmissionRequest[V]], Awaitable[Any]]
 
 
 class Chain(Generic[R]):
@@ -115,6 +123,91 @@ class Chain(Generic[R]):
             return Handler(self.definition, function)
 
         return register
+
+    # what the API asks before it stores
+
+    @overload
+    def validate(self, function: Ask[R], /) -> Handler[R, [AdmissionRequest[R]], Any]: ...
+
+    @overload
+    def validate(
+        self, *, kind: type[D], **options: Unpack[HookKeywords]
+    ) -> Callable[[Ask[D]], Handler[R, [AdmissionRequest[D]], Any]]: ...
+
+    @overload
+    def validate(
+        self, *, kind: ResourceType, **options: Unpack[HookKeywords]
+    ) -> Callable[[Ask[dict[str, Any]]], Handler[R, [AdmissionRequest[dict[str, Any]]], Any]]: ...
+
+    @overload
+    def validate(
+        self, **options: Unpack[HookKeywords]
+    ) -> Callable[[Ask[R]], Handler[R, [AdmissionRequest[R]], Any]]: ...
+
+    def validate(self, function: Ask[Any] | None = None, *, kind: Kind | None = None, **options: Any) -> Any:
+        """`@op.validate`, or with options (`HookOptions`): a function that raises `Denied` to refuse a write,
+        and returns warnings or nothing. `kind` is another class than the operator's own."""
+        return self._hook(function, kind, HookOptions(**options), mutating=False)
+
+    @overload
+    def mutate(self, function: Ask[R], /) -> Handler[R, [AdmissionRequest[R]], Any]: ...
+
+    @overload
+    def mutate(
+        self, *, kind: type[D], **options: Unpack[HookKeywords]
+    ) -> Callable[[Ask[D]], Handler[R, [AdmissionRequest[D]], Any]]: ...
+
+    @overload
+    def mutate(
+        self, *, kind: ResourceType, **options: Unpack[HookKeywords]
+    ) -> Callable[[Ask[dict[str, Any]]], Handler[R, [AdmissionRequest[dict[str, Any]]], Any]]: ...
+
+    @overload
+    def mutate(
+        self, **options: Unpack[HookKeywords]
+    ) -> Callable[[Ask[R]], Handler[R, [AdmissionRequest[R]], Any]]: ...
+
+    def mutate(self, function: Ask[Any] | None = None, *, kind: Kind | None = None, **options: Any) -> Any:
+        """`@op.mutate`, or with options: a function that changes `request.resource`, or returns a changed
+        one, before it is stored. It may be asked twice about one write and then has nothing left to do."""
+        return self._hook(function, kind, HookOptions(**options), mutating=True)
+
+    def convert(
+        self, source: type[Source], target: type[Target]
+    ) -> Callable[[Callable[[Source], Target]], Callable[[Source], Target]]:
+        """`@op.convert(WebAppV1, WebAppV2)`: a plain function from one version to another. The operator's own
+        class is the version that is stored; what a version cannot hold is not lost (`Versions`)."""
+
+        def register(function: Callable[[Source], Target]) -> Callable[[Source], Target]:
+            self.definition.conversions.append(Conversion(source, target, function))
+            return function
+
+        return register
+
+    def with_versions(self, versions: Versions) -> Self:
+        """Serve these conversions, instead of declaring each with `convert`."""
+        self.definition.given_versions = versions
+        return self
+
+    def _hook(
+        self, function: Ask[Any] | None, kind: Kind | None, options: HookOptions, *, mutating: bool
+    ) -> Any:
+        def register(function: Ask[Any]) -> Handler[R, [AdmissionRequest[Any]], Any]:
+            definition = self.definition
+            try:
+                hook = Hook.declare(
+                    kind or definition.kind,
+                    function,
+                    mutating=mutating,
+                    options=options,
+                    others=definition.hooks,
+                )
+            except WebhookError as error:
+                raise OperatorError(str(error)) from error
+            definition.hooks.append(hook)
+            return Handler(definition, function)
+
+        return register if function is None else register(function)
 
     # what it looks at
 
@@ -202,6 +295,12 @@ class Chain(Generic[R]):
     def with_leader_election(self, election: ElectionConfig) -> Self:
         """Of all replicas let one work; the others stand by with warm caches."""
         self.definition.election = election
+        return self
+
+    def with_sharding(self, sharding: str | Sharding) -> Self:
+        """Share the objects among all replicas: `with_sharding("my-operator")`. Each object is worked on by
+        one of them at a time, and by another within seconds when that one goes."""
+        self.definition.sharding = Sharding(sharding) if isinstance(sharding, str) else sharding
         return self
 
     # running

@@ -12,6 +12,10 @@ from typing import Any
 from steersman.operator.definition import Timer
 from steersman.operator.reconciling import Reconciler
 from steersman.runtime import Cache, Cached, Change, Request, Result
+from steersman.runtime.controller import MOVED
+
+#: Reasons that say that this process has just begun to look after an object.
+_BEGINNINGS = frozenset(("initial", MOVED))
 
 __all__ = ["TimerReconciler", "appears", "wait_s"]
 
@@ -40,7 +44,7 @@ class TimerReconciler:
         cached = self._cache.get(request.key)
         if cached is None or "deletionTimestamp" in cached.metadata():
             return Result.done()
-        if "initial" not in request.reasons:
+        if not _BEGINNINGS.intersection(request.reasons):
             await self._timer.function(self._reconciler.context(cached.object(), request))
         return Result.requeue(self._wait_s(cached))
 

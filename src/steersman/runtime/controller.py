@@ -29,24 +29,29 @@ from typing import Protocol
 from steersman.aio import Clock, Scope, SystemClock
 from steersman.client import ClientError
 from steersman.objects.resource_type import ResourceType
-from steersman.runtime import logs
+from steersman.runtime import logs, tracing
 from steersman.runtime.cache import Cache
 from steersman.runtime.changes import Change, Handler
 from steersman.runtime.errors import ReconcileTimeout, Requeue, TerminalError
+from steersman.runtime.journal import Journal
 from steersman.runtime.keys import Key
 from steersman.runtime.metrics import ControllerMetrics
 from steersman.runtime.queue import WorkQueue
 from steersman.runtime.queue_core import LOW_PRIORITY, Work
 from steersman.runtime.requests import Outcome, Request, Result
 from steersman.runtime.retry import RetryPolicy
+from steersman.runtime.sharding import Shard
 
-__all__ = ["Controller", "Mapper", "Reconcile", "Source"]
+__all__ = ["MOVED", "Controller", "Mapper", "Reconcile", "Source"]
 
 _log = logging.getLogger(__name__)
 
 Reconcile = Callable[[Request], Awaitable[Result | None]]
 Mapper = Callable[[Change], Iterable[Key]]
 Test = Callable[[Change], bool]
+
+#: Why an object is looked at that another member has looked after until now.
+MOVED = "moved"
 
 #: How long a reconcile that was cut off may take to end before it counts as stuck.
 _STUCK_AFTER_S = 10.0
@@ -83,11 +88,14 @@ class Controller:
         max_length: int = 1_000_000,
         before: Callable[[Request], None] | None = None,
         after: Callable[[Request, Outcome], None] | None = None,
+        shard: Shard | None = None,
     ) -> None:
         """`before` and `after` are called around every reconcile, inside its task.
 
         `max_length` bounds the queue. What is refused when it is full is made up for when it is half
         empty again: every object of the primary sources is then looked at.
+
+        With a `shard`, only objects that are this process's are worked on.
         """
         if concurrency < 1:
             raise ValueError("a controller needs at least one worker")
@@ -97,6 +105,7 @@ class Controller:
         self.concurrency = concurrency
         self.timeout_s = timeout_s
         self.metrics = ControllerMetrics(name, concurrency)
+        self.journal = Journal()
         self._reconcile = reconcile
         self._clock = clock or SystemClock()
         self._retry = retry or RetryPolicy()
@@ -105,6 +114,9 @@ class Controller:
         self._max_length = max_length
         self._before = before
         self._after = after
+        self._shard = shard
+        if shard is not None:
+            shard.add_worker(self)
         self._sources: list[tuple[Source, Handler]] = []
         self._primary: list[Source] = []
         self._ids = itertools.count(1)
@@ -118,6 +130,11 @@ class Controller:
         #: Whether the queue refused something, and what is still to be looked at because it did.
         self._overflowed = False
         self._backlog: Iterator[Key] | None = None
+
+    @property
+    def resources(self) -> list[ResourceType]:
+        """Whose objects are reconciled."""
+        return [source.resource for source in self._primary]
 
     # --- what to look at
 
@@ -161,11 +178,44 @@ class Controller:
         """Have `key` reconciled. Without effect while the controller does not run: each run begins with
         everything."""
         queue = self._queue
-        if queue is None or queue.add(key, priority=priority, after_s=after_s, reason=reason):
+        if queue is None or not self._may_work(key):
+            return
+        if queue.add(key, priority=priority, after_s=after_s, reason=reason):
             return
         if not self._overflowed:
             self._overflowed = True
             _log.error("the queue of %s is full (%d keys)", self.name, len(queue))
+
+    # --- sharing objects with other members
+
+    def _may_work(self, key: Key) -> bool:
+        return self._shard is None or self._shard.owns(key)
+
+    def objects(self) -> Iterable[Key]:
+        return (cached.key for source in self._primary for cached in source.cache)
+
+    def take(self, key: Key) -> None:
+        self.enqueue(key, MOVED, priority=LOW_PRIORITY)
+
+    async def release(self, keep: Callable[[Key], bool], grace_s: float) -> None:
+        """Return when no reconcile of an object that is not to be kept runs; late ones are cancelled."""
+        await asyncio.sleep(0)  # a task that has not begun yet could not clean up
+        going = {
+            entry.task: entry
+            for key, entry in self._running.items()
+            if entry.task is not None and not keep(key)
+        }
+        if going and grace_s:
+            async with Scope() as scope:
+                late = scope.start(self._clock.sleep(grace_s))
+                while going and not late.done():
+                    await asyncio.wait((*going, late), return_when=asyncio.FIRST_COMPLETED)
+                    going = {task: entry for task, entry in going.items() if not task.done()}
+        for task, entry in going.items():
+            entry.released = True
+            task.cancel()
+        if going:
+            await asyncio.wait(going)
 
     # --- running
 
@@ -236,6 +286,9 @@ class Controller:
             if not may_act():
                 _log.warning("%s starts nothing more: leadership is lost", self.name)
                 return
+            if not self._may_work(work.key):
+                queue.done(work.key)
+                continue
             entry = running[work.key] = _Running(self._clock.monotonic())
             entry.task = scope.start(self._work(queue, work, entry), name=self.name)
 
@@ -253,11 +306,19 @@ class Controller:
                 "attempt": work.attempt,
             }
         )
+        writes, began = self.journal.begin(), self._clock.wall()
         try:
             if self._before is not None:
                 self._call(self._before, request)
-            result, error = await self._call_reconcile(request, entry)
+            with tracing.span(f"reconcile {self.name}", _traced(request)) as span:
+                result, error = await self._call_reconcile(request, entry)
+                if error is not None:
+                    span.failed(error)
+            if entry.released:
+                queue.done(key)
+                return
             outcome = self._settle(queue, key, result, error, self._clock.monotonic() - entry.started)
+            self.journal.record(began, request, outcome, writes)
             if self._after is not None:
                 self._call(self._after, request, outcome)
         finally:
@@ -277,6 +338,8 @@ class Controller:
         except asyncio.CancelledError as error:
             task = asyncio.current_task()
             assert task is not None
+            if entry.released and task.uncancel() == 0:
+                return None, None
             if entry.cut_off and task.uncancel() == 0:
                 return None, ReconcileTimeout(f"not done after {self.timeout_s:g} s")
             if task.cancelling():
@@ -339,7 +402,7 @@ class Controller:
         """After an overflow: look at everything, piece by piece, since it is not known what was refused."""
         if self._backlog is None:
             self._overflowed = False
-            self._backlog = iter([cached.key for source in self._primary for cached in source.cache])
+            self._backlog = iter([key for key in self.objects() if self._may_work(key)])
         while len(queue) < self._max_length:
             key = next(self._backlog, None)
             if key is None:
@@ -376,12 +439,24 @@ class Controller:
 class _Running:
     """A reconcile under way."""
 
-    __slots__ = ("cut_off", "started", "task")
+    __slots__ = ("cut_off", "released", "started", "task")
 
     def __init__(self, started: float) -> None:
         self.started = started
+        #: Cancelled because it took too long, or because the object goes to another member.
         self.cut_off = False
+        self.released = False
         self.task: asyncio.Task[None] | None = None
+
+
+def _traced(request: Request) -> dict[str, str | int]:
+    return {
+        "k8s.namespace.name": request.key.namespace,
+        "k8s.object.name": request.key.name,
+        "reconcile_id": request.reconcile_id,
+        "reasons": ", ".join(request.reasons),
+        "attempt": request.attempt,
+    }
 
 
 def _always() -> bool:

@@ -11,7 +11,8 @@
 A standby has done 1 and 2: it is ready when it is elected. Its caches may be behind all the same (a watch
 whose connection is lost is waited for), and a controller that does not see what the last leader did would do
 it again: so everything is fetched once more before controllers run. Losing leadership cancels them and leads
-back to 3. Whatever fails for good is raised by `run`, so that the process ends and says why.
+back to 3. With a shard instead of an elector, 3 and 4 are the shard's: controllers run from the start, on the
+objects that it owns. Whatever fails for good is raised by `run`, so that the process ends and says why.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
+from functools import partial
 
 from steersman.aio import Clock, Scope, SystemClock
 from steersman.client import Client
@@ -28,9 +30,11 @@ from steersman.runtime.controller import Controller
 from steersman.runtime.events import Recorder
 from steersman.runtime.informer import RESYNC_S
 from steersman.runtime.informers import SYNC_TIMEOUT_S, Informers
+from steersman.runtime.insight import PATH, Insight
 from steersman.runtime.memory import give_back
 from steersman.runtime.metrics import Metrics
 from steersman.runtime.probes import Probes
+from steersman.runtime.sharding import Shard
 from steersman.runtime.signals import stopping_on_signals
 
 __all__ = ["Manager"]
@@ -90,6 +94,7 @@ class Manager:
         self._scope: Scope | None = None
         self._leader_scope: Scope | None = None
         self._leadership: Leadership | None = None
+        self._shard: Shard | None = None
         self._beat = self.clock.monotonic()
         self._add_checks()
 
@@ -122,8 +127,20 @@ class Manager:
         self.add_service("events", recorder.run)
         return recorder
 
+    def share(self, shard: Shard) -> Shard:
+        """Work only while this process is a member of a shard. Instead of an elector."""
+        if self.elector is not None or self._shard is not None:
+            raise ValueError("a manager has one elector, or one shard")
+        self._shard = shard
+        self.metrics.add_shard(shard)
+        self.probes.add_live("sharding", shard.health)
+        return shard
+
     def check_leadership(self) -> None:
-        """Raise `LeadershipLost` if there is an elector and this process does not lead at this moment."""
+        """Raise `LeadershipLost` if this process may not write at this moment: it does not lead, or is no
+        member of its shard any more."""
+        if self._shard is not None:
+            self._shard.check()
         if self.elector is None:
             return
         if self._leadership is None:
@@ -191,6 +208,9 @@ class Manager:
         return False
 
     async def _lead(self) -> None:
+        if self._shard is not None:
+            await self._shard.run(partial(self._work, None))
+            return
         if self.elector is None:
             await self._work(None)
             return
@@ -242,6 +262,7 @@ class Manager:
     # --- health
 
     def _add_checks(self) -> None:
+        self.probes.add_page(PATH, Insight(self._controllers, lambda: self.is_leader).serve)
         self.probes.add_live("event-loop", self._check_beat)
         if self.elector is not None:
             elector = self.elector

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from prometheus_client.core import Metric
 
     from steersman.runtime.queue_core import QueueCore
+    from steersman.runtime.sharding import Shard
 
 __all__ = ["RESULTS", "ControllerMetrics", "Histogram", "Metrics", "QueueMetrics", "WebhookMetrics"]
 
@@ -157,6 +158,8 @@ class Metrics:
         self._webhooks: list[WebhookMetrics] = []
         self._requests: dict[tuple[str, str, str], int] = defaultdict(int)
         self._leaders: dict[str, Callable[[], bool]] = {}
+        self._shards: list[Shard] = []
+        self._certificates: Callable[[], Mapping[str, float]] = dict
         self._registry: CollectorRegistry | None = None
 
     def add_controller(self, metrics: ControllerMetrics) -> None:
@@ -177,6 +180,13 @@ class Metrics:
 
     def add_elector(self, name: str, is_leader: Callable[[], bool]) -> None:
         self._leaders[name] = is_leader
+
+    def add_shard(self, shard: Shard) -> None:
+        self._shards.append(shard)
+
+    def add_certificates(self, ends: Callable[[], Mapping[str, float]]) -> None:
+        """When each certificate that webhooks use ends, in seconds since the epoch."""
+        self._certificates = ends
 
     @property
     def registry(self) -> CollectorRegistry:
@@ -213,6 +223,34 @@ class Metrics:
             "1 if this process leads, 0 if it stands by.",
             ("name",),
             (((name,), int(is_leader())) for name, is_leader in self._leaders.items()),
+        )
+        yield from self._shard_families()
+
+    def _shard_families(self) -> Iterator[Metric]:
+        shards = self._shards
+        yield _gauge(
+            "steersman_shard_members",
+            "Members that share the objects, as this one sees it.",
+            ("name",),
+            [((shard.name,), shard.members) for shard in shards],
+        )
+        yield _gauge(
+            "steersman_shard_objects",
+            "Objects that this member looks after.",
+            ("name",),
+            [((shard.name,), shard.owned) for shard in shards],
+        )
+        yield _counter(
+            "steersman_shard_moves",
+            "Objects that have come to this member from another.",
+            ("name",),
+            [((shard.name,), shard.moves) for shard in shards],
+        )
+        yield _gauge(
+            "webhook_certificate_expiration_timestamp_seconds",
+            "When the certificates of webhooks end, in seconds since the epoch.",
+            ("certificate",),
+            (((name,), end) for name, end in self._certificates().items()),
         )
 
     def _reconciles(self) -> Iterator[Metric]:

@@ -33,6 +33,7 @@ class Probes:
         self._metrics = metrics
         self._live: dict[str, Check] = {}
         self._ready: dict[str, Check] = {}
+        self._pages: dict[str, Callable[[Request], Response]] = {}
         self._server: Server | None = None
 
     @property
@@ -47,6 +48,10 @@ class Probes:
     def add_ready(self, name: str, check: Check) -> None:
         """Failing means that nothing should be sent here for now."""
         self._ready[name] = check
+
+    def add_page(self, path: str, serve: Callable[[Request], Response]) -> None:
+        """Answer for a path of one's own."""
+        self._pages[path] = serve
 
     def problems(self, endpoint: str = "readyz") -> dict[str, str]:
         """What is wrong, by the name of the check."""
@@ -75,6 +80,9 @@ class Probes:
         if request.path == "/metrics":
             content, content_type = self._metrics.render(request.headers.get("accept") or "")
             return Response(200, content, ((b"Content-Type", content_type.encode()),))
+        page = self._pages.get(request.path)
+        if page is not None:
+            return page(request)
         endpoint, _, single = request.path.strip("/").partition("/")
         checks = self._checks(endpoint)
         if not checks or (single and single not in checks):

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
-from types import ModuleType
+from importlib import import_module
 from typing import Any, Final, Literal, Protocol
 
 from steersman.client import Client
@@ -31,6 +31,10 @@ _NAME: Final = "steersman"
 class Span(Protocol):
     def set_attribute(self, key: str, value: Attribute) -> None: ...
 
+    def failed(self, error: BaseException) -> None:
+        """Mark it as failed, for errors that do not leave it."""
+        ...
+
 
 class _Nothing:
     __slots__ = ()
@@ -38,16 +42,33 @@ class _Nothing:
     def set_attribute(self, key: str, value: Attribute) -> None:
         return None
 
+    def failed(self, error: BaseException) -> None:
+        return None
+
+
+class _Recorded:
+    __slots__ = ("_span", "_trace", "set_attribute")
+
+    def __init__(self, span: Any, trace: Any) -> None:
+        self._span = span
+        self._trace = trace
+        self.set_attribute = span.set_attribute
+
+    def failed(self, error: BaseException) -> None:
+        self._span.set_attribute("error.type", type(error).__name__)
+        self._span.set_status(self._trace.StatusCode.ERROR)
+
 
 _nothing: Final = _Nothing()
 
 
-def _installed() -> tuple[ModuleType, ModuleType] | None:
+def _installed() -> tuple[Any, Any] | None:
+    """The API's modules for traces and for how they are named in headers. They are optional, so their types
+    are not relied on either."""
     try:
-        from opentelemetry import propagate, trace
+        return import_module("opentelemetry.trace"), import_module("opentelemetry.propagate")
     except ImportError:
         return None
-    return trace, propagate
 
 
 _otel: Final = _installed()
@@ -79,22 +100,26 @@ def span(
         attributes=attributes,
         record_exception=False,
         set_status_on_exception=False,
-    ) as current:
+    ) as started:
+        recorded = _Recorded(started, trace)
         try:
-            yield current
+            yield recorded
         except asyncio.CancelledError:
-            current.set_attribute("cancelled", True)
+            recorded.set_attribute("cancelled", True)
             raise
         except BaseException as error:
-            current.set_attribute("error.type", type(error).__name__)
-            current.set_status(trace.StatusCode.ERROR)
+            recorded.failed(error)
             raise
 
 
 def trace_requests(client: Client) -> None:
     """Have the client's requests be spans, and name the trace to the API server. Once is enough."""
     if _otel is not None:
-        client.carry(lambda transport: transport if isinstance(transport, TracingTransport) else TracingTransport(transport))
+        client.carry(
+            lambda transport: (
+                transport if isinstance(transport, TracingTransport) else TracingTransport(transport)
+            )
+        )
 
 
 class TracingTransport:

@@ -16,6 +16,7 @@ from typing import Any, Literal
 from steersman.client import Client, NotFound
 from steersman.objects.resource_type import ResourceType
 from steersman.runtime.cache import Cache
+from steersman.runtime.journal import note_write
 from steersman.runtime.keys import Key
 
 __all__ = ["Writes", "is_gone"]
@@ -46,6 +47,7 @@ class Writes:
         """Make an object. Raises `AlreadyExists`, …"""
         metadata = obj["metadata"]
         return await self._written(
+            "create",
             resource,
             Key(metadata.get("namespace") or "", metadata["name"]) if metadata.get("name") else None,
             lambda: self.client.create(obj, kind=resource),
@@ -56,7 +58,11 @@ class Writes:
     ) -> Object:
         """Put an object in the place of the version it was made from. Raises `Conflict`."""
         return await self._written(
-            resource, Key.of(obj), lambda: self.client.replace(obj, kind=resource, subresource=subresource)
+            "update",
+            resource,
+            Key.of(obj),
+            lambda: self.client.replace(obj, kind=resource, subresource=subresource),
+            subresource,
         )
 
     async def patch(
@@ -70,16 +76,19 @@ class Writes:
     ) -> Object:
         """Change part of an object."""
         return await self._written(
+            "patch",
             resource,
             key,
             lambda: self.client.patch(
                 resource, key.name, patch, key.namespace or None, type=type, subresource=subresource
             ),
+            subresource,
         )
 
     async def apply(self, resource: ResourceType, config: Mapping[str, Any], *, field_manager: str) -> Object:
         """Server-side apply, taking fields over from others."""
         return await self._written(
+            "apply",
             resource,
             Key.of(config),
             lambda: self.client.apply(config, field_manager=field_manager, force=True, kind=resource),
@@ -114,6 +123,8 @@ class Writes:
                 )
             except NotFound:
                 remaining = None
+            else:
+                note_write("delete", resource, key)
             if cache is not None and remaining is not None:
                 cache.wrote(remaining, self._writer)
             elif cache is not None and uid is not None:
@@ -121,12 +132,18 @@ class Writes:
         return remaining
 
     async def _written(
-        self, resource: ResourceType, key: Key | None, write: Callable[[], Awaitable[Object]]
+        self,
+        verb: str,
+        resource: ResourceType,
+        key: Key | None,
+        write: Callable[[], Awaitable[Object]],
+        subresource: str = "",
     ) -> Object:
         cache = self._cache_of(resource)
         self._check()
         with self._bracket(cache, key):
             answer = await write()
+            note_write(verb, resource, key, subresource)
             if cache is None:
                 return answer
             if is_gone(answer):

@@ -30,7 +30,7 @@ from steersman.client import Client
 from steersman.client.credentials import Credentials, FixedFields, bearer
 from steersman.client.transport import Transport
 from steersman.cluster.local import MEMORY, ClusterConfig, LocalCluster
-from steersman.operator import Chain, Settings
+from steersman.operator import Chain, Settings, WebhookSettings
 from steersman.testing.bridge import Bridge, run_at
 from steersman.testing.faults import Faults
 from steersman.testing.faulty import FaultyTransport
@@ -48,8 +48,8 @@ Object = dict[str, Any]
 
 _log = logging.getLogger(__name__)
 
-#: Nothing listens, and nobody waits long for a reconcile that hangs.
-_SETTINGS = Settings(address=None, grace_s=5.0)
+#: Nothing listens but webhooks, and nobody waits long for a reconcile that hangs.
+_SETTINGS = Settings(address=None, grace_s=5.0, webhooks=WebhookSettings(address=":0"))
 
 
 class Cluster:
@@ -255,7 +255,8 @@ class Cluster:
         install: bool = True,
         credentials: Credentials | None = None,
     ) -> RunningOperator:
-        """Run operators in the background, with the definitions of their kinds if `install`.
+        """Run operators in the background, with the definitions of their kinds if `install`; the webhooks of
+        those are forgotten when they are stopped.
 
         `await` the result, or enter it, to have them ready; outside of the cluster's loop they are when this
         returns. What is left running ends with the cluster.

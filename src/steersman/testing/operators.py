@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from steersman.aio import Clock, Scope
 from steersman.client import Client
-from steersman.operator import Chain, Settings, serve
+from steersman.operator import Chain, Settings, serve, uninstall_webhooks
 from steersman.runtime import Manager
 from steersman.testing.bridge import run_at
 from steersman.testing.errors import OperatorDied
@@ -109,9 +109,8 @@ class RunningOperator:
     async def _run(self, honest: Client, install: bool) -> None:
         try:
             if install:
-                kinds = (operator.definition.kind for operator in self._operators)
-                definitions = [kind.crd() for kind in kinds if hasattr(kind, "crd")]
-                await apply_all(honest, definitions)
+                definitions = [operator.definition.crd() for operator in self._operators]
+                await apply_all(honest, [each for each in definitions if each is not None])
             await serve(
                 *self._operators,
                 client=self._client,
@@ -120,6 +119,9 @@ class RunningOperator:
                 stop=self._stop,
                 started=self._take_manager,
             )
+            if install:
+                # Nobody answers any more, and a cluster may be used by the next test.
+                await uninstall_webhooks(honest, [each.definition for each in self._operators])
             if not self._stopped:
                 self.error = RuntimeError("it returned though nobody stopped it")
         except Exception as error:  # noqa: BLE001 - whoever waits for it is told

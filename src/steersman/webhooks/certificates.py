@@ -133,7 +133,8 @@ def next_certificates(
         or _is_due(current.leaf, now)
         or not set(names_of_server(names)) <= set(names_of_server(held))
     )
-    if wanted and announced:
+    # What is served shows whether the newest authority is known: nobody is worse off with another of it.
+    if wanted and (announced or current.is_of_newest):
         authority = Authority.from_pem(current.newest, current.authority_key)
         # Those of other replicas stay: they may be reached under other names.
         serving = _issue(authority, dict.fromkeys([*names, *held]), lives, now)

@@ -1,6 +1,7 @@
 """What goes wrong with webhooks.
 
-    WebhookError          a mistake in how a webhook was declared or set up
+    WebhookError          a mistake in how a webhook was declared or set up (a RuntimeProblem)
+    └── NotMigrated       objects that could not be rewritten in the version to be stored
     Denied                raised by a validating or mutating function: the write is refused
 
 Whatever else such a function raises is a failure of the webhook: the failure policy decides.
@@ -11,14 +12,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, Self
 
-__all__ = ["Denied", "WebhookError"]
+from steersman.runtime.errors import RuntimeProblem
+
+__all__ = ["Denied", "NotMigrated", "WebhookError"]
 
 _FORBIDDEN: Final = (403, "Forbidden")
 _INVALID: Final = (422, "Invalid")
 
 
-class WebhookError(Exception):
+class WebhookError(RuntimeProblem):
     """The message names the webhook, and what to do instead."""
+
+
+class NotMigrated(WebhookError):
+    """Some objects are still stored in an old version."""
 
 
 class Denied(Exception):

@@ -10,13 +10,13 @@ import inspect
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypedDict
 
 from steersman.objects.resource_type import ResourceType, Typed
 from steersman.webhooks.errors import WebhookError
 from steersman.webhooks.request import OPERATIONS, AdmissionRequest
 
-__all__ = ["Hook", "HookOptions", "Review", "path_of"]
+__all__ = ["Hook", "HookKeywords", "HookOptions", "Review", "path_of"]
 
 Object = dict[str, Any]
 #: A validating function returns warnings or nothing, a mutating one a changed object or nothing.
@@ -65,6 +65,21 @@ class HookOptions:
         for subresource in self.subresources:
             if subresource not in _SUBRESOURCES:
                 raise WebhookError(f"webhooks see objects and their status, not {subresource!r}")
+
+
+class HookKeywords(TypedDict, total=False):
+    """`HookOptions` as keywords of a decorator."""
+
+    operations: tuple[str, ...]
+    subresources: tuple[str, ...]
+    failure_policy: Literal["Fail", "Ignore"]
+    match_policy: Literal["Equivalent", "Exact"]
+    side_effects: Literal["None", "NoneOnDryRun"]
+    namespace_selector: Mapping[str, Any] | None
+    object_selector: Mapping[str, Any] | None
+    match_conditions: Mapping[str, str]
+    timeout_s: int
+    reinvocation: Literal["IfNeeded", "Never"]
 
 
 @dataclass(frozen=True, slots=True)

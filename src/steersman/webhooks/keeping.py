@@ -18,17 +18,16 @@ from cryptography import x509
 from steersman.aio import Clock
 from steersman.client import AlreadyExists, Client, Conflict, NotFound
 from steersman.http.certificates import KeyPair
-from steersman.objects.resource_type import ResourceType
 from steersman.webhooks.certificates import Certificates, Lives, next_certificates
 from steersman.webhooks.errors import WebhookError
+from steersman.webhooks.registration import SECRETS
 
-__all__ = ["RENEW_ANNOTATION", "SECRETS", "CertificateSource", "FileCertificates", "SecretCertificates"]
+__all__ = ["RENEW_ANNOTATION", "CertificateSource", "FileCertificates", "SecretCertificates", "lives"]
 
 _log = logging.getLogger(__name__)
 
 Object = dict[str, Any]
 
-SECRETS: Final = ResourceType("", "v1", "Secret", "secrets")
 RENEW_ANNOTATION: Final = "steersman.dev/renew"
 
 

@@ -11,14 +11,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from steersman.client import ApiError, Client, Conflict, NotFound
+from steersman.client import AlreadyExists, Client, Conflict, NotFound
 from steersman.objects.resource_type import ResourceType
 from steersman.webhooks.conversion import conversion_path
 from steersman.webhooks.errors import WebhookError
 from steersman.webhooks.hook import Hook
-from steersman.webhooks.keeping import SECRETS
 
-__all__ = ["CRDS", "MUTATING", "VALIDATING", "Reach", "Registration", "uninstall"]
+__all__ = ["CRDS", "MUTATING", "SECRETS", "VALIDATING", "Reach", "Registration", "uninstall"]
 
 Object = dict[str, Any]
 
@@ -32,6 +31,7 @@ MUTATING: Final = ResourceType(
 CRDS: Final = ResourceType(
     "apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions", namespaced=False
 )
+SECRETS: Final = ResourceType("", "v1", "Secret", "secrets")
 _INJECT: Final = "cert-manager.io/inject-ca-from"
 _LABELS: Final = {"app.kubernetes.io/managed-by": "steersman"}
 
@@ -106,23 +106,29 @@ class Registration:
         right = True
         for kind, wanted in self.objects(reach, bundle):
             live = await client.find(kind, self._name)
-            if live is not None and _holds(live, wanted):
-                continue
-            right = write
-            if write:
-                await client.apply(wanted, kind=kind, field_manager=self._manager)
+            desired = wanted if live is None else _laid_over(live, wanted)
+            if desired != live:
+                right = write and await self._write(client, kind, desired, exists=live is not None) and right
         for name, conversion in self.conversions(reach, bundle):
             definition = await client.find(CRDS, name)
             if definition is None:
                 raise WebhookError(f"the definition {name}, whose objects are to be converted, is not there")
-            if _holds(definition["spec"].get("conversion") or {}, conversion):
-                continue
-            right = write
-            if write:
-                await client.patch(
-                    CRDS, name, self._definition_patch(conversion), field_manager=self._manager
-                )
+            live = definition["spec"].get("conversion") or {}
+            if _with_ca_of(live.get("webhook") or {}, conversion["webhook"]) != live.get("webhook"):
+                right = right and write
+                if write:
+                    patch = self._definition_patch(conversion)
+                    await client.patch(CRDS, name, patch, field_manager=self._manager)
         return right
+
+    async def _write(self, client: Client, kind: ResourceType, desired: Object, *, exists: bool) -> bool:
+        """False if somebody else was faster: what is there is to be looked at again."""
+        write = client.replace if exists else client.create
+        try:
+            await write(desired, kind=kind, field_manager=self._manager)
+        except (AlreadyExists, Conflict, NotFound):
+            return False
+        return True
 
     def _definition_patch(self, conversion: Object) -> Object:
         patch: Object = {"spec": {"conversion": conversion}}
@@ -145,7 +151,7 @@ async def uninstall(
 ) -> list[str]:
     """Remove what the operator `name` told the API, and the Secret if one is named; what was removed."""
     removed = []
-    targets = [(VALIDATING, name, None), (MUTATING, name, None)]
+    targets: list[tuple[ResourceType, str, str | None]] = [(VALIDATING, name, None), (MUTATING, name, None)]
     if secret:
         targets.append((SECRETS, secret, namespace))
     for kind, each, where in targets:
@@ -165,13 +171,20 @@ async def uninstall(
     return removed
 
 
-def _holds(live: Any, wanted: Any) -> bool:
-    """Whether `live` has everything that is wanted; lists must be of the same length."""
-    if isinstance(wanted, Mapping):
-        return isinstance(live, Mapping) and all(
-            _holds(live.get(key), value) or (value == {} and live.get(key) is None)
-            for key, value in wanted.items()
-        )
-    if isinstance(wanted, list):
-        return isinstance(live, list) and len(live) == len(wanted) and all(map(_holds, live, wanted))
-    return bool(live == wanted)
+def _laid_over(live: Object, wanted: Object) -> Object:
+    """The live configuration with our webhooks in place of its own, and whatever metadata others added."""
+    metadata = {**live["metadata"], "name": wanted["metadata"]["name"]}
+    for table in ("labels", "annotations"):
+        if table in wanted["metadata"]:
+            metadata[table] = {**(metadata.get(table) or {}), **wanted["metadata"][table]}
+    known = {entry["name"]: entry for entry in live.get("webhooks") or ()}
+    webhooks = [_with_ca_of(known.get(entry["name"], {}), entry) for entry in wanted["webhooks"]]
+    return {**live, "metadata": metadata, "webhooks": webhooks}
+
+
+def _with_ca_of(live: Mapping[str, Any], wanted: Object) -> Object:
+    """What is wanted, with the CA that somebody else wrote where none is wanted."""
+    config, written = wanted["clientConfig"], (live.get("clientConfig") or {}).get("caBundle")
+    if "caBundle" in config or written is None:
+        return wanted
+    return {**wanted, "clientConfig": {**config, "caBundle": written}}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Final, Generic, Literal, TypeVar
+from typing import Any, Final, Generic, Literal, TypeVar, cast
 
 from steersman.client import Client
 from steersman.objects.resource_type import ResourceType
@@ -86,5 +86,5 @@ class AdmissionRequest(Generic[R]):
     def _made(self, obj: Object) -> R:
         if not obj:
             raise WebhookError(f"the API sent no object with this {self.operation}")
-        made: R = obj if isinstance(self._kind, ResourceType) else self._kind.from_object(obj)
-        return made
+        made: Any = obj if isinstance(self._kind, ResourceType) else self._kind.from_object(obj)
+        return cast(R, made)

@@ -1,4 +1,4 @@
-"""What AdmissionReview and ConversionReview have in common: a request with a uid, a response with the same."""
+"""What AdmissionReview and ConversionReview share: a request with a uid, a response with the same."""
 
 from __future__ import annotations
 

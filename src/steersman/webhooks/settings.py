@@ -8,7 +8,7 @@ from pathlib import Path
 
 from steersman.webhooks.errors import WebhookError
 
-__all__ = ["WebhookSettings"]
+__all__ = ["WebhookSettings", "default_names"]
 
 _DAY_S = 86_400.0
 
@@ -29,13 +29,14 @@ class WebhookSettings:
     secret: str = ""
     #: Files `tls.crt` and `tls.key` made by somebody else, cert-manager for example, instead of the Secret.
     cert_dir: Path | None = None
-    #: With `cert_dir`: the Certificate (NAMESPACE/NAME) whose CA cert-manager is to put into the registration.
+    #: With `cert_dir`: the Certificate (NAMESPACE/NAME) whose CA cert-manager puts into the registration.
     inject_ca_from: str = ""
     #: Whether the registration is this process's to make; else it only serves.
     register: bool = True
     serving_life_s: float = 90 * _DAY_S
     authority_life_s: float = 365 * _DAY_S
-    #: For how long a new authority is announced before a certificate of it is served.
+    #: How long API servers may take to notice a change of the registration. A new authority is announced for
+    #: this long before a certificate of it is served.
     overlap_s: float = 60.0
     #: How often certificates and registration are looked at.
     check_every_s: float = 30.0
@@ -57,6 +58,12 @@ class WebhookSettings:
     @property
     def linger(self) -> float:
         return self.linger_s if self.linger_s is not None else 5.0 if in_pod() else 0.0
+
+
+def default_names(operator: str) -> tuple[str, str]:
+    """The Secret and the Service of an operator, where nobody says others."""
+    label = operator.replace(".", "-")[:48].strip("-")
+    return f"{label}-webhook-certs", f"{label}-webhooks"
 
 
 def in_pod() -> bool:

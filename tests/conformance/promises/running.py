@@ -52,7 +52,7 @@ Object = dict[str, Any]
 
 NAMESPACE = "running"
 #: For a machine that does many other things.
-PATIENCE_S = 90.0
+PATIENCE_S = 8.0
 #: The promises kept here, by name without the tags in brackets.
 KEPT: set[str] = set()
 

@@ -1,268 +1,467 @@
-"""Promises about containers that run, end and are told apart: kept by programs on this machine."""
+"""Promises about containers that start, say something and end: kept by programs on this machine.
+
+All pods that run to their end are made at once; each test waits for its own.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
-from collections.abc import Awaitable, Callable, Iterator
-from pathlib import Path
-from typing import Any
+import shutil
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
+import orjson
 import pytest
 
+from steersman.http import Client as Http
+from steersman.http import client_tls
 from steersman.objects.conditions import find_condition
 from steersman.objects.resources import PODS
+from steersman.objects.times import parse_time
 from steersman.testing import eventually
 
-from .prepared import KEPT, NAMESPACE, PATIENCE_S, Node, Object, kept, running_node, shell, volume_pod
+from .running import NAMESPACE, PATIENCE_S, Object, Running, promise, promised, script
 
-LIST = Path(__file__).parents[3].parent / "shared" / "facts" / "conformance" / "kubelet.txt"
-Test = Callable[[Node, Path], Awaitable[None]]
+ROOT = os.geteuid() == 0
+as_root = pytest.mark.skipif(not ROOT, reason="only root may become somebody else")
 
-as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root may become somebody else")
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("node")
+_SLEEP = "exec sleep 600"
+_GENERATOR = f"for n in $(seq 100); do echo line $n; done; {_SLEEP}"
 
 
-@pytest.fixture(scope="module")
-def node(folder: Path) -> Iterator[Node]:
-    with running_node(folder) as running:
-        yield running
+class Promise(NamedTuple):
+    name: str
+    containers: list[Object]
+    #: What is said at the end: the whole of it, or an expression found in it.
+    says: str | re.Pattern[str]
+    #: Where it is said: in the log, or as the container's last words.
+    where: str = "log"
+    phase: str = "Succeeded"
+    spec: Object = {}  # noqa: RUF012 - never changed
 
 
-def promise(*names: str) -> Callable[[Test], Callable[[Node, Path], None]]:
-    """Make a test of an async function that keeps these promises."""
-    for name in names:
-        kept(name)
+def last_words() -> Iterator[Promise]:
+    title = "Container Runtime blackbox test on terminated container should report termination message"
+    fallback = "TerminationMessagePolicy FallbackToLogsOnError is set"
+    policy = {"terminationMessagePolicy": "FallbackToLogsOnError"}
 
-    def decorate(test: Test) -> Callable[[Node, Path], None]:
-        def run(node: Node, folder: Path) -> None:
-            async def work() -> None:
-                await test(node, folder)
+    def case(name: str, text: str, says: str, phase: str = "Succeeded", **fields: Any) -> Promise:
+        return Promise(promised(f"{title} {name}"), [script(text, **fields)], says, "message", phase)
 
-            node.run(work())
-
-        run.__name__, run.__doc__ = test.__name__, f"{names[0]}."
-        return run
-
-    return decorate
-
-
-def plain(script: str, **fields: Any) -> Object:
-    """A container that runs a script and says nothing by itself."""
-    return {"name": "main", "image": "host/sh", "command": ["sh", "-c", script], **fields}
-
-
-def once(container: Object, **spec: Any) -> Object:
-    return {"restartPolicy": "Never", "containers": [container], **spec}
-
-
-async def ended(node: Node, name: str) -> Object:
-    """How a pod's container ended."""
-    pod = await node.until(name, lambda pod: pod["status"]["phase"] in ("Succeeded", "Failed"))
-    terminated: Object = pod["status"]["containerStatuses"][0]["state"]["terminated"]
-    return terminated
+    yield case(f"as empty when pod succeeds and {fallback}", "printf DONE; true", "", **policy)
+    yield case(
+        f"from file when pod succeeds and {fallback}",
+        "printf OK > /dev/termination-log; echo DONE; true",
+        "OK",
+        **policy,
+    )
+    yield case(f"from log output if {fallback}", "printf DONE; false", "DONE", "Failed", **policy)
+    path = "/dev/termination-custom-log"
+    own = {"terminationMessagePath": path, "securityContext": {"runAsUser": 10000} if ROOT else {}}
+    yield case(
+        "if TerminationMessagePath is set as non-root user and at a non-default path",
+        f"printf DONE > {path}",
+        "DONE",
+        **own,
+    )
 
 
-MESSAGE = "Container Runtime blackbox test on terminated container should report termination message"
-FALLBACK: Object = {"terminationMessagePolicy": "FallbackToLogsOnError"}
+def overridden() -> Iterator[Promise]:
+    """`tester` is an image that says `default command` unless it is told something else."""
+
+    def case(name: str, says: str, **fields: Any) -> Promise:
+        container = {"name": "main", "image": "tester:v1", **fields}
+        return Promise(promised(f"Containers should {name}"), [container], says)
+
+    yield case("use the image defaults if command and args are blank", "default command\n")
+    yield case(
+        "be able to override the image's default arguments (container cmd)",
+        "default override arguments\n",
+        args=["override", "arguments"],
+    )
+    yield case(
+        "be able to override the image's default command (container entrypoint)",
+        "override command\n",
+        command=["echo", "override", "command"],
+    )
+    yield case(
+        "be able to override the image's default command and arguments",
+        "override command override arguments\n",
+        command=["echo", "override", "command"],
+        args=["override", "arguments"],
+    )
 
 
-@promise(
-    f"{MESSAGE} as empty when pod succeeds and TerminationMessagePolicy FallbackToLogsOnError is set",
-    f"{MESSAGE} from file when pod succeeds and TerminationMessagePolicy FallbackToLogsOnError is set",
-)
-async def test_a_containers_last_words_are_reported(node: Node, folder: Path) -> None:
-    specs = {
-        "nothing": plain("echo DONE", **FALLBACK),
-        "file": plain("printf OK > /dev/termination-log", **FALLBACK),
-    }
-    for name, container in specs.items():
-        await node.create(name, once(container))
-    found = {name: (await ended(node, name)).get("message", "") for name in specs}
-    assert found == {"nothing": "", "file": "OK"}
+def secured() -> Iterator[Promise]:
+    title = "Security Context"
+
+    def case(name: str, text: str, says: Any, context: Object, **spec: Any) -> Promise:
+        container = script(text, securityContext=context)
+        return Promise(promised(name), [container], says, spec=spec)
+
+    ids = "id -u; id -g"
+    yield case(
+        f"{title} When creating a container with runAsUser should run the container with uid 65534",
+        "id -u",
+        "65534\n",
+        {"runAsUser": 65534},
+    )
+    yield case(
+        f"{title} should support pod.Spec.SecurityContext.RunAsUser And pod.Spec.SecurityContext.RunAsGroup",
+        ids,
+        "1001\n2002\n",
+        {},
+        securityContext={"runAsUser": 1001, "runAsGroup": 2002},
+    )
+    yield case(
+        f"{title} should support container.SecurityContext.RunAsUser And container.SecurityContext.RunAsGroup",
+        ids,
+        "1001\n2002\n",
+        {"runAsUser": 1001, "runAsGroup": 2002},
+        securityContext={"runAsUser": 7},
+    )
+    yield case(
+        f"{title} When creating a pod with privileged should run the container as unprivileged when false",
+        "mkdir /tmp/m; mount -t tmpfs none /tmp/m || echo not permitted; ip link add dummy0 type dummy || "
+        "echo not permitted",
+        "not permitted\nnot permitted\n",
+        {"privileged": False},
+    )
+    yield case(
+        f"{title} When creating a pod with readOnlyRootFilesystem should run the container with writable "
+        "rootfs when readOnlyRootFilesystem=false",
+        "touch /checkfile && echo written",
+        "written\n",
+        {"readOnlyRootFilesystem": False},
+    )
+    yield case(
+        "Kubelet when scheduling a read only busybox container should not write to root filesystem",
+        "echo test > /file || true",
+        re.compile("Read-only file system", re.IGNORECASE),
+        {"readOnlyRootFilesystem": True},
+    )
+    escalation = f"{title} when creating containers with AllowPrivilegeEscalation should not allow privilege"
+    container = {"name": "main", "image": "escalating:v1"}
+    container["securityContext"] = {"runAsUser": 1000, "allowPrivilegeEscalation": False}
+    yield Promise(promised(f"{escalation} escalation when false"), [container], "1000\n")
+    setting = {"sysctls": [{"name": "kernel.shm_rmid_forced", "value": "1"}]}
+    yield case(
+        "Sysctls should support sysctls",
+        "cat /proc/sys/kernel/shm_rmid_forced",
+        "1\n",
+        {},
+        securityContext=setting,
+    )
+
+
+def others() -> Iterator[Promise]:
+    yield Promise(
+        promised("Kubelet when scheduling a busybox command in a pod should print the output to logs"),
+        [script("echo Hello World")],
+        "Hello World\n",
+    )
+    volume = {"name": "image", "image": {"reference": "tester:v1", "pullPolicy": "Always"}}
+    mount = {"name": "image", "mountPath": "/volume"}
+    yield Promise(
+        promised("ImageVolume should succeed with pod and pull policy of Always"),
+        [script("cat /volume/dir/file /volume/file", volumeMounts=[mount])],
+        "12",
+        spec={"volumes": [volume]},
+    )
+
+
+OPEN = [*last_words(), *overridden(), *others()]
+#: What only root can keep.
+ROOTS = list(secured())
+
+
+def make_images(running: Running) -> None:
+    tester = running.folder / "tester"
+    (tester / "dir").mkdir(parents=True)
+    (tester / "dir" / "file").write_text("1")
+    (tester / "file").write_text("2")
+    config = {"entrypoint": ["echo", "default"], "cmd": ["command"]}
+    (tester / "image.json").write_bytes(orjson.dumps(config))
+    running.images.add("tester:v1", tester)
+    escalating = running.folder / "escalating"
+    escalating.mkdir()
+    program = escalating / "who-am-i"
+    shutil.copyfile(str(shutil.which("id")), program)
+    program.chmod(0o4755)
+    (escalating / "image.json").write_bytes(orjson.dumps({"entrypoint": ["/who-am-i", "-u"]}))
+    running.images.add("escalating:v1", escalating)
+
+
+def pod_name(one: Promise) -> str:
+    return f"c{[*OPEN, *ROOTS].index(one)}"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def made(running: Running) -> None:
+    make_images(running)
+
+    async def make() -> None:
+        for one in (*OPEN, *(ROOTS if ROOT else ())):
+            await running.pod(pod_name(one), *one.containers, restartPolicy="Never", **one.spec)
+
+    running.run(make())
+
+
+async def check(running: Running, one: Promise) -> None:
+    name = pod_name(one)
+    pod = await running.until(PODS, name, lambda pod: pod["status"]["phase"] in ("Succeeded", "Failed"))
+    assert pod["status"]["phase"] == one.phase, (pod["status"], await running.client.logs(name))
+    terminated = pod["status"]["containerStatuses"][0]["state"]["terminated"]
+    said = terminated.get("message", "") if one.where == "message" else await running.client.logs(name)
+    if isinstance(one.says, str):
+        assert said.endswith(one.says) if one in ROOTS else said == one.says, said
+    else:
+        assert one.says.search(said), said
+
+
+@pytest.mark.parametrize("one", OPEN, ids=[one.name for one in OPEN])
+def test_containers_say_what_was_promised(running: Running, one: Promise) -> None:
+    running.run(check(running, one))
 
 
 @as_root
-@promise(f"{MESSAGE} if TerminationMessagePath is set as non-root user and at a non-default path")
-async def test_last_words_may_be_somewhere_else(node: Node, folder: Path) -> None:
-    container = plain(
-        "printf DONE > /dev/termination-custom-log",
-        terminationMessagePath="/dev/termination-custom-log",
-        securityContext={"runAsUser": 1000},
-    )
-    await node.create("elsewhere", once(container))
-    assert (await ended(node, "elsewhere"))["message"] == "DONE"
+@pytest.mark.parametrize("one", ROOTS, ids=[one.name for one in ROOTS])
+def test_containers_may_what_was_promised(running: Running, one: Promise) -> None:
+    running.run(check(running, one))
+
+
+# --- restarts
 
 
 @promise(
     "Container Runtime blackbox test when starting a container that exits should run with the expected status"
 )
-async def test_a_container_that_ends_is_restarted_as_the_policy_says(node: Node, folder: Path) -> None:
-    count = "echo x >> /state/runs; [ $(wc -l < /state/runs) -ge 2 ]"
-    expected = {"Always": ("Running", 2), "OnFailure": ("Succeeded", 1), "Never": ("Failed", 0)}
-    for policy, (phase, least) in expected.items():
-        name = f"rp-{policy.lower()}"
-        mounts = [{"name": "state", "mountPath": "/state"}]
-        script = f"{count} || exit 1; {'sleep 1000' if policy == 'Always' else ''}"
-        spec = {
-            "restartPolicy": policy,
-            "containers": [plain(script, volumeMounts=mounts)],
-            "volumes": [{"name": "state", "emptyDir": {}}],
-        }
-        await node.create(name, spec)
-        restarts = 1 if policy == "Always" else least
+async def test_ends_and_restart_policies(running: Running) -> None:
+    """The first run fails, the second succeeds, the third goes on."""
+    text = """
+echo hello >> /restarts/count
+case $(wc -l < /restarts/count) in 1) exit 1;; 2) exit 0;; esac
+exec sleep 600"""
+    mounts = [{"name": "restarts", "mountPath": "/restarts"}]
+    volumes = [{"name": "restarts", "emptyDir": {"medium": "Memory"}}]
+    expected = {
+        "Always": ("Running", "running", 2, True),
+        "OnFailure": ("Succeeded", "terminated", 1, False),
+        "Never": ("Failed", "terminated", 0, False),
+    }
+    for policy in expected:
+        container = script(text, volumeMounts=mounts)
+        await running.pod(f"ends-{policy.lower()}", container, volumes=volumes, restartPolicy=policy)
+    for policy, (phase, state, restarts, ready) in expected.items():
 
         def holds(pod: Object, phase: str = phase, restarts: int = restarts) -> bool:
-            statuses = pod["status"].get("containerStatuses") or [{"restartCount": -1}]
-            count: int = statuses[0]["restartCount"]
-            return pod["status"]["phase"] == phase and count == restarts
+            statuses = pod["status"].get("containerStatuses") or [{}]
+            return pod["status"]["phase"] == phase and statuses[0].get("restartCount") == restarts
 
-        await node.until(name, holds)
-
-
-INIT = "InitContainer should"
-
-
-@promise(
-    f"{INIT} invoke init containers on a RestartNever pod",
-    f"{INIT} invoke init containers on a RestartAlways pod",
-)
-async def test_init_containers_run_first_and_in_order(node: Node, folder: Path) -> None:
-    mounts = [{"name": "v", "mountPath": "/v"}]
-    for policy, rest in (("Never", "true"), ("Always", "sleep 1000")):
-        spec = {
-            "restartPolicy": policy,
-            "volumes": [{"name": "v", "emptyDir": {}}],
-            "initContainers": [
-                {**plain(f"printf {number} >> /v/f", volumeMounts=mounts), "name": f"init{number}"}
-                for number in (1, 2)
-            ],
-            "containers": [plain(f'[ "$(cat /v/f)" = 12 ] && {rest}', volumeMounts=mounts)],
-        }
-        name = f"init-{policy.lower()}"
-        await node.create(name, spec)
-        phase = "Succeeded" if policy == "Never" else "Running"
-        pod = await node.until(name, lambda pod, phase=phase: pod["status"]["phase"] == phase)
-        codes = [one["state"]["terminated"]["exitCode"] for one in pod["status"]["initContainerStatuses"]]
-        assert codes == [0, 0]
-        initialized = find_condition(pod["status"]["conditions"], "Initialized")
-        assert initialized is not None
-        assert initialized["status"] == "True"
+        name = f"ends-{policy.lower()}"
+        pod = await running.until(PODS, name, holds)
+        (status,) = pod["status"]["containerStatuses"]
+        assert list(status["state"]) == [state]
+        assert status["ready"] == ready
+        await running.client.delete(PODS, name)
+        await running.gone(PODS, name)
 
 
-@promise(
-    f"{INIT} not start app containers and fail the pod if init containers fail on a RestartNever pod",
-    f"{INIT} not start app containers if init containers fail on a RestartAlways pod",
-)
-async def test_init_containers_that_fail_keep_the_others_from_starting(node: Node, folder: Path) -> None:
-    for policy in ("Never", "Always"):
-        spec = {
-            "restartPolicy": policy,
-            "initContainers": [{**plain("false"), "name": "init1"}, {**plain("true"), "name": "init2"}],
-            "containers": [plain("true")],
-        }
-        await node.create(f"failing-{policy.lower()}", spec)
-    pod = await node.until("failing-never", lambda pod: pod["status"]["phase"] == "Failed")
-    assert "waiting" in pod["status"]["containerStatuses"][0]["state"]
-
-    def tried_again(pod: Object) -> bool:
-        statuses = pod["status"].get("initContainerStatuses") or [{"restartCount": 0}]
-        return bool(statuses[0]["restartCount"] >= 1)
-
-    pod = await node.until("failing-always", tried_again)
-    assert pod["status"]["phase"] == "Pending"
-    assert "waiting" in pod["status"]["containerStatuses"][0]["state"]
-    initialized = find_condition(pod["status"]["conditions"], "Initialized")
-    assert initialized is not None
-    assert initialized["message"] == "containers with incomplete status: [init1 init2]"
+_FAILS = "Kubelet when scheduling a busybox command that always fails in a pod should"
 
 
-BUSYBOX = "Kubelet when scheduling a busybox command that always fails in a pod should"
+@promise(f"{_FAILS} have an terminated reason")
+async def test_failures_have_a_reason(running: Running) -> None:
+    await running.pod("fails", script("/bin/false"), restartPolicy="Never")
+    (status,) = (await running.phase("fails", "Failed"))["status"]["containerStatuses"]
+    assert (status["state"]["terminated"]["reason"], status["state"]["terminated"]["exitCode"]) == (
+        "Error",
+        1,
+    )
 
 
-@promise(f"{BUSYBOX} have an terminated reason", f"{BUSYBOX} be possible to delete")
-async def test_a_command_that_fails_has_a_reason_and_can_be_deleted(node: Node, folder: Path) -> None:
-    await node.create("fails", {"containers": [plain("false")]})
-
-    def reason(pod: Object) -> str:
-        status = (pod["status"].get("containerStatuses") or [{}])[0]
-        states = (status.get("state") or {}, status.get("lastState") or {})
-        found: str = next((one["terminated"]["reason"] for one in states if "terminated" in one), "")
-        return found
-
-    assert reason(await node.until("fails", reason)) == "Error"
-    await node.world.delete("fails")
-
-
-@promise("Kubelet when scheduling a busybox command in a pod should print the output to logs")
-async def test_what_a_command_prints_is_its_log(node: Node, folder: Path) -> None:
-    await node.create("printing", once(plain("echo Hello World; sleep 0.1")))
-    pod = await node.until("printing", lambda pod: pod["status"]["phase"] == "Running")
-    container_id = pod["status"]["containerStatuses"][0]["containerID"].partition("://")[2]
-    path = node.world.runtime.log_path(container_id)
-    await eventually(lambda: path.exists() and "Hello World" in path.read_text(), PATIENCE_S)
+@promise(f"{_FAILS} be possible to delete")
+async def test_failures_can_be_deleted(running: Running) -> None:
+    await running.pod("fails-forever", script("/bin/false"))
+    await running.client.delete(PODS, "fails-forever")
+    await running.gone(PODS, "fails-forever")
 
 
 @promise("Pods should allow activeDeadlineSeconds to be updated")
-async def test_a_deadline_can_be_moved(node: Node, folder: Path) -> None:
-    await node.create("deadline", {"containers": [plain("sleep 1000")], "activeDeadlineSeconds": 600})
-    await node.until("deadline", lambda pod: pod["status"]["phase"] == "Running")
-    await node.world.client.patch(PODS, "deadline", {"spec": {"activeDeadlineSeconds": 1}}, NAMESPACE)
-    pod = await node.until("deadline", lambda pod: pod["status"]["phase"] == "Failed")
+async def test_a_deadline_can_be_moved(running: Running) -> None:
+    await running.pod("deadline", script(_SLEEP), activeDeadlineSeconds=600)
+    await running.phase("deadline", "Running")
+    await running.change(PODS, "deadline", {"spec": {"activeDeadlineSeconds": 1}})
+    pod = await running.phase("deadline", "Failed")
     assert pod["status"]["reason"] == "DeadlineExceeded"
 
 
+# --- init containers
+
+
+def initialized(pod: Object) -> str:
+    condition = find_condition(pod["status"].get("conditions"), "Initialized")
+    return "" if condition is None else str(condition["status"])
+
+
+async def make_initialized(running: Running, policy: str, then: str) -> Object:
+    """What follows finds that those before it have run, in their order."""
+    mounts = [{"name": "data", "mountPath": "/data"}]
+    init = [
+        script(f"printf {number} >> /data/order", f"init{number}", volumeMounts=mounts) for number in (1, 2)
+    ]
+    main = script(f'[ "$(cat /data/order)" = 12 ] && {then}', volumeMounts=mounts)
+    volumes = [{"name": "data", "emptyDir": {}}]
+    name = f"init-{policy.lower()}"
+    await running.pod(name, main, restartPolicy=policy, initContainers=init, volumes=volumes)
+    pod = await running.phase(name, "Succeeded" if policy == "Never" else "Running")
+    assert initialized(pod) == "True"
+    codes = [one["state"]["terminated"]["exitCode"] for one in pod["status"]["initContainerStatuses"]]
+    assert codes == [0, 0]
+    return pod
+
+
+@promise("InitContainer should invoke init containers on a RestartNever pod")
+async def test_init_containers_of_a_pod_that_ends(running: Running) -> None:
+    pod = await make_initialized(running, "Never", "true")
+    assert pod["status"]["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 0
+
+
+@promise("InitContainer should invoke init containers on a RestartAlways pod")
+async def test_init_containers_of_a_pod_that_goes_on(running: Running) -> None:
+    await make_initialized(running, "Always", _SLEEP)
+
+
+async def make_uninitialized(running: Running, policy: str) -> str:
+    init = [script("/bin/false", "init1"), script("/bin/true", "init2")]
+    name = f"uninitialized-{policy.lower()}"
+    await running.pod(name, script(_SLEEP), restartPolicy=policy, initContainers=init)
+    return name
+
+
+@promise("InitContainer should not start app containers if init containers fail on a RestartAlways pod")
+async def test_init_containers_that_fail_are_tried_again(running: Running) -> None:
+    def tried(pod: Object) -> bool:
+        statuses = pod["status"].get("initContainerStatuses") or [{"restartCount": 0}]
+        return bool(statuses[0]["restartCount"] >= 2)
+
+    pod = await running.until(PODS, await make_uninitialized(running, "Always"), tried)
+    assert (pod["status"]["phase"], initialized(pod)) == ("Pending", "False")
+    condition = find_condition(pod["status"]["conditions"], "Initialized")
+    assert condition is not None
+    assert condition["message"] == "containers with incomplete status: [init1 init2]"
+    assert "waiting" in pod["status"]["containerStatuses"][0]["state"]
+
+
 @promise(
-    "Ephemeral Containers will start an ephemeral container in an existing pod",
-    "Ephemeral Containers should update the ephemeral containers in an existing pod",
+    "InitContainer should not start app containers and fail the pod if init containers fail on a RestartNever pod"
 )
-async def test_ephemeral_containers_come_later(node: Node, folder: Path) -> None:
-    await node.create("debugged", {"containers": [plain("sleep 1000")]})
-    await node.until("debugged", lambda pod: pod["status"]["phase"] == "Running")
-    for count in (1, 2):
-        debuggers = [
-            {**shell("printf polo; sleep 0.1"), "name": f"debugger-{number}"} for number in range(count)
-        ]
-        patch = {"spec": {"ephemeralContainers": debuggers}}
-        await node.world.client.patch(
-            PODS, "debugged", patch, NAMESPACE, type="strategic", subresource="ephemeralcontainers"
-        )
-
-        def done(pod: Object, count: int = count) -> bool:
-            statuses = pod["status"].get("ephemeralContainerStatuses") or ()
-            return [one["state"].get("terminated", {}).get("message") for one in statuses] == ["polo"] * count
-
-        await node.until("debugged", done)
+async def test_init_containers_that_fail_end_a_pod(running: Running) -> None:
+    pod = await running.phase(await make_uninitialized(running, "Never"), "Failed")
+    assert initialized(pod) == "False"
+    assert pod["status"]["initContainerStatuses"][0]["state"]["terminated"]["exitCode"] == 1
+    assert "waiting" in pod["status"]["containerStatuses"][0]["state"]
 
 
-CONTEXT = "Security Context should support"
+# --- ephemeral containers
 
 
-@as_root
-@promise(
-    "Security Context When creating a container with runAsUser should run the container with uid 65534",
-    f"{CONTEXT} pod.Spec.SecurityContext.RunAsUser And pod.Spec.SecurityContext.RunAsGroup",
-    f"{CONTEXT} container.SecurityContext.RunAsUser And container.SecurityContext.RunAsGroup",
-)
-async def test_containers_run_as_who_they_should(node: Node, folder: Path) -> None:
-    script = "id -u; id -g"
-    own = {"securityContext": {"runAsUser": 65534}}
-    both = {"securityContext": {"runAsUser": 1001, "runAsGroup": 2002}}
-    await node.create("as-nobody", volume_pod("id -u", container=own))
-    await node.create("as-pod-says", volume_pod(script, **both))
-    await node.create(
-        "as-container-says", volume_pod(script, container=both, securityContext={"runAsUser": 7})
+async def add_debugger(running: Running, pod: str, name: str) -> None:
+    found = await running.client.get(PODS, pod)
+    debuggers = found["spec"].get("ephemeralContainers") or []
+    debugger = script("echo marco; echo polo", name, targetContainerName="main")
+    change = {"spec": {"ephemeralContainers": [*debuggers, debugger]}}
+    await running.change(PODS, pod, change, "ephemeralcontainers")
+
+    async def spoke() -> bool:
+        return "polo" in await running.client.logs(pod, container=name)
+
+    await eventually(spoke, PATIENCE_S)
+
+
+@promise("Ephemeral Containers will start an ephemeral container in an existing pod")
+async def test_an_ephemeral_container(running: Running) -> None:
+    await running.pod("ephemeral", script(_SLEEP))
+    await running.phase("ephemeral", "Running")
+    await add_debugger(running, "ephemeral", "debugger")
+
+
+@promise("Ephemeral Containers should update the ephemeral containers in an existing pod")
+async def test_ephemeral_containers(running: Running) -> None:
+    await running.pod("ephemerals", script(_SLEEP))
+    await running.phase("ephemerals", "Running")
+    names = ["debugger-1", "debugger-2"]
+    for name in names:
+        await add_debugger(running, "ephemerals", name)
+    pod = await running.client.get(PODS, "ephemerals")
+    assert [one["name"] for one in pod["spec"]["ephemeralContainers"]] == names
+    assert len(pod["status"]["ephemeralContainerStatuses"]) == 2
+
+
+# --- logs and commands
+
+
+async def received(running: Running, pod: str, rest: str, protocol: str) -> list[bytes]:
+    """All that comes by a WebSocket."""
+    cluster = running.cluster
+    headers = [(b"Authorization", f"Bearer {cluster.token}".encode())]
+    path = f"/api/v1/namespaces/{NAMESPACE}/pods/{pod}/{rest}"
+    async with (
+        asyncio.timeout(PATIENCE_S),
+        Http(cluster.url, ssl=client_tls(ca=cluster.authority.pem)) as http,
+    ):
+        socket = await http.websocket(path, (protocol,), headers=headers)
+        assert socket.subprotocol == protocol
+        return [message async for message in socket if isinstance(message, bytes)]
+
+
+@promise("Pods should support remote command execution over websockets")
+async def test_commands_by_websocket(running: Running) -> None:
+    await running.pod("websocket-exec", script(_SLEEP))
+    await running.phase("websocket-exec", "Running")
+    rest = "exec?stderr=1&stdout=1&container=main&command=echo&command=remote%20execution%20test"
+    got = await received(running, "websocket-exec", rest, "channel.k8s.io")
+    assert {message[:1] for message in got if len(message) > 1} == {b"\x01"}
+    assert b"".join(message[1:] for message in got) == b"remote execution test\n"
+
+
+@promise("Pods should support retrieving logs from the container over websockets")
+async def test_logs_by_websocket(running: Running) -> None:
+    await running.pod("websocket-logs", script(f"echo container is alive; {_SLEEP}"))
+    await running.phase("websocket-logs", "Running")
+
+    async def alive() -> bool:
+        got = await received(running, "websocket-logs", "log?container=main", "binary.k8s.io")
+        return b"".join(got) == b"container is alive\n"
+
+    await eventually(alive, PATIENCE_S)
+
+
+@promise("Kubectl logs logs should be able to retrieve and filter logs")
+async def test_logs_by_kubectl(running: Running) -> None:
+    await running.kubectl(
+        "run", "logs-generator", "--image=host/sh", "--restart=Never", "--", "-c", _GENERATOR
     )
-    assert await node.said("as-nobody") == "65534"
-    assert await node.said("as-pod-says") == "1001\n2002"
-    assert await node.said("as-container-says") == "1001\n2002"
 
+    async def logs(*options: str) -> str:
+        return (await running.kubectl("logs", "logs-generator", "logs-generator", *options)).out
 
-@pytest.mark.skipif(not LIST.exists(), reason="the list of promises is not here")
-def test_the_promises_kept_here_are_public_ones() -> None:
-    lines = [re.sub(r"\[[^]]*\]", "", line) for line in LIST.read_text().splitlines()]
-    assert {" ".join(line.split()) for line in lines} >= KEPT
+    async def all_there() -> bool:
+        return "line 100\n" in await logs()
+
+    await running.phase("logs-generator", "Running")
+    await eventually(all_there, PATIENCE_S)
+    assert await logs("--tail=1") == "line 100\n"
+    assert await logs("--limit-bytes=1") == "l"
+    moment, _, rest = (await logs("--tail=1", "--timestamps")).partition(" ")
+    assert rest == "line 100\n"
+    parse_time(moment)
+
+    async def aged() -> bool:
+        return await logs("--since=1s") == ""
+
+    await eventually(aged, PATIENCE_S)
+    assert len((await logs("--since=24h")).splitlines()) == 100
+    await running.kubectl("delete", "pod", "logs-generator", "--grace-period=0", "--force")

@@ -8,8 +8,10 @@ from tests.e2e.streaming.talking import Talking
 from tests.support.kubectl import Kubectl
 from tests.support.steer import DEADLINE_S
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 
+#: kubectl says so when it is attached.
+PROMPTED = b"try pressing enter"
 WAITED = f"--timeout={DEADLINE_S:g}s"
 
 
@@ -29,10 +31,8 @@ def debugged(kubectl: Kubectl) -> str:
 
 
 def test_a_pod_is_debugged_from_a_terminal(talking: Talking, debugged: str) -> None:
-    typed = [(b"# ", b"echo here is $((40 + 2)); exit 5\n")]
-    said = talking.terminal(
-        "debug", "-it", debugged, "--image=host/sh", "-c", "look", "--env=PS1=# ", typed=typed
-    )
+    typed = [(PROMPTED, b"echo here is $((40 + 2)); exit 5\n")]
+    said = talking.terminal("debug", "-it", debugged, "--image=host/sh", "-c", "look", typed=typed)
     assert b"here is 42" in said.out
     (status,) = talking.get(f"pod {debugged}")["status"]["ephemeralContainerStatuses"]
     assert (status["name"], status["state"]["terminated"]["exitCode"]) == ("look", 5)
@@ -65,27 +65,19 @@ def test_a_copy_of_a_pod_is_debugged(talking: Talking, debugged: str) -> None:
 def test_a_node_is_debugged(kubectl: Kubectl) -> None:
     talking = Talking(kubectl, websockets=True)
     (node,) = [item["metadata"]["name"] for item in kubectl.get("nodes")["items"]]
+    script = "read line; ls -d /host/proc/$line; exit 3"
     said = talking.terminal(
-        "debug",
-        "-it",
-        f"node/{node}",
-        "--image=host/sh",
-        "--",
-        "sh",
-        "-c",
-        "ls -d /host/proc; exit 3",
-        typed=[],
-    )
-    assert b"/host/proc" in said.out
+        "debug", "-it", f"node/{node}", "--image=host/sh", "--", "sh", "-c", script,
+        typed=[(PROMPTED, b"self\n")],
+    )  # fmt: skip
+    assert b"/host/proc/self" in said.out
     (pod,) = kubectl.get("pods")["items"]
     assert pod["status"]["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 3
 
 
 def test_a_pod_is_run_for_a_conversation(talking: Talking) -> None:
-    typed = [(b"# ", b"echo $((6 * 7)) it is; exit 4\n")]
-    said = talking.terminal(
-        "run", "-it", "--rm", "talk", "--image=host/sh", "--restart=Never", "--env=PS1=# ", typed=typed
-    )
+    typed = [(PROMPTED, b"echo $((6 * 7)) it is; exit 4\n")]
+    said = talking.terminal("run", "-it", "--rm", "talk", "--image=host/sh", "--restart=Never", typed=typed)
     assert b"42 it is" in said.out
     assert b'pod "talk" deleted' in said.out
     assert talking.get("pods")["items"] == []
@@ -94,5 +86,5 @@ def test_a_pod_is_run_for_a_conversation(talking: Talking) -> None:
 def test_a_pod_is_run_for_what_it_makes_of_its_input(talking: Talking) -> None:
     data = bytes(range(256)) * 1000
     said = talking.pipe("run", "-i", "--rm", "--quiet", "count", "--image=host/sh", "--restart=Never", "--",
-                        "sh", "-c", "wc -c", stdin=data)  # fmt: skip
+                        "-c", "wc -c", stdin=data)  # fmt: skip
     assert (said.code, said.out.split()[0]) == (0, b"256000")

@@ -56,6 +56,25 @@ class RecordingRuntime(SimulatedRuntime):
         return await super().create_container(sandbox_id, config)
 
 
+class Names:
+    """Lines for /etc/hosts, by namespace."""
+
+    def __init__(self) -> None:
+        self._lines: dict[str, list[str]] = {}
+        self._told: list[Callable[[], None]] = []
+
+    def hosts_lines(self, namespace: str) -> list[str]:
+        return self._lines.get(namespace, [])
+
+    def on_change(self, told: Callable[[], None]) -> None:
+        self._told.append(told)
+
+    def change(self, namespace: str, *lines: str) -> None:
+        self._lines[namespace] = list(lines)
+        for told in self._told:
+            told()
+
+
 class PreparedWorld:
     def __init__(self, cluster: LocalCluster, clock: VirtualClock, folder: Path) -> None:
         self.cluster = cluster
@@ -64,6 +83,7 @@ class PreparedWorld:
         self.client: Client = cluster.client(namespace=NAMESPACE)
         #: What goes wrong between the node and the API.
         self.faults = Faults()
+        self.names = Names()
         self.start_agent()
 
     def start_agent(self) -> None:
@@ -93,7 +113,9 @@ class PreparedWorld:
             runtime=self.engine,
             events=events,
             services=self.manager.informers.get(SERVICES),
-            surroundings=Surroundings(("10.96.0.10",), hosts=hosts, resolv_conf=resolv_conf),
+            surroundings=Surroundings(
+                ("10.96.0.10",), names=self.names, hosts=hosts, resolv_conf=resolv_conf
+            ),
             image_folder=self._image,
         )
         host = Host(

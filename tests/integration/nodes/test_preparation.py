@@ -24,7 +24,14 @@ from steersman.objects.resources import (
 )
 from steersman.testing import eventually
 
-from .prepared_world import NAMESPACE, Object, PreparedWorld, run_agent, with_prepared_node
+from .prepared_world import (
+    NAMESPACE,
+    PATIENCE_S,
+    Object,
+    PreparedWorld,
+    run_agent,
+    with_prepared_node,
+)
 
 TRUST_BUNDLES = ResourceType(
     "certificates.k8s.io", "v1", "ClusterTrustBundle", "clustertrustbundles", namespaced=False
@@ -264,6 +271,21 @@ async def test_pods_have_hosts_and_a_resolver(world: PreparedWorld) -> None:
         "# Kubernetes-managed hosts file (host network).\n127.0.0.1 machine\n"
     )
     assert "192.0.2.1" in mounted(made, "/etc/resolv.conf").read_text()
+
+
+@with_prepared_node
+async def test_names_of_services_are_kept_in_the_hosts_of_pods_that_run(world: PreparedWorld) -> None:
+    world.names.change(NAMESPACE, "10.96.0.7\tweb.shop web")
+    await world.create("p")
+    hosts = mounted(await world.running("p"), "/etc/hosts")
+    assert hosts.read_text().endswith("\n# Services of the cluster.\n10.96.0.7\tweb.shop web\n")
+    await world.create("own", dnsPolicy="Default")
+    await world.until("own", lambda pod: pod["status"]["phase"] == "Running")
+    others = mounted(world.engine.made[-1], "/etc/hosts")
+    world.names.change(NAMESPACE, "10.96.0.8\tdb.shop db")
+    await eventually(lambda: "10.96.0.8\tdb.shop db\n" in hosts.read_text(), PATIENCE_S)
+    assert "web" not in hosts.read_text()
+    assert "Services of the cluster" not in others.read_text()
 
 
 async def claim(world: PreparedWorld, name: str, **spec: Any) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from steersman.aio import Backoff
@@ -103,7 +103,7 @@ class ClusterDns:
             await self._server.start(self.address, 0)
             _log.warning(
                 "DNS answers at %s port %d: port %d is not to be had (%s)",
-                self.address, self.port, _PORT, error.strerror,
+                self.address, self.port, _PORT, error,
             )  # fmt: skip
 
     # --- what is known (`zone.Source`)
@@ -134,6 +134,11 @@ class ClusterDns:
             names += [name] if of == namespace else []
             lines += [f"{address}\t{' '.join(names)}" for address in self._addresses(cached)]
         return sorted(lines)
+
+    def on_change(self, told: Callable[[], None]) -> None:
+        """Have somebody told when `hosts_lines` may be others."""
+        for informer in (self._services, self._slices):
+            informer.add_handler(lambda _: told())
 
     def _addresses(self, cached: Cached) -> Iterator[str]:
         service = cached.object()

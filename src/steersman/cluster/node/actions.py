@@ -1,8 +1,8 @@
 """What a pod worker has to do next so that a pod runs as its spec says. Pure.
 
-The order in which a worker does it: kill the pod or some of its containers, make the sandbox, start
-ephemeral, init and other containers. A pod that has nothing to start nor to keep is over: `kill_pod`
-without `create_sandbox`.
+The order in which a worker does it: kill the pod or some of its containers, give others other resources, make
+the sandbox, start ephemeral, init and other containers. A pod that has nothing to start nor to keep is over:
+`kill_pod` without `create_sandbox`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any, Literal
 from steersman.cluster.node.container_statuses import View, needs_start
 from steersman.cluster.node.cri import ContainerState, ContainerStatus
 from steersman.cluster.node.health import HEALTHY
+from steersman.cluster.node.resizing import resizing
 from steersman.cluster.node.restarts import is_restartable, is_sidecar, should_restart
 
 __all__ = ["Actions", "Kill", "pod_actions"]
@@ -37,6 +38,8 @@ class Actions:
     create_sandbox: bool = False
     attempt: int = 0
     kill: list[Kill] = field(default_factory=list)
+    #: Running containers that get other resources.
+    resize: list[tuple[Container, ContainerStatus]] = field(default_factory=list)
     ephemeral: list[Container] = field(default_factory=list)
     init: list[Container] = field(default_factory=list)
     start: list[Container] = field(default_factory=list)
@@ -44,7 +47,13 @@ class Actions:
     @property
     def nothing(self) -> bool:
         return not (
-            self.kill_pod or self.create_sandbox or self.kill or self.ephemeral or self.init or self.start
+            self.kill_pod
+            or self.create_sandbox
+            or self.kill
+            or self.resize
+            or self.ephemeral
+            or self.init
+            or self.start
         )
 
 
@@ -113,6 +122,10 @@ def _container_actions(view: View, container: Container, actions: Actions) -> bo
         message, restart = f"Container {name} definition changed", True
     elif failed:
         message = f"Container {name} failed {failed} probe"
+    elif _resize(container, status, actions):
+        actions.kill.append(Kill(container, status, f"Container {name} resize requires restart"))
+        actions.start.append(container)
+        return False
     else:
         return True
     if restart:
@@ -125,6 +138,14 @@ def _container_actions(view: View, container: Container, actions: Actions) -> bo
 def _changed(container: Container, status: ContainerStatus) -> bool:
     """Whether it is not what the spec says now; images are all that may change in a running pod."""
     return bool(container.get("image", "") != status.image)
+
+
+def _resize(container: Container, status: ContainerStatus, actions: Actions) -> bool:
+    """Whether it has to be started again to get the resources that the spec says now."""
+    how = resizing(container, status)
+    if how == "update":
+        actions.resize.append((container, status))
+    return how == "restart"
 
 
 def _init_actions(view: View, actions: Actions) -> bool:
@@ -196,4 +217,6 @@ def _sidecar_step(view: View, container: Container, status: ContainerStatus, act
     elif health.failed:
         message = f"Init container {name} failed liveness probe"
         actions.kill.append(Kill(container, status, message, "liveness"))
+    elif _resize(container, status, actions):
+        actions.kill.append(Kill(container, status, f"Init container {name} resize requires restart"))
     return "done"

@@ -134,7 +134,7 @@ def _of_runtime(
         "imageID": latest.image_ref,
         "containerID": f"{view.runtime_name}://{latest.id}",
         "state": _state(view, latest),
-        "resources": container.get("resources") or {},
+        "resources": (container.get("resources") if latest.resources is None else latest.resources) or {},
     }
     if requests := (container.get("resources") or {}).get("requests"):
         status["allocatedResources"] = requests

@@ -109,6 +109,8 @@ class ContainerStatus:
     exit_code: int = 0
     reason: str = ""
     message: str = ""
+    #: What it was given last, as in its pod's spec; None: not known.
+    resources: Mapping[str, Any] | None = None
 
 
 class ContainerEvent(NamedTuple):
@@ -172,6 +174,10 @@ class RuntimeService(Protocol):
     async def stop_container(self, container_id: str, timeout_s: float) -> None:
         """Ask it to end, kill it after `timeout_s`; returns when it has ended. Asking again may only be
         sooner."""
+        ...
+
+    async def update_container_resources(self, container_id: str, resources: Mapping[str, Any]) -> None:
+        """Have a running container go on with these requests and limits."""
         ...
 
     async def remove_container(self, container_id: str) -> None: ...

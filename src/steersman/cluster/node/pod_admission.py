@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from steersman.objects.amounts import Amounts, parsed
+from steersman.objects.fields import quote
 from steersman.objects.node_selection import node_affinity_of
 from steersman.objects.pods import container_totals, has_own_resources, quality_of_service
 from steersman.objects.tolerations import tolerates
@@ -24,6 +25,16 @@ CRITICAL: Final = 2_000_000_000
 _ANY_ADDRESS: Final = ("", "0.0.0.0", "::")  # noqa: S104 - compared with, not bound to
 _NATIVE: Final = ("cpu", "memory", "ephemeral-storage")
 _PRESSURES: Final = ("MemoryPressure", "DiskPressure", "PIDPressure")
+#: Settings of the kernel that are a pod's own and concern nobody else.
+_SAFE_SYSCTLS: Final = frozenset((
+    "kernel.shm_rmid_forced", "net.ipv4.ip_local_port_range", "net.ipv4.tcp_syncookies",
+    "net.ipv4.ping_group_range", "net.ipv4.ip_unprivileged_port_start", "net.ipv4.ip_local_reserved_ports",
+    "net.ipv4.tcp_keepalive_time", "net.ipv4.tcp_fin_timeout", "net.ipv4.tcp_keepalive_intvl",
+    "net.ipv4.tcp_keepalive_probes", "net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem",
+    "net.ipv4.tcp_slow_start_after_idle", "net.ipv4.tcp_notsent_lowat",
+))  # fmt: skip
+#: By the beginning of their names: whose they are if the pod has none of its own, and that in words.
+_HOST_SYSCTLS: Final = {"kernel.": ("hostIPC", "ipc"), "net.": ("hostNetwork", "net")}
 
 
 class Refusal(NamedTuple):
@@ -94,10 +105,25 @@ def refusal(pod: Object, claim: Claim, node: Object, load: Load) -> Refusal | No
     if (spec.get("os") or {}).get("name", system) != system:
         return Refusal("PodOSNotSupported", "Failed to admit pod as the OS field doesn't match node OS")
     return (
-        _pressure(pod, node)
+        _forbidden_sysctl(spec)
+        or _pressure(pod, node)
         or _insufficient(claim, node["status"].get("allocatable") or {}, load)
         or _unwanted(spec, claim, node, labels, load)
     )
+
+
+def _forbidden_sysctl(spec: Object) -> Refusal | None:
+    for sysctl in (spec.get("securityContext") or {}).get("sysctls") or ():
+        name = sysctl["name"].replace("/", ".")
+        shared = next((pair for start, pair in _HOST_SYSCTLS.items() if name.startswith(start)), ("", ""))
+        if name not in _SAFE_SYSCTLS:
+            problem = "not allowlisted"
+        elif spec.get(shared[0]):
+            problem = f"not allowed with host {shared[1]} enabled"
+        else:
+            continue
+        return Refusal("SysctlForbidden", f"forbidden sysctl: {quote(name)} {problem}")
+    return None
 
 
 def _pressure(pod: Object, node: Object) -> Refusal | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from steersman.client import Client
 from steersman.cluster.node.cri import ContainerEvent, Mount, RuntimeService
@@ -39,6 +39,7 @@ from steersman.cluster.node.volumes.errors import VolumeProblem
 from steersman.cluster.node.volumes.host_paths import read_part
 from steersman.cluster.node.volumes.network_files import (
     Resolver,
+    asks_cluster,
     host_resolver,
     hosts_file,
     node_hosts_file,
@@ -50,7 +51,7 @@ from steersman.objects.pods import environment_sources
 from steersman.objects.resources import CONFIG_MAPS, SECRETS
 from steersman.runtime import Informer
 
-__all__ = ["PodPreparation", "PodServices", "Surroundings", "pod_services"]
+__all__ = ["PodPreparation", "PodServices", "ServiceNames", "Surroundings", "pod_services"]
 
 Pod = Mapping[str, Any]
 Container = Mapping[str, Any]
@@ -58,7 +59,22 @@ Container = Mapping[str, Any]
 _KINDS: Final = {"configMap": CONFIG_MAPS, "secret": SECRETS}
 _HOSTS: Final = "/etc/hosts"
 _RESOLV_CONF: Final = "/etc/resolv.conf"
+_FILES: Final = {_RESOLV_CONF: "resolv.conf", _HOSTS: "etc-hosts"}
 _FILE_MODE: Final = 0o644
+#: Changes of services come in groups.
+_NAMES_S: Final = 0.2
+
+
+class ServiceNames(Protocol):
+    """The names of services, for /etc/hosts."""
+
+    def hosts_lines(self, namespace: str) -> Sequence[str]:
+        """For a pod of a namespace."""
+        ...
+
+    def on_change(self, told: Callable[[], None]) -> None:
+        """Have somebody told when the lines may be others."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +84,8 @@ class Surroundings:
     #: Addresses of the cluster's DNS; without any, pods ask whom this machine asks.
     dns: tuple[str, ...] = ()
     cluster_domain: str = "cluster.local"
+    #: For pods that cannot ask the cluster's DNS.
+    names: ServiceNames | None = None
     #: Where pods reach the API; None: at the address of the Service `kubernetes`.
     api: tuple[str, int] | None = None
     #: This machine's own files.
@@ -96,6 +114,7 @@ class PodPreparation:
         events: NodeEvents,
         node: NodeFacts,
         surroundings: Surroundings,
+        timers: Timers,
     ) -> None:
         self._volumes = volumes
         #: What pods refer to, as it is now.
@@ -105,7 +124,13 @@ class PodPreparation:
         self._events = events
         self._node = node
         self._surroundings = surroundings
+        self._timers = timers
         self._listener: Callable[[ContainerEvent], None] = lambda _: None
+        #: Pods with names of services in their /etc/hosts, and their addresses.
+        self._named: dict[str, tuple[Pod, Sequence[str]]] = {}
+        self._renaming = False
+        if surroundings.names is not None:
+            surroundings.names.on_change(self._names_changed)
 
     def subscribe(self, listener: Callable[[ContainerEvent], None]) -> None:
         self._listener = listener
@@ -116,6 +141,8 @@ class PodPreparation:
 
     def notice(self, pod: Pod) -> None:
         self._volumes.notice(pod)
+        addresses = (pod.get("status") or {}).get("podIPs") or ()
+        self._note_names(pod, pod_addresses(pod, [one["ip"] for one in addresses], self._node))
 
     def excess(self, uid: str) -> str:
         return self._volumes.excess(uid)
@@ -124,6 +151,7 @@ class PodPreparation:
         await self._volumes.set_up(pod)
 
     async def ended(self, uid: str) -> None:
+        self._named.pop(uid, None)
         await self._volumes.ended(uid)
 
     def sweep(self, live: Collection[str]) -> None:
@@ -189,12 +217,12 @@ class PodPreparation:
         contents = {_RESOLV_CONF: self._resolv_conf(pod)}
         if ips:
             contents[_HOSTS] = self._hosts(pod, ips)
+            self._note_names(pod, ips)
         folder = self._sources.make_pod_folder(pod["metadata"]["uid"])
-        names = {_RESOLV_CONF: "resolv.conf", _HOSTS: "etc-hosts"}
         mounts = []
         for path, content in contents.items():
             if path not in taken:
-                own = folder / names[path]
+                own = folder / _FILES[path]
                 _write(own, content)
                 mounts.append(Mount(path, str(own)))
         return tuple(mounts)
@@ -202,8 +230,34 @@ class PodPreparation:
     def _hosts(self, pod: Pod, ips: Sequence[str]) -> str:
         aliases = pod["spec"].get("hostAliases") or ()
         if pod["spec"].get("hostNetwork"):
-            return node_hosts_file(_read(self._surroundings.hosts), aliases)
-        return hosts_file(ips, *self._names(pod), aliases)
+            text = node_hosts_file(_read(self._surroundings.hosts), aliases)
+        else:
+            text = hosts_file(ips, *self._names(pod), aliases)
+        if (names := self._surroundings.names) is None or not asks_cluster(pod):
+            return text
+        lines = names.hosts_lines(pod["metadata"]["namespace"])
+        return text + "".join(f"{line}\n" for line in ("\n# Services of the cluster.", *lines) if lines)
+
+    def _note_names(self, pod: Pod, ips: Sequence[str]) -> None:
+        if ips and self._surroundings.names is not None and asks_cluster(pod):
+            uid = pod["metadata"]["uid"]
+            new = uid not in self._named
+            self._named[uid] = pod, ips
+            if new:
+                # Its file may be one that an earlier process wrote.
+                self._names_changed()
+
+    def _names_changed(self) -> None:
+        if self._named and not self._renaming:
+            self._renaming = True
+            self._timers.after(_NAMES_S, (self, "names"), self._rewrite_names)
+
+    def _rewrite_names(self) -> None:
+        self._renaming = False
+        for uid, (pod, ips) in self._named.items():
+            file = self._sources.pod_folder(uid) / _FILES[_HOSTS]
+            if file.exists():
+                _write(file, self._hosts(pod, ips))
 
     def _names(self, pod: Pod) -> tuple[str, str]:
         return host_and_domain(pod, self._surroundings.cluster_domain, self._node.name)
@@ -271,7 +325,7 @@ def pod_services(
     sources = VolumeSources(folder / "pods", client, timers.clock, projections, image_folder)
     volumes = PodVolumes(sources, tokens, references, timers, start, poke)
     preparation = PodPreparation(
-        volumes, references, sources, services, events, node, surroundings or Surroundings()
+        volumes, references, sources, services, events, node, surroundings or Surroundings(), timers
     )
     prober = ContainerProber(runtime, events, timers, start, node)
     return PodServices(preparation, prober, LifecycleHooks(runtime, events, timers.clock, node))

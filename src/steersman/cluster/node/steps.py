@@ -74,6 +74,9 @@ class Steps:
                 await self._host.runtime.remove_pod_sandbox(old.id)
         for kill in actions.kill:
             await self._kill(view.pod, kill)
+        for container, status in actions.resize:
+            if not await self._resize(view.pod, container, status):
+                return _RETRY_S
         sandbox = _sandbox_config(view.pod, actions.attempt)
         if actions.create_sandbox:
             try:
@@ -95,6 +98,16 @@ class Steps:
             assert view.runtime.sandbox is not None
             sandbox_id = view.runtime.sandbox.id
         return await self._start_all(view, actions, sandbox_id, sandbox)
+
+    async def _resize(self, pod: Pod, container: Container, status: ContainerStatus) -> bool:
+        try:
+            resources = container.get("resources") or {}
+            await self._host.runtime.update_container_resources(status.id, resources)
+        except RuntimeFailed as error:
+            about = container_reference(pod, container)
+            self._host.events.warning(about, "ResizeError", f"Error: {error}")
+            return False
+        return True
 
     def _not_mounted(self, pod: Pod, failure: MountFailed) -> float:
         for problem in failure.problems:

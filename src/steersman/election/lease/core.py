@@ -220,6 +220,9 @@ class LeaseCore:
     def leads(self, now: float) -> bool:
         return self.state is State.LEADING and now < self._leads_until
 
+    def leads_for_s(self, now: float) -> float:
+        return self._leads_until - now if self.leads(now) else 0.0
+
     @property
     def holder(self) -> str:
         """Who was last seen to hold the lease."""

@@ -80,6 +80,11 @@ class LeaseElector:
         return self._core.leads(self._clock.monotonic())
 
     @property
+    def leads_for_s(self) -> float:
+        """How long this process leads on without another renewal; 0 if it does not lead."""
+        return self._core.leads_for_s(self._clock.monotonic())
+
+    @property
     def term(self) -> int:
         return self._core.term
 

@@ -155,6 +155,11 @@ class LockElector:
         return self._clock.monotonic() < self._leads_until
 
     @property
+    def leads_for_s(self) -> float:
+        """How long this process leads on without another renewal; 0 if it does not lead."""
+        return max(0.0, self._leads_until - self._clock.monotonic())
+
+    @property
     def term(self) -> int:
         return self._term
 

@@ -65,6 +65,11 @@ class RaftElector:
         return self._term != 0 and self._leads(self._term)
 
     @property
+    def leads_for_s(self) -> float:
+        """How long this process surely leads on if no other member answers; 0 if it does not lead."""
+        return max(0.0, self.manager.lease.until - self._clock.monotonic()) if self.is_leader else 0.0
+
+    @property
     def term(self) -> int:
         return self.manager.term
 

@@ -12,7 +12,7 @@ from steersman.operator.fencing import fencing_policy
 from steersman.operator.packaging import raft as raft_cluster
 from steersman.operator.packaging.rbac import rbac
 from steersman.operator.packaging.release import Release
-from steersman.operator.packaging.workload import budget, deployment, metrics_service
+from steersman.operator.packaging.workload import budget, deployment, metrics_service, webhook_service
 
 __all__ = ["manifests"]
 
@@ -29,6 +29,8 @@ def manifests(release: Release) -> list[Object]:
     made += release.crds
     made += rbac(release.permissions, name=release.name, namespace=release.namespace)
     made.append(metrics_service(release))
+    if release.webhooks:
+        made.append(webhook_service(release))
     if release.replicas > 1:
         made.append(budget(release))
     raft = release.raft

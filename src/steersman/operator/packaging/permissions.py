@@ -11,6 +11,8 @@
 | `uses`                 | what it says                                                                   |
 | `Lease`                | get and update that Lease, create Leases, in its namespace                     |
 | `RaftConfig`           | get its StatefulSet                                                            |
+| webhooks               | get and update its Secret and its registration, create them                    |
+| versions               | get and patch the definition, update its status; list and update all objects   |
 | anything               | create and patch events where its objects are                                  |
 
 What a function does beyond that with `ctx.client`, or applies without owning it, cannot be seen from here:
@@ -19,15 +21,17 @@ that is what `uses` is for.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from steersman.election import Lease, RaftConfig
 from steersman.election.config import ElectionConfig
 from steersman.objects.resource_type import ResourceType
-from steersman.objects.resources import EVENTS, LEASES, STATEFUL_SETS
+from steersman.objects.resources import EVENTS, LEASES, SECRETS, STATEFUL_SETS
 from steersman.operator.definition import Definition
 from steersman.operator.operator import Chain
+from steersman.webhooks import default_names
+from steersman.webhooks.registration import CRDS, MUTATING, VALIDATING
 
 __all__ = ["EVERYWHERE", "Permission", "permissions"]
 
@@ -55,12 +59,15 @@ class Permission(NamedTuple):
 
 def permissions(operators: Iterable[Chain[Any]], *, namespace: str, name: str) -> list[Permission]:
     """What these operators need when they run as `name` in `namespace`, each once, in a fixed order."""
+    operators = list(operators)
     found: dict[tuple[str, ...], Permission] = {}
     for operator in operators:
         definition = operator.definition
         needs = _Needs(definition)
         for permission in (*needs.of_objects(), *_of_election(definition.election, namespace, name)):
             found.setdefault(permission[:5], permission)
+    for permission in _of_webhooks([operator.definition for operator in operators], namespace):
+        found.setdefault(permission[:5], permission)
     everywhere = {key[1:] for key in found if key[0] == EVERYWHERE}
     kept = [each for key, each in found.items() if key[0] == EVERYWHERE or key[1:] not in everywhere]
     return sorted(kept)
@@ -76,9 +83,11 @@ class _Needs:
         definition = self._definition
         primary = definition.resource
         kind = primary.kind
-        yield from self._each(primary, _READ, f"objects of {kind} are followed")
-        yield from self._each(primary, ("get",), "a conflict is resolved by reading again")
-        if definition.has_status:
+        if definition.reconciles:
+            yield from self._each(primary, _READ, f"objects of {kind} are followed")
+            yield from self._each(primary, ("get",), "a conflict is resolved by reading again")
+            yield from self._of_events(primary)
+        if definition.reconciles and definition.has_status:
             yield from self._each(primary, ("patch",), f"the status of {kind} is written", "status")
         if definition.finalizer is not None:
             yield from self._each(primary, ("patch",), f"the finalizer {definition.finalizer} is kept")
@@ -90,7 +99,6 @@ class _Needs:
             yield from self._each(watch.resource, _READ, f"{watch.resource.kind} concerns {kind}")
         for used, verbs in definition.uses.items():
             yield from self._each(used, verbs, f"{kind} uses {used.kind}")
-        yield from self._of_events(primary)
 
     def _of_events(self, primary: ResourceType) -> Iterator[Permission]:
         places = self._places(EVENTS) if primary.namespaced else (_EVENTS_OF_CLUSTER_RESOURCES,)
@@ -115,10 +123,39 @@ class _Needs:
 def _of_election(election: ElectionConfig | None, namespace: str, name: str) -> Iterator[Permission]:
     if isinstance(election, Lease):
         place, why = election.namespace or namespace, "one replica leads"
-        for verb in ("get", "update"):
-            yield Permission(place, LEASES.group, LEASES.plural, verb, election.name, why)
-        yield Permission(place, LEASES.group, LEASES.plural, "create", "", why)
+        yield from _kept(place, LEASES, election.name, why)
     elif isinstance(election, RaftConfig) and election.settings.service:
         stateful_set = election.settings.stateful_set or name
         why = "the Raft cluster is as large as its StatefulSet"
         yield Permission(namespace, STATEFUL_SETS.group, STATEFUL_SETS.plural, "get", stateful_set, why)
+
+
+def _of_webhooks(definitions: Sequence[Definition[Any]], namespace: str) -> Iterator[Permission]:
+    """All webhooks of a process are registered under the name of the first operator that has any."""
+    with_hooks = [each for each in definitions if each.hooks or each.versions is not None]
+    if not with_hooks:
+        return
+    name = with_hooks[0].name
+    secret, _ = default_names(name)
+    yield from _kept(namespace, SECRETS, secret, "replicas share the certificates of webhooks")
+    hooks = [hook for each in with_hooks for hook in each.hooks]
+    for registration, mutating in ((VALIDATING, False), (MUTATING, True)):
+        if any(hook.mutating is mutating for hook in hooks):
+            yield from _kept(EVERYWHERE, registration, name, "webhooks are registered")
+    for each in with_hooks:
+        if each.versions is not None:
+            definition = f"{each.resource.plural}.{each.resource.group}"
+            why = "conversions are registered and stored versions migrated"
+            for what, verb in (
+                (CRDS.plural, "get"),
+                (CRDS.plural, "patch"),
+                (f"{CRDS.plural}/status", "patch"),
+            ):
+                yield Permission(EVERYWHERE, CRDS.group, what, verb, definition, why)
+
+
+def _kept(place: str, resource: ResourceType, name: str, why: str) -> Iterator[Permission]:
+    """One object that is made if it is not there, and updated."""
+    for verb in ("get", "update"):
+        yield Permission(place, resource.group, resource.plural, verb, name, why)
+    yield Permission(place, resource.group, resource.plural, "create", "", why)

@@ -1,4 +1,4 @@
-"""Replicas that are a Raft cluster: a StatefulSet with disks, its headless Service, and who may talk to it."""
+"""Replicas that are a Raft cluster: a StatefulSet with disks, its headless Service, who may talk to it."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from steersman.objects.builders import (
     NetworkPolicy,
     NetworkPolicyIngress,
     PersistentVolumeClaim,
+    PodSecurityContext,
     Probe,
     Service,
     StatefulSet,
     Volume,
 )
-from steersman.operator.packaging.release import METRICS_PORT, Release
+from steersman.operator.packaging.release import METRICS_PORT, WEBHOOK_PORT, Release
 from steersman.operator.packaging.workload import container, in_pods
 from steersman.raft.config import DEFAULT_PORT
 
@@ -24,6 +25,7 @@ Object = dict[str, Any]
 
 _DISK: Final = "data"
 _TLS: Final = "raft-tls"
+_GROUP: Final = 65532
 
 
 def tls_secret(release: Release) -> str:
@@ -47,7 +49,9 @@ def stateful_set(release: Release, raft: RaftConfig) -> Object:
     if settings.tls is not None:
         content.volume_mount(_TLS, str(settings.tls.ca.parent), read_only=True)
         made.volume(Volume.secret(_TLS, tls_secret(release)))
-    return in_pods(made, release, content).to_object()
+    in_pods(made, release, content)
+    # The disk belongs to whoever the image's user is, by this group.
+    return made.security_context(PodSecurityContext.restricted().fs_group(_GROUP)).to_object()
 
 
 def headless_service(release: Release, raft: RaftConfig) -> Object:
@@ -62,6 +66,8 @@ def network_policy(release: Release, raft: RaftConfig) -> Object:
     asked = NetworkPolicyIngress().tcp_port(METRICS_PORT)
     if raft.settings.http:
         asked.tcp_port(_port(raft.settings.http))
+    if release.webhooks:
+        asked.tcp_port(WEBHOOK_PORT)
     among = NetworkPolicyIngress().from_pod_selector(release.labels).tcp_port(DEFAULT_PORT)
     made = NetworkPolicy(release.name, release.namespace).labels(release.labels)
     return made.pod_selector(release.labels).allow_ingress(among).allow_ingress(asked).to_object()

@@ -13,10 +13,12 @@ from steersman.operator.errors import OperatorError
 from steersman.operator.operator import Chain
 from steersman.operator.packaging.election import Engine, engine_of
 from steersman.operator.packaging.permissions import Permission, permissions
+from steersman.webhooks import default_names
 
-__all__ = ["METRICS_PORT", "Release", "default_name"]
+__all__ = ["METRICS_PORT", "WEBHOOK_PORT", "Release", "default_name"]
 
 METRICS_PORT = 8080
+WEBHOOK_PORT = 9443
 
 Object = dict[str, Any]
 
@@ -88,6 +90,15 @@ class Release:
             if isinstance(operator.definition.election, RaftConfig):
                 return operator.definition.election
         return None
+
+    @property
+    def webhooks(self) -> str:
+        """The Service that the API asks webhooks through; empty without any."""
+        for operator in self.operators:
+            definition = operator.definition
+            if definition.hooks or definition.versions is not None:
+                return default_names(definition.name)[1]
+        return ""
 
     @property
     def permissions(self) -> list[Permission]:

@@ -17,15 +17,16 @@ from steersman.objects.builders import (
     Volume,
 )
 from steersman.operator.packaging.election import LOCK_URL, Engine
-from steersman.operator.packaging.release import METRICS_PORT, Release
+from steersman.operator.packaging.release import METRICS_PORT, WEBHOOK_PORT, Release
 
-__all__ = ["budget", "container", "deployment", "in_pods", "metrics_service"]
+__all__ = ["budget", "container", "deployment", "in_pods", "metrics_service", "webhook_service"]
 
 Object = dict[str, Any]
 W = TypeVar("W", Deployment, StatefulSet)
 
 #: More than `operator.Settings.grace_s`: reconciles end, then the lease is given up and events are sent.
 _TERMINATION_S: Final = 45
+_WEBHOOK_SERVICE_PORT: Final = 443
 
 
 def container(release: Release) -> Container:
@@ -44,6 +45,8 @@ def container(release: Release) -> Container:
         .security_context(SecurityContext.restricted().read_only_root_filesystem())
         .volume_mount("tmp", "/tmp")  # noqa: S108 - a folder of the pod's own
     )
+    if release.webhooks:
+        made.port(WEBHOOK_PORT, "webhooks")
     if release.engine in (Engine.REDIS, Engine.POSTGRES) and release.chosen_election:
         made.env_from_secret(LOCK_URL, release.lock_secret or f"{release.name}-lock", "url")
     return made
@@ -71,6 +74,11 @@ def deployment(release: Release) -> Object:
 def metrics_service(release: Release) -> Object:
     made = Service(f"{release.name}-metrics", release.namespace).labels(release.labels)
     return made.named_port("metrics", METRICS_PORT, "metrics").selector(release.labels).to_object()
+
+
+def webhook_service(release: Release) -> Object:
+    made = Service(release.webhooks, release.namespace).labels(release.labels)
+    return made.named_port("webhooks", _WEBHOOK_SERVICE_PORT, "webhooks").selector(release.labels).to_object()
 
 
 def budget(release: Release) -> Object:

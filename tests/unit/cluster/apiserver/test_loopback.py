@@ -63,6 +63,14 @@ def test_loopback_endpoints(lenient: bool, address: str, wanted: list[int]) -> N
     assert asyncio.run(body()) == wanted
 
 
+def test_endpoints_may_be_where_services_are() -> None:
+    async def body() -> list[int]:
+        async with api(service_cidr="127.96.0.0/16") as client:
+            return await codes(client, "127.244.0.7")
+
+    assert asyncio.run(body()) == [201, 200, 201, 200]
+
+
 def test_external_addresses_of_services_stay_refused() -> None:
     async def body() -> None:
         async with api(loopback_endpoints=True) as client:

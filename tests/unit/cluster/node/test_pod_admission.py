@@ -37,6 +37,7 @@ NO_EXECUTE: Object = {"key": "gone", "value": "yes", "effect": "NoExecute"}
 NO_SCHEDULE: Object = {"key": "gone", "value": "yes", "effect": "NoSchedule"}
 PORT: Object = {"containerPort": 80, "hostPort": 80}
 FULL = pod({"cpu": "3", "example.com/gpu": "1"}, [PORT])
+SHM: Object = {"name": "kernel.shm_rmid_forced", "value": "1"}
 FAILED = "Predicate {} failed: "
 
 CASES: dict[str, tuple[Object, Object, list[Object], tuple[str, str] | None]] = {
@@ -72,6 +73,22 @@ CASES: dict[str, tuple[Object, Object, list[Object], tuple[str, str] | None]] = 
         node(),
         [pod(), pod()],
         ("OutOfpods", "Node didn't have enough resource: pods, requested: 1, used: 2, capacity: 2"),
+    ),
+    "a setting of its own": (pod(securityContext={"sysctls": [SHM]}), node(), [], None),
+    "a setting of everybody's": (
+        pod(securityContext={"sysctls": [{"name": "kernel.msgmax", "value": "1"}]}),
+        node(),
+        [],
+        ("SysctlForbidden", 'forbidden sysctl: "kernel.msgmax" not allowlisted'),
+    ),
+    "a setting that it shares": (
+        pod(securityContext={"sysctls": [SHM]}, hostIPC=True),
+        node(),
+        [],
+        (
+            "SysctlForbidden",
+            'forbidden sysctl: "kernel.shm_rmid_forced" not allowed with host ipc enabled',
+        ),
     ),
     "another node": (
         pod(nodeSelector={"zone": "b"}),

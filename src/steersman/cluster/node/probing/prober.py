@@ -38,7 +38,8 @@ _RESULTS: Final = {"success": "successful", "warning": "successful", "failure": 
 #: A probe that could not be made is tried so often before that is told.
 _TRIES: Final = 3
 #: A container that comes up is found ready soon after it is, however seldom it will be asked later.
-_EARLY_S: Final = 0.1
+_EARLY_S: Final = 0.05
+_EARLY_FACTOR: Final = 1.5
 
 
 class _Probe:
@@ -235,8 +236,9 @@ class ContainerProber:
         if outcome is not None:
             good = outcome.result != "failure"
             if not good and self._is_early(probe, began):
-                delay_s = probe.early
-                probe.early *= 2
+                # The last of them is at the time of the second attempt that is due.
+                delay_s = min(probe.early, probe.begun + probe.period_s - clock.monotonic())
+                probe.early *= _EARLY_FACTOR
             else:
                 self._tell(probed, probe, outcome)
                 self._count(probed, probe, good=good)
@@ -247,7 +249,7 @@ class ContainerProber:
         """Whether a failure only means that the container is still coming up."""
         coming = probe.kind != "liveness" and not probe.result and probe.tally.successes == 1
         assert probe.begun is not None
-        return coming and began + probe.early < probe.begun + probe.period_s
+        return coming and began < probe.begun + probe.period_s
 
     async def _attempt(self, probed: _Probed, probe: _Probe) -> Outcome | None:
         """What an attempt found; None: it could not be made."""

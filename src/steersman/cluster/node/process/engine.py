@@ -48,6 +48,7 @@ from steersman.cluster.node.process.plans import (
     LINKS,
     MESSAGE_FILE,
     launch_spec,
+    limits_of,
     linked,
     mounts_of,
     stop_signal,
@@ -406,6 +407,7 @@ class ProcessRuntime:
             tty=bool(container.get("tty")),
             stdin_once=bool(container.get("stdinOnce")),
             ports=tuple(port["containerPort"] for port in container.get("ports") or ()),
+            resources=dict(container.get("resources") or {}),
         )
         folder = self._records.container_folder(sandbox.uid, record.id)
         if self.roots == LINKS:
@@ -417,6 +419,7 @@ class ProcessRuntime:
         spec = launch_spec(
             record.id, config, image, who, folder=folder, log=self._records.log_path(sandbox.uid, record),
             tag=self._tag, roots=self.roots, controllers=self._controllers,
+            pod_security=self._security.get(sandbox.uid),
         )  # fmt: skip
         kept = self._containers[record.id] = KeptContainer(sandbox.uid, record, spec)
         pod.containers.insert(0, kept)
@@ -472,6 +475,13 @@ class ProcessRuntime:
             with contextlib.suppress(KeeperGone):
                 await link.call("stop", id=container_id, signal=kept.record.stop_signal, timeout=timeout_s)
         await asyncio.shield(kept.ended())
+
+    async def update_container_resources(self, container_id: str, resources: Mapping[str, Any]) -> None:
+        kept = self._container(container_id)
+        link = await self._keeper()
+        await link.call("update", id=container_id, **limits_of(resources, self._controllers))
+        kept.now_has(resources)
+        self._records.keep_container(kept.uid, kept.record)
 
     async def remove_container(self, container_id: str) -> None:
         kept = self._containers.get(container_id)

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+import msgspec
+
 from steersman.cluster.node.cri import ContainerState, ContainerStatus, PodSandboxStatus
 from steersman.cluster.node.process.records import ContainerRecord, SandboxRecord, StateRecord
 
@@ -39,6 +41,7 @@ class KeptContainer:
             image=record.image,
             image_ref=record.image_ref,
             created_at=record.created_at,
+            resources=record.resources,
         )
 
     @property
@@ -57,6 +60,10 @@ class KeptContainer:
         self.spec = None
         self.pid, self.group = state.pid, state.group
         self.status = replace(self.status, state=ContainerState.RUNNING, started_at=state.started)
+
+    def now_has(self, resources: Mapping[str, Any]) -> None:
+        self.record = msgspec.structs.replace(self.record, resources=dict(resources))
+        self.status = replace(self.status, resources=self.record.resources)
 
     def has_ended(self, state: StateRecord, message: str) -> None:
         reason = "OOMKilled" if state.oom else "Completed" if state.code == 0 else "Error"

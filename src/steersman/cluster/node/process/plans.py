@@ -19,6 +19,7 @@ from steersman.cluster.node.errors import RuntimeFailed
 from steersman.cluster.node.process.identities import Identity
 from steersman.cluster.node.process.image_store import Image
 from steersman.cluster.node.process.keeper.stragglers import MARK
+from steersman.cluster.node.process.rights import capabilities_of, sysctls_of
 from steersman.objects.amounts import parsed
 from steersman.objects.fields import quote
 
@@ -28,6 +29,7 @@ __all__ = [
     "MESSAGE_FILE",
     "command_of",
     "launch_spec",
+    "limits_of",
     "linked",
     "mounts_of",
     "stop_signal",
@@ -92,6 +94,7 @@ def mounts_of(config: ContainerConfig, folder: Path) -> list[Mount]:
 def launch_spec(
     container_id: str, config: ContainerConfig, image: Image, who: Identity, *,
     folder: Path, log: Path, tag: str, roots: str, controllers: Sequence[str],
+    pod_security: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """What the keeper needs to start a container, as `keeper.launching` and `keeper.containers` read it."""
     mounts = mounts_of(config, folder)
@@ -111,7 +114,8 @@ def launch_spec(
         "gid": who.gid,
         "groups": who.groups,
         "no_new_privileges": security.get("allowPrivilegeEscalation") is False,
-        **_limits(config.container, controllers),
+        "capabilities": capabilities_of(security),
+        **limits_of(config.container.get("resources") or {}, controllers),
     }
     if roots == LINKS:
         root = folder / LINKED_ROOT
@@ -130,6 +134,7 @@ def launch_spec(
             "image": image.folder,
             "mounts": [[one.host_path, one.container_path, one.readonly] for one in mounts],
             "readonly": bool(security.get("readOnlyRootFilesystem")),
+            "sysctls": sysctls_of(pod_security or {}),
         }
     spec["argv"] = argv
     spec["env"] = {**env, MARK: f"{tag}/{container_id}"}
@@ -145,9 +150,9 @@ def _environment(config: ContainerConfig, image: Image, who: Identity) -> dict[s
     return {**env, **image.config.env, **config.env}
 
 
-def _limits(container: Mapping[str, Any], controllers: Sequence[str]) -> dict[str, Any]:
+def limits_of(resources: Mapping[str, Any], controllers: Sequence[str]) -> dict[str, Any]:
     """Limits by control groups where there are, else what a process can be limited in: its data."""
-    limits = parsed((container.get("resources") or {}).get("limits"))
+    limits = parsed(resources.get("limits"))
     wanted: dict[str, Any] = {}
     if "memory" in limits:
         wanted["memory"] = limits["memory"].value

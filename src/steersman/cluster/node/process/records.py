@@ -15,7 +15,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -51,6 +51,8 @@ class ContainerRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     ports: tuple[int, ...] = ()
     #: Paths of mounts that are links: commands that name them are changed.
     links: tuple[str, ...] = ()
+    #: Requests and limits; None: not known, since somebody wrote this who did not say.
+    resources: dict[str, Any] | None = None
     #: Why it could not be started, and when.
     problem: str = ""
     failed_at: float = 0.0

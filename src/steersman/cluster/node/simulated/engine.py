@@ -159,6 +159,7 @@ class SimulatedRuntime:
             image=config.image,
             image_ref=config.image_ref,
             created_at=self._now(),
+            resources=config.container.get("resources"),
         )
         pod.containers.insert(0, status)
         pod.specs[config.name] = _kept(config.container, awaited=config.awaited)
@@ -201,6 +202,12 @@ class SimulatedRuntime:
         if status is not None and status.state is ContainerState.RUNNING:
             code = _KILLED if left_s > timeout_s else script.stop_code
             self._exit(uid, pod, status, code, "Completed" if code == 0 else "Error")
+
+    async def update_container_resources(self, container_id: str, resources: Mapping[str, Any]) -> None:
+        _, pod = self._pod_of(container_id)
+        status = _find(pod, container_id)
+        _put(pod, replace(status, resources=resources))
+        pod.specs[status.name] = {**pod.specs[status.name], "resources": resources}
 
     async def remove_container(self, container_id: str) -> None:
         if self._owners.get(container_id) is None:

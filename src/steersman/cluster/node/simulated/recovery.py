@@ -52,6 +52,7 @@ def _container(status: Mapping[str, Any], sandbox_id: str, scheme: str) -> Conta
         exit_code=0 if running is not None else ended.get("exitCode", 0),
         reason="" if running is not None else ended.get("reason", ""),
         message="" if running is not None else ended.get("message", ""),
+        resources=status.get("resources"),
     )
 
 

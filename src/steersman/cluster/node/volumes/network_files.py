@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-__all__ = ["Resolver", "host_resolver", "hosts_file", "node_hosts_file", "pod_resolver"]
+__all__ = ["Resolver", "asks_cluster", "host_resolver", "hosts_file", "node_hosts_file", "pod_resolver"]
 
 Pod = Mapping[str, Any]
 
@@ -72,15 +72,19 @@ def host_resolver(text: str) -> Resolver:
     return Resolver(tuple(servers), tuple(searches), tuple(options.values()))
 
 
+def asks_cluster(pod: Pod) -> bool:
+    """Whether a pod is to know the names of the cluster."""
+    policy = pod["spec"].get("dnsPolicy") or "ClusterFirst"
+    on_host = bool(pod["spec"].get("hostNetwork"))
+    return policy == "ClusterFirstWithHostNet" or (policy == "ClusterFirst" and not on_host)
+
+
 def pod_resolver(pod: Pod, host: Resolver, servers: Sequence[str], domain: str) -> tuple[Resolver, list[str]]:
     """What a pod's file says, given the cluster's DNS (none: `servers` is empty), and what it lacks."""
     spec = pod["spec"]
-    policy = spec.get("dnsPolicy") or "ClusterFirst"
-    on_host = bool(spec.get("hostNetwork"))
-    clustered = policy == "ClusterFirstWithHostNet" or (policy == "ClusterFirst" and not on_host)
-    if policy == "None":
+    if spec.get("dnsPolicy") == "None":
         base = Resolver()
-    elif clustered and servers:
+    elif servers and asks_cluster(pod):
         namespace = pod["metadata"]["namespace"]
         own = (f"{namespace}.svc.{domain}", f"svc.{domain}", domain) if domain else ()
         base = Resolver(tuple(servers), _unique((*own, *host.searches)), ("ndots:5",))

@@ -25,6 +25,8 @@ _WANTED = ("cpu", "memory", "pids")
 #: The period that `cpu.max` counts in, in microseconds.
 _PERIOD_US = 100_000
 _PASSES = 20
+#: What the kernel calls a limit that is none.
+_NONE = "max"
 
 
 class NodeGroups:
@@ -41,16 +43,25 @@ class NodeGroups:
         """A container's group; `limits` are `memory` (bytes), `cpu` (cores) and `pids`."""
         path = self.of(container)
         os.makedirs(path, exist_ok=True)
-        if "memory" in self.controllers and (memory := limits.get("memory")):
-            _write(f"{path}/memory.max", str(int(memory)))
-            _write(f"{path}/memory.swap.max", "0")
+        self.limit(path, dict(limits))
+        return path
+
+    def limit(self, path: str, limits: dict[str, float | None]) -> None:
+        """Limit a group; None takes a limit away."""
+        given = {name: limit for name, limit in limits.items() if name in self.controllers}
+        if "memory" in given:
+            memory = given["memory"]
+            _write(f"{path}/memory.max", str(int(memory)) if memory else _NONE)
+            _write(f"{path}/memory.swap.max", "0" if memory else _NONE)
             # One process out of memory ends the container, not just that process.
             _write(f"{path}/memory.oom.group", "1")
-        if "cpu" in self.controllers and (cpu := limits.get("cpu")):
-            _write(f"{path}/cpu.max", f"{max(int(cpu * _PERIOD_US), 1000)} {_PERIOD_US}")
-        if "pids" in self.controllers and (pids := limits.get("pids")):
-            _write(f"{path}/pids.max", str(int(pids)))
-        return path
+        if "cpu" in given:
+            cpu = given["cpu"]
+            quota = str(max(int(cpu * _PERIOD_US), 1000)) if cpu else _NONE
+            _write(f"{path}/cpu.max", f"{quota} {_PERIOD_US}")
+        if "pids" in given:
+            pids = given["pids"]
+            _write(f"{path}/pids.max", str(int(pids)) if pids else _NONE)
 
     def clear(self) -> None:
         """Kill and remove all there is."""

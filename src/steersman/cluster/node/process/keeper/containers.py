@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import time
 from collections.abc import Callable
 from typing import Any
 
 from . import cgroups
-from .launching import Launch, spawn
+from .launching import Launch, limit_process, spawn
 from .log_files import LogFile
 from .loop import Loop
 from .output import Output
@@ -130,6 +131,15 @@ class Container:
         if self.stdin >= 0 and not self.spec.get("tty"):
             os.close(self.stdin)
             self.stdin = -1
+
+    def limit(self, limits: dict[str, float], rlimits: dict[str, int]) -> None:
+        """Have it go on with these limits, and no others."""
+        gone = (self.spec.get("rlimits") or {}).keys() - rlimits.keys()
+        self.spec |= {"limits": limits, "rlimits": rlimits}
+        if self._groups is not None:
+            self._groups.limit(self.group, {"memory": None, "cpu": None, **limits})
+        for pid in cgroups.processes(self.group) if self.group else [self.pid]:
+            limit_process(pid, {**rlimits, **dict.fromkeys(gone, resource.RLIM_INFINITY)})
 
     def stop(self, number: int, timeout_s: float) -> None:
         """Ask it to end, and kill it after a time. Asking again can only make it sooner."""

@@ -13,9 +13,9 @@ import termios
 from typing import Any, NoReturn
 
 from . import roots
-from .system_calls import die_with_parent, refuse_new_privileges
+from .system_calls import die_with_parent, keep_capabilities, refuse_new_privileges
 
-__all__ = ["Launch", "spawn"]
+__all__ = ["Launch", "limit_process", "spawn"]
 
 Spec = dict[str, Any]
 
@@ -99,18 +99,30 @@ def _become(spec: Spec, group: str, inside: int, nofile: tuple[int, int]) -> Non
     elif plan is not None:
         roots.enter(plan)
     resource.setrlimit(resource.RLIMIT_NOFILE, nofile)
-    for name, value in (spec.get("rlimits") or {}).items():
-        number = getattr(resource, name)
-        hard = resource.getrlimit(number)[1]
-        limit = value if hard == resource.RLIM_INFINITY else min(value, hard)
-        resource.setrlimit(number, (limit, limit))
+    limit_process(0, spec.get("rlimits") or {})
     _change_folder(spec)
+    # Only root has any to lose.
+    if spec.get("capabilities") is not None and os.geteuid() == 0:
+        keep_capabilities(spec["capabilities"])
     if spec.get("groups") is not None:
         os.setgroups(spec["groups"])
     if spec.get("gid") is not None:
         os.setgid(spec["gid"])
     if spec.get("uid") is not None:
         os.setuid(spec["uid"])
+
+
+def limit_process(pid: int, rlimits: dict[str, int]) -> None:
+    """Limit a process, this one if 0: as far as it may be, and not if it is gone."""
+    for name, value in rlimits.items():
+        number = getattr(resource, name)
+        try:
+            # Only root may raise what was lowered before.
+            hard = resource.RLIM_INFINITY if os.geteuid() == 0 else resource.prlimit(pid, number)[1]
+            limit = value if hard == resource.RLIM_INFINITY else min(value, hard)
+            resource.prlimit(pid, number, (limit, limit))
+        except ProcessLookupError:
+            return
 
 
 def _change_folder(spec: Spec) -> None:

@@ -45,9 +45,12 @@ def enter(plan: Plan) -> None:
     """Make the container's root and be in it. `plan` has
 
     `kind`, `folder` (of the container, for its upper layers), `image` (a folder or nothing), `mounts`
-    (source, path, read-only), `readonly` and `hostname`. The keeper has refreshed `MOUNTS` before.
+    (source, path, read-only), `readonly`, `hostname` and `sysctls`. The keeper has refreshed `MOUNTS` before.
     """
     _own_namespace(plan["kind"])
+    if plan.get("sysctls"):
+        sys_.unshare(sys_.CLONE_NEWIPC)
+        _set(plan["sysctls"])
     if plan.get("hostname"):
         sys_.unshare(sys_.CLONE_NEWUTS)
         socket.sethostname(plan["hostname"])
@@ -72,9 +75,21 @@ def enter(plan: Plan) -> None:
         sys_.mount("", "/", flags=sys_.MS_REMOUNT | sys_.MS_BIND | sys_.MS_RDONLY)
 
 
+def _set(sysctls: dict[str, str]) -> None:
+    """Settings of the namespaces that this process is in."""
+    for name, value in sysctls.items():
+        with open(f"/proc/sys/{name.replace('.', '/')}", "w", encoding="utf-8") as file:
+            file.write(value)
+
+
 def join(pid: int) -> None:
     """Be where the container is whose first process this is."""
-    kinds = {"user": sys_.CLONE_NEWUSER, "uts": sys_.CLONE_NEWUTS, "mnt": sys_.CLONE_NEWNS}
+    kinds = {
+        "user": sys_.CLONE_NEWUSER,
+        "uts": sys_.CLONE_NEWUTS,
+        "ipc": sys_.CLONE_NEWIPC,
+        "mnt": sys_.CLONE_NEWNS,
+    }
     fds = {
         kind: os.open(f"/proc/{pid}/ns/{name}", os.O_RDONLY | os.O_CLOEXEC)
         for name, kind in kinds.items()

@@ -245,6 +245,10 @@ class Keeper:
         self._find(message).stop(message["signal"], message["timeout"])
         answer({})
 
+    def _update(self, _: _Connection, message: Message, fds: list[int], answer: _Reply) -> None:
+        self._find(message).limit(message["limits"], message.get("rlimits") or {})
+        answer({})
+
     def _forget(self, _: _Connection, message: Message, fds: list[int], answer: _Reply) -> None:
         container = self._containers.get(message["id"])
         if container is not None and container.state != "ended":
@@ -308,6 +312,7 @@ class Keeper:
         "hello": _hello,
         "start": _start,
         "stop": _stop,
+        "update": _update,
         "forget": _forget,
         "exec": _exec,
         "exec_kill": _exec_kill,

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import platform
 
 __all__ = [
-    "CLONE_NEWNS", "CLONE_NEWUSER", "CLONE_NEWUTS", "MNT_DETACH", "MS_BIND", "MS_NODEV", "MS_NOEXEC",
-    "MS_NOSUID", "MS_PRIVATE", "MS_RDONLY", "MS_REC", "MS_REMOUNT", "become_subreaper", "die_with_parent",
-    "mount", "pivot_root", "refuse_new_privileges", "set_namespace", "unmount", "unshare",
+    "CLONE_NEWIPC", "CLONE_NEWNS", "CLONE_NEWUSER", "CLONE_NEWUTS", "MNT_DETACH", "MS_BIND", "MS_NODEV",
+    "MS_NOEXEC", "MS_NOSUID", "MS_PRIVATE", "MS_RDONLY", "MS_REC", "MS_REMOUNT", "become_subreaper",
+    "die_with_parent", "keep_capabilities", "mount", "pivot_root", "refuse_new_privileges", "set_namespace",
+    "unmount", "unshare",
 ]  # fmt: skip
 
 CLONE_NEWNS = 0x00020000
 CLONE_NEWUTS = 0x04000000
+CLONE_NEWIPC = 0x08000000
 CLONE_NEWUSER = 0x10000000
 MS_RDONLY = 1
 MS_NOSUID = 2
@@ -25,6 +28,7 @@ MS_REC = 16384
 MS_PRIVATE = 1 << 18
 MNT_DETACH = 2
 _PR_SET_PDEATHSIG = 1
+_PR_CAPBSET_DROP = 24
 _PR_SET_CHILD_SUBREAPER = 36
 _PR_SET_NO_NEW_PRIVS = 38
 #: For C libraries without a wrapper.
@@ -77,6 +81,15 @@ def die_with_parent(signal: int) -> None:
 def refuse_new_privileges() -> None:
     """Have programs run from now on get no more rights than this process has."""
     _check(_libc.prctl(_PR_SET_NO_NEW_PRIVS, ctypes.c_ulong(1), 0, 0, 0))
+
+
+def keep_capabilities(numbers: list[int]) -> None:
+    """Have programs run from now on get none but these, whoever runs them."""
+    # The kernel knows fewer of them than there are bits.
+    for number in set(range(64)).difference(numbers):
+        failed = _libc.prctl(_PR_CAPBSET_DROP, ctypes.c_ulong(number), 0, 0, 0)
+        if failed and ctypes.get_errno() != errno.EINVAL:
+            _check(failed)
 
 
 def become_subreaper() -> None:

@@ -1,0 +1,91 @@
+"""`steer why`: the last reconciles of an object, as the running operator remembers them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+import typer
+
+from steersman.cli.asking import AddressOption, ContextOption, KubeconfigOption, Where, running_operators
+from steersman.cli.failure import CommandFailed
+from steersman.cli.options import Output
+
+__all__ = ["why"]
+
+_EXAMPLES = """Show the last reconciles of an object: why, for how long, what was written, what went wrong.
+
+The operator is asked: in its pods, which are found by its name, or at an address.
+
+Examples:
+
+  steer why webapp/web
+
+  steer why webapp/web --namespace shop --operator shop-operator
+
+  steer why webapp/web --address localhost:8080       one that runs on this machine
+"""
+
+
+def why(
+    what: Annotated[str, typer.Argument(metavar="KIND/NAME", help="The object, as for kubectl.")],
+    namespace: Annotated[
+        str, typer.Option("--namespace", "-n", metavar="NAME", help="Of the object; empty for none.")
+    ] = "default",
+    operator: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The operator's name.", show_default="KIND-operator")
+    ] = None,
+    address: AddressOption = None,
+    kubeconfig: KubeconfigOption = None,
+    context: ContextOption = None,
+    output: Annotated[Output, typer.Option(help="json: a list for scripts.")] = Output.TEXT,
+) -> None:
+    kind, slash, name = what.partition("/")
+    if not (kind and slash and name):
+        raise CommandFailed(f"{what!r} is no KIND/NAME, such as webapp/web", 2)
+    where = Where(address, kubeconfig, context)
+    query = {"kind": kind, "namespace": namespace, "name": name}
+    called = operator or f"{kind.partition('.')[0].lower()}-operator"
+    found = asyncio.run(_reconciles(where, called, query))
+    if output is Output.JSON:
+        sys.stdout.write(json.dumps(found, indent=2) + "\n")
+    elif not found:
+        raise CommandFailed(f"no reconcile of {kind} {namespace}/{name} is remembered")
+    else:
+        sys.stdout.writelines(f"{line}\n" for entry in found for line in _lines(entry))
+
+
+why.__doc__ = _EXAMPLES
+
+
+async def _reconciles(where: Where, operator: str, query: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Of all replicas: the object may have had several leaders."""
+    found: list[dict[str, Any]] = []
+    async with running_operators(where, operator) as replicas:
+        for replica in replicas:
+            answer = await replica.ask(query)
+            found += [{"replica": replica.name, **entry} for entry in answer["reconciles"]]
+    return sorted(found, key=lambda entry: float(entry["at"]))
+
+
+def _lines(entry: Mapping[str, Any]) -> Iterable[str]:
+    at = datetime.fromtimestamp(entry["at"], UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
+    tries = f" (try {entry['attempt']})" if entry["attempt"] > 1 else ""
+    yield (
+        f"{at}  {entry['result']}{tries} in {_duration(entry['seconds'])}"
+        f"  because {', '.join(entry['reasons']) or 'it was asked for'}"
+    )
+    for write in entry["writes"]:
+        yield f"    wrote  {write}"
+    if entry["error"]:
+        yield f"    error  {' '.join(entry['error'].split())}"
+    if entry["again_after_s"] is not None:
+        yield f"    again  after {_duration(entry['again_after_s'])}"
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds * 1000:.0f} ms" if seconds < 1 else f"{seconds:.3g} s"

@@ -1,0 +1,42 @@
+"""What is to be done about a running container whose pod's spec says other resources now. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, Literal
+
+from steersman.cluster.node.cri import ContainerStatus
+from steersman.objects.amounts import parsed
+
+__all__ = ["Resizing", "resizing"]
+
+Resizing = Literal["", "update", "restart"]
+
+#: What can be changed while a container runs.
+_RESIZABLE: Final = ("cpu", "memory")
+
+
+def resizing(container: Mapping[str, Any], status: ContainerStatus) -> Resizing:
+    """How a container comes to what its spec says: not at all, as it runs, or by being started again."""
+    if status.resources is None:
+        return ""
+    wanted, has = _amounts(container.get("resources") or {}), _amounts(status.resources)
+    changed = {
+        name
+        for which, name in wanted.keys() | has.keys()
+        if wanted.get((which, name)) != has.get((which, name))
+    }
+    if not changed:
+        return ""
+    policies = {one["resourceName"]: one.get("restartPolicy") for one in container.get("resizePolicy") or ()}
+    return "restart" if any(policies.get(name) == "RestartContainer" for name in changed) else "update"
+
+
+def _amounts(resources: Mapping[str, Any]) -> dict[tuple[str, str], int]:
+    """In thousandths, by whether it is requested or a limit, and by name."""
+    return {
+        (which, name): amount.milli_value
+        for which in ("requests", "limits")
+        for name, amount in parsed(resources.get(which)).items()
+        if name in _RESIZABLE
+    }

@@ -1,0 +1,169 @@
+"""What can be said about one tenant: its lock, its cluster, its workloads. Values only.
+
+The keys are those of the public project, whose files work unchanged; what is ours beside them is grouped
+(`election`, `lease`, `raft`, `api`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Literal
+
+from pydantic import AliasChoices, ConfigDict, Field, SecretStr, model_validator
+
+from steersman.highlander.config.specs import (
+    CronJobSpec,
+    PersistentSpec,
+    ProcessSpec,
+    ServiceSpec,
+    Span,
+    WorkloadSpec,
+)
+from steersman.objects.custom import Model
+
+__all__ = [
+    "ApiConfig",
+    "ClusterSection",
+    "ElectionSection",
+    "LeaseSection",
+    "RaftSection",
+    "RedisSection",
+    "TenantConfig",
+    "WorkloadsSection",
+]
+
+
+class RedisSection(Model):
+    addr: str = Field(
+        default="localhost:6379", description="HOST:PORT, or a URL: redis://, rediss://, unix://, …"
+    )
+    password: SecretStr | None = Field(
+        default=None, description="Better: passwordFile or HIGHLANDER_REDIS_PASSWORD."
+    )
+    password_file: str = ""
+    db: int = Field(default=0, ge=0)
+
+
+class ClusterSection(Model):
+    name: str = "default"
+    kubeconfig: str = Field(default="", description="Else KUBECONFIG's, else the pod's own.")
+    context: str = ""
+
+
+class ElectionSection(Model):
+    """How long a lock lives without its leader, and how long a leader leads without its lock."""
+
+    lease_duration: Span = timedelta(seconds=15)
+    renew_deadline: Span = timedelta(seconds=10)
+    retry_period: Span = timedelta(seconds=2)
+    step_down_pause: Span = Field(
+        default=timedelta(seconds=30), description="After stepping down, others may take over for so long."
+    )
+    failback_after: Span = Field(
+        default=timedelta(minutes=1),
+        description="A leader gives way to one of higher priority that has been healthy for so long.",
+    )
+
+    @model_validator(mode="after")
+    def _ordered(self) -> ElectionSection:
+        if not self.lease_duration > self.renew_deadline > self.retry_period > timedelta():
+            raise ValueError("leaseDuration > renewDeadline > retryPeriod > 0 must hold")
+        return self
+
+
+class LeaseSection(Model):
+    name: str = Field(default="", description="Of the Lease; highlander-TENANT if empty.")
+    namespace: str = ""
+
+
+class RaftSection(Model):
+    service: str = Field(default="", description="The headless Service of the StatefulSet this runs as.")
+    node_id: int | None = None
+    peers: dict[int, str] = Field(default_factory=dict, description="Number → HOST:PORT of every node.")
+    storage: str = Field(default="", description="A folder; in memory if empty.")
+    tls: str = Field(default="", description="A folder with ca.crt, tls.crt and tls.key.")
+    insecure: bool = False
+    listen: str = ""
+
+
+class ApiConfig(Model):
+    """The HTTP listener of the process; `port` is its port."""
+
+    bind: str = ""
+    token_file: str = Field(default="", description="Who has this token may pause, restart, step down.")
+    tls_cert_file: str = ""
+    tls_key_file: str = ""
+    client_ca_file: str = Field(default="", description="Certificates of this authority may do so too.")
+
+
+class WorkloadsSection(Model):
+    processes: list[ProcessSpec] = Field(default_factory=list)
+    cron_jobs: list[CronJobSpec] = Field(default_factory=list)
+    services: list[ServiceSpec] = Field(default_factory=list)
+    persistent_sets: list[PersistentSpec] = Field(default_factory=list)
+
+    def __iter__(self) -> Iterator[WorkloadSpec]:  # type: ignore[override]  # what people mean by its items
+        yield from self.processes
+        yield from self.cron_jobs
+        yield from self.services
+        yield from self.persistent_sets
+
+
+class TenantConfig(Model):
+    """One lock and what runs under it."""
+
+    model_config = ConfigDict(frozen=True)
+
+    id: str = Field(
+        default="", description="Of this controller; the host's name if empty. Need not be unique."
+    )
+    namespace: str = "default"
+    tenant: str = "default"
+    port: int = Field(default=8080, ge=0, le=65535)
+    remains_follower: bool = Field(default=False, description="Never contend: watch only.")
+    storage_type: Literal["redis", "db", "lease", "raft"] = "redis"
+    redis: RedisSection = Field(default_factory=RedisSection)
+    database_url: SecretStr | None = Field(
+        default=None,
+        alias="databaseURL",
+        validation_alias=AliasChoices("databaseURL", "databaseUrl", "database_url"),
+    )
+    database_url_file: str = Field(default="", alias="databaseURLFile")
+    lease: LeaseSection = Field(default_factory=LeaseSection)
+    raft: RaftSection = Field(default_factory=RaftSection)
+    cluster: ClusterSection = Field(default_factory=ClusterSection)
+    election: ElectionSection = Field(default_factory=ElectionSection)
+    api: ApiConfig = Field(default_factory=ApiConfig)
+    termination_grace_period: Span | None = None
+    on_loss: Literal["stop", "leave"] = Field(
+        default="stop", description="What happens to the workloads when leadership is lost."
+    )
+    priority: int = Field(default=0, ge=0, description="A leader gives way to contenders of a higher one.")
+    custom_resources: bool = Field(
+        default=False, description="Run this tenant's Workload… custom resources as well."
+    )
+    workloads: WorkloadsSection = Field(default_factory=WorkloadsSection)
+
+    @model_validator(mode="after")
+    def _complete(self) -> TenantConfig:
+        if self.storage_type == "db" and self.database_url is None and not self.database_url_file:
+            raise ValueError("storageType db needs databaseURL, databaseURLFile or HIGHLANDER_DATABASE_URL")
+        seen: set[tuple[str, str, str]] = set()
+        for spec in self.workloads:
+            if not spec.name:
+                raise ValueError(f"a {spec.kind} has no name")
+            key = (spec.kind, spec.namespace or self.namespace, spec.name)
+            if key in seen:
+                raise ValueError(f"two workloads are called {'/'.join(key)}")
+            seen.add(key)
+            if spec.workload_crd_ref is None:
+                _require(spec, "image", spec.image)
+            if isinstance(spec, CronJobSpec) and spec.workload_crd_ref is None:
+                _require(spec, "schedule", spec.schedule)
+        return self
+
+
+def _require(spec: WorkloadSpec, field: str, value: str) -> None:
+    if not value:
+        raise ValueError(f"{spec.kind} {spec.name}: {field} is missing")

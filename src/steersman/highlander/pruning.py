@@ -1,0 +1,55 @@
+"""Taking away what left the configuration: objects of the tenant that no workload needs any more.
+
+Only what carries our label and the tenant's is looked at, and only what nothing else owns: the pods of a
+Deployment go with it. Claims stay: they hold data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any
+
+from steersman.client import Conflict
+from steersman.highlander.live import LiveObjects
+from steersman.highlander.workloads.objects import Part
+from steersman.highlander.workloads.ownership import key_of
+from steersman.objects.resource_type import ResourceType
+from steersman.objects.resources import CRON_JOBS, DEPLOYMENTS, PODS, SERVICES, STATEFUL_SETS
+from steersman.runtime import Key, Writes
+
+__all__ = ["leftovers", "prune"]
+
+Object = dict[str, Any]
+
+_PRUNED = (PODS, CRON_JOBS, DEPLOYMENTS, STATEFUL_SETS, SERVICES)
+
+
+def leftovers(live: LiveObjects, tenant: str, wanted: Collection[Part]) -> list[tuple[ResourceType, Object]]:
+    """What is there and not wanted."""
+    kept = {(part.resource, Key.of(part.object)) for part in wanted}
+    return [
+        (resource, obj)
+        for resource in _PRUNED
+        for obj in live.of_tenant(resource, tenant)
+        if (resource, Key.of(obj)) not in kept and _is_ours(obj)
+    ]
+
+
+async def prune(
+    writes: Writes, live: LiveObjects, tenant: str, wanted: Callable[[], Collection[Part]]
+) -> int:
+    """Delete what is not wanted; how many objects that were."""
+    found = leftovers(live, tenant, wanted())
+    for resource, obj in found:
+        if "deletionTimestamp" not in obj["metadata"]:
+            try:
+                await writes.delete(resource, Key.of(obj), obj["metadata"]["uid"])
+            except Conflict:
+                continue
+    return len(found)
+
+
+def _is_ours(obj: Object) -> bool:
+    metadata = obj["metadata"]
+    owned = any(owner.get("controller") for owner in metadata.get("ownerReferences") or ())
+    return not owned and key_of(metadata.get("namespace") or "", metadata.get("labels") or {}) is not None

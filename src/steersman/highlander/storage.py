@@ -1,0 +1,189 @@
+"""Where a tenant's lock is kept, as its configuration says: the contender for it, and who holds it.
+
+| storageType | lock                                                             |
+|-------------|------------------------------------------------------------------|
+| redis       | `highlander-leader-lock:TENANT` in Redis                         |
+| db          | a row of that name in PostgreSQL                                 |
+| lease       | the Lease `highlander-TENANT` in the tenant's namespace          |
+| raft        | leadership of the controllers' own Raft cluster                  |
+
+A second lock, `…:failback`, is where contenders of a higher priority than the leader's show themselves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Protocol
+
+from steersman.aio import Clock
+from steersman.client import Client, ClientError
+from steersman.election import (
+    ElectionConfig,
+    Elector,
+    Lease,
+    LeaseSettings,
+    PostgresLock,
+    RaftConfig,
+    RedisLock,
+)
+from steersman.election.lock.contest import LockElector, LockSettings, StoreUnavailable
+from steersman.highlander.config.models import RaftSection, RedisSection, TenantConfig
+from steersman.highlander.errors import ConfigError
+from steersman.highlander.workloads.ownership import label_value
+from steersman.objects.resources import LEASES
+
+__all__ = ["Contender", "Storage", "StorageDown"]
+
+_FAILBACK = ":failback"
+
+
+class StorageDown(Exception):
+    """The lock's store does not answer."""
+
+
+class Contender(Elector, Protocol):
+    """An elector that says how long it leads on without another renewal."""
+
+    @property
+    def leads_for_s(self) -> float: ...
+
+
+class Storage:
+    """One tenant's lock."""
+
+    def __init__(self, config: TenantConfig, identity: str, client: Client, clock: Clock) -> None:
+        self._config = config
+        self._identity = identity
+        self._client = client
+        self._clock = clock
+        self._observers: dict[str, LockElector] = {}
+        #: The Lease's renewTime as last seen, by its name.
+        self._renewed: dict[str, str] = {}
+        self.elector = self._contender("")
+
+    @property
+    def has_failback(self) -> bool:
+        """Raft's leader is chosen by its members: there is no second lock to be had."""
+        return self._config.storage_type != "raft"
+
+    @property
+    def leads_without_renewal_s(self) -> float:
+        """How long a leader leads after a renewal was sent."""
+        if self._config.storage_type == "raft":
+            return _raft(self._config.raft, self._lock(""), self._config.namespace).settings.core.lease_s
+        return self._config.election.renew_deadline.total_seconds()
+
+    def failback_elector(self) -> Contender:
+        return self._contender(_FAILBACK)
+
+    async def holder(self) -> str:
+        """Who holds the lock, asked of its store; empty if nobody does. Raises StorageDown."""
+        return await self._holder("")
+
+    async def failback_holder(self) -> str:
+        return await self._holder(_FAILBACK)
+
+    def _contender(self, suffix: str) -> Contender:
+        elector = self._declaration(suffix).elector(self._client, self._clock)
+        assert hasattr(elector, "leads_for_s")
+        return elector  # type: ignore[return-value]  # every engine says so; the interface does not ask for it
+
+    def _lock(self, suffix: str) -> str:
+        return f"highlander-leader-lock:{self._config.tenant}{suffix}"
+
+    def _lease(self, suffix: str) -> tuple[str, str]:
+        lease = self._config.lease
+        name = lease.name or f"highlander-{label_value(self._config.tenant).lower()}"
+        return name + suffix.replace(":", "-"), lease.namespace or self._config.namespace
+
+    def _declaration(self, suffix: str) -> ElectionConfig:
+        config, timing = self._config, self._config.election
+        times = [
+            each.total_seconds()
+            for each in (timing.lease_duration, timing.renew_deadline, timing.retry_period)
+        ]
+        settings = LockSettings(*times)
+        match config.storage_type:
+            case "redis":
+                lock = RedisLock(_redis_url(config.redis), self._lock(suffix), self._identity, settings)
+                return _with_redis_password(lock, config.redis)
+            case "db":
+                return PostgresLock(_database_url(config), self._lock(suffix), self._identity, settings)
+            case "lease":
+                name, namespace = self._lease(suffix)
+                return Lease(name, namespace, self._identity, LeaseSettings(*times))
+            case "raft":
+                return _raft(config.raft, self._lock(suffix), config.namespace)
+
+    async def _holder(self, suffix: str) -> str:
+        match self._config.storage_type:
+            case "raft":
+                trouble = self.elector.check()
+                if trouble:
+                    raise StorageDown(trouble)
+                return self.elector.leader
+            case "lease":
+                return await self._lease_holder(*self._lease(suffix))
+        if suffix not in self._observers:
+            observer = self._contender(suffix)
+            assert isinstance(observer, LockElector)
+            self._observers[suffix] = observer
+        try:
+            lock = await self._observers[suffix].observe()
+        except StoreUnavailable as error:
+            raise StorageDown(str(error)) from error
+        return lock.holder if lock.remaining_s > 0 else ""
+
+    async def _lease_holder(self, name: str, namespace: str) -> str:
+        try:
+            lease = await self._client.find(LEASES, name, namespace)
+        except ClientError as error:
+            raise StorageDown(str(error)) from error
+        spec = (lease or {}).get("spec") or {}
+        renewed, before = spec.get("renewTime") or "", self._renewed.get(name)
+        self._renewed[name] = renewed
+        # Whoever does not renew it between two looks does not hold it any more, or is about to lose it.
+        return "" if renewed == before else spec.get("holderIdentity") or ""
+
+
+def _redis_url(redis: RedisSection) -> str:
+    if "://" in redis.addr:
+        return redis.addr
+    return f"redis://{redis.addr}/{redis.db}"
+
+
+def _with_redis_password(lock: RedisLock, redis: RedisSection) -> RedisLock:
+    if redis.password_file:
+        return lock.password_file(redis.password_file)
+    if redis.password is not None and redis.password.get_secret_value():
+        secret = redis.password
+        return replace(lock, password=secret.get_secret_value)
+    return lock
+
+
+def _database_url(config: TenantConfig) -> str:
+    if config.database_url_file:
+        try:
+            return Path(config.database_url_file).read_text(encoding="utf-8").strip()
+        except OSError as error:
+            raise ConfigError(f"databaseURLFile: {error}") from None
+    assert config.database_url is not None
+    return config.database_url.get_secret_value()
+
+
+def _raft(raft: RaftSection, name: str, namespace: str) -> RaftConfig:
+    made = RaftConfig(name).namespace(namespace)
+    if raft.node_id is not None:
+        made = made.node_id(raft.node_id)
+    if raft.service:
+        made = made.service_name(raft.service)
+    if raft.peers:
+        made = made.peers(raft.peers)
+    if raft.storage:
+        made = made.storage("rocksdb", raft.storage)
+    if raft.tls:
+        made = made.tls(raft.tls)
+    if raft.insecure:
+        made = made.insecure()
+    return made.listen(raft.listen) if raft.listen else made

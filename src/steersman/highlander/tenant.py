@@ -1,0 +1,501 @@
+"""The life of one tenant: contend for its lock, run its workloads while leading, stop them before letting go.
+
+    following     somebody else leads, or nobody yet; the caches are kept up to date
+    taking over   elected: caches are fetched anew, copies of earlier epochs are stopped and waited for
+    leading       a runner for each workload; what left the configuration is pruned
+    stopping      step-down, drain, end of the process: all workloads stop, are seen to be gone, and only then
+                  is the lock released
+    lost          the lock could not be renewed: runners are cancelled at once (well before another can have
+                  the lock); workloads are asked to stop, or left, as `onLoss` says
+
+Why there are never two copies: whoever starts a copy has the lock, in the highest epoch there is, has seen
+that no copy of another epoch lives (`workloads.copies` says what counts as proof), and starts it under a name
+that can be there only once. What a former leader sends late finds its object changed, or its name taken.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import socket
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from steersman.aio import Clock, Scope, SystemClock
+from steersman.client import Client, ClientError
+from steersman.election import Leadership, LeadershipLost
+from steersman.highlander.config.models import TenantConfig
+from steersman.highlander.config.specs import WorkloadSpec
+from steersman.highlander.errors import ConfigError, NotLeader
+from steersman.highlander.failback import Failback
+from steersman.highlander.live import LiveObjects
+from steersman.highlander.pausing import load_paused, save_paused
+from steersman.highlander.pruning import prune
+from steersman.highlander.runner import Reign, Runner
+from steersman.highlander.showing import observed
+from steersman.highlander.state import Board, ControllerPhase, ControllerState
+from steersman.highlander.stopping import stop
+from steersman.highlander.storage import Storage, StorageDown
+from steersman.highlander.workloads.objects import Part, parts
+from steersman.highlander.workloads.ownership import MANAGER, Stamp, WorkloadKey
+from steersman.objects.resources import PODS
+from steersman.runtime import Writes
+
+__all__ = ["Tenant"]
+
+_log = logging.getLogger(__name__)
+
+#: How often storage and cluster are asked how they are.
+_HEALTH_S = 5.0
+#: How often a leader looks for what it need not have any more, beside at every change of configuration.
+_PRUNE_S = 60.0
+#: Between two looks at who leads.
+_LOOK_S = 1.0
+
+#: What a running controller cannot change.
+_FIXED = (
+    "tenant",
+    "storage_type",
+    "redis",
+    "database_url",
+    "database_url_file",
+    "lease",
+    "raft",
+    "cluster",
+    "priority",
+)
+
+Specs = dict[WorkloadKey, WorkloadSpec]
+
+
+@dataclass(slots=True)
+class _Reigning:
+    """What there is while this controller leads."""
+
+    reign: Reign
+    scope: Scope
+    runners: dict[WorkloadKey, Runner]
+    tasks: dict[WorkloadKey, asyncio.Task[None]]
+
+
+class Tenant:
+    """`run` until `stop` is called. Also what people may have it do (`state.Controls`)."""
+
+    def __init__(
+        self,
+        config: TenantConfig,
+        client: Client,
+        live: LiveObjects,
+        *,
+        clock: Clock | None = None,
+        reload: Callable[[], None] | None = None,
+    ) -> None:
+        """`live` is run by the caller. `reload` reads the configuration again and calls `configure`."""
+        self._config = config
+        self._client = client
+        self._live = live
+        self._clock = clock or SystemClock()
+        self._reload = reload
+        self.board = Board(self._first_state(), self._clock.wall)
+        self._identity = self.board.controller.owner
+        self._storage = Storage(config, self._identity, client, self._clock)
+        self._elector = self._storage.elector
+        self.board.measure_margin(lambda: self._elector.leads_for_s)
+        self._failback = Failback(config, self._storage, self._clock)
+        self._extra: Specs = {}
+        self._paused: set[str] = set()
+        self._reigning: _Reigning | None = None
+        #: Ends the leadership that is, in order; set by a step-down and by `stop`.
+        self._let_go = asyncio.Event()
+        self._stopped = asyncio.Event()
+        self._drained = False
+        self._changed = asyncio.Event()
+        self._reason = ""
+        self._resting = asyncio.Event()
+        self._contending = False
+        #: Who held the lock when its store was last asked.
+        self._holder = ""
+
+    @property
+    def name(self) -> str:
+        return self._config.tenant
+
+    @property
+    def specs(self) -> Specs:
+        """All workloads: of the configuration, and those that custom resources add."""
+        namespace = self._config.namespace
+        found: Specs = {
+            WorkloadKey(spec.kind, spec.namespace or namespace, spec.name): spec
+            for spec in self._config.workloads
+        }
+        return {**self._extra, **found}
+
+    @property
+    def namespaces(self) -> set[str]:
+        return {self._config.namespace, *(key.namespace for key in self.specs)}
+
+    # life
+
+    async def run(self) -> None:
+        """Contend, lead, contend again, until `stop`."""
+        end_listening = self._live.listen(self.name, self._workload_changed)
+        try:
+            async with Scope() as scope:
+                scope.start(self._keep_looking(), name=f"tenant {self.name}: who leads")
+                scope.start(self._keep_checking(), name=f"tenant {self.name}: health")
+                scope.start(self._failback.run(), name=f"tenant {self.name}: failback")
+                await self._live.informers.wait_synced()
+                self._show_all()
+                while not self._stopped.is_set():
+                    await self._contend()
+        finally:
+            end_listening()
+            self.board.change(phase=ControllerPhase.STOPPED, is_leader=False)
+
+    def stop(self) -> None:
+        """Have `run` end: the workloads stop, are gone, the lock is released."""
+        self._end_leading("the controller stops")
+        self._stopped.set()
+        self._resting.set()
+
+    async def _contend(self) -> None:
+        """One contest and what follows; returns when it is time to think about the next."""
+        if self._drained or self._config.remains_follower:
+            phase = ControllerPhase.DRAINED if self._drained else ControllerPhase.FOLLOWING
+            self.board.change(phase=phase)
+            await self._rest(None)
+            return
+        self._let_go.clear()
+        self.board.change(phase=ControllerPhase.FOLLOWING)
+        self._contending = True
+        async with Scope() as scope:
+            contest = scope.start(self._elector.run(self._lead), name=f"tenant {self.name}: election")
+            letting_go = scope.start(self._let_go.wait())
+            await asyncio.wait((contest, letting_go), return_when=asyncio.FIRST_COMPLETED)
+            if self._reigning is not None or contest.done():
+                # A leader lets go by itself, when its workloads are gone.
+                await contest
+            else:
+                contest.cancel()
+                await asyncio.wait((contest,))
+        self._contending = False
+        self._note_loss(self._reason or "stepped down")
+        if not self._stopped.is_set() and not self._drained:
+            await self._rest(self._config.election.step_down_pause.total_seconds())
+
+    async def _rest(self, for_s: float | None) -> None:
+        """Do not contend for so long (None: until told to)."""
+        self._resting.clear()
+        if self._stopped.is_set():
+            return
+        async with Scope() as scope:
+            waits: list[asyncio.Task[Any]] = [scope.start(self._resting.wait())]
+            if for_s is not None:
+                waits.append(scope.start(self._clock.sleep(for_s)))
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+
+    # leading
+
+    async def _lead(self, leadership: Leadership) -> None:
+        """The elector's work: returns when everything has stopped, is cancelled when leadership is lost."""
+        self._note_win(leadership)
+        stamp = Stamp(self.name, self.board.controller.id, self._config.cluster.name, leadership.term)
+        reign = Reign(
+            self._client, self._live, leadership, stamp, self.board, self._clock, self._default_grace_s()
+        )
+        began = self._clock.monotonic()
+        runners: dict[WorkloadKey, Runner] = {}
+        try:
+            await self._take_over()
+            async with Scope() as scope:
+                self._reigning = _Reigning(reign, scope, runners, {})
+                self._run_workloads()
+                self.board.change(phase=ControllerPhase.LEADING, phase_detail="")
+                self.board.observe("failover_duration_seconds", self._clock.monotonic() - began)
+                scope.start(self._keep_pruning(reign), name=f"tenant {self.name}: pruning")
+                await self._let_go.wait()
+                await self._stop_all(self._reigning)
+        except asyncio.CancelledError:
+            self._reigning = None
+            self._note_loss(self._reason or "the lock could not be kept")
+            if self._config.on_loss == "stop":
+                await self._stop_after_loss(runners)
+            raise
+        finally:
+            self._reigning = None
+
+    async def _take_over(self) -> None:
+        self.board.change(phase=ControllerPhase.TAKING_OVER, phase_detail="reading what is there")
+        await self._live.refresh()
+        self._paused = await self._load_paused()
+
+    async def _load_paused(self) -> set[str]:
+        while True:
+            try:
+                return await load_paused(self._client, self.name, self._config.namespace)
+            except ClientError as error:
+                self.board.change(last_error=str(error))
+                await self._clock.sleep(_LOOK_S)
+
+    def _run_workloads(self) -> None:
+        """A runner for each workload that has none; those that left the configuration are let go."""
+        reigning = self._reigning
+        if reigning is None:
+            return
+        specs = self.specs
+        for key, spec in specs.items():
+            runner = reigning.runners.get(key)
+            if runner is not None:
+                runner.change(spec)
+                continue
+            runner = Runner(spec, key, reigning.reign, paused=str(key) in self._paused)
+            reigning.runners[key] = runner
+            reigning.tasks[key] = reigning.scope.start(runner.run(), name=f"workload {key}")
+        for key in [key for key in reigning.runners if key not in specs]:
+            del reigning.runners[key]
+            reigning.tasks.pop(key).cancel()
+            self.board.forget(str(key))
+
+    async def _stop_all(self, reigning: _Reigning) -> None:
+        """Stop everything and return when nothing of the tenant runs any more."""
+        self.board.change(phase=ControllerPhase.STOPPING, phase_detail="workloads stop")
+        for task in reigning.tasks.values():
+            task.cancel()
+        if reigning.tasks:
+            await asyncio.wait(reigning.tasks.values())
+        async with Scope() as scope:
+            for key, runner in reigning.runners.items():
+                scope.start(runner.stop_until_gone(), name=f"stopping {key}")
+            await scope.join()
+
+    async def _stop_after_loss(self, runners: Mapping[WorkloadKey, Runner]) -> None:
+        """Ask for the end of what was ours, for a while; a later leader does it anyway."""
+        writes = Writes(self._client, MANAGER, self._live.cache)
+
+        async def stop_one(key: WorkloadKey) -> None:
+            try:
+                await stop(writes, self._live, self.name, key)
+            except ClientError as error:
+                _log.warning("%s of %s was not stopped: %s", key, self.name, error)
+
+        async with Scope() as scope:
+            stopping = [scope.start(stop_one(key)) for key in runners]
+            late = scope.start(self._clock.sleep(self._config.election.retry_period.total_seconds()))
+            while stopping and not late.done():
+                await asyncio.wait((*stopping, late), return_when=asyncio.FIRST_COMPLETED)
+                stopping = [task for task in stopping if not task.done()]
+
+    async def _keep_pruning(self, reign: Reign) -> None:
+        while True:
+            self._changed.clear()
+            wait_s = _PRUNE_S
+            try:
+                pruned = await prune(reign.writes, self._live, self.name, lambda: self._wanted(reign))
+                if pruned:
+                    _log.info("tenant %s: %d objects are not wanted any more", self.name, pruned)
+            except LeadershipLost:
+                return
+            except ClientError as error:
+                self.board.change(last_error=str(error))
+                wait_s = _LOOK_S
+            async with Scope() as scope:
+                ends = (scope.start(self._changed.wait()), scope.start(self._clock.sleep(wait_s)))
+                await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+
+    def _wanted(self, reign: Reign) -> list[Part]:
+        wanted: list[Part] = []
+        for key, spec in self.specs.items():
+            wanted += parts(spec, key, reign.stamp, default_grace_s=reign.default_grace_s)
+        return wanted
+
+    def _default_grace_s(self) -> int | None:
+        span = self._config.termination_grace_period
+        return None if span is None else round(span.total_seconds())
+
+    # what is shown
+
+    def _first_state(self) -> ControllerState:
+        config = self._config
+        return ControllerState(
+            id=config.id or os.environ.get("POD_NAME") or socket.gethostname(),
+            boot_nonce=uuid.uuid4().hex[:12],
+            tenant=config.tenant,
+            namespace=config.namespace,
+            cluster_name=config.cluster.name,
+            storage_type=config.storage_type,
+            started=self._clock.wall(),
+            priority=config.priority,
+            remains_follower=config.remains_follower,
+        )
+
+    def _note_win(self, leadership: Leadership) -> None:
+        self._reason = ""
+        board = self.board
+        first = not board.controller.leader and not board.history
+        board.count("leadership_acquisitions_total")
+        if not first:
+            board.count("failover_total")
+            board.change(failovers=board.controller.failovers + 1)
+        board.transition(self._identity, "elected", leadership.term)
+        board.change(
+            is_leader=True,
+            leader_since=self._clock.wall(),
+            lease_duration_s=self._storage.leads_without_renewal_s,
+        )
+        _log.info("tenant %s: leading in epoch %d", self.name, leadership.term)
+
+    def _note_loss(self, reason: str) -> None:
+        """Nobody leads as far as is known here; told once."""
+        if not self.board.controller.is_leader and self.board.controller.leader != self._identity:
+            return
+        since = self.board.controller.leader_since
+        if since is not None:
+            self.board.observe("leadership_duration_seconds", max(0.0, self._clock.wall() - since))
+        self.board.count("leadership_losses_total")
+        self.board.change(is_leader=False, leader_since=None, phase=ControllerPhase.FOLLOWING)
+        self.board.transition("", reason, self.board.controller.epoch)
+        _log.info("tenant %s: no longer leading: %s", self.name, reason)
+
+    async def _keep_looking(self) -> None:
+        """Notice who leads."""
+        while True:
+            contends = self._contending
+            leader = self._elector.leader if contends else self._holder
+            known = self.board.controller
+            if leader != known.leader and not known.is_leader and leader != self._identity:
+                self.board.transition(leader, "elected" if leader else "gone", self._elector.term)
+            await self._clock.sleep(_LOOK_S)
+
+    async def _keep_checking(self) -> None:
+        """Ask the store and the cluster how they are."""
+        while True:
+            await self._check_storage()
+            await self._check_cluster()
+            if self._reigning is not None and await self._failback.is_due():
+                self._end_leading(f"gives way to {self._failback.preferred}")
+            await self._clock.sleep(_HEALTH_S)
+
+    async def _check_storage(self) -> None:
+        began = self._clock.monotonic()
+        board = self.board
+        board.count("db_operations_total", operation="observe")
+        try:
+            self._holder = await self._storage.holder()
+        except StorageDown as error:
+            board.count("db_errors_total", operation="observe", error_type="unavailable")
+            board.change(
+                storage_healthy=False,
+                storage_error=str(error),
+                storage_failures=board.controller.storage_failures + 1,
+            )
+        else:
+            board.observe("db_latency_seconds", self._clock.monotonic() - began, operation="observe")
+            board.change(storage_healthy=True, storage_error="")
+
+    async def _check_cluster(self) -> None:
+        try:
+            await self._client.list_page(
+                PODS, self._config.namespace, labels=f"managed-by={MANAGER}", limit=1
+            )
+        except ClientError as error:
+            self.board.change(cluster_healthy=False, cluster_error=str(error))
+        else:
+            self.board.change(cluster_healthy=True, cluster_error="")
+
+    def _workload_changed(self, key: WorkloadKey) -> None:
+        reigning = self._reigning
+        if reigning is None:
+            spec = self.specs.get(key)
+            if spec is not None:
+                self.board.show(observed(self._live, self.name, key, spec))
+        elif key in reigning.runners:
+            reigning.runners[key].wake()
+        else:
+            self._changed.set()
+
+    def _show_all(self) -> None:
+        for key, spec in self.specs.items():
+            if str(key) not in self.board.workloads:
+                self.board.show(observed(self._live, self.name, key, spec))
+
+    # controls
+
+    def check(self, config: TenantConfig) -> None:
+        """Raises ConfigError for what needs a new process."""
+        for field in _FIXED:
+            if getattr(config, field) != getattr(self._config, field):
+                raise ConfigError(f"{field} cannot change while the controller runs: start it anew")
+
+    def configure(self, config: TenantConfig) -> None:
+        """Another configuration from now on. Raises ConfigError as `check` does."""
+        self.check(config)
+        before = set(self.specs)
+        self._config = config
+        self._live.look_at(self.namespaces)
+        self._refresh_workloads(before)
+        self.board.change(priority=config.priority, remains_follower=config.remains_follower, config_error="")
+        if config.remains_follower:
+            self._end_leading("told to remain a follower")
+        self._resting.set()
+
+    def add_workloads(self, extra: Specs) -> None:
+        """Workloads beside those of the configuration, in place of the last that were given."""
+        before = set(self.specs)
+        self._extra = dict(extra)
+        self._refresh_workloads(before)
+
+    def _refresh_workloads(self, before: Iterable[WorkloadKey]) -> None:
+        for key in set(before) - set(self.specs):
+            self.board.forget(str(key))
+        self._show_all()
+        self._run_workloads()
+        self._changed.set()
+
+    async def pause(self, workload: str) -> None:
+        await self._set_paused(workload, True)
+
+    async def resume(self, workload: str) -> None:
+        await self._set_paused(workload, False)
+
+    async def restart(self, workload: str) -> None:
+        self._runner(workload).restart()
+
+    async def step_down(self, reason: str) -> None:
+        if self._reigning is None:
+            raise NotLeader(f"{self._identity} does not lead {self.name}")
+        self._end_leading(reason)
+
+    async def drain(self) -> None:
+        self._drained = True
+        self._end_leading("drained")
+        self._resting.set()
+
+    async def undrain(self) -> None:
+        self._drained = False
+        self._resting.set()
+
+    async def reload(self) -> None:
+        if self._reload is None:
+            raise ConfigError("there is no file to read again")
+        self._reload()
+
+    def _end_leading(self, reason: str) -> None:
+        self._reason = reason
+        self._let_go.set()
+
+    async def _set_paused(self, workload: str, paused: bool) -> None:
+        runner = self._runner(workload)
+        self._paused = (self._paused | {workload}) if paused else (self._paused - {workload})
+        await save_paused(self._client, self.name, self._config.namespace, self._paused)
+        runner.pause(paused)
+
+    def _runner(self, workload: str) -> Runner:
+        reigning = self._reigning
+        if workload not in self.board.workloads:
+            raise KeyError(workload)
+        if reigning is None:
+            raise NotLeader(f"{self._identity} does not lead {self.name}")
+        return next(runner for key, runner in reigning.runners.items() if str(key) == workload)

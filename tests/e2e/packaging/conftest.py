@@ -1,0 +1,38 @@
+"""A cluster whose pods really run, and an image of the WebApp operator in it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from steersman.cluster.node.process.image_index import ImageIndex
+from steersman.testing import Cluster
+from tests.support.kubectl import Kubectl
+
+WEBAPP = Path(__file__).parents[3] / "examples" / "06-webapp" / "webapp.py"
+IMAGE = "registry.example.com/webapp:1"
+
+
+@pytest.fixture(scope="package")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    folder = tmp_path_factory.mktemp("image")
+    shutil.copy(WEBAPP, folder)
+    # The interpreter of the tests is the one that the image has.
+    path = f"{Path(sys.executable).parent}:/usr/bin:/bin"
+    (folder / "image.json").write_text(json.dumps({"env": {"PATH": path}, "workingDir": "/"}))
+    images = tmp_path_factory.mktemp("images") / "images.json"
+    ImageIndex(images).add(IMAGE, folder)
+    with Cluster(controllers=("all",), process_nodes=1, images=images) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="package")
+def kubectl(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Kubectl:
+    if not shutil.which("kubectl"):
+        pytest.skip("there is no kubectl on the PATH")
+    return Kubectl(cluster.kubeconfig, tmp_path_factory.mktemp("home"))

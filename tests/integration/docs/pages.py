@@ -1,0 +1,131 @@
+"""The pages under docs/ as the tests see them: their blocks of code, run in the order a reader would.
+
+All Python blocks of a page are one program: a later one sees what earlier ones defined. A block that begins with
+a comment like `# webapp.py` is that file, and can be imported by its name. `await` is allowed outside of
+functions. Functions named `test_…` become tests, with the fixtures of `steersman.testing.plugin`.
+"""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import inspect
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from markdown_it import MarkdownIt
+
+__all__ = ["DOCS", "PAGES", "ROOT", "Block", "anchors", "blocks", "commands", "examined", "links", "program"]
+
+ROOT = Path(__file__).parents[3]
+DOCS = ROOT / "docs"
+#: Blocks of other pages are their authors' to run.
+_FOLDERS = ("start", "guide", "recipes", "coming-from", "reference")
+PAGES = sorted([DOCS / "index.md", *(page for folder in _FOLDERS for page in (DOCS / folder).glob("*.md"))])
+
+_markdown = MarkdownIt("commonmark").enable("table")
+_file_name = re.compile(r"# ([a-z_]+)\.py$").match
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    language: str
+    code: str
+    line: int
+
+
+@cache
+def _tokens(page: Path) -> list[Any]:
+    return _markdown.parse(page.read_text())
+
+
+def blocks(page: Path, language: str) -> list[Block]:
+    """The fenced blocks of one language."""
+    fences = [token for token in _tokens(page) if token.type == "fence"]
+    return [
+        Block(language, token.content, token.map[0] + 2)
+        for token in fences
+        if token.info.split()[:1] == [language]
+    ]
+
+
+def examined(page: Path) -> Iterator[str]:
+    """The names of the page's test functions."""
+    for block in blocks(page, "python"):
+        for node in _parsed(block, page).body:
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
+                yield node.name
+
+
+def _parsed(block: Block, page: Path) -> ast.Module:
+    tree = ast.parse(block.code, str(page))
+    return ast.increment_lineno(tree, block.line - 1)
+
+
+@cache
+def program(page: Path) -> ModuleType:
+    """The page's Python blocks, executed."""
+    name = "_".join(("docs", *page.relative_to(DOCS).with_suffix("").parts)).replace("-", "_")
+    module = ModuleType(name)
+    module.__file__ = str(page)
+    sys.modules[name] = module
+    aliases: list[str] = []
+    try:
+        for block in blocks(page, "python"):
+            if found := _file_name(block.code.splitlines()[0]):
+                aliases.append(found[1])
+                sys.modules[found[1]] = module
+            _execute(block, page, module)
+    finally:
+        for alias in aliases:
+            sys.modules.pop(alias, None)
+    return module
+
+
+def _execute(block: Block, page: Path, module: ModuleType) -> None:
+    code = compile(_parsed(block, page), str(page), "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    if code.co_flags & inspect.CO_COROUTINE:
+
+        async def run() -> None:
+            await eval(code, module.__dict__)
+
+        asyncio.run(run())
+    else:
+        exec(code, module.__dict__)
+
+
+def commands(page: Path) -> Iterator[str]:
+    """What the page has readers type into a shell: `$ …` lines, with those they continue on."""
+    for block in (*blocks(page, "console"), *blocks(page, "sh")):
+        lines = iter(block.code.splitlines())
+        for line in lines:
+            if block.language == "console" and not line.startswith("$ "):
+                continue
+            command = line.removeprefix("$ ")
+            while command.endswith("\\"):
+                command = command[:-1] + next(lines)
+            if command and not command.startswith("#"):
+                yield command
+
+
+def links(page: Path) -> Iterator[str]:
+    """Where the page's links lead, as they are written."""
+    for token in _tokens(page):
+        for child in token.children or ():
+            if child.type == "link_open":
+                yield str(child.attrs["href"])
+
+
+def anchors(page: Path) -> set[str]:
+    """What a link can name after `#`."""
+    titles = []
+    for before, token in zip(_tokens(page), _tokens(page)[1:], strict=False):
+        if before.type == "heading_open":
+            titles.append("".join(child.content for child in token.children or ()))
+    return {re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-") for title in titles}

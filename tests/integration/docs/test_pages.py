@@ -1,0 +1,139 @@
+"""Every block of the guide does what it says: Python runs, commands exist, manifests are accepted."""
+
+from __future__ import annotations
+
+import inspect
+import shlex
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+import typer
+import yaml
+
+from steersman.cli.app import app
+from steersman.client import Client, NoSuchKind
+from steersman.objects.custom import CustomResource
+from steersman.testing import Cluster
+from tests.integration.docs.pages import (
+    DOCS,
+    PAGES,
+    ROOT,
+    anchors,
+    blocks,
+    commands,
+    examined,
+    links,
+    program,
+)
+
+#: Programs a reader has, or is told to get.
+_PROGRAMS = {
+    "curl",
+    "docker",
+    "export",
+    "helm",
+    "kubectl",
+    "pip",
+    "pytest",
+    "python",
+    "kill",
+    "ls",
+    "cd",
+    "git",
+}
+
+
+def _named(page: Path) -> str:
+    return str(page.relative_to(DOCS))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_named)
+def test_its_python_runs(page: Path) -> None:
+    program(page)
+
+
+@pytest.mark.parametrize(
+    ("page", "name"),
+    [(page, name) for page in PAGES for name in examined(page)],
+    ids=lambda value: value if isinstance(value, str) else _named(value),
+)
+def test_its_tests_pass(page: Path, name: str, request: pytest.FixtureRequest) -> None:
+    function = getattr(program(page), name)
+    fixtures = {each: request.getfixturevalue(each) for each in inspect.signature(function).parameters}
+    if not inspect.iscoroutinefunction(function):
+        function(**fixtures)
+        return
+    cluster: Cluster = request.getfixturevalue("cluster")
+    cluster.run(function(**fixtures), timeout_s=60)
+    if "run_operator" in fixtures:
+        fixtures["run_operator"].check()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_named)
+def test_its_commands_exist(page: Path) -> None:
+    for command in commands(page):
+        for part in command.split(" | "):
+            words = shlex.split(part, comments=True)
+            if not words:
+                continue
+            if words[0].endswith("steer"):
+                _check_steer(words[1:])
+            elif words[0] == "make":
+                assert f"\n{words[1]}:" in (ROOT / "Makefile").read_text(), f"no target: {part}"
+            else:
+                assert words[0] in _PROGRAMS or shutil.which(words[0]), f"no program: {part}"
+
+
+def _check_steer(words: list[str]) -> None:
+    command: Any = typer.main.get_command(app)
+    rest = list(words)
+    while rest and rest[0] in getattr(command, "commands", {}):
+        command = command.commands[rest.pop(0)]
+    known = {
+        option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)
+    }
+    assert not hasattr(command, "commands") or not rest or rest[0].startswith("-"), f"no command: {words}"
+    for word in rest:
+        if word == "--":
+            break
+        if word.startswith("-"):
+            assert word.partition("=")[0] in {*known, "--help", "-h"}, (
+                f"no option {word}: steer {' '.join(words)}"
+            )
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "yaml")], ids=_named)
+def test_its_manifests_are_accepted(page: Path, cluster: Cluster, client: Client) -> None:
+    for obj in _manifests(page):
+        try:
+            cluster.run(client.create(obj, dry_run=True))
+        except NoSuchKind:
+            assert any(
+                each.resource_type.kind == obj["kind"] and each.from_object(obj) for each in _kinds(page)
+            )
+
+
+def _manifests(page: Path) -> Iterator[dict[str, Any]]:
+    for block in blocks(page, "yaml"):
+        yield from (each for each in yaml.safe_load_all(block.code) if "apiVersion" in each)
+
+
+def _kinds(page: Path) -> list[type[CustomResource]]:
+    found = [each for each in vars(program(page)).values() if isinstance(each, type)]
+    return [each for each in found if issubclass(each, CustomResource) and hasattr(each, "resource_type")]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_named)
+def test_its_links_lead_somewhere(page: Path) -> None:
+    for link in links(page):
+        parts = urlsplit(link)
+        if parts.scheme:
+            continue
+        target = (page.parent / parts.path).resolve() if parts.path else page
+        assert target.exists(), link
+        if parts.fragment:
+            assert parts.fragment in anchors(target), link
