@@ -1,7 +1,7 @@
 """Nodes that really run pods: how soon a Deployment's pod is ready, and a hundred pods; what the agent needs.
 
-The programs are `sleep`, and a small server where there is a readiness probe. `steer up` has everything in
-one process; memory is that of a `steer component nodes` beside it, so that nothing else is in it.
+Containers run `sleep`; the readiness probe runs `true` in them. `steer up` has everything in one process;
+memory is that of a `steer component nodes` beside it, so that nothing else is in it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,6 @@ _LIMIT_S = 120.0
 #: After this long nothing of starting is left to do.
 _SETTLED_S = 3.0
 _STOP_S = 15.0
-_SERVER = "import http.server, os; http.server.HTTPServer((os.environ['POD_IP'], 80), None).serve_forever()"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +78,7 @@ async def _one_by_one(size: Size) -> Table:
     table = Table(f"A Deployment of one pod, {size.runs} times")
     kinds = {
         "created to ready": (_container("sleep", "1000"), 150.0),
-        "with a readiness probe": (_serving(), None),
+        "with a readiness probe": (_probed(), None),
     }
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -200,9 +199,9 @@ def _container(program: str, *arguments: str, **more: Any) -> Object:
     return {"name": "app", "image": f"host/{program}", "args": list(arguments), **more}
 
 
-def _serving() -> Object:
-    probe = {"tcpSocket": {"port": 80}, "periodSeconds": 1}
-    return _container(Path(sys.executable).name, "-S", "-c", _SERVER, readinessProbe=probe)
+def _probed() -> Object:
+    probe = {"exec": {"command": ["true"]}, "periodSeconds": 1}
+    return _container("sleep", "1000", readinessProbe=probe)
 
 
 def _deployment(name: str, replicas: int, container: Object) -> Object:

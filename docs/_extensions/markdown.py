@@ -28,13 +28,15 @@ from sphinx.util import logging
 _log = logging.getLogger(__name__)
 _markdown = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
 
-#: Markdown's nodes that are one of docutils', with what is in them.
-_SIMPLE: dict[str, Callable[..., nodes.Element]] = {
-    "paragraph": nodes.paragraph,
+#: Markdown's nodes that are one of docutils', with what is in them: those that hold blocks, and text.
+_HOLDERS: dict[str, Callable[..., nodes.Element]] = {
     "bullet_list": nodes.bullet_list,
     "ordered_list": nodes.enumerated_list,
     "list_item": nodes.list_item,
     "blockquote": nodes.block_quote,
+}
+_TEXTS: dict[str, Callable[..., nodes.Element]] = {
+    "paragraph": nodes.paragraph,
     "em": nodes.emphasis,
     "strong": nodes.strong,
     "s": nodes.inline,
@@ -48,7 +50,7 @@ class MarkdownParser(Parser):
 
     supported: ClassVar[tuple[str, ...]] = ("markdown", "md")
 
-    def parse(self, inputstring: str, document: nodes.document) -> None:  # type: ignore[override]
+    def parse(self, inputstring: str, document: nodes.document) -> None:
         self.setup_parse(inputstring, document)
         _Page(document, document.settings.env).add(inputstring, document)
         self.finish_parse()
@@ -100,18 +102,15 @@ class _Page:
         return [made for node in tree for made in self._made(node)]
 
     def _made(self, node: SyntaxTreeNode) -> list[nodes.Node]:
-        if node.type in _SIMPLE:
-            return [_SIMPLE[node.type]("", *self._inside(node))]
+        if node.type in _HOLDERS:
+            return [_HOLDERS[node.type]("", *self._all(node.children))]
+        if node.type in _TEXTS:
+            return [_TEXTS[node.type]("", "", *self._all(node.children))]
         make: Callable[[SyntaxTreeNode], list[nodes.Node]] | None = getattr(self, f"_{node.type}", None)
         if make is None:
             _log.warning("%s is not supported here", node.type, location=self._location)
             return []
         return make(node)
-
-    def _inside(self, node: SyntaxTreeNode) -> list[nodes.Node]:
-        children = self._all(node.children)
-        # `em` and its like take a raw text before their children.
-        return ["", *children] if node.type in ("em", "strong", "s", "paragraph") else children  # type: ignore[list-item]
 
     @property
     def _location(self) -> tuple[str, int]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections.abc import Mapping
 from importlib import import_module
 from typing import Any, ClassVar
 
@@ -21,12 +22,13 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 _aligned = re.compile(r"[├└│]|\S {3,}\S").search
+_ANCESTORS = ("Generic", "Protocol", "tuple", "dict")
 #: pydantic's own, which every model would repeat.
 _PYDANTIC = "model_config, model_post_init, model_fields, model_computed_fields"
 
 
 class Package(SphinxDirective):
-    """`:without: A B` leaves names out, such as those that another page explains."""
+    """`:without: A B` leaves names out that a reader need not know."""
 
     required_arguments = 1
     option_spec: ClassVar[dict[str, Any]] = {"without": directives.unchanged}
@@ -34,34 +36,45 @@ class Package(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         name = self.arguments[0]
         module = import_module(name)
-        lines = [*_wrapped((module.__doc__ or "").splitlines()), "", f".. py:module:: {name}", ""]
         without = self.options.get("without", "").split()
-        for exported in module.__all__:
-            if exported not in without:
-                lines += [*_documented(f"{name}.{exported}", getattr(module, exported)), ""]
+        exported = {each: getattr(module, each) for each in module.__all__ if each not in without}
+        own = {each: value for each, value in exported.items() if _is_home(name, value)}
+        lines = [*_wrapped((module.__doc__ or "").splitlines()), "", f".. py:module:: {name}", ""]
+        for each, value in own.items():
+            lines += [*_documented(f"{name}.{each}", value, own), ""]
+        elsewhere = [f"`{each}` ({_module(value)})" for each, value in exported.items() if each not in own]
+        if elsewhere:
+            lines += _wrapped([f"Also exported here: {', '.join(elsewhere)}."])
         holder = nodes.container()
         self.state.nested_parse(StringList(lines, source=name), 0, holder)
         return holder.children
 
 
-def _documented(path: str, value: Any) -> list[str]:
+def _is_home(package: str, value: Any) -> bool:
+    """Whether a value is explained here, and not on the page of the package it comes from."""
+    return f"{_module(value) or package}.".startswith(f"{package}.")
+
+
+def _module(value: Any) -> str:
+    """Where a class or function was defined; of other values nobody knows."""
+    return value.__module__ if isinstance(value, type) or inspect.isroutine(value) else ""
+
+
+def _documented(path: str, value: Any, others: Mapping[str, Any]) -> list[str]:
     if isinstance(value, type) and issubclass(value, BaseException):
         return [f".. autoexception:: {path}", "   :show-inheritance:"]
     if isinstance(value, type):
         options = [":members:", ":undoc-members:"]
         if issubclass(value, BaseModel):
             options.append(f":exclude-members: {_PYDANTIC}")
-        elif _is_split(value):
-            options.append(":inherited-members: Generic, Protocol")
+        elif value.__mro__[1].__module__.startswith("steersman"):
+            # What a class has from others is shown with it, unless those are on the same page.
+            shown = [each.__name__ for each in value.__mro__[1:] if each in others.values()]
+            options.append(f":inherited-members: {', '.join((*shown, *_ANCESTORS))}")
         return [f".. autoclass:: {path}", *(f"   {option}" for option in options)]
     if inspect.isroutine(value):
         return [f".. autofunction:: {path}"]
     return [f".. autodata:: {path}", "   :no-value:"]
-
-
-def _is_split(value: type) -> bool:
-    """Whether a class has what it can do from others of ours."""
-    return any(base.__module__.startswith("steersman") for base in value.__mro__[1:])
 
 
 def _wrapped(lines: list[str]) -> list[str]:

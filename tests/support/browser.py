@@ -21,7 +21,7 @@ from steersman.http.errors import WebSocketError
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or ""
 
-_PATIENCE_S = 60.0
+_PATIENCE_S = 30.0
 _FLAGS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
     "--disable-background-networking", "--disable-component-update", "--disable-dev-shm-usage",
@@ -59,16 +59,15 @@ class Page:
         assert "exceptionDetails" not in said, said["exceptionDetails"]
         return said["result"].get("value")
 
-    async def until(self, script: str) -> Any:
+    async def until(self, script: str) -> None:
         """Wait until an expression is true; the deadline is for the test's sake only."""
         try:
             async with asyncio.timeout(_PATIENCE_S):
-                while not (found := await self.run(script)):
+                while not await self.run(f"Boolean({script})"):
                     await asyncio.sleep(0.05)
         except TimeoutError:
             text = await self.run("document.body.innerText")
             raise AssertionError(f"{script} did not become true; the page says:\n{text}") from None
-        return found
 
     async def open(self, url: str) -> None:
         await self.command("Page.navigate", url=url)

@@ -10,6 +10,7 @@ import typer
 from steersman.cli.component import component
 from steersman.cli.crd import crd
 from steersman.cli.demo import demo
+from steersman.cli.diff import diff
 from steersman.cli.failure import CommandFailed
 from steersman.cli.highlander import highlander
 from steersman.cli.image import image
@@ -19,6 +20,7 @@ from steersman.cli.raft import raft
 from steersman.cli.rbac import rbac
 from steersman.cli.run import run
 from steersman.cli.top import top
+from steersman.cli.uninstall import uninstall
 from steersman.cli.up import up
 from steersman.cli.why import why
 
@@ -39,6 +41,8 @@ app.command("run")(run)
 app.command("crd")(crd)
 app.command("rbac")(rbac)
 app.command("manifests")(manifests)
+app.command("uninstall")(uninstall)
+app.command("diff")(diff)
 app.command("why")(why)
 app.command("top")(top)
 app.command("component")(component)

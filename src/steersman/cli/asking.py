@@ -6,46 +6,23 @@ import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Any, Final
 from urllib.parse import urlencode
 
 import orjson
-import typer
 
 from steersman.cli.failure import CommandFailed
+from steersman.cli.options import Where
 from steersman.client import Client, ClientError
 from steersman.http import Client as HttpClient
 from steersman.http.errors import ClientError as HttpError
 from steersman.objects.resources import PODS
 from steersman.runtime.insight import PATH, TOKEN
 
-__all__ = ["AddressOption", "ContextOption", "KubeconfigOption", "Running", "Where", "running_operators"]
-
-AddressOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="HOST:PORT", help="Where an operator's metrics are, instead of looking for its pods."
-    ),
-]
-KubeconfigOption = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="Whom to talk to.", show_default="KUBECONFIG, or ~/.kube/config"),
-]
-ContextOption = Annotated[
-    str | None,
-    typer.Option(metavar="NAME", help="The kubeconfig's context.", show_default="its current one"),
-]
+__all__ = ["Running", "running_operators"]
 
 _METRICS: Final = "metrics"
 _NAME: Final = "app.kubernetes.io/name"
-
-
-@dataclass(frozen=True, slots=True)
-class Where:
-    address: str | None
-    kubeconfig: Path | None
-    context: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +70,8 @@ async def running_operators(where: Where, operator: str) -> AsyncIterator[list[R
             raise CommandFailed(" ".join(str(error).split())) from None
         if not replicas:
             raise CommandFailed(
-                f"no pod with the label {_NAME}={operator} runs at {client.host}: give --operator or --address"
+                f"no pod with the label {_NAME}={operator} runs at {client.host}; "
+                "give the operator's name, or --address"
             )
         yield replicas
 

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
 
-__all__ = ["LogLevel", "Output"]
+import typer
+
+__all__ = ["AddressOption", "ContextOption", "KubeconfigOption", "LogLevel", "Output", "Where"]
 
 
 class Output(StrEnum):
@@ -17,3 +22,28 @@ class LogLevel(StrEnum):
     INFO = "info"
     WARNING = "warning"
     ERROR = "error"
+
+
+AddressOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="HOST:PORT", help="Where an operator's metrics are, instead of looking for its pods."
+    ),
+]
+KubeconfigOption = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Whom to talk to.", show_default="KUBECONFIG, or ~/.kube/config"),
+]
+ContextOption = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="The kubeconfig's context.", show_default="its current one"),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Whom to talk to."""
+
+    address: str | None
+    kubeconfig: Path | None
+    context: str | None

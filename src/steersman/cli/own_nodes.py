@@ -67,4 +67,4 @@ async def own_nodes(
             api=(server.hostname or "", server.port or _HTTPS),
         )
     finally:
-        await machine.close()
+        await machine.close(leave_pods=True)

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from steersman.cli.loading import Loaded
     from steersman.client import Client
     from steersman.cluster.local import LocalCluster
+    from steersman.operator import Settings
+    from steersman.operator.configuration import Configuration
 
 __all__ = ["run"]
 
@@ -41,8 +43,6 @@ Examples:
 
 _log = logging.getLogger(__name__)
 
-_OFF = "off"
-
 
 class LogFormat(StrEnum):
     AUTO = "auto"
@@ -56,11 +56,11 @@ class _Options:
     context: str | None
     cluster: bool
     install_crds: bool
-    #: None for no listener.
-    address: str | None
+    settings: Settings
 
 
 def run(
+    ctx: typer.Context,
     module: Annotated[
         str,
         typer.Argument(
@@ -112,19 +112,32 @@ def run(
         LogFormat, typer.Option(help="Of the log on standard error; auto is text on a terminal.")
     ] = LogFormat.AUTO,
     log_level: Annotated[LogLevel, typer.Option(help="What to log.")] = LogLevel.INFO,
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Options in YAML or TOML; flags and STEERSMAN_… variables come before them."
+        ),
+    ] = None,
 ) -> None:
     from steersman.cli.electing import elect
     from steersman.cli.loading import load
+    from steersman.operator import Settings
     from steersman.runtime import logs
 
     if cluster:
         _check_cluster(kubeconfig, context)
-    options = _Options(kubeconfig, context, cluster, install_crds or cluster, _address(metrics_bind))
-    logs.set_up(level=log_level.upper(), style=log_format.value)
+    flags = {
+        "namespaces": ",".join(namespace or ()) or None,
+        "metrics-bind": metrics_bind if _is_given(ctx, "metrics_bind") else None,
+        "log-format": log_format.value if _is_given(ctx, "log_format") else None,
+        "log-level": log_level.value if _is_given(ctx, "log_level") else None,
+    }
+    configuration = _configuration(config, flags)
+    settings = configuration.settings(Settings())
+    options = _Options(kubeconfig, context, cluster, install_crds or cluster, settings)
+    logs.set_up(level=configuration.log_level, style=configuration.log_format)
     loaded = load(module)
-    for operator in loaded.operators():
-        if namespace:
-            operator.in_namespaces(*namespace)
+    configuration.apply(loaded.operators())
     if ha is not None:
         elect(loaded.operators(), ha, name)
     _run(loaded, options)
@@ -140,16 +153,18 @@ def _check_cluster(kubeconfig: Path | None, context: str | None) -> None:
     require_cluster_packages()
 
 
-def _address(text: str) -> str | None:
-    from steersman.runtime.probes import parse_address
+def _is_given(ctx: typer.Context, parameter: str) -> bool:
+    source = ctx.get_parameter_source(parameter)
+    return source is not None and source.name == "COMMANDLINE"
 
-    if text == _OFF:
-        return None
+
+def _configuration(config: Path | None, flags: dict[str, str | None]) -> Configuration:
+    from steersman.operator.configuration import Configuration, ConfigurationError
+
     try:
-        parse_address(text)
-    except ValueError as error:
-        raise CommandFailed(f"--metrics-bind: {error}", 2) from None
-    return text
+        return Configuration.load(config, flags)
+    except ConfigurationError as error:
+        raise CommandFailed(str(error), 2) from None
 
 
 def _run(loaded: Loaded, options: _Options) -> None:
@@ -167,7 +182,7 @@ def _run(loaded: Loaded, options: _Options) -> None:
 
 async def _serve(loaded: Loaded, options: _Options) -> None:
     from steersman.cli.installing import check_served, install
-    from steersman.operator import Settings, assemble
+    from steersman.operator import assemble
     from steersman.runtime import Metrics
 
     operators = loaded.operators()
@@ -179,7 +194,7 @@ async def _serve(loaded: Loaded, options: _Options) -> None:
         await check_served(client, operators, loaded.text)
         names = ", ".join(operator.definition.name for operator in operators)
         _log.info("running %s at %s", names, client.host)
-        manager = assemble(operators, client, settings=Settings(address=options.address), metrics=metrics)
+        manager = assemble(operators, client, settings=options.settings, metrics=metrics)
         await manager.run_until_signalled()
 
 

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 import typer
 
-from steersman.cli.asking import AddressOption, ContextOption, KubeconfigOption, Where, running_operators
 from steersman.cli.failure import CommandFailed
-from steersman.cli.options import Output
+from steersman.cli.options import AddressOption, ContextOption, KubeconfigOption, Output, Where
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -66,6 +65,8 @@ top.__doc__ = _EXAMPLES
 
 
 async def _watch(where: Where, operator: str, *, every_s: float, once: bool, output: Output) -> None:
+    from steersman.cli.asking import running_operators
+
     async with running_operators(where, operator) as replicas:
         sample = await _sample(replicas)
         if output is Output.JSON:

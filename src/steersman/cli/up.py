@@ -27,6 +27,9 @@ __all__ = ["up"]
 
 _EXAMPLES = """Start a Kubernetes-compatible cluster in the foreground; Ctrl-C stops it.
 
+Its pods end with it. If it is killed they run on, and are its pods again when it is started with the same
+folder; what --data :memory: has ends soon after.
+
 Examples:
 
   steer up                                   a cluster that keeps its data

@@ -11,9 +11,8 @@ from typing import Annotated, Any
 
 import typer
 
-from steersman.cli.asking import AddressOption, ContextOption, KubeconfigOption, Where, running_operators
 from steersman.cli.failure import CommandFailed
-from steersman.cli.options import Output
+from steersman.cli.options import AddressOption, ContextOption, KubeconfigOption, Output, Where
 
 __all__ = ["why"]
 
@@ -64,6 +63,8 @@ why.__doc__ = _EXAMPLES
 
 async def _reconciles(where: Where, operator: str, query: Mapping[str, str]) -> list[dict[str, Any]]:
     """Of all replicas: the object may have had several leaders."""
+    from steersman.cli.asking import running_operators
+
     found: list[dict[str, Any]] = []
     async with running_operators(where, operator) as replicas:
         for replica in replicas:

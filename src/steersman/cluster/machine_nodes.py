@@ -80,6 +80,7 @@ async def machine_nodes(nodes: Nodes, wanted: MachineNodes) -> AsyncIterator[Non
     add_proxy(manager, machine, (_EVERYBODY, *addresses.values()))
     add_host_ports(manager, addresses)
     opened: list[NodeApi] = []
+    unknown = set(names)
     try:
         for name, address in addresses.items():
             await machine.add(address, name)
@@ -99,6 +100,7 @@ async def machine_nodes(nodes: Nodes, wanted: MachineNodes) -> AsyncIterator[Non
                 port=port,
                 heartbeat_s=wanted.heartbeat_s,
                 alone_s=wanted.alone_s,
+                recalled=partial(_sweep_after, unknown, name, machine),
                 stop_pods=lambda: wanted.stop_pods,
             )
             services = partial(_services, nodes, config, surroundings)
@@ -109,6 +111,13 @@ async def machine_nodes(nodes: Nodes, wanted: MachineNodes) -> AsyncIterator[Non
             await api.stop()
         for name, address in addresses.items():
             await machine.remove(address, name)
+
+
+def _sweep_after(unknown: set[str], name: str, machine: Machine) -> None:
+    """The pods of a node are known; with the last one's, all that have addresses are."""
+    unknown.discard(name)
+    if not unknown:
+        machine.sweep()
 
 
 def _same(context: ssl.SSLContext) -> ssl.SSLContext:

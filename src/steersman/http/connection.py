@@ -145,7 +145,9 @@ class ServerConnection(Receiver):
         probe_when_silent(transport)
         peer = transport.get_extra_info("peername")
         client = (str(peer[0]), int(peer[1])) if isinstance(peer, tuple) else ("", 0)
-        info = Connection(client, transport.get_extra_info("ssl_object"))
+        own = transport.get_extra_info("sockname")
+        host = str(own[0]) if isinstance(own, tuple) else ""
+        info = Connection(client, transport.get_extra_info("ssl_object"), host)
         self._parser = RequestParser(self._limits, info, self, self, self._server.streams_body)
         server = self._server
         if server.scope.closed:

@@ -27,10 +27,12 @@ __all__ = ["Connection", "Exchange", "Request"]
 class Connection:
     """Who is at the other end; the same object for every request of a connection."""
 
-    __slots__ = ("_certificate", "_ssl_object", "client", "secure", "state")
+    __slots__ = ("_certificate", "_ssl_object", "client", "host", "secure", "state")
 
-    def __init__(self, client: tuple[str, int], ssl_object: Any | None) -> None:
+    def __init__(self, client: tuple[str, int], ssl_object: Any | None, host: str = "") -> None:
         self.client = client
+        self.host = host
+        """The address of this machine that the client connected to, if there is one."""
         self.secure = ssl_object is not None
         self.state: dict[str, Any] = {}
         """Whatever the application wants to remember for this connection."""

@@ -13,9 +13,7 @@ import logging
 import os
 import ssl
 import sys
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 
 __all__ = ["ClientContext", "PemSource", "client_tls", "server_tls"]
 
@@ -96,15 +94,16 @@ def _refuse_password() -> str:
 
 @contextlib.contextmanager
 def _as_file(source: PemSource) -> Iterator[str]:
-    """OpenSSL loads chains from files only; PEM given as bytes goes through one that only we can read."""
+    """OpenSSL loads chains from files only; PEM given as bytes goes through one that only we can see."""
     if not isinstance(source, bytes):
         yield os.fspath(source)
         return
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "pem")
-        path.touch(mode=0o600)
-        path.write_bytes(source)
-        yield str(path)
+    # In memory: a hardened container has no place for files, and a key on a disk may outlive its process.
+    descriptor = os.memfd_create("pem", os.MFD_CLOEXEC)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(source)
+        file.flush()
+        yield f"/proc/self/fd/{descriptor}"
 
 
 def _accept_unverified(context: ssl.SSLContext) -> bool:

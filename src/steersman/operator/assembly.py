@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import uvloop
@@ -19,10 +20,12 @@ from steersman.election import default_identity
 from steersman.election.config import ElectionConfig
 from steersman.objects.resource_type import ResourceType
 from steersman.operator.children import Children
+from steersman.operator.configuration import Configuration, ConfigurationError
 from steersman.operator.context import Tools
 from steersman.operator.daemons import Daemons
 from steersman.operator.definition import Definition, Mapper
 from steersman.operator.errors import OperatorError
+from steersman.operator.namespaces import ChosenNamespaces
 from steersman.operator.operator import Chain
 from steersman.operator.reconciling import Reconciler
 from steersman.operator.sharding import Sharding
@@ -62,9 +65,18 @@ class Settings:
     webhooks: WebhookSettings = field(default_factory=WebhookSettings)
 
 
-def run(*operators: Chain[Any], settings: Settings | None = None) -> None:
-    """Run operators until SIGTERM or Ctrl-C, against the cluster that the kubeconfig or the pod names."""
-    logs.set_up()
+def run(*operators: Chain[Any], settings: Settings | None = None, config: Path | str | None = None) -> None:
+    """Run operators until SIGTERM or Ctrl-C, against the cluster that the kubeconfig or the pod names.
+
+    Variables of the environment (`STEERSMAN_…`) and the file `config` come before what the code says.
+    """
+    try:
+        configuration = Configuration.load(config)
+        configuration.apply(operators)
+    except ConfigurationError as error:
+        raise SystemExit(str(error)) from None
+    logs.set_up(level=configuration.log_level, style=configuration.log_format)
+    settings = configuration.settings(settings or Settings())
 
     async def main() -> None:
         metrics = Metrics()
@@ -179,15 +191,20 @@ class _Assembly:
         self._shard = shard
         self._definition = definition
         self._informers: dict[ResourceType, Informer] = {}
+        # Those chosen by labels are added as they are found.
+        chosen_by = definition.namespace_selector
+        where = () if chosen_by else definition.namespaces or None
         self._primary = manager.informers.get(
-            definition.resource, namespace=definition.namespaces or None, labels=definition.selector
+            definition.resource, namespace=where, labels=definition.selector, chosen_by=chosen_by
         )
         self._informers[definition.resource] = self._primary
         for resource in (*definition.owns, *(watch.resource for watch in definition.watches)):
             if resource not in self._informers:
                 self._informers[resource] = manager.informers.get(
-                    resource, namespace=definition.namespaces or None
+                    resource, namespace=where, chosen_by=chosen_by
                 )
+        if chosen_by:
+            ChosenNamespaces(manager, chosen_by, list(self._informers.values()))
         recorder = manager.add_recorder(
             Recorder(manager.client, definition.name, instance, clock=manager.clock)
         )

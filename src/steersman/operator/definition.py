@@ -92,6 +92,8 @@ class Definition(Generic[R]):
     sharding: Sharding | None = None
     #: Empty: all of them.
     namespaces: tuple[str, ...] = ()
+    #: Labels of the namespaces to work in, instead of their names.
+    namespace_selector: str = ""
     selector: str = ""
     concurrency: int = 8
     timeout_s: float | None = None

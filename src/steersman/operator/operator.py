@@ -239,9 +239,13 @@ class Chain(Generic[R]):
         self.definition.predicate = predicate
         return self
 
-    def in_namespaces(self, *namespaces: str) -> Self:
-        """Work in these namespaces only; all of them without this."""
+    def in_namespaces(self, *namespaces: str, selector: str = "") -> Self:
+        """Work in these namespaces only, or in those with the labels of `selector`, as they come and go; in
+        all of them without this."""
+        if namespaces and selector:
+            raise OperatorError("namespaces are chosen by their names or by their labels, not by both")
         self.definition.namespaces = namespaces
+        self.definition.namespace_selector = selector
         return self
 
     def with_selector(self, labels: str) -> Self:

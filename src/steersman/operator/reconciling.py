@@ -8,7 +8,7 @@ there                       finalizer added if wanted, dependents, `reconcile`
 
 from __future__ import annotations
 
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from steersman.objects.errors import ObjectError
 from steersman.objects.resource_type import Typed
@@ -16,7 +16,7 @@ from steersman.operator.action import Action
 from steersman.operator.context import Context, Tools
 from steersman.operator.definition import Definition
 from steersman.operator.dependents import Progress, bring_about
-from steersman.runtime import Cache, Request, Result, TerminalError
+from steersman.runtime import Cached, Key, Request, Result, TerminalError
 from steersman.runtime.finalizers import add_finalizer, remove_finalizer
 
 __all__ = ["Reconciler"]
@@ -28,19 +28,26 @@ Object = dict[str, Any]
 _READY = "Ready"
 
 
+class Objects(Protocol):
+    """What is asked of the cache of the operator's own objects."""
+
+    def get(self, key: Key) -> Cached | None: ...
+
+
 class Reconciler(Generic[R]):
     """One operator's reconcile, as its controller calls it."""
 
-    def __init__(self, definition: Definition[R], cache: Cache, tools: Tools) -> None:
+    def __init__(self, definition: Definition[R], cache: Objects, tools: Tools) -> None:
         self._definition = definition
         self._cache = cache
         self._tools = tools
 
     async def __call__(self, request: Request) -> Result:
         cached = self._cache.get(request.key)
-        if cached is None:
-            return Result.done()
-        obj = cached.object()
+        return Result.done() if cached is None else await self.reconcile(cached.object(), request)
+
+    async def reconcile(self, obj: Object, request: Request) -> Result:
+        """The same for an object that is at hand."""
         if "deletionTimestamp" in obj["metadata"]:
             return await self._delete(obj, request)
         held = await self._hold(obj)

@@ -19,7 +19,7 @@ __all__ = ["SYNC_TIMEOUT_S", "Informers"]
 #: How long a program should wait for its caches before it says that something is wrong.
 SYNC_TIMEOUT_S = 120.0
 
-_Identity = tuple[Selection, frozenset[str] | None]
+_Identity = tuple[Selection, frozenset[str] | None, str]
 
 
 class Informers:
@@ -55,16 +55,18 @@ class Informers:
         labels: str = "",
         fields: str = "",
         metadata_only: bool = False,
+        chosen_by: str = "",
     ) -> Informer:
         """The informer for these objects: the same one for the same arguments. It runs when the set does.
 
         `namespace` is one, several (each with a watch of its own, behind one cache) or None for all.
+        Informers whose namespaces will change are shared by those who choose them in the same way.
         """
         if not isinstance(resource, ResourceType):
             resource = resource.resource_type
         namespaces = _namespaces(resource, namespace)
         selection = Selection(resource, labels, fields, metadata_only)
-        identity = (selection, namespaces)
+        identity = (selection, namespaces, chosen_by)
         if identity not in self._informers:
             self._informers[identity] = Informer(
                 self._client,
@@ -80,7 +82,7 @@ class Informers:
 
     def whole(self, resource: ResourceType) -> Informer | None:
         """The informer of all there is of a resource, if somebody has asked for it."""
-        return self._informers.get((Selection(resource), None))
+        return self._informers.get((Selection(resource), None, ""))
 
     async def remove(self, informer: Informer) -> None:
         """Stop an informer nobody needs any more and forget it."""

@@ -80,6 +80,8 @@ class SecretCertificates:
         self._take(await self._client.find(SECRETS, self._name, self._namespace))
 
     def _take(self, secret: Object | None) -> None:
+        if secret is not None and _revision(secret) == _revision(self._secret):
+            return
         self._secret = secret
         self._current = None if secret is None else Certificates.from_data(secret.get("data") or {})
         if self._current is not None:
@@ -157,6 +159,10 @@ class FileCertificates:
 
 def lives(serving_s: float, authority_s: float) -> Lives:
     return Lives(timedelta(seconds=serving_s), timedelta(seconds=authority_s))
+
+
+def _revision(secret: Object | None) -> str | None:
+    return None if secret is None else secret["metadata"]["resourceVersion"]
 
 
 def _end(certificate: x509.Certificate) -> float:

@@ -11,7 +11,7 @@ import shutil
 import socket
 import ssl
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing, contextmanager
 from http.client import HTTPSConnection
 from pathlib import Path
@@ -52,7 +52,7 @@ Object = dict[str, Any]
 
 NAMESPACE = "running"
 #: For a machine that does many other things.
-PATIENCE_S = 8.0
+PATIENCE_S = 90.0
 #: The promises kept here, by name without the tags in brackets.
 KEPT: set[str] = set()
 
@@ -94,7 +94,11 @@ class Running:
         self._loop = loop
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(4 * PATIENCE_S)
+        return self.start(work).result(4 * PATIENCE_S)
+
+    def start(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        """Have something go on while tests are run."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     async def kubectl(self, *arguments: str, stdin: Any = None) -> Done:
         if not shutil.which("kubectl"):
@@ -226,17 +230,16 @@ def in_background(
 
     with ThreadPoolExecutor(1) as thread:
         ended = thread.submit(asyncio.run, main())
-        ended.add_done_callback(lambda done: started.done() or started.set_exception(_trouble(done)))
+        both: tuple[Future[Any], ...] = (started, ended)
+        wait(both, return_when=FIRST_COMPLETED)
+        if not started.done():
+            ended.result()
         value, loop = started.result()
         try:
             yield value, loop
         finally:
             loop.call_soon_threadsafe(stopping.set)
             ended.result()
-
-
-def _trouble(done: Future[None]) -> BaseException:
-    return done.exception() or RuntimeError("it ended before it had started")
 
 
 @contextmanager

@@ -5,10 +5,8 @@ from __future__ import annotations
 import asyncio
 import re
 import socket
-import sys
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import orjson
 import pytest
@@ -17,8 +15,7 @@ from steersman.cluster.auth.pki import Authority
 from steersman.cluster.local import ClusterConfig, LocalCluster
 from steersman.objects.conditions import find_condition
 from steersman.objects.resource_type import ResourceType
-from steersman.objects.resources import CONFIG_MAPS, EVENTS, PODS, SECRETS, SERVICE_ACCOUNTS
-from steersman.objects.times import parse_time
+from steersman.objects.resources import CONFIG_MAPS, PODS, SECRETS, SERVICE_ACCOUNTS
 from steersman.testing import eventually
 from tests.integration.nodes.process.pod_world import process_node
 
@@ -32,7 +29,6 @@ from .prepared import (
     kept,
     running_node,
     secret,
-    shell,
     volume_pod,
 )
 
@@ -243,245 +239,6 @@ async def test_trust_bundles_are_mounted(node: Node) -> None:
     for name in refused:
         await node.world.told(name, "FailedMount")
         assert (await node.world.pod(name))["status"]["phase"] == "Pending"
-
-
-# --- variables in paths
-
-
-@promise(
-    "Variable Expansion should fail substituting values in a volume subpath with backticks",
-    "Variable Expansion should fail substituting values in a volume subpath with absolute path",
-    "Variable Expansion should verify that a failing subpath expansion can be modified during the lifecycle "
-    "of a container",
-)
-async def test_paths_that_lead_elsewhere_keep_a_pod_from_running(node: Node) -> None:
-    def spec(**variable: Any) -> Object:
-        mount = {"name": "v0", "mountPath": "/logs", "subPathExpr": "$(WHERE)"}
-        container = {"env": [{"name": "WHERE", **variable}], "volumeMounts": [mount]}
-        return volume_pod("printf fine", {"emptyDir": {}}, container=container)
-
-    def waits(pod: Object) -> bool:
-        statuses = pod["status"].get("containerStatuses") or [{"state": {}}]
-        waiting: Object = statuses[0]["state"].get("waiting") or {}
-        return waiting.get("reason") == "CreateContainerConfigError"
-
-    path = {"fieldRef": {"fieldPath": "metadata.annotations['where']"}}
-    specs = {"up": spec(value=".."), "absolute": spec(value="/tmp"), "later": spec(valueFrom=path)}
-    for name, one in specs.items():
-        await node.create(name, one, annotations={"unrelated": "x"})
-    for name in specs:
-        await node.until(name, waits)
-    await node.world.client.patch(PODS, "later", {"metadata": {"annotations": {"where": "here"}}}, NAMESPACE)
-    assert await node.said("later") == "fine"
-
-
-@promise("KubeletManagedEtcHosts should test kubelet managed /etc/hosts file")
-async def test_hosts_files_are_managed_where_nobody_brings_one(node: Node) -> None:
-    managed = "grep -c '^# Kubernetes-managed hosts file.$' /etc/hosts || true"
-    own = {"volumeMounts": [{"name": "v0", "mountPath": "/etc/hosts"}]}
-    host: Object = {"hostPath": {"path": "/etc/hosts", "type": "File"}}
-    await node.create("managed", volume_pod(managed))
-    await node.create("own-hosts", volume_pod(managed, host, container=own))
-    await node.create("host-network", volume_pod(managed, hostNetwork=True))
-    assert [await node.said(name) for name in ("managed", "own-hosts", "host-network")] == ["1", "0", "0"]
-
-
-# --- hooks
-
-
-class Listener:
-    """Somebody whom hooks can ask."""
-
-    def __init__(self) -> None:
-        self.paths: list[str] = []
-
-    async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        head = await reader.readuntil(b"\r\n\r\n")
-        self.paths.append(head.split(b" ")[1].decode())
-        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
-        await writer.drain()
-        writer.close()
-
-
-HOOK = "Container Lifecycle Hook when create a pod with lifecycle hook should execute"
-
-
-@promise(
-    f"{HOOK} poststart exec hook properly",
-    f"{HOOK} poststart http hook properly",
-    f"{HOOK} prestop exec hook properly",
-    f"{HOOK} prestop http hook properly",
-    "PreStop should call prestop when killing a pod",
-)
-async def test_hooks_are_run(node: Node) -> None:
-    listener = Listener()
-    async with await asyncio.start_server(listener.handle, "127.0.0.1", 0) as server:
-        port = server.sockets[0].getsockname()[1]
-        for kind in ("postStart", "preStop"):
-            ask = {"httpGet": {"host": "127.0.0.1", "port": port, "path": f"/http-{kind}"}}
-            script = f"""
-import socket
-with socket.create_connection(("127.0.0.1", {port})) as connection:
-    connection.sendall(b"GET /exec-{kind} HTTP/1.1\\r\\n\\r\\n")
-    connection.recv(9)
-"""
-            run = {"exec": {"command": ["python3", "-c", script]}}
-            for name, handler in (("http", ask), ("exec", run)):
-                container = {**shell("sleep 1000"), "lifecycle": {kind: handler}}
-                spec = {"containers": [container], "terminationGracePeriodSeconds": 30}
-                pod = f"{name}-{kind.lower()}"
-                await node.create(pod, spec)
-                await node.until(pod, is_ready)
-                assert (f"/{name}-{kind}" in listener.paths) == (kind == "postStart")
-                await node.world.delete(pod)
-    expected = {f"/{name}-{kind}" for name in ("http", "exec") for kind in ("postStart", "preStop")}
-    assert set(listener.paths) == expected
-
-
-# --- probes
-
-_SERVER = """
-import http.server, os, time
-began = time.monotonic()
-class Handler(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        sick = self.path == "/healthz" and time.monotonic() - began > 1
-        self.send_response(500 if sick else 200)
-        self.end_headers()
-    def log_message(self, *_): pass
-http.server.HTTPServer((os.environ["POD_IP"], int(os.environ["PORT"])), Handler).serve_forever()
-"""
-
-
-def often(handler: Object, **more: Any) -> Object:
-    return {**handler, "periodSeconds": 1, "failureThreshold": 1, "timeoutSeconds": 10, **more}
-
-
-async def probed(node: Node, name: str, script: str, port: int = 0, **probes: Object) -> None:
-    """Make a pod whose container is probed."""
-    container = shell(script)
-    if port:
-        # Nothing is probed before the server is there, however slow the machine is.
-        started = often({"tcpSocket": {"port": port}}, failureThreshold=60)
-        container = {
-            "name": "main",
-            "image": "host/python3",
-            "command": ["python3", "-c", _SERVER],
-            "env": [{"name": "PORT", "value": str(port)}],
-            "startupProbe": started,
-        }
-    await node.create(name, {"containers": [{**container, **probes}]})
-
-
-HEALTH: Object = {"exec": {"command": ["cat", "/tmp/health"]}}
-PROBING = "Probing container should"
-
-
-@promise(
-    f'{PROBING} be restarted with a exec "cat /tmp/health" liveness probe',
-    f"{PROBING} be restarted with a /healthz http liveness probe",
-    f"{PROBING} have monotonically increasing restart count",
-)
-async def test_sick_containers_are_restarted(node: Node) -> None:
-    port = free_port()
-    script = "echo ok > /tmp/health; sleep 2; rm -f /tmp/health; sleep 600"
-    await probed(node, "sick-exec", script, livenessProbe=often(HEALTH, initialDelaySeconds=1))
-    await probed(
-        node, "sick-http", "", port, livenessProbe=often({"httpGet": {"path": "/healthz", "port": port}})
-    )
-    counts = [0]
-    while counts[-1] < 2:
-        before = counts[-1]
-        pod = await node.until("sick-http", lambda pod, before=before: restarts(pod) > before)
-        counts.append(restarts(pod))
-    assert counts == sorted(set(counts))
-    await node.until("sick-exec", lambda pod: restarts(pod) >= 1)
-    for name in ("sick-exec", "sick-http"):
-        await node.world.delete(name, grace_s=0)
-
-
-@promise(
-    f'{PROBING} *not* be restarted with a exec "cat /tmp/health" liveness probe',
-    f"{PROBING} *not* be restarted with a /healthz http liveness probe",
-    f"{PROBING} *not* be restarted with a tcp:8080 liveness probe",
-    "Probing container with readiness probe that fails should never be ready and never restart",
-    "Probing container with readiness probe should not be ready before initial delay and never restart",
-)
-async def test_healthy_containers_are_left_alone(node: Node) -> None:
-    http, tcp = free_port(), free_port()
-    script = "echo ok > /tmp/health; sleep 600"
-    wait: Object = {"exec": {"command": ["sh", "-c", "until cat /tmp/health; do sleep 0.1; done"]}}
-    begun = often(wait, timeoutSeconds=30)
-    await probed(node, "well-exec", script, startupProbe=begun, livenessProbe=often(HEALTH))
-    await probed(node, "well-http", "", http, livenessProbe=often({"httpGet": {"path": "/", "port": http}}))
-    await probed(node, "well-tcp", "", tcp, livenessProbe=often({"tcpSocket": {"port": tcp}}))
-    await probed(node, "never", "sleep 600", readinessProbe=often({"exec": {"command": ["false"]}}))
-    await probed(
-        node,
-        "delayed",
-        "sleep 600",
-        readinessProbe=often({"exec": {"command": ["true"]}}, initialDelaySeconds=3),
-    )
-    names = ("well-exec", "well-http", "well-tcp", "delayed")
-    pods = {name: await node.until(name, is_ready) for name in names}
-    # A while longer than each probe's period.
-    await asyncio.sleep(2.5)
-    for name in (*names, "never"):
-        pod = await node.world.pod(name)
-        assert restarts(pod) == 0, pod["status"]
-        assert is_ready(pod) == (name != "never")
-    status = pods["delayed"]["status"]
-    ready = find_condition(status["conditions"], "Ready")
-    assert ready is not None
-    began = status["containerStatuses"][0]["state"]["running"]["startedAt"]
-    assert _seconds(ready["lastTransitionTime"]) - _seconds(began) >= 2
-    for name in (*names, "never"):
-        await node.world.delete(name, grace_s=0)
-
-
-def _seconds(text: str) -> float:
-    return parse_time(text).timestamp()
-
-
-_GRPC = """
-import concurrent.futures, grpc, os, sys, time
-began = time.monotonic()
-class Health(grpc.GenericRpcHandler):
-    def service(self, details):
-        sick = details.method.endswith("Check") and sys.argv[1] == "sick" and time.monotonic() - began > 1
-        return grpc.unary_unary_rpc_method_handler(lambda request, context: b"\\x08\\x02" if sick else b"\\x08\\x01")
-server = grpc.server(concurrent.futures.ThreadPoolExecutor(2))
-server.add_generic_rpc_handlers((Health(),))
-server.add_insecure_port(os.environ["POD_IP"] + ":" + os.environ["PORT"])
-server.start()
-server.wait_for_termination()
-"""
-
-
-@promise(
-    f"{PROBING} *not* be restarted with a GRPC liveness probe",
-    f"{PROBING} be restarted with a GRPC liveness probe",
-)
-async def test_grpc_services_are_probed(node: Node) -> None:
-    pytest.importorskip("grpc")
-    for name in ("sick", "well"):
-        port = free_port()
-        container = {
-            "name": "main",
-            "image": "host/sh",
-            "command": [sys.executable, "-c", _GRPC, name],
-            "env": [{"name": "PORT", "value": str(port)}],
-            "startupProbe": often({"tcpSocket": {"port": port}}, failureThreshold=60),
-            "livenessProbe": often({"grpc": {"port": port}}),
-        }
-        await node.create(f"grpc-{name}", {"containers": [container]})
-    await node.until("grpc-sick", lambda pod: restarts(pod) >= 1)
-    pod = await node.until("grpc-well", is_ready)
-    assert restarts(pod) == 0
-    notes = [event["note"] for event in await node.world.client.list(EVENTS, NAMESPACE)]
-    assert 'Liveness probe failed: service unhealthy (responded with "NOT_SERVING")' in notes
-    for name in ("sick", "well"):
-        await node.world.delete(f"grpc-{name}", grace_s=0)
 
 
 def test_pods_can_speak_for_their_service_account(tmp_path: Path) -> None:

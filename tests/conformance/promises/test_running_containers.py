@@ -59,7 +59,7 @@ def last_words() -> Iterator[Promise]:
     )
     yield case(f"from log output if {fallback}", "printf DONE; false", "DONE", "Failed", **policy)
     path = "/dev/termination-custom-log"
-    own = {"terminationMessagePath": path, "securityContext": {"runAsUser": 10000} if ROOT else {}}
+    own: Object = {"terminationMessagePath": path, "securityContext": {"runAsUser": 10000} if ROOT else {}}
     yield case(
         "if TerminationMessagePath is set as non-root user and at a non-default path",
         f"printf DONE > {path}",
@@ -143,7 +143,7 @@ def secured() -> Iterator[Promise]:
         {"readOnlyRootFilesystem": True},
     )
     escalation = f"{title} when creating containers with AllowPrivilegeEscalation should not allow privilege"
-    container = {"name": "main", "image": "escalating:v1"}
+    container: Object = {"name": "main", "image": "escalating:v1"}
     container["securityContext"] = {"runAsUser": 1000, "allowPrivilegeEscalation": False}
     yield Promise(promised(f"{escalation} escalation when false"), [container], "1000\n")
     setting = {"sysctls": [{"name": "kernel.shm_rmid_forced", "value": "1"}]}
@@ -203,6 +203,7 @@ def made(running: Running) -> None:
     make_images(running)
 
     async def make() -> None:
+        await begin(running)
         for one in (*OPEN, *(ROOTS if ROOT else ())):
             await running.pod(pod_name(one), *one.containers, restartPolicy="Never", **one.spec)
 
@@ -232,41 +233,7 @@ def test_containers_may_what_was_promised(running: Running, one: Promise) -> Non
     running.run(check(running, one))
 
 
-# --- restarts
-
-
-@promise(
-    "Container Runtime blackbox test when starting a container that exits should run with the expected status"
-)
-async def test_ends_and_restart_policies(running: Running) -> None:
-    """The first run fails, the second succeeds, the third goes on."""
-    text = """
-echo hello >> /restarts/count
-case $(wc -l < /restarts/count) in 1) exit 1;; 2) exit 0;; esac
-exec sleep 600"""
-    mounts = [{"name": "restarts", "mountPath": "/restarts"}]
-    volumes = [{"name": "restarts", "emptyDir": {"medium": "Memory"}}]
-    expected = {
-        "Always": ("Running", "running", 2, True),
-        "OnFailure": ("Succeeded", "terminated", 1, False),
-        "Never": ("Failed", "terminated", 0, False),
-    }
-    for policy in expected:
-        container = script(text, volumeMounts=mounts)
-        await running.pod(f"ends-{policy.lower()}", container, volumes=volumes, restartPolicy=policy)
-    for policy, (phase, state, restarts, ready) in expected.items():
-
-        def holds(pod: Object, phase: str = phase, restarts: int = restarts) -> bool:
-            statuses = pod["status"].get("containerStatuses") or [{}]
-            return pod["status"]["phase"] == phase and statuses[0].get("restartCount") == restarts
-
-        name = f"ends-{policy.lower()}"
-        pod = await running.until(PODS, name, holds)
-        (status,) = pod["status"]["containerStatuses"]
-        assert list(status["state"]) == [state]
-        assert status["ready"] == ready
-        await running.client.delete(PODS, name)
-        await running.gone(PODS, name)
+# --- ends
 
 
 _FAILS = "Kubelet when scheduling a busybox command that always fails in a pod should"
@@ -323,6 +290,9 @@ async def make_initialized(running: Running, policy: str, then: str) -> Object:
     return pod
 
 
+_UNINITIALIZED = [script("/bin/false", "init1"), script("/bin/true", "init2")]
+
+
 @promise("InitContainer should invoke init containers on a RestartNever pod")
 async def test_init_containers_of_a_pod_that_ends(running: Running) -> None:
     pod = await make_initialized(running, "Never", "true")
@@ -334,32 +304,12 @@ async def test_init_containers_of_a_pod_that_goes_on(running: Running) -> None:
     await make_initialized(running, "Always", _SLEEP)
 
 
-async def make_uninitialized(running: Running, policy: str) -> str:
-    init = [script("/bin/false", "init1"), script("/bin/true", "init2")]
-    name = f"uninitialized-{policy.lower()}"
-    await running.pod(name, script(_SLEEP), restartPolicy=policy, initContainers=init)
-    return name
-
-
-@promise("InitContainer should not start app containers if init containers fail on a RestartAlways pod")
-async def test_init_containers_that_fail_are_tried_again(running: Running) -> None:
-    def tried(pod: Object) -> bool:
-        statuses = pod["status"].get("initContainerStatuses") or [{"restartCount": 0}]
-        return bool(statuses[0]["restartCount"] >= 2)
-
-    pod = await running.until(PODS, await make_uninitialized(running, "Always"), tried)
-    assert (pod["status"]["phase"], initialized(pod)) == ("Pending", "False")
-    condition = find_condition(pod["status"]["conditions"], "Initialized")
-    assert condition is not None
-    assert condition["message"] == "containers with incomplete status: [init1 init2]"
-    assert "waiting" in pod["status"]["containerStatuses"][0]["state"]
-
-
 @promise(
     "InitContainer should not start app containers and fail the pod if init containers fail on a RestartNever pod"
 )
 async def test_init_containers_that_fail_end_a_pod(running: Running) -> None:
-    pod = await running.phase(await make_uninitialized(running, "Never"), "Failed")
+    await running.pod("uninitialized", script(_SLEEP), restartPolicy="Never", initContainers=_UNINITIALIZED)
+    pod = await running.phase("uninitialized", "Failed")
     assert initialized(pod) == "False"
     assert pod["status"]["initContainerStatuses"][0]["state"]["terminated"]["exitCode"] == 1
     assert "waiting" in pod["status"]["containerStatuses"][0]["state"]
@@ -465,3 +415,61 @@ async def test_logs_by_kubectl(running: Running) -> None:
     await eventually(aged, PATIENCE_S)
     assert len((await logs("--since=24h")).splitlines()) == 100
     await running.kubectl("delete", "pod", "logs-generator", "--grace-period=0", "--force")
+
+
+# --- containers that are restarted, the second time after ten seconds
+
+#: The first run fails, the second succeeds, the third goes on.
+_THREE_RUNS = """
+echo hello >> /restarts/count
+case $(wc -l < /restarts/count) in 1) exit 1;; 2) exit 0;; esac
+exec sleep 600
+"""
+#: By restart policy: phase, state, restarts, and whether it is ready.
+_ENDS = {
+    "Always": ("Running", "running", 2, True),
+    "OnFailure": ("Succeeded", "terminated", 1, False),
+    "Never": ("Failed", "terminated", 0, False),
+}
+
+
+async def begin(running: Running) -> None:
+    """Their waits pass while other tests are run."""
+    await running.pod("uninitialized-forever", script(_SLEEP), initContainers=_UNINITIALIZED)
+    mounts = [{"name": "restarts", "mountPath": "/restarts"}]
+    volumes = [{"name": "restarts", "emptyDir": {"medium": "Memory"}}]
+    for policy in _ENDS:
+        container = script(_THREE_RUNS, volumeMounts=mounts)
+        await running.pod(f"ends-{policy.lower()}", container, volumes=volumes, restartPolicy=policy)
+
+
+@promise(
+    "Container Runtime blackbox test when starting a container that exits should run with the expected status"
+)
+async def test_ends_and_restart_policies(running: Running) -> None:
+    for policy, (phase, state, restarts, ready) in _ENDS.items():
+
+        def holds(pod: Object, phase: str = phase, restarts: int = restarts, ready: bool = ready) -> bool:
+            (status,) = pod["status"].get("containerStatuses") or [{}]
+            found = (pod["status"]["phase"], status.get("restartCount"), status.get("ready"))
+            return found == (phase, restarts, ready)
+
+        name = f"ends-{policy.lower()}"
+        pod = await running.until(PODS, name, holds)
+        assert list(pod["status"]["containerStatuses"][0]["state"]) == [state]
+        await running.client.delete(PODS, name)
+        await running.gone(PODS, name)
+
+
+@promise("InitContainer should not start app containers if init containers fail on a RestartAlways pod")
+async def test_init_containers_that_fail_are_tried_again(running: Running) -> None:
+    def tried(pod: Object) -> bool:
+        statuses = pod["status"].get("initContainerStatuses") or [{"restartCount": 0}]
+        return bool(statuses[0]["restartCount"] >= 2)
+
+    pod = await running.until(PODS, "uninitialized-forever", tried)
+    assert (pod["status"]["phase"], initialized(pod)) == ("Pending", "False")
+    condition = find_condition(pod["status"]["conditions"], "Initialized")
+    assert condition is not None
+    assert condition["message"] == "containers with incomplete status: [init1 init2]"
+    assert "waiting" in pod["status"]["containerStatuses"][0]["state"]

@@ -60,6 +60,12 @@ def porter(serves: dict[str, str], *arguments: str, ready: int = 80, **fields: A
     }
 
 
+async def available(running: Running, deployment: str, count: int) -> None:
+    await running.until(
+        DEPLOYMENTS, deployment, lambda found: found["status"].get("availableReplicas") == count
+    )
+
+
 def path_to(kind: str, name: str, rest: str = "") -> str:
     return f"/api/v1/namespaces/{NAMESPACE}/{kind}/{name}/proxy{rest}"
 
@@ -106,7 +112,7 @@ async def test_services_and_pods_by_every_port(running: Running) -> None:
     }
     spec = {"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": pod}}
     await running.make(DEPLOYMENTS, "porter", spec)
-    await running.until(DEPLOYMENTS, "porter", lambda found: found["status"].get("availableReplicas") == 1)
+    await available(running, "porter", 1)
     (found,) = await running.pods("proxy-service-target=true")
     name = found["metadata"]["name"]
     expected = {
@@ -224,7 +230,7 @@ async def test_ports_of_the_node(running: Running) -> None:
     }
     for name, (where, protocol) in pods.items():
         port = {"containerPort": 8080, "hostPort": number, "hostIP": where, "protocol": protocol}
-        container = {"name": "main", "image": "host/python3", "args": ["-c", _NAMED]}
+        container: Object = {"name": "main", "image": "host/python3", "args": ["-c", _NAMED]}
         probe = {"httpGet": {"path": "/", "port": 8080}, "periodSeconds": 1}
         container |= {"env": env, "ports": [port], "readinessProbe": probe}
         await running.pod(name, container, nodeSelector={"kubernetes.io/hostname": node["metadata"]["name"]})
@@ -324,9 +330,7 @@ async def test_guestbook(running: Running) -> None:
     ]
     await running.kubectl("create", "-f", "-", stdin=objects)
     for name, count in (("agnhost-primary", 1), ("agnhost-replica", 2), ("frontend", 3)):
-        await running.until(
-            DEPLOYMENTS, name, lambda found, count=count: found["status"].get("availableReplicas") == count
-        )
+        await available(running, name, count)
 
     async def says(query: str, expected: Object) -> None:
         async def answered() -> bool:

@@ -111,6 +111,10 @@ async def newest(running: Running, deployment: str, image: str) -> Object:
     return await eventually(found, PATIENCE_S, what=f"a replica set of {image}")
 
 
+async def asked_for(running: Running, replica_set: str, count: int) -> None:
+    await running.until(REPLICA_SETS, replica_set, lambda obj: obj["spec"]["replicas"] == count)
+
+
 @promise("Deployment deployment should support rollover")
 async def test_rollover(running: Running) -> None:
     name = "rollover"
@@ -145,13 +149,13 @@ async def test_proportional_scaling(running: Running) -> None:
     await running.change(DEPLOYMENTS, name, {"spec": {"template": {"spec": change}}})
     names = [(await newest(running, name, image))["metadata"]["name"] for image in ("host/sh", _MISSING)]
     for one, count in zip(names, (8, 5), strict=True):
-        await running.until(REPLICA_SETS, one, lambda obj, count=count: obj["spec"]["replicas"] == count)
+        await asked_for(running, one, count)
         await replicas_of(running, REPLICA_SETS, one, replicas=count)
     await replicas_of(running, REPLICA_SETS, names[0], availableReplicas=8)
     await replicas_of(running, REPLICA_SETS, names[1], availableReplicas=0)
     await running.change(DEPLOYMENTS, name, {"spec": {"replicas": 30}})
     for one, count in zip(names, (20, 13), strict=True):
-        await running.until(REPLICA_SETS, one, lambda obj, count=count: obj["spec"]["replicas"] == count)
+        await asked_for(running, one, count)
     await running.client.delete(DEPLOYMENTS, name)
 
 

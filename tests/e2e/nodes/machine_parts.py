@@ -6,6 +6,7 @@ import hashlib
 import http.client
 import os
 import signal
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -17,7 +18,8 @@ from typing import IO, Any
 
 from steersman.cluster.machine.errors import RangeTaken
 from steersman.cluster.machine.machine import _open_netlink
-from steersman.cluster.machine.ranges import LOOPBACK, ROUTED, Guard, Ranges
+from steersman.cluster.machine.neighbours import neighbours
+from steersman.cluster.machine.ranges import LOOPBACK, ROUTED, Ranges, take_first_free
 from steersman.cluster.node.process.keeper.stragglers import MARK, marked
 from tests.e2e.living.parts import NAMESPACE, Part, Parts, soon
 from tests.support.steer import running
@@ -27,6 +29,7 @@ __all__ = ["CORE", "NODE", "Asking", "MachineParts", "Traces", "machine_parts", 
 Object = dict[str, Any]
 
 NODE = "node-1"
+_LAST_LINES = 50
 CORE = f"/api/v1/namespaces/{NAMESPACE}"
 #: Answers with the number of its process, on port 8080 of its pod.
 _SERVER = """
@@ -142,7 +145,7 @@ class MachineParts(Parts):
     """An API server with everything but nodes, and `nodes`: a `steer component nodes`."""
 
     def __init__(self, folder: Path, log: IO[str], servers: ExitStack, parts: ExitStack) -> None:
-        self.ranges = _free_ranges()
+        self.ranges = _free_ranges(servers)
         self.folder = folder.parent / "nodes"
         super().__init__(folder, log, servers, parts)
 
@@ -249,34 +252,45 @@ def _processes(*words: bytes) -> Iterator[int]:
             yield int(entry)
 
 
-def _free_ranges() -> Ranges:
-    """Ranges that no cluster has now; others look for theirs from the other end."""
+def _free_ranges(held: ExitStack) -> Ranges:
+    """Ranges that no cluster has now; others look for theirs from the other end. Tests that run at the same
+    time leave them alone while the node is not there to hold them."""
     netlink = _open_netlink()
-    routed: list[IPv4Network] = []
+    used: list[IPv4Network] = []
     if netlink is not None:
-        routed = netlink.networks()
+        used = [*netlink.networks(), *neighbours(netlink.addresses())]
         netlink.close()
     for ranges in reversed(LOOPBACK if netlink is None else ROUTED):
-        if any(network.overlaps(other) for network in ranges.added for other in routed):
-            continue
         try:
-            Guard(ranges).close()
+            guard = take_first_free([ranges], used)
         except RangeTaken:
             continue
+        name = held.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
+        try:
+            name.bind(f"\0steersman-tests/{ranges.services}")
+        except OSError:
+            continue
+        finally:
+            guard.close()
         return ranges
     raise AssertionError("all address ranges of this machine are in use")
 
 
 @contextmanager
 def machine_parts(folder: Path) -> Iterator[MachineParts]:
-    """Both, with the node ready."""
-    with (folder / "parts.log").open("w") as log, ExitStack() as servers, ExitStack() as stack:
-        parts = MachineParts(folder / "api", log, servers, stack)
-        # Pods live on without an agent, but not after a test that failed.
-        stack.callback(lambda: parts.kill(parts.keeper))
-        parts.start_node()
-        soon(lambda: _is_ready(parts))
-        yield parts
+    """Both, with the node ready. What they logged is shown if something is wrong."""
+    log_file = folder / "parts.log"
+    try:
+        with log_file.open("w") as log, ExitStack() as servers, ExitStack() as stack:
+            parts = MachineParts(folder / "api", log, servers, stack)
+            # Pods live on without an agent, but not after a test that failed.
+            stack.callback(lambda: parts.kill(parts.keeper))
+            parts.start_node()
+            soon(lambda: _is_ready(parts))
+            yield parts
+    except BaseException:
+        print("\n".join(log_file.read_text().splitlines()[-_LAST_LINES:]))
+        raise
 
 
 def _is_ready(parts: MachineParts) -> bool:

@@ -14,11 +14,14 @@ from .conftest import IMAGE, WEBAPP
 Object = dict[str, Any]
 
 
-def manifests(*options: str) -> str:
-    command = [str(STEER), "manifests", str(WEBAPP), "--image", IMAGE, *options]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE_S)
+def steer(*arguments: str) -> str:
+    done = subprocess.run([str(STEER), *arguments], capture_output=True, text=True, timeout=DEADLINE_S)
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+def manifests(*options: str) -> str:
+    return steer("manifests", str(WEBAPP), "--image", IMAGE, *options)
 
 
 def runnable(objects: list[Object]) -> list[Object]:
@@ -52,6 +55,8 @@ def test_the_operator_does_its_work_from_a_pod(kubectl: Kubectl) -> None:
     )
     kubectl("wait", "webapp/shop", "--for=jsonpath={.status.phase}=Ready", "--timeout=25s")
     assert kubectl.get("deployment shop")["spec"]["replicas"] == 0
+    told = steer("why", "webapp/shop", "--kubeconfig", str(kubectl.kubeconfig))
+    assert "wrote  apply deployments default/shop" in told
     kubectl("delete", "webapp", "shop", "--timeout=25s")
     refused = [line for line in there("logs", "deployment/webapp-operator").lines if "forbidden" in line]
     assert refused == []
@@ -66,9 +71,8 @@ def test_what_was_applied_can_be_applied_again(kubectl: Kubectl) -> None:
 
 def test_a_raft_cluster_is_applied(kubectl: Kubectl) -> None:
     shop = WEBAPP.parents[1] / "05-dependents" / "shop.py"
-    command = [str(STEER), "manifests", str(shop), "--image", IMAGE, "--ha", "raft", "--replicas", "0"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE_S)
+    text = steer("manifests", str(shop), "--image", IMAGE, "--ha", "raft", "--replicas", "0")
     there = kubectl.within("shop-operator")
-    there("apply", "-f", "-", stdin=done.stdout)
+    there("apply", "-f", "-", stdin=text)
     assert there.get("statefulset shop-operator")["spec"]["podManagementPolicy"] == "Parallel"
     assert there.get("service shop-operator-headless")["spec"]["publishNotReadyAddresses"] is True

@@ -37,7 +37,7 @@ async def aside(work: Callable[[], T]) -> T:
 def on_loop(call: Callable[[], T]) -> T:
     """What a call gives that only the loop's thread may make."""
     loop = _home.get()
-    if loop is None:
+    if loop is None or _is_running(loop):
         return call()
     answer: Future[T] = Future()
 
@@ -49,6 +49,14 @@ def on_loop(call: Callable[[], T]) -> T:
 
     loop.call_soon_threadsafe(make)
     return answer.result(_ANSWER_S)
+
+
+def _is_running(loop: asyncio.AbstractEventLoop) -> bool:
+    """Whether this is the loop's own thread: a loop may do the work of its threads at once, by itself."""
+    try:
+        return asyncio.get_running_loop() is loop
+    except RuntimeError:
+        return False
 
 
 @cache

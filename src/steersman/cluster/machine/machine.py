@@ -8,7 +8,8 @@
 `close` takes back everything that was added. What a killed process left is taken away by the next cluster
 that gets the same ranges: the kernel shows which addresses and routes are ours (see `netlink`), and a range
 is only ever cleaned by the one who holds it. A cluster with a folder keeps its ranges for good, since the
-addresses of its services are stored.
+addresses of its services are stored; and what its pods have until `sweep`, since they may have outlived the
+process that ran them.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from __future__ import annotations
 import json
 import logging
 from collections import defaultdict
+from collections.abc import Container
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 from typing import Final
@@ -88,12 +90,21 @@ class Machine:
         except OSError as error:
             raise MachineError(f"cannot {what} {address}: {error.strerror}") from error
 
-    async def close(self) -> None:
-        """Leave nothing on the machine and let others have the ranges."""
+    def sweep(self) -> None:
+        """All who have addresses have said so: take away the rest."""
+        if self._netlink is not None:
+            try:
+                _clean_addresses(self._netlink, self.ranges, self._owners)
+            except OSError as error:
+                _log.warning("addresses that nobody has are left: %s", error)
+
+    async def close(self, *, leave_pods: bool = False) -> None:
+        """Leave nothing on the machine, but what pods have that live on, and let others have the ranges."""
+        left = [one for one in self._owners if leave_pods and one in self.ranges.pods]
         self._owners.clear()
         if self._netlink is not None:
             try:
-                _clean(self._netlink, self.ranges)
+                _clean(self._netlink, self.ranges, left)
             finally:
                 self._netlink.close()
                 self._netlink = None
@@ -111,7 +122,9 @@ async def open_machine(
     if as_root and netlink is None:
         raise MachineError("this process may not change the machine's network")
     try:
-        guard = _take(netlink, ranges or _remembered(folder))
+        remembered = _remembered(folder)
+        wanted = ranges or remembered
+        guard = _take(netlink, wanted, known=wanted is not None and wanted == remembered)
         if netlink is not None and not guard.ranges.added:
             netlink.close()
             netlink = None
@@ -122,7 +135,8 @@ async def open_machine(
     machine = Machine(guard, netlink)
     try:
         if netlink is not None:
-            _clean(netlink, guard.ranges)
+            # There is no moment in which what goes to these ranges could leave the machine.
+            _clean_addresses(netlink, guard.ranges, guard.ranges.pods if folder is not None else ())
             for network in guard.ranges.added:
                 netlink.add_blackhole(network)
         if folder is not None:
@@ -135,8 +149,11 @@ async def open_machine(
     return machine
 
 
-def _take(netlink: Netlink | None, ranges: Ranges | None) -> Guard:
-    used = [] if netlink is None else [*netlink.networks(), *neighbours(netlink.addresses())]
+def _take(netlink: Netlink | None, ranges: Ranges | None, *, known: bool) -> Guard:
+    """`known` are ranges that were the cluster's before: who has connections into them has them to it."""
+    used = [] if netlink is None else netlink.networks()
+    if netlink is not None and not known:
+        used += neighbours(netlink.addresses())
     if ranges is None:
         return take_first_free(LOOPBACK if netlink is None else ROUTED, used)
     if ranges.added and netlink is None:
@@ -164,14 +181,18 @@ def _open_netlink() -> Netlink | None:
     return netlink
 
 
-def _clean(netlink: Netlink, ranges: Ranges) -> None:
+def _clean(netlink: Netlink, ranges: Ranges, kept: Container[IPv4Address] = ()) -> None:
     """Take away what was made for these ranges, by whomever."""
-    for address in netlink.addresses():
-        if any(address in network for network in ranges):
-            netlink.delete_address(address)
+    _clean_addresses(netlink, ranges, kept)
     for network in netlink.blackholes():
         if network in ranges.added:
             netlink.delete_blackhole(network)
+
+
+def _clean_addresses(netlink: Netlink, ranges: Ranges, kept: Container[IPv4Address]) -> None:
+    for address in netlink.addresses():
+        if address not in kept and any(address in network for network in ranges):
+            netlink.delete_address(address)
 
 
 def _remembered(folder: Path | None) -> Ranges | None:

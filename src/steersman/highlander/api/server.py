@@ -273,7 +273,8 @@ class Api:
         return self._act(asked, lambda controls: controls.restart(asked.key))
 
     def _step_down(self, asked: _Asked) -> Awaitable[Response]:
-        return self._act(asked, lambda controls: controls.step_down("asked for over the API"))
+        reason = _reason(asked.request.content) or "asked to step down"
+        return self._act(asked, lambda controls: controls.step_down(reason))
 
     def _drain(self, asked: _Asked) -> Awaitable[Response]:
         return self._act(asked, lambda controls: controls.drain())
@@ -322,6 +323,17 @@ class Api:
 
     def _shown(self, state: WorkloadState) -> Response:
         return _success(views.workload(state, self._clock.wall()))
+
+
+def _reason(body: bytes) -> str:
+    """Why, if the body says so: `{"reason": "…"}`."""
+    if not body:
+        return ""
+    try:
+        reason = orjson.loads(body).get("reason", "")
+    except (ValueError, AttributeError) as error:
+        raise RequestRefused(400, 'the body must be like {"reason": "…"}') from error
+    return str(reason)[:200]
 
 
 async def _outcome(action: Awaitable[None]) -> Exception | None:

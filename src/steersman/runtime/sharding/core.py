@@ -61,9 +61,9 @@ NOBODY: Members = frozenset()
 class ShardSettings:
     """Shorter than those of leader election: the objects of a member that died are alone until then."""
 
-    duration_s: float = 6.0
+    duration_s: float = 5.0
     """How long others leave a member's objects alone when it does not renew."""
-    renew_deadline_s: float = 4.0
+    renew_deadline_s: float = 3.5
     """How long a member works on without having renewed."""
     retry_period_s: float = 1.0
     """Between two renewals."""
@@ -396,9 +396,10 @@ class ShardCore:
             last = _Claim(last.generation + 1, target)
             self._claims.append(last)
             commands.append(Drain(last.generation, target, at_once=self._leaving))
-        if self._leaving and (self._stored is None or self._is_free()):
+        if self._leaving and (self._valid_until is None or self._is_free()):
             return [*commands, *self._stop()]
-        if self._sent_at is None and (now >= self._next_at or (last.drained and not last.sent)):
+        has_news = last.drained and not last.sent and not self._unsure
+        if self._sent_at is None and (has_news or now >= self._next_at):
             commands += self._write(now)
         return commands
 

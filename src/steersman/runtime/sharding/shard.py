@@ -118,9 +118,7 @@ class Shard:
         self._request_due = 0.0
         self._draining: asyncio.Task[None] | None = None
         self._draining_since: float | None = None
-        #: What takes over more, and the view it will have count in the end.
         self._taking: asyncio.Task[None] | None = None
-        self._coming = self._view
         self._failure: BaseException | None = None
 
     def add_worker(self, worker: Worker) -> None:
@@ -331,14 +329,10 @@ class Shard:
     def _adopt(self) -> None:
         """Have the core's view count here: what it takes away at once, what it gives when caches are up."""
         new = self._core.view
-        if new == (self._view if self._taking is None else self._coming):
+        if new == self._view:
             return
-        if self._taking is not None:
-            self._taking.cancel()
-            self._taking = None
         self._view = new.and_also(self._view)
-        if new != self._view and self._scope is not None:
-            self._coming = new
+        if new != self._view and self._taking is None and self._scope is not None:
             self._taking = self._scope.start(self._take_over(new), name=f"{self.member} taking over")
 
     async def _take_over(self, new: View) -> None:
@@ -350,13 +344,16 @@ class Shard:
                 await asyncio.sleep(0)
         if come:
             await self._informers.refresh()
-        self._view = new
+        # The core may have changed its mind meanwhile; what it has given since then needs a look of its own.
+        kept = self._view
+        self._view = new.and_also(self._core.view)
         self._taking = None
         gained = [(worker, key) for worker in self._workers for key in list(worker.objects())]
-        gained = [(worker, key) for worker, key in gained if self._comes(key, new, kept)]
+        gained = [(worker, key) for worker, key in gained if self._comes(key, self._view, kept)]
         for worker, key in gained:
             worker.take(key)
         self.moves += len({key for _, key in gained})
+        self._adopt()
 
     def _comes(self, key: Key, new: View, kept: View) -> bool:
         unit = self._unit_of(key)

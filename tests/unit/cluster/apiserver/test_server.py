@@ -369,7 +369,8 @@ async def test_large_answers_are_compressed_when_asked(client: ApiClient) -> Non
     async with Client(client.cluster.url, ssl=tls, headers=plain_headers) as plain_client:
         plain = await plain_client.request("GET", MAPS)
     assert plain.headers.get("content-encoding") is None
-    assert plain.content == zipped.content
+    # Something else may have been written in between, so the lists' own revisions may differ.
+    assert orjson.loads(plain.content)["items"] == orjson.loads(zipped.content)["items"]
 
 
 # What admission does

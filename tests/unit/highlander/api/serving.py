@@ -39,9 +39,7 @@ async def data_of(client: Client, path: str) -> Any:
     return body["data"]
 
 
-async def error_of(
-    client: Client, method: str, path: str, headers: Any = ()
-) -> tuple[int, str]:
+async def error_of(client: Client, method: str, path: str, headers: Any = ()) -> tuple[int, str]:
     answer = await client.request(method, path, headers=headers)
     body = orjson.loads(answer.content)
     assert body["status"] == "error", body

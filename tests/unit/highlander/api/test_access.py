@@ -1,12 +1,12 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from steersman.highlander.api import Access
+from steersman.highlander.api import Access, Api
 from steersman.http import Client, client_tls, server_tls
 from steersman.http.certificates import Authority
 from tests.support.highlander import lively
@@ -68,23 +68,28 @@ def test_a_replaced_token_file_counts_at_once(tmp_path: Path) -> None:
 
 def test_a_certificate_of_the_client_ca_is_enough_and_no_other() -> None:
     async def check() -> None:
-        authority, stranger = Authority.create("clients"), Authority.create("strangers")
+        authority, stranger = Authority.make("clients"), Authority.make("strangers")
+        long_ago = datetime.now(UTC) - timedelta(days=30)
+        cases = (
+            (authority.issue("operator"), 200),
+            (stranger.issue("operator"), 403),
+            (authority.issue("operator", life=timedelta(days=1), now=long_ago), 403),
+            (authority.issue("some-server", names=("a.example",), server=True), 403),
+        )
         served = authority.issue("highlander", names=("127.0.0.1",), server=True)
         tenant = lively()
-        access = Access(client_cas=authority.pem, environment={})
-        async with serving(tenant, access=access) as (api, _):
-            await api.start("127.0.0.1", 0, server_tls(served.certificate, served.key, authority.pem))
-            port = api.ports[-1]
-            for issuer, life, code in (
-                (authority, timedelta(days=1), 200),
-                (stranger, timedelta(days=1), 403),
-            ):
-                pair = issuer.issue("someone", life=life)
+        api = Api(access=Access(client_cas=authority.pem, environment={}))
+        api.add(tenant)
+        await api.start("127.0.0.1", 0, server_tls(served.certificate, served.key, authority.pem))
+        try:
+            for pair, code in cases:
                 tls = client_tls(ca=authority.pem, cert=pair.certificate, key=pair.key)
-                async with Client(f"https://127.0.0.1:{port}", ssl=tls) as client:
+                async with Client(f"https://127.0.0.1:{api.port}", ssl=tls) as client:
                     assert (await client.request("POST", "/api/reload")).status == code
                     foreign = ((b"Origin", b"https://evil.example"),)
                     assert (await client.request("POST", "/api/reload", headers=foreign)).status == 403
+        finally:
+            await api.close()
         assert tenant.asked == ["reload"]
 
     asyncio.run(check())

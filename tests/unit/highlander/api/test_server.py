@@ -70,7 +70,12 @@ def test_pods_and_their_logs() -> None:
             assert b" mail-poller " in answer.content
             answer = await client.request("GET", f"{path}?container=metrics-sidecar", headers=AUTHORIZED)
             assert b" metrics-sidecar " in answer.content
-            for query, code in (("container=none", 404), ("tail=0", 400), ("tail=x", 400), ("tail=99999", 400)):
+            for query, code in (
+                ("container=none", 404),
+                ("tail=0", 400),
+                ("tail=x", 400),
+                ("tail=99999", 400),
+            ):
                 assert (await error_of(client, "GET", f"{path}?{query}", AUTHORIZED))[0] == code
 
     asyncio.run(check())
@@ -97,6 +102,19 @@ def test_actions_reach_the_tenant_only_with_the_token(path: str, asked: str) -> 
             assert tenant.asked == []
             answer = await client.request("POST", path, headers=AUTHORIZED)
             assert (answer.status, tenant.asked) == (200, [asked])
+
+    asyncio.run(check())
+
+
+def test_stepping_down_may_have_a_reason() -> None:
+    async def check() -> None:
+        tenant = lively()
+        async with serving(tenant) as (_, client):
+            bad = await client.request("POST", "/api/step-down", headers=AUTHORIZED, content=b"[")
+            assert (bad.status, tenant.asked) == (400, [])
+            body = b'{"reason": "maintenance"}'
+            await client.request("POST", "/api/step-down", headers=AUTHORIZED, content=body)
+            assert (await data_of(client, "/api/history"))[-1]["reason"] == "maintenance"
 
     asyncio.run(check())
 
@@ -167,7 +185,7 @@ def test_without_a_tenant_it_is_not_ready() -> None:
 
 def test_every_route_is_answered_and_described() -> None:
     async def check() -> None:
-        async with serving(lively()) as (api, client):
+        async with serving(lively()) as (_, client):
             document = orjson.loads((await client.request("GET", "/openapi.json")).content)
             for route in ROUTES:
                 assert callable(getattr(Api, f"_{route.name}")), route
@@ -211,7 +229,11 @@ def test_paths_and_methods_that_are_not_there() -> None:
 def test_the_dashboard_takes_nothing_from_elsewhere() -> None:
     async def check() -> None:
         async with serving(lively()) as (_, client):
-            for path, kind in (("/", "text/html"), ("/dashboard.css", "text/css"), ("/dashboard.js", "text/javascript")):
+            for path, kind in (
+                ("/", "text/html"),
+                ("/dashboard.css", "text/css"),
+                ("/dashboard.js", "text/javascript"),
+            ):
                 answer = await client.request("GET", path)
                 assert (answer.headers.get("content-type") or "").startswith(kind)
                 assert "default-src 'none'" in (answer.headers.get("content-security-policy") or "")

@@ -52,6 +52,8 @@ class ProcessNodeConfig:
     #: For how many seconds pods go on when the agent is gone; 0: for ever.
     alone_s: float = 0.0
     isolation: Isolation = "best"
+    #: Told when it is known which pods of an earlier process there are.
+    recalled: Callable[[], None] = lambda: None
     #: Asked when the manager stops: whether the pods' processes are to end too.
     stop_pods: Callable[[], bool] = lambda: False
 
@@ -132,6 +134,7 @@ async def _run(nodes: Nodes, agent: NodeAgent, runtime: ProcessRuntime, config: 
         await runtime.wait_ready()
         heads = (PodHead(cached) for cached in nodes.pods.cache)
         await runtime.forget_unknown({head.uid for head in heads if head.node == agent.name})
+        config.recalled()
         nodes.add(agent)
         await working
 

@@ -113,14 +113,14 @@ def _become(spec: Spec, group: str, inside: int, nofile: tuple[int, int]) -> Non
 
 
 def limit_process(pid: int, rlimits: dict[str, int]) -> None:
-    """Limit a process, this one if 0: as far as it may be, and not if it is gone."""
+    """Limit a process, this one if 0, unless it is gone. `RLIM_INFINITY` takes a limit away."""
     for name, value in rlimits.items():
         number = getattr(resource, name)
         try:
-            # Only root may raise what was lowered before.
-            hard = resource.RLIM_INFINITY if os.geteuid() == 0 else resource.prlimit(pid, number)[1]
-            limit = value if hard == resource.RLIM_INFINITY else min(value, hard)
-            resource.prlimit(pid, number, (limit, limit))
+            # The hard limit stays: not even every root may raise one again.
+            hard = resource.prlimit(pid, number)[1]
+            known = [limit for limit in (value, hard) if limit != resource.RLIM_INFINITY]
+            resource.prlimit(pid, number, (min(known, default=resource.RLIM_INFINITY), hard))
         except ProcessLookupError:
             return
 

@@ -31,6 +31,17 @@ def test_without_controllers_or_limits_nothing_is_limited(tmp_path: Path) -> Non
     assert list(Path(node_group(tmp_path, "cpu memory").make("b", {})).iterdir()) == []
 
 
+def test_limits_can_be_changed_and_taken_away(tmp_path: Path) -> None:
+    groups = node_group(tmp_path, "cpu memory")
+    path = Path(groups.make("abc", {"memory": 1 << 20, "cpu": 0.5}))
+    groups.limit(str(path), {"memory": 2 << 20, "cpu": None, "pids": 7})
+    assert (path / "memory.max").read_text() == "2097152"
+    assert (path / "cpu.max").read_text() == "max 100000"
+    assert not (path / "pids.max").exists()
+    groups.limit(str(path), {"memory": None})
+    assert [(path / name).read_text() for name in ("memory.max", "memory.swap.max")] == ["max", "max"]
+
+
 def test_numbers_of_groups(tmp_path: Path) -> None:
     (tmp_path / "memory.current").write_text("4096\n")
     (tmp_path / "cpu.stat").write_text("usage_usec 1500\nuser_usec 500\n")

@@ -1,0 +1,140 @@
+"""`steer diff`: what operators would write if they ran now."""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+import json
+import sys
+from collections.abc import AsyncIterator, Iterable
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from steersman.cli.failure import CommandFailed
+from steersman.cli.options import ContextOption, KubeconfigOption, Output, Where
+from steersman.cli.packaged import ModuleArgument
+
+if TYPE_CHECKING:
+    from steersman.operator.rehearsing import Rehearsal, WouldChange
+
+__all__ = ["diff"]
+
+_EXAMPLES = """Show what operators would write if they ran now; nothing is written.
+
+Reconciles are run, and their writes sent as dry runs. What they do outside of the API is really done.
+As with `diff`, 1 is returned if something would change, 2 if a reconcile fails.
+
+Examples:
+
+  steer diff webapp.py                      of all objects
+
+  steer diff webapp.py web -n shop          of one
+"""
+
+_COLOURS = {"+": "\x1b[32m", "-": "\x1b[31m", "@": "\x1b[36m"}
+
+
+def diff(
+    module: ModuleArgument,
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="Of one object.", show_default="all")
+    ] = None,
+    namespace: Annotated[
+        str | None,
+        typer.Option("--namespace", "-n", metavar="NAME", help="Of the objects.", show_default="all"),
+    ] = None,
+    kubeconfig: KubeconfigOption = None,
+    context: ContextOption = None,
+    output: Annotated[Output, typer.Option(help="json: a list for scripts.")] = Output.TEXT,
+) -> None:
+    from steersman.cli.loading import load
+    from steersman.client import ClientError
+
+    loaded = load(module)
+    where = Where(None, kubeconfig, context)
+
+    async def rehearsed() -> list[tuple[str, Rehearsal]]:
+        return [each async for each in _rehearsals(loaded.operators(), where, namespace, name)]
+
+    try:
+        found = asyncio.run(rehearsed())
+    except ClientError as error:
+        raise CommandFailed(" ".join(str(error).split()), 2) from None
+    if output is Output.JSON:
+        sys.stdout.write(json.dumps([_as_json(kind, each) for kind, each in found], indent=2) + "\n")
+    else:
+        _show(found)
+    failed = any(each.error for _, each in found)
+    changed = any(each.changes for _, each in found)
+    if failed or changed:
+        raise typer.Exit(2 if failed else 1)
+
+
+diff.__doc__ = _EXAMPLES
+
+
+async def _rehearsals(
+    operators: Iterable[Any], where: Where, namespace: str | None, name: str | None
+) -> AsyncIterator[tuple[str, Rehearsal]]:
+    from steersman.client import Client
+    from steersman.operator.rehearsing import rehearse
+    from steersman.runtime import Key
+
+    async with Client.load(kubeconfig=where.kubeconfig, context=where.context) as client:
+        for operator in operators:
+            definition = operator.definition
+            if not definition.reconciles:
+                continue
+            resource = definition.resource
+            if name is not None:
+                place = (namespace or client.namespace) if resource.namespaced else ""
+                keys = [Key(place, name)]
+            else:
+                listed = await client.list(resource, namespace, labels=definition.selector)
+                keys = [Key.of(each) for each in listed]
+            for key in keys:
+                if not definition.namespaces or key.namespace in definition.namespaces:
+                    yield resource.kind, await rehearse(operator, client, key)
+
+
+def _show(found: Iterable[tuple[str, Rehearsal]]) -> None:
+    coloured = sys.stdout.isatty()
+    for kind, rehearsal in found:
+        for change in rehearsal.changes:
+            for line in _lines(change):
+                colour = _COLOURS.get(line[:1], "") if coloured else ""
+                sys.stdout.write(f"{colour}{line}\x1b[0m\n" if colour else f"{line}\n")
+        if rehearsal.error is not None:
+            error = rehearsal.error
+            said = f"{type(error).__name__}: {' '.join(str(error).split())}"
+            sys.stderr.write(f"steer: {kind} {rehearsal.key} fails: {said}\n")
+
+
+def _lines(change: WouldChange) -> list[str]:
+    """A unified diff; the live object is on the left."""
+    from steersman.cli.emitting import as_yaml
+
+    before, after = ("" if each is None else as_yaml(each) for each in (change.before, change.after))
+    name = _named(change)
+    left = "/dev/null" if change.before is None else f"live {name}"
+    right = "/dev/null" if change.after is None else f"wanted {name}"
+    return list(difflib.unified_diff(before.splitlines(), after.splitlines(), left, right, lineterm=""))
+
+
+def _named(change: WouldChange) -> str:
+    obj = change.after or change.before or {}
+    metadata = obj.get("metadata", {})
+    where = f"{metadata['namespace']}/" if metadata.get("namespace") else ""
+    return f"{obj.get('kind')} {where}{metadata.get('name')}"
+
+
+def _as_json(kind: str, rehearsal: Rehearsal) -> dict[str, Any]:
+    return {
+        "kind": kind,
+        "object": str(rehearsal.key),
+        "error": "" if rehearsal.error is None else f"{type(rehearsal.error).__name__}: {rehearsal.error}",
+        "changes": [
+            {"path": each.path, "before": each.before, "after": each.after} for each in rehearsal.changes
+        ],
+    }
