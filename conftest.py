@@ -6,6 +6,8 @@ from hypothesis import HealthCheck, settings
 
 pytest_plugins = ["steersman.testing.plugin"]
 
-# A busy machine makes examples slow to generate and slow to run; neither is a mistake.
-settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("patient")
+# The same examples on every run, however busy the machine. To look for others:
+# pytest --hypothesis-profile exploring
+settings.register_profile("exploring", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("repeatable", settings.get_profile("exploring"), derandomize=True, database=None)
+settings.load_profile("repeatable")

@@ -97,13 +97,15 @@ class Removal:
     def __init__(
         self, client: Client, release: Release, *, keep_crds: bool, say: Callable[[str], None]
     ) -> None:
+        from steersman.operator import fencing_policy
         from steersman.operator.packaging import manifests
 
         self._client = client
         self._release = release
         self._keep_crds = keep_crds
         self._say = say
-        self._objects = list(reversed(manifests(release)))
+        # Fencing may have been asked for or not; it is looked for in any case.
+        self._objects = [*fencing_policy(release.operators), *reversed(manifests(release))]
         self._definitions = [operator.definition for operator in release.operators]
 
     async def described(self) -> str:
@@ -156,8 +158,8 @@ class Removal:
         labels = ",".join(f"{name}={value}" for name, value in self._release.labels.items())
         try:
             async with asyncio.timeout(_PATIENCE_S):
-                while await self._client.list(PODS, self._release.namespace, labels=labels):
-                    await asyncio.sleep(_POLL_S)  # noqa: ASYNC110 - only the API knows
+                while await self._client.list(PODS, self._release.namespace, labels=labels):  # noqa: ASYNC110
+                    await asyncio.sleep(_POLL_S)
         except TimeoutError:
             raise CommandFailed(f"pods of {self._release.name} are still there; try again later") from None
 

@@ -228,6 +228,11 @@ _CONTROLLER_GAUGES: tuple[tuple[str, str, Any], ...] = (
 _WORKLOAD_GAUGES: tuple[tuple[str, str, Any], ...] = (
     ("workload_status", "1 if the workload runs.", lambda w: float(w.phase in _RUNNING)),
     ("workload_ready", "1 if the workload is ready.", lambda w: float(w.ready)),
+    (
+        "workload_completed",
+        "1 if the workload is a process that came to its end.",
+        lambda w: float(w.phase is WorkloadPhase.COMPLETED),
+    ),
     ("workload_paused", "1 if the workload is paused.", lambda w: float(w.paused)),
     ("workload_restarts", "How often the workload was started again.", lambda w: w.restarts),
     (

@@ -62,7 +62,7 @@ def test_nothing_is_left(cluster: Cluster) -> None:
     result = uninstall(cluster, "--yes")
     assert result.exit_code == 0, result.exception
     said = result.stdout.splitlines()
-    assert said.index("Deployment webapp-operator removed") == 0
+    assert said[0] == "Deployment webapp-operator removed"
     freed = said.index(f"finalizer {OURS} removed from 2 objects of WebApp")
     assert freed < said.index("3 objects of WebApp removed")
     assert said[-1] == "Namespace webapp-operator removed"

@@ -1,16 +1,17 @@
-import json, asyncio, logging
+import json, asyncio, logging, pytest
 from steersman.testing import virtual_time, eventually
 from tests.integration.highlander.worlds import *
 from tests.integration.highlander.test_tenant import simulated, process
-@virtual_time
-async def test_x():
+@pytest.mark.parametrize("code", ["0", "3"])
+@pytest.mark.parametrize("restart", ["Never", "OnFailure"])
+@pytest.mark.parametrize("two", [0, 1])
+def test_x(code, two, restart):
+  @virtual_time
+  async def run():
     async with world() as here:
-        fails = process(annotations=simulated(run_time="1s", exit_code="3"), maxRestarts=2)
-        c = here.start(config(workloads={"processes": [fails, process("other")]}))
-        last = None
-        for i in range(2000):
-            await asyncio.sleep(0.02)
-            w = c.tenant.board.workloads.get("process/default/beat")
-            now = (w and (str(w.phase), w.restarts, [p.phase for p in w.pods], w.last_error))
-            if now != last: print(round(i*0.02,2), now)
-            last = now
+        fails = process(annotations=simulated(run_time="1s", exit_code=code), maxRestarts=2, restartPolicy=restart)
+        c = here.start(config(workloads={"processes": [fails] + [process("other")]*two}))
+        await asyncio.sleep(40)
+        p = await here.pod()
+        print(code, two, restart, c.phase(), p and p["spec"].get("nodeName"), p and json.dumps(p["status"].get("containerStatuses"))[:300])
+  run()

@@ -1,0 +1,201 @@
+"""Manifests, the chart and the files for Prometheus and Grafana: they agree, and they are taken by the API."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from prometheus_client.parser import text_string_to_metric_families
+
+from steersman.highlander.config import load
+from steersman.highlander.manifests import Deployed, manifests, to_yaml
+from steersman.highlander.metrics import HighlanderMetrics
+from tests.support.api import ApiClient, with_api
+from tests.support.helm import render
+from tests.support.highlander import lively
+
+Object = dict[str, Any]
+
+DEPLOY = Path(__file__).parents[3] / "deploy" / "highlander"
+CHART = DEPLOY / "chart"
+CONFIG = """
+tenant: shop
+namespace: shop
+storageType: lease
+workloads:
+  processes:
+  - {name: ledger, image: app, namespace: books}
+"""
+
+
+def made(tmp_path: Path, text: str, deployed: Deployed | None = None) -> list[Object]:
+    file = tmp_path / "config.yaml"
+    file.write_text(text)
+    return manifests(text, load(file, environment={}).tenants, deployed)
+
+
+def named(objects: list[Object]) -> list[str]:
+    return [
+        f"{one['kind']} {one['metadata'].get('namespace', '')}/{one['metadata']['name']}" for one in objects
+    ]
+
+
+def test_permissions_are_no_wider_than_the_configuration(tmp_path: Path) -> None:
+    objects = made(tmp_path, CONFIG)
+    roles = {one["metadata"]["namespace"]: one["rules"] for one in objects if one["kind"] == "Role"}
+    assert set(roles) == {"shop", "books"}
+    assert not [one for one in objects if one["kind"].startswith("ClusterRole")]
+    assert all("*" not in (*rule["verbs"], *rule["resources"]) for rules in roles.values() for rule in rules)
+    leases = [rule for rule in roles["shop"] if "leases" in rule["resources"]]
+    assert leases == [
+        {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["get", "create", "update"]}
+    ]
+    assert not [rule for rule in roles["books"] if {"leases", "configmaps"} & set(rule["resources"])]
+    assert not [rule for rules in roles.values() for rule in rules if "secrets" in rule["resources"]]
+
+
+def test_custom_resources_need_permission_everywhere(tmp_path: Path) -> None:
+    objects = made(tmp_path, CONFIG + "customResources: true\n")
+    assert "ClusterRole /highlander" in named(objects)
+    (role,) = [one for one in objects if one["kind"] == "Role"]
+    assert {resource for rule in role["rules"] for resource in rule["resources"]} == {"configmaps", "leases"}
+
+
+CASES: dict[str, tuple[str, Deployed, Object]] = {
+    "as it comes": ("", Deployed(), {}),
+    "lease and monitor": (
+        "storageType: lease\n",
+        Deployed(name="hl", namespace="ops", service_monitor=True, replicas=3, image="r/steersman:1"),
+        {
+            "config": {"storageType": "lease"},
+            "rbac": {"leases": True},
+            "serviceMonitor": True,
+            "replicas": 3,
+            "image": "r/steersman:1",
+        },
+    ),
+    "custom resources": (
+        "customResources: true\n",
+        Deployed(),
+        {"config": {"customResources": True}, "rbac": {"customResources": True}},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_chart_makes_the_same_objects(tmp_path: Path, case: str) -> None:
+    text, deployed, values = CASES[case]
+    own = made(tmp_path, text, deployed)
+    chart = render(CHART, deployed.name, deployed.namespace, values)
+    key = lambda one: (one["kind"], one["metadata"].get("namespace", ""))  # noqa: E731
+    for mine, theirs in zip(sorted(own, key=key), sorted(chart, key=key), strict=True):
+        if mine["kind"] == "ConfigMap":
+            assert list(mine.pop("data")) == list(theirs.pop("data")) == ["config.yaml"]
+        assert theirs == mine
+
+
+def test_the_charts_configuration_is_a_good_one(tmp_path: Path) -> None:
+    (config_map,) = [one for one in render(CHART, "hl", "ops") if one["kind"] == "ConfigMap"]
+    file = tmp_path / "config.yaml"
+    file.write_text(config_map["data"]["config.yaml"])
+    assert load(file, environment={}).tenants[0].redis.addr == "redis:6379"
+
+
+_PATHS = {
+    "ServiceAccount": "/api/v1/namespaces/{}/serviceaccounts",
+    "ConfigMap": "/api/v1/namespaces/{}/configmaps",
+    "Service": "/api/v1/namespaces/{}/services",
+    "Deployment": "/apis/apps/v1/namespaces/{}/deployments",
+    "Role": "/apis/rbac.authorization.k8s.io/v1/namespaces/{}/roles",
+    "RoleBinding": "/apis/rbac.authorization.k8s.io/v1/namespaces/{}/rolebindings",
+    "ClusterRole": "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+    "ClusterRoleBinding": "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+    "PodDisruptionBudget": "/apis/policy/v1/namespaces/{}/poddisruptionbudgets",
+    "NetworkPolicy": "/apis/networking.k8s.io/v1/namespaces/{}/networkpolicies",
+}
+
+
+def test_a_cluster_takes_them(tmp_path: Path) -> None:
+    wanted = yaml.safe_load_all(to_yaml(made(tmp_path, CONFIG + "customResources: true\n")))
+    everything = [*wanted, *render(CHART, "hl", "highlander")]
+
+    @with_api
+    async def check(client: ApiClient) -> None:
+        restricted = {"pod-security.kubernetes.io/enforce": "restricted"}
+        for name in ("highlander", "shop", "books"):
+            labels = restricted if name == "highlander" else {}
+            await client.ok("POST", "/api/v1/namespaces", {"metadata": {"name": name, "labels": labels}})
+        for one in everything:
+            path = _PATHS[one["kind"]].format(one["metadata"].get("namespace", ""))
+            answer = await client.raw("POST", f"{path}?fieldValidation=Strict", one)
+            assert answer.status == 201, answer.content
+            assert not answer.headers.get_all("warning")
+
+    check()
+
+
+def metric_names() -> set[str]:
+    board = lively().board
+    board.observe("db_latency_seconds", 1.0, operation="renew")
+    text, _ = HighlanderMetrics({"default": board}).render()
+    found = set()
+    for family in text_string_to_metric_families(text.decode()):
+        found |= {sample.name for sample in family.samples}
+        found |= {f"{family.name}_total"} if family.type == "counter" else set()
+        if family.type == "histogram":
+            found |= {f"{family.name}_{part}" for part in ("bucket", "count", "sum")}
+    return found
+
+
+@pytest.mark.parametrize("file", ["alerts.yaml", "grafana.json"])
+def test_every_metric_that_is_asked_for_exists(file: str) -> None:
+    asked = set(re.findall(r"k8_highlander_\w+", (DEPLOY / file).read_text()))
+    assert len(asked) > 5
+    assert asked - metric_names() == set()
+
+
+def test_alerts_have_what_people_need() -> None:
+    (group,) = yaml.safe_load((DEPLOY / "alerts.yaml").read_text())["groups"]
+    alerts = [rule for rule in group["rules"] if "alert" in rule]
+    assert len({rule["alert"] for rule in alerts}) == len(alerts)
+    for rule in alerts:
+        assert rule["labels"]["severity"] in ("critical", "warning")
+        assert rule["annotations"].keys() == {"summary", "description"}
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed (package prometheus)")
+def test_promtool_takes_the_rules_and_the_dashboards_queries(tmp_path: Path) -> None:
+    dashboard = json.loads((DEPLOY / "grafana.json").read_text())
+    queries = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
+    queries += [one["expr"] for one in dashboard["annotations"]["list"]]
+    rules = [{"record": f"query:number:{number}", "expr": query} for number, query in enumerate(queries)]
+    own = tmp_path / "queries.yaml"
+    own.write_text(yaml.safe_dump({"groups": [{"name": "queries", "rules": rules}]}))
+    checked = subprocess.run(
+        ["promtool", "check", "rules", DEPLOY / "alerts.yaml", own],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+def test_panels_do_not_overlap() -> None:
+    panels = json.loads((DEPLOY / "grafana.json").read_text())["panels"]
+    taken: set[tuple[int, int]] = set()
+    for panel in panels:
+        grid = panel["gridPos"]
+        cells = {
+            (x, y)
+            for x in range(grid["x"], grid["x"] + grid["w"])
+            for y in range(grid["y"], grid["y"] + grid["h"])
+        }
+        assert not cells & taken, panel["title"]
+        assert grid["x"] + grid["w"] <= 24
+        taken |= cells
