@@ -25,6 +25,7 @@ BENCHMARKS = {
     "nodes": "nodes that run processes: a Deployment to ready, 100 pods, memory of the agent",
     "proxy": "connections through the service proxy, beside direct ones",
     "raft": "three Raft nodes beside three of etcd",
+    "highlander": "500 workloads of one tenant, 50 tenants in one process: at rest",
     "soak": "minutes of changes: memory stays flat, every watcher sees everything",
 }
 

@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
 project = "Steersman"
 author = "the Steersman authors"
 version = release = installed("steersman")
-extensions = ["sphinx.ext.autodoc", "markdown", "packages", "command_line"]
+extensions = ["sphinx.ext.autodoc", "markdown", "packages", "command_line", "configuration"]
 source_suffix = {".md": "markdown"}
 exclude_patterns = ["_extensions"]
 

@@ -203,7 +203,9 @@ class _Page:
 
 
 def _code(text: str, language: str) -> nodes.literal_block:
-    return nodes.literal_block(text, text.rstrip("\n"), language=language, force=True)
+    text = text.rstrip("\n")
+    # Only what is as it was written is highlighted.
+    return nodes.literal_block(text, text, language=language, force=True)
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

@@ -40,7 +40,7 @@ class Package(SphinxDirective):
         exported = {each: getattr(module, each) for each in module.__all__ if each not in without}
         own = {each: value for each, value in exported.items() if _is_home(name, value)}
         lines = [*_wrapped((module.__doc__ or "").splitlines()), "", f".. py:module:: {name}", ""]
-        for each, value in own.items():
+        for each, value in sorted(own.items(), key=lambda item: _is_error(item[1])):
             lines += [*_documented(f"{name}.{each}", value, own), ""]
         elsewhere = [f"`{each}` ({_module(value)})" for each, value in exported.items() if each not in own]
         if elsewhere:
@@ -61,8 +61,14 @@ def _module(value: Any) -> str:
 
 
 def _documented(path: str, value: Any, others: Mapping[str, Any]) -> list[str]:
-    if isinstance(value, type) and issubclass(value, BaseException):
-        return [f".. autoexception:: {path}", "   :show-inheritance:"]
+    if _is_error(value) and "__init__" in vars(value):
+        return [f".. autoexception:: {path}", "   :members:", "   :show-inheritance:"]
+    if _is_error(value):
+        # How it is made is its base's, and nobody's to do who reads this.
+        said = _wrapped(
+            [f"Derived from `{value.__bases__[0].__name__}`. {inspect.cleandoc(value.__doc__ or '')}"]
+        )
+        return [f".. py:exception:: {path}", "", *(f"   {line}" for line in said)]
     if isinstance(value, type):
         options = [":members:", ":undoc-members:"]
         if issubclass(value, BaseModel):
@@ -75,6 +81,10 @@ def _documented(path: str, value: Any, others: Mapping[str, Any]) -> list[str]:
     if inspect.isroutine(value):
         return [f".. autofunction:: {path}"]
     return [f".. autodata:: {path}", "   :no-value:"]
+
+
+def _is_error(value: Any) -> bool:
+    return isinstance(value, type) and issubclass(value, BaseException)
 
 
 def _wrapped(lines: list[str]) -> list[str]:

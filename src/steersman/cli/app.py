@@ -12,6 +12,7 @@ from steersman.cli.crd import crd
 from steersman.cli.demo import demo
 from steersman.cli.diff import diff
 from steersman.cli.failure import CommandFailed
+from steersman.cli.helm import helm
 from steersman.cli.highlander import highlander
 from steersman.cli.image import image
 from steersman.cli.manifests import manifests
@@ -41,6 +42,7 @@ app.command("run")(run)
 app.command("crd")(crd)
 app.command("rbac")(rbac)
 app.command("manifests")(manifests)
+app.command("helm")(helm)
 app.command("uninstall")(uninstall)
 app.command("diff")(diff)
 app.command("why")(why)

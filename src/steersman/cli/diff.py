@@ -113,7 +113,7 @@ def _show(found: Iterable[tuple[str, Rehearsal]]) -> None:
 
 def _lines(change: WouldChange) -> list[str]:
     """A unified diff; the live object is on the left."""
-    from steersman.cli.emitting import as_yaml
+    from steersman.operator.packaging.text import as_yaml
 
     before, after = ("" if each is None else as_yaml(each) for each in (change.before, change.after))
     name = _named(change)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
-__all__ = ["Format", "as_yaml", "emit"]
+__all__ = ["Format", "emit"]
 
 
 class Format(StrEnum):
@@ -22,16 +22,6 @@ def emit(objects: Sequence[Mapping[str, Any]], output: Format) -> None:
         listed = {"apiVersion": "v1", "kind": "List", "items": objects}
         sys.stdout.write(json.dumps(listed, indent=2) + "\n")
     else:
+        from steersman.operator.packaging.text import as_yaml
+
         sys.stdout.write(as_yaml(*objects))
-
-
-def as_yaml(*objects: Mapping[str, Any]) -> str:
-    import yaml
-
-    class Plain(yaml.SafeDumper):
-        """Without anchors: people read this, and values that are equal are not the same."""
-
-        def ignore_aliases(self, data: Any) -> bool:
-            return True
-
-    return yaml.dump_all(objects, Dumper=Plain, sort_keys=False, allow_unicode=True, width=110)

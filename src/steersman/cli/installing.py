@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
+
+import typer
 
 from steersman.cli.failure import CommandFailed
 from steersman.client import Client, Forbidden, NoSuchKind
@@ -12,7 +15,7 @@ from steersman.objects.custom import CustomResource
 from steersman.objects.resource_type import ResourceType
 from steersman.operator import Chain
 
-__all__ = ["check_served", "install"]
+__all__ = ["check_served", "install", "wants_installed"]
 
 Object = dict[str, Any]
 
@@ -40,6 +43,26 @@ async def install(client: Client, definitions: Iterable[Object]) -> None:
                         await _wait_served(client, live["spec"], version["name"])
         except TimeoutError:
             raise CommandFailed(f"the API does not serve {name} though it is installed") from None
+
+
+async def wants_installed(client: Client, operators: Sequence[Chain[Any]]) -> bool:
+    """Whether definitions are missing, and whoever sits at the terminal wants them installed."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    missing = []
+    for operator in operators:
+        kind = operator.definition.resource
+        if issubclass(operator.definition.kind, CustomResource):
+            try:
+                await client.resource_type(kind.api_version, kind.kind)
+            except NoSuchKind:
+                missing.append(f"{kind.kind} of {kind.api_version}")
+            except Forbidden:
+                return False
+    if not missing:
+        return False
+    question = f"The API at {client.host} does not serve {', '.join(missing)}. Install it?"
+    return await asyncio.to_thread(typer.confirm, question, default=True, err=True)
 
 
 async def check_served(client: Client, operators: Sequence[Chain[Any]], module: str) -> None:

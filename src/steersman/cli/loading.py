@@ -54,15 +54,16 @@ class Loaded:
         several: list[Versions] = []
         classes: dict[str, dict[type[CustomResource], None]] = {}
         for value in _flattened(self.values):
-            kind = value.definition.kind if isinstance(value, Chain) else value
+            kind = value.definition.versions or value.definition.kind if isinstance(value, Chain) else value
             if isinstance(kind, Versions):
                 several.append(kind)
             elif _is_custom_resource(kind):
                 classes.setdefault(_name(kind), {})[kind] = None
         try:
-            made = [versions.crd() for versions in several]
-            named = {definition["metadata"]["name"] for definition in made}
-            return made + [crd(*each) for name, each in classes.items() if name not in named]
+            # An operator and each of its handlers name the same versions.
+            made = {definition["metadata"]["name"]: definition for definition in (v.crd() for v in several)}
+            rest = [crd(*each) for name, each in classes.items() if name not in made]
+            return [*made.values(), *rest]
         except DefinitionError as error:
             raise CommandFailed(f"{self.text}: {error}") from None
 

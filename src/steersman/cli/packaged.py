@@ -70,6 +70,8 @@ class Plan:
     replicas: int | None = None
     fencing: bool = False
     lock_secret: str = ""
+    #: Whether name and namespace are known only when it is installed.
+    is_open: bool = False
 
 
 def released(plan: Plan) -> tuple[Loaded, Release]:
@@ -77,7 +79,7 @@ def released(plan: Plan) -> tuple[Loaded, Release]:
     from steersman.cli.loading import load
     from steersman.objects.builders import BuildError
     from steersman.operator import OperatorError
-    from steersman.operator.packaging import Release, default_name, engine_of, take_part
+    from steersman.operator.packaging import Engine, Release, default_name, engine_of, take_part
 
     loaded = load(plan.module)
     operators = loaded.operators()
@@ -87,7 +89,12 @@ def released(plan: Plan) -> tuple[Loaded, Release]:
         if plan.watch:
             operator.in_namespaces(*plan.watch)
     try:
-        engine = engine_of(operators) if plan.ha is None else engine_named(plan.ha)
+        declared = engine_of(operators)
+        if plan.is_open and declared is Engine.RAFT:
+            raise CommandFailed(
+                "the operator's RaftConfig fixes names that a chart leaves open: leave it to --ha raft"
+            )
+        engine = declared if plan.ha is None else engine_named(plan.ha)
         chosen = take_part(operators, engine, name=name, namespace=namespace)
         release = Release(
             operators,

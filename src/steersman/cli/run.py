@@ -38,6 +38,8 @@ Examples:
 
   steer run webapp.py --ha lease             one of several leads, the others stand by
 
+  steer run webapp.py --cluster --dev        start again whenever the code changes
+
   curl localhost:8080/readyz?verbose         and /healthz, /metrics
 """
 
@@ -90,9 +92,12 @@ def run(
     install_crds: Annotated[
         bool,
         typer.Option(
-            "--install-crds", help="Install the custom resource definitions first (--cluster always does)."
+            "--install-crds",
+            "--install",
+            help="Install the custom resource definitions first (--cluster always does); else you are asked.",
         ),
     ] = False,
+    dev: Annotated[bool, typer.Option("--dev", help="Start again whenever the code changes.")] = False,
     ha: Annotated[
         str | None,
         typer.Option(
@@ -119,6 +124,7 @@ def run(
         ),
     ] = None,
 ) -> None:
+    from steersman.cli.developing import develop
     from steersman.cli.electing import elect
     from steersman.cli.loading import load
     from steersman.operator import Settings
@@ -133,6 +139,14 @@ def run(
         "log-level": log_level.value if _is_given(ctx, "log_level") else None,
     }
     configuration = _configuration(config, flags)
+    if dev:
+        words = _words(kubeconfig=kubeconfig, context=context, config=config, ha=ha, name=name)
+        for option in ("metrics-bind", "log-format", "log-level"):
+            words += _words(**{option: flags[option]})
+        for each in namespace or ():
+            words += _words(namespace=each)
+        develop(module, words, cluster=cluster, install_crds=install_crds)
+        return
     settings = configuration.settings(Settings())
     options = _Options(kubeconfig, context, cluster, install_crds or cluster, settings)
     logs.set_up(level=configuration.log_level, style=configuration.log_format)
@@ -153,6 +167,12 @@ def _check_cluster(kubeconfig: Path | None, context: str | None) -> None:
     require_cluster_packages()
 
 
+def _words(**options: object) -> list[str]:
+    """Options as they are given on a command line; those that are None are not."""
+    given = {name: value for name, value in options.items() if value is not None}
+    return [word for name, value in given.items() for word in (f"--{name}", str(value))]
+
+
 def _is_given(ctx: typer.Context, parameter: str) -> bool:
     source = ctx.get_parameter_source(parameter)
     return source is not None and source.name == "COMMANDLINE"
@@ -171,17 +191,18 @@ def _run(loaded: Loaded, options: _Options) -> None:
     from steersman.client import ClientError
     from steersman.operator import OperatorError
     from steersman.runtime.errors import AddressInUse
+    from steersman.webhooks import WebhookError
 
     try:
         run_loop(_serve(loaded, options))
     except AddressInUse as error:
         raise CommandFailed(f"--metrics-bind: {error}") from None
-    except (ClientError, OperatorError) as error:
+    except (ClientError, OperatorError, WebhookError) as error:
         raise CommandFailed(" ".join(str(error).split())) from None
 
 
 async def _serve(loaded: Loaded, options: _Options) -> None:
-    from steersman.cli.installing import check_served, install
+    from steersman.cli.installing import check_served, install, wants_installed
     from steersman.operator import assemble
     from steersman.runtime import Metrics
 
@@ -189,7 +210,7 @@ async def _serve(loaded: Loaded, options: _Options) -> None:
     async with _connected(options, loaded) as client:
         metrics = Metrics()
         client.observe_requests(metrics.observe_requests(client.host))
-        if options.install_crds:
+        if options.install_crds or await wants_installed(client, operators):
             await install(client, loaded.crds())
         await check_served(client, operators, loaded.text)
         names = ", ".join(operator.definition.name for operator in operators)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
-from steersman.aio import Clock
+from steersman.aio import Clock, Scope
 from steersman.client import Client
 from steersman.highlander.workloads.ownership import MANAGED, MANAGER, WorkloadKey, key_of, label_value
 from steersman.objects.resource_type import ResourceType
@@ -49,7 +49,10 @@ class LiveObjects:
 
     async def refresh(self) -> None:
         """Until everything is as the API had it when this was called, or later."""
-        await self.informers.refresh()
+        async with Scope() as scope:
+            for informer in self._informers.values():
+                scope.start(informer.refresh(), name=f"refreshing {informer}")
+            await scope.join()
 
     @property
     def synced(self) -> bool:

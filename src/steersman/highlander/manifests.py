@@ -14,6 +14,7 @@ from typing import Any
 import yaml
 
 from steersman.highlander.config import TenantConfig
+from steersman.highlander.resources import RESOURCES, definitions
 from steersman.highlander.workloads.ownership import label_value
 
 __all__ = ["Deployed", "manifests", "to_yaml"]
@@ -30,8 +31,6 @@ _RULES: tuple[tuple[str, list[str], list[str]], ...] = (
     ("batch", ["jobs"], ["get", "list", "watch", "delete"]),
     ("", ["pods/log"], ["get"]),
 )
-_GROUPS = ("highlander.steersman.dev", "highlander.plexobject.io")
-_KINDS = ("workloadprocesses", "workloadcronjobs", "workloadservices", "workloadpersistents")
 #: Secrets people make, and what the controllers find of them in their environment.
 _SECRETS = (
     ("HIGHLANDER_API_TOKEN", "api-token"),
@@ -64,6 +63,7 @@ def manifests(file: str, tenants: Sequence[TenantConfig], deployed: Deployed | N
     """Objects to apply, in that order. `file` is the text of the configuration, `tenants` what it says."""
     deployed = deployed or Deployed()
     objects = [
+        *(definitions(public=True) if any(tenant.custom_resources for tenant in tenants) else ()),
         _object(deployed, "v1", "ServiceAccount", automountServiceAccountToken=False),
         *_permissions(deployed, tenants),
         _object(deployed, "v1", "ConfigMap", data={"config.yaml": file}),
@@ -127,13 +127,16 @@ def _workload_rules() -> list[Object]:
 
 
 def _custom_rules() -> list[Object]:
+    plurals: dict[str, list[str]] = {}
+    for kind in RESOURCES:
+        plurals.setdefault(kind.resource_type.group, []).append(kind.resource_type.plural)
     return [
-        _rule(group, resources, verbs)
-        for group in _GROUPS
-        for resources, verbs in (
-            (list(_KINDS), ["get", "list", "watch", "patch"]),
-            ([f"{kind}/status" for kind in _KINDS], ["patch", "update"]),
-            ([f"{kind}/finalizers" for kind in _KINDS], ["update"]),
+        _rule(group, [f"{name}{part}" for name in names], verbs)
+        for group, names in plurals.items()
+        for part, verbs in (
+            ("", ["get", "list", "watch", "patch"]),
+            ("/status", ["patch", "update"]),
+            ("/finalizers", ["update"]),
         )
     ]
 

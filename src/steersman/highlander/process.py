@@ -17,6 +17,7 @@ from steersman.aio import Clock, Scope, SystemClock
 from steersman.client import Client
 from steersman.highlander.api import Access, Api, logs_of
 from steersman.highlander.config import Loaded, TenantConfig
+from steersman.highlander.custom import CustomWorkloads
 from steersman.highlander.errors import ConfigError
 from steersman.highlander.live import LiveObjects
 from steersman.highlander.tenant import Tenant
@@ -52,6 +53,7 @@ class Highlander:
         self._stop = asyncio.Event()
         self.tenants: dict[str, Tenant] = {}
         self._lives: dict[_Place, LiveObjects] = {}
+        self._custom: list[CustomWorkloads] = []
         self.port = 0
         """Where the API and the dashboard listen, once they do."""
 
@@ -72,6 +74,8 @@ class Highlander:
             running = [
                 scope.start(tenant.run(), name=f"tenant {name}") for name, tenant in self.tenants.items()
             ]
+            for custom in self._custom:
+                scope.start(custom.run(), name="custom resources")
             scope.start(self._follow_file(), name="configuration file")
             if started is not None:
                 started()
@@ -125,6 +129,8 @@ class Highlander:
                 for config in configs:
                     tenant = Tenant(config, client, live, clock=self._clock, reload=self.reload)
                     self.tenants[config.tenant] = tenant
+                    if config.custom_resources:
+                        self._custom.append(CustomWorkloads(tenant, client, live, self._clock))
             yield
         finally:
             for live in self._lives.values():

@@ -169,7 +169,7 @@ class Runner:
             self._wake.clear()
             wait_s: float | None = None
             try:
-                await stop(reign.writes, reign.live, reign.tenant, self.key)
+                await self._stop()
                 attempts = 0
             except LeadershipLost:
                 await _cancelled()
@@ -200,16 +200,16 @@ class Runner:
         """One look and what follows from it; how long to wait for the next if nothing changes."""
         reign, key = self._reign, self.key
         if self._paused:
-            await stop(reign.writes, reign.live, reign.tenant, key)
+            await self._stop()
             stopped = is_stopped(reign.live, reign.tenant, key)
             self._show(WorkloadPhase.PAUSED if stopped else WorkloadPhase.STOPPING)
             return None
         if self._others():
-            await stop(reign.writes, reign.live, reign.tenant, key)
+            await self._stop()
             self._show(WorkloadPhase.STOPPING)
             return None
         if self._unwanted and self._remains():
-            await stop(reign.writes, reign.live, reign.tenant, key)
+            await self._stop()
             self._show(WorkloadPhase.STOPPING)
             return None
         self._unwanted = set()
@@ -220,6 +220,10 @@ class Runner:
             await self._refuse_foreign(part)
             await reign.children.apply(part.resource, part.object)
         return self._show_life()
+
+    async def _stop(self) -> None:
+        reign = self._reign
+        await stop(reign.writes, reign.live, reign.tenant, self.key, reign.stamp.epoch)
 
     def _remains(self) -> bool:
         """Whether something is left of what a restart does away with."""

@@ -12,7 +12,7 @@ from steersman.client import Conflict, NotFound
 from steersman.highlander.live import LiveObjects
 from steersman.highlander.state import WorkloadKind
 from steersman.highlander.workloads.copies import living
-from steersman.highlander.workloads.ownership import WorkloadKey
+from steersman.highlander.workloads.ownership import WorkloadKey, epoch_of
 from steersman.objects.conditions import condition_is
 from steersman.objects.resource_type import ResourceType
 from steersman.objects.resources import CRON_JOBS, DEPLOYMENTS, JOBS, PODS, STATEFUL_SETS
@@ -25,20 +25,27 @@ Object = dict[str, Any]
 _SCALED = {WorkloadKind.SERVICE: DEPLOYMENTS, WorkloadKind.PERSISTENT: STATEFUL_SETS}
 
 
-async def stop(writes: Writes, live: LiveObjects, tenant: str, key: WorkloadKey) -> None:
-    """Ask for the end of all that runs of a workload; what is ending already is not asked again."""
+async def stop(writes: Writes, live: LiveObjects, tenant: str, key: WorkloadKey, epoch: int) -> None:
+    """Ask for the end of all that runs of a workload; what is ending already is not asked again.
+
+    What was written in a later epoch than the caller's is not the caller's to stop.
+    """
+
+    def ours(resource: ResourceType) -> list[Object]:
+        return [each for each in live.of_workload(resource, tenant, key) if epoch_of(each) <= epoch]
+
     if key.kind is WorkloadKind.PROCESS:
-        for pod in live.of_workload(PODS, tenant, key):
+        for pod in ours(PODS):
             await _delete(writes, PODS, pod)
     elif key.kind is WorkloadKind.CRON_JOB:
-        for cron_job in live.of_workload(CRON_JOBS, tenant, key):
+        for cron_job in ours(CRON_JOBS):
             if not cron_job["spec"].get("suspend"):
                 await _patch(writes, CRON_JOBS, cron_job, {"suspend": True})
-        for job in _unfinished(live.of_workload(JOBS, tenant, key)):
+        for job in _unfinished(ours(JOBS)):
             await _delete(writes, JOBS, job)
     else:
         resource = _SCALED[key.kind]
-        for scaled in live.of_workload(resource, tenant, key):
+        for scaled in ours(resource):
             if scaled["spec"].get("replicas") != 0:
                 await _patch(writes, resource, scaled, {"replicas": 0})
 

@@ -20,7 +20,7 @@ import logging
 import os
 import socket
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -124,6 +124,11 @@ class Tenant:
         return self._config.tenant
 
     @property
+    def leads(self) -> bool:
+        """Whether this controller is at work as the leader at this moment."""
+        return self._reigning is not None and self._elector.is_leader
+
+    @property
     def specs(self) -> Specs:
         """All workloads: of the configuration, and those that custom resources add."""
         namespace = self._config.namespace
@@ -222,7 +227,7 @@ class Tenant:
             self._reigning = None
             self._note_loss(self._reason or "the lock could not be kept")
             if self._config.on_loss == "stop":
-                await self._stop_after_loss(runners)
+                await self._stop_after_loss(runners, leadership.term)
             raise
         finally:
             self._reigning = None
@@ -271,18 +276,18 @@ class Tenant:
                 scope.start(runner.stop_until_gone(), name=f"stopping {key}")
             await scope.join()
 
-    async def _stop_after_loss(self, runners: Mapping[WorkloadKey, Runner]) -> None:
+    async def _stop_after_loss(self, keys: Iterable[WorkloadKey], epoch: int) -> None:
         """Ask for the end of what was ours, for a while; a later leader does it anyway."""
         writes = Writes(self._client, MANAGER, self._live.cache)
 
         async def stop_one(key: WorkloadKey) -> None:
             try:
-                await stop(writes, self._live, self.name, key)
+                await stop(writes, self._live, self.name, key, epoch)
             except ClientError as error:
                 _log.warning("%s of %s was not stopped: %s", key, self.name, error)
 
         async with Scope() as scope:
-            stopping = [scope.start(stop_one(key)) for key in runners]
+            stopping = [scope.start(stop_one(key)) for key in keys]
             late = scope.start(self._clock.sleep(self._config.election.retry_period.total_seconds()))
             while stopping and not late.done():
                 await asyncio.wait((*stopping, late), return_when=asyncio.FIRST_COMPLETED)
@@ -443,6 +448,8 @@ class Tenant:
 
     def add_workloads(self, extra: Specs) -> None:
         """Workloads beside those of the configuration, in place of the last that were given."""
+        if extra == self._extra:
+            return
         before = set(self.specs)
         self._extra = dict(extra)
         self._refresh_workloads(before)

@@ -96,6 +96,12 @@ def _address(text: str) -> str:
     return text
 
 
+def _host(text: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?|[0-9a-fA-F:]+", text):
+        raise ValueError(f"{text!r} is no name or address of a machine")
+    return text
+
+
 def _names(text: str) -> tuple[str, ...]:
     names = tuple(name.strip() for name in text.split(",") if name.strip())
     if not names:
@@ -121,6 +127,7 @@ OPTIONS = (
     Option("log-format", _one_of("auto", "text", "json"), "auto, text, json", "auto", "How to log it."),
     Option("metrics-bind", _address, "[HOST]:PORT, off", ":8080", "Where probes and metrics listen."),
     Option("webhook-bind", _address, "[HOST]:PORT, off", ":9443", "Where webhooks listen."),
+    Option("webhook-host", _host, "HOST", "a Service", "Where the API server reaches webhooks directly."),
     Option("workers", _count, "number", "8", "How many objects are reconciled at the same time."),
     Option("namespaces", _names, "NAME,NAME,…", "all", "Work in these namespaces only."),
     Option("namespace-selector", _selector, "LABELS", "all", "Work in namespaces with these labels only."),
@@ -235,6 +242,8 @@ class Configuration:
             made = replace(made, address=_listener(values["metrics-bind"]))
         if "webhook-bind" in values:
             made = replace(made, webhooks=replace(made.webhooks, address=_listener(values["webhook-bind"])))
+        if "webhook-host" in values:
+            made = replace(made, webhooks=replace(made.webhooks, host=values["webhook-host"]))
         if "grace" in values:
             made = replace(made, grace_s=values["grace"])
         if "resync" in values:
@@ -253,7 +262,10 @@ class Configuration:
 
 def table() -> str:
     """The options as a table of Markdown."""
-    rows = [("In a file", "Flag", "Variable", "Values", "Default", "What it does"), ("---",) * 6]
+    rows: list[tuple[str, ...]] = [
+        ("In a file", "Flag", "Variable", "Values", "Default", "What it does"),
+        ("---",) * 6,
+    ]
     for option in OPTIONS:
         row = (option.name, option.flag, option.variable)
         rows.append((*(f"`{each}`" for each in row), option.values, option.default, option.help))

@@ -11,6 +11,7 @@ from steersman.objects.custom import CustomResource, Versions
 from steersman.objects.resource_type import ResourceType, Typed
 from steersman.operator.action import Action
 from steersman.operator.context import Context
+from steersman.operator.dependents import in_order
 from steersman.operator.errors import OperatorError
 from steersman.operator.sharding import Sharding
 from steersman.runtime import Change, Key, RetryPolicy
@@ -85,6 +86,8 @@ class Definition(Generic[R]):
     timers: list[Timer] = field(default_factory=list)
     daemons: list[Daemon] = field(default_factory=list)
     dependents: dict[str, Dependent] = field(default_factory=dict)
+    #: Whether dependents are deleted in the opposite order before their owner goes.
+    ordered_deletion: bool = False
     hooks: list[Hook] = field(default_factory=list)
     conversions: list[Conversion] = field(default_factory=list)
     given_versions: Versions | None = None
@@ -105,6 +108,7 @@ class Definition(Generic[R]):
 
     def check(self) -> None:
         """Raises OperatorError for what cannot run."""
+        in_order(self.dependents)
         works = self.reconcile or self.dependents or self.timers or self.daemons
         if not (works or self.hooks or self.conversions or self.given_versions):
             raise OperatorError(f"the operator {self.name} has nothing to do: give it a reconcile function")

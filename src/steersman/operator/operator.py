@@ -105,7 +105,8 @@ class Chain(Generic[R]):
         ready: Callable[[D], bool] | None = None,
     ) -> Callable[[Callable[[Context[R]], Awaitable[D | None]]], Handler[R, [Context[R]], D | None]]:
         """`@op.dependent(Deployment, after=config, ready=…)`: a function that returns a child, or None for
-        none. Children are made in order; one is made only when those it comes `after` are ready."""
+        none. One is made only when those it comes `after` (also by name: they may be declared later) are
+        ready; others at the same time."""
 
         def register(
             function: Callable[[Context[R]], Awaitable[D | None]],
@@ -123,6 +124,14 @@ class Chain(Generic[R]):
             return Handler(self.definition, function)
 
         return register
+
+    def with_ordered_deletion(self) -> Self:
+        """Before an object goes, delete its dependents one after the other, those that come last first. A
+        finalizer holds it until then; without this the cluster deletes them in any order."""
+        self.definition.ordered_deletion = True
+        if self.definition.finalizer is None:
+            self.definition.finalizer = self.definition.default_finalizer
+        return self
 
     # what the API asks before it stores
 

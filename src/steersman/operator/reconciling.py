@@ -1,7 +1,7 @@
 """From a key in the queue to the author's function and back: what happens around every reconcile.
 
 gone                        nothing
-being deleted, ours to hold `on_delete`, then the finalizer is removed
+being deleted, ours to hold dependents taken down if they have an order, `on_delete`, finalizer removed
 being deleted otherwise     nothing
 there                       finalizer added if wanted, dependents, `reconcile`
 """
@@ -15,7 +15,7 @@ from steersman.objects.resource_type import Typed
 from steersman.operator.action import Action
 from steersman.operator.context import Context, Tools
 from steersman.operator.definition import Definition
-from steersman.operator.dependents import Progress, bring_about
+from steersman.operator.dependents import Progress, bring_about, take_down
 from steersman.runtime import Cached, Key, Request, Result, TerminalError
 from steersman.runtime.finalizers import add_finalizer, remove_finalizer
 
@@ -26,6 +26,8 @@ Object = dict[str, Any]
 
 #: The condition that dependents without a reconcile function keep.
 _READY = "Ready"
+#: A child that is gone is a change; this is for those whose change was missed.
+_LOOK_AGAIN_S = 30.0
 
 
 class Objects(Protocol):
@@ -78,6 +80,10 @@ class Reconciler(Generic[R]):
         finalizer = self._definition.finalizer
         if finalizer is None or finalizer not in obj["metadata"].get("finalizers", ()):
             return Result.done()
+        if self._definition.ordered_deletion:
+            progress = await take_down(self.context(obj, request), self._definition.dependents)
+            if not progress.complete:
+                return Result.requeue(_LOOK_AGAIN_S)
         action: Action | None = None
         if self._definition.on_delete is not None:
             ctx = self.context(obj, request)

@@ -1,6 +1,7 @@
 """What goes wrong with webhooks.
 
     WebhookError          a mistake in how a webhook was declared or set up (a RuntimeProblem)
+    ├── CannotListen      the address is taken, or not this machine's
     └── NotMigrated       objects that could not be rewritten in the version to be stored
     Denied                raised by a validating or mutating function: the write is refused
 
@@ -14,7 +15,7 @@ from typing import Final, Self
 
 from steersman.runtime.errors import RuntimeProblem
 
-__all__ = ["Denied", "NotMigrated", "WebhookError"]
+__all__ = ["CannotListen", "Denied", "NotMigrated", "WebhookError"]
 
 _FORBIDDEN: Final = (403, "Forbidden")
 _INVALID: Final = (422, "Invalid")
@@ -22,6 +23,10 @@ _INVALID: Final = (422, "Invalid")
 
 class WebhookError(RuntimeProblem):
     """The message names the webhook, and what to do instead."""
+
+
+class CannotListen(WebhookError):
+    """Only whoever starts the process can help."""
 
 
 class NotMigrated(WebhookError):

@@ -48,10 +48,10 @@ async def migrate_stored_versions(client: Client, definition: str) -> int:
             raise NotMigrated(
                 f"{len(refused)} objects of {definition} cannot be rewritten; the first: {refused[0]}"
             )
-        live["status"]["storedVersions"] = [stored]
+        # With the revision from before: nobody has changed what is stored in the meantime.
+        pruned = {**_unchanged(live["metadata"]), "status": {"storedVersions": [stored]}}
         try:
-            # With the revision from before: nobody has changed what is stored in the meantime.
-            await client.replace(live, subresource="status", kind=CRDS)
+            await client.patch(CRDS, definition, pruned, subresource="status")
         except Conflict:
             continue
         _log.info("%s: %d objects rewritten, all are stored as %s", definition, rewritten, stored)
@@ -69,15 +69,24 @@ def _resource(definition: Object, stored: str) -> ResourceType:
     return ResourceType(spec["group"], version, names["kind"], names["plural"], namespaced)
 
 
+def _unchanged(metadata: Object) -> Object:
+    """A patch for this revision only."""
+    return {"metadata": {"resourceVersion": metadata["resourceVersion"]}}
+
+
 async def _rewrite_all(client: Client, resource: ResourceType) -> tuple[int, list[str]]:
     """How many were rewritten, and why others were refused."""
     done, refused = 0, []
     token = ""
     while True:
-        page = await client.list_page(resource, limit=_PAGE, continue_token=token)
+        page = await client.list_page(resource, limit=_PAGE, continue_token=token, metadata_only=True)
         for item in page.items:
+            metadata = orjson.loads(item)["metadata"]
             try:
-                await client.replace(orjson.loads(item), kind=resource)
+                # A patch that changes nothing: the object is stored as it is, in the version for that.
+                await client.patch(
+                    resource, metadata["name"], _unchanged(metadata), metadata.get("namespace")
+                )
                 done += 1
             except (Conflict, NotFound):
                 # Somebody else has written it, and so in the new version, or deleted it.

@@ -31,7 +31,7 @@ from steersman.runtime.metrics import Metrics, WebhookMetrics
 from steersman.runtime.probes import parse_address
 from steersman.webhooks import admission
 from steersman.webhooks.conversion import conversion_path, converted
-from steersman.webhooks.errors import WebhookError
+from steersman.webhooks.errors import CannotListen, WebhookError
 from steersman.webhooks.hook import Hook
 from steersman.webhooks.review import MalformedReview
 from steersman.webhooks.tls import ReloadingTls
@@ -96,14 +96,14 @@ class WebhookServer:
         return self._server.port
 
     async def start(self, address: str, tls: ReloadingTls, *, everywhere: bool = False) -> None:
-        """Listen; `everywhere` takes an address without a host as every interface. Raises WebhookError."""
+        """Listen; `everywhere` takes an address without a host as every interface. Raises CannotListen."""
         host, port = parse_address(address)
         if everywhere and address.startswith(":"):
             host = ""
         try:
             await self._server.start(host, port, ssl=tls.context)
         except OSError as error:
-            raise WebhookError(f"webhooks cannot listen on {address}: {error.strerror}") from error
+            raise CannotListen(f"webhooks cannot listen on {address}: {error.strerror}") from error
         _log.info("webhooks listen on %s:%d", host, self._server.port)
 
     async def drain(self, timeout_s: float) -> None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import logging
 import ssl
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Final
 
 from steersman.aio import Clock
@@ -22,7 +23,7 @@ from steersman.http.certificates import KeyPair
 from steersman.objects.custom import Versions
 from steersman.objects.resource_type import ResourceType
 from steersman.runtime.metrics import Metrics
-from steersman.webhooks.errors import WebhookError
+from steersman.webhooks.errors import CannotListen, WebhookError
 from steersman.webhooks.hook import Hook
 from steersman.webhooks.keeping import CertificateSource, FileCertificates, SecretCertificates, lives
 from steersman.webhooks.registration import Reach, Registration
@@ -66,7 +67,7 @@ class WebhookService:
         self._service = settings.service or service
         self._source: CertificateSource
         if settings.cert_dir is not None:
-            self._source = FileCertificates(settings.cert_dir)
+            self._source = FileCertificates(Path(settings.cert_dir))
         else:
             self._source = SecretCertificates(
                 client,
@@ -83,6 +84,7 @@ class WebhookService:
         #: The bundle that the API is known to trust, and since when.
         self._announced: tuple[bytes | None, float] | None = None
         self._problem = "not started"
+        self._was_ready = False
         metrics.add_certificates(lambda: self._source.ends)
 
     @property
@@ -91,15 +93,19 @@ class WebhookService:
         return self._server.port
 
     def check(self) -> str:
-        """Empty when the API can ask and knows whom; else what is missing. For the readiness probe."""
-        return self._problem
+        """Empty when the API can ask and knows whom; else what is missing. For the readiness probe.
+
+        Once ready it stays so: what goes wrong later (an API that cannot be reached, a renewal that fails) does
+        not keep this process from answering, and is in the log.
+        """
+        return "" if self._was_ready else self._problem
 
     def is_settled(self) -> bool:
         """Whether every API server has had time to take the registration in."""
         return not self._problem and self._announced_s() >= self._settings.overlap_s
 
     async def run(self) -> None:
-        """Serve until cancelled. Raises WebhookError if it cannot listen."""
+        """Serve until cancelled. Raises CannotListen."""
         try:
             while True:
                 await self._clock.sleep(await self._look())
@@ -115,9 +121,9 @@ class WebhookService:
             await self._register()
             announced = self._announced_s() >= self._settings.overlap_s
             stepped = await self._source.renew(announced=announced)
+        except CannotListen:
+            raise
         except (ClientError, WebhookError) as error:
-            if self._tls is None and isinstance(error, WebhookError) and self._settings.cert_dir is None:
-                raise
             self._say(str(error))
             return _AGAIN_S
         if not self._registered:
@@ -165,10 +171,11 @@ class WebhookService:
 
     def _say(self, problem: str) -> None:
         if problem and problem != self._problem:
-            _log.warning("webhooks are not ready: %s", problem)
+            _log.warning("webhooks: %s", problem)
         elif not problem and self._problem:
             _log.info("webhooks are ready")
         self._problem = problem
+        self._was_ready = self._was_ready or not problem
 
     def _own_names(self) -> list[str]:
         if self._settings.by_service:

@@ -28,7 +28,7 @@ class WebhookSettings:
     #: The Secret that replicas share; by default called after the operator.
     secret: str = ""
     #: Files `tls.crt` and `tls.key` made by somebody else, cert-manager for example, instead of the Secret.
-    cert_dir: Path | None = None
+    cert_dir: Path | str | None = None
     #: With `cert_dir`: the Certificate (NAMESPACE/NAME) whose CA cert-manager puts into the registration.
     inject_ca_from: str = ""
     #: Whether the registration is this process's to make; else it only serves.

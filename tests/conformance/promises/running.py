@@ -34,6 +34,8 @@ __all__ = [
     "KEPT",
     "NAMESPACE",
     "PATIENCE_S",
+    "STATE",
+    "STATE_MOUNT",
     "Object",
     "Running",
     "can_serve",
@@ -56,16 +58,20 @@ PATIENCE_S = 90.0
 #: The promises kept here, by name without the tags in brackets.
 KEPT: set[str] = set()
 
+#: A folder of a pod's own at /state. (Without root, /tmp is everybody's.)
+STATE: Object = {"name": "state", "emptyDir": {}}
+STATE_MOUNT: Object = {"name": "state", "mountPath": "/state"}
+
 _DNS_PORT = 53
 #: Which folders are images, in the folder of tests.
 _IMAGES = "images.json"
-#: Answers everything by HTTP with the pod's name, as long as /tmp/sick is not there.
+#: Answers everything by HTTP with the pod's name, as long as /state/sick is not there.
 _SERVER = """
 import http.server, os, sys
 name = os.environ["HOSTNAME"].encode()
 class Answer(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
-        self.send_response(503 if os.path.exists("/tmp/sick") else 200)
+        self.send_response(503 if os.path.exists("/state/sick") else 200)
         self.send_header("Content-Length", str(len(name)))
         self.end_headers()
         self.wfile.write(name)
@@ -177,7 +183,8 @@ def script(text: str, name: str = "main", **fields: Any) -> Object:
 
 
 def server(port: int, name: str = "main", **fields: Any) -> Object:
-    """A container that answers with its pod's name, and is ready unless somebody has made it sick."""
+    """A container that answers with its pod's name, and is ready unless somebody has made it sick. Its pod
+    has the volume `STATE`."""
     address = {"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}
     probe = {"httpGet": {"path": "/", "port": port}, "periodSeconds": 1, "failureThreshold": 1}
     return {
@@ -186,6 +193,7 @@ def server(port: int, name: str = "main", **fields: Any) -> Object:
         "args": ["-c", _SERVER, str(port)],
         "env": [address],
         "readinessProbe": probe,
+        "volumeMounts": [STATE_MOUNT],
         **fields,
     }
 

@@ -18,7 +18,18 @@ from steersman.objects.resources import EVENTS, PODS
 from steersman.objects.times import parse_time
 from steersman.testing import eventually
 
-from .running import NAMESPACE, PATIENCE_S, Object, Running, is_ready, promise, promised, script
+from .running import (
+    NAMESPACE,
+    PATIENCE_S,
+    STATE,
+    STATE_MOUNT,
+    Object,
+    Running,
+    is_ready,
+    promise,
+    promised,
+    script,
+)
 
 _SLEEP = "exec sleep 600"
 _PORT = 8080
@@ -133,11 +144,12 @@ def grpc_server(health: str) -> Object:
 
 
 def health_file(then: str) -> Object:
-    begun = {"exec": {"command": ["sh", "-c", "until [ -e /tmp/began ]; do sleep 0.1; done"]}}
+    begun = {"exec": {"command": ["sh", "-c", "until [ -e /state/began ]; do sleep 0.1; done"]}}
     return script(
-        f"echo ok > /tmp/health; touch /tmp/began; {then}",
+        f"echo ok > /state/health; touch /state/began; {then}",
         startupProbe=often(begun, timeoutSeconds=60),
-        livenessProbe=often({"exec": {"command": ["cat", "/tmp/health"]}}),
+        livenessProbe=often({"exec": {"command": ["cat", "/state/health"]}}),
+        volumeMounts=[STATE_MOUNT],
     )
 
 
@@ -157,7 +169,7 @@ WELL = {
 SICK = {
     promised(f"{_PROBING} be restarted with a /healthz http liveness probe"): http_server("/sick"),
     promised(f'{_PROBING} be restarted with a exec "cat /tmp/health" liveness probe'): health_file(
-        f"sleep 1; rm /tmp/health; {_SLEEP}"
+        f"sleep 1; rm /state/health; {_SLEEP}"
     ),
     promised(f"{_PROBING} be restarted with a GRPC liveness probe"): grpc_server("sick"),
 }
@@ -184,7 +196,7 @@ def made(running: Running) -> Iterator[None]:
     async def make() -> None:
         await running.pod("recorder", recorder())
         for name, container in PROBED.items():
-            await running.pod(name, container)
+            await running.pod(name, container, volumes=[STATE])
 
     async def count() -> None:
         async with running.client.watch(PODS, NAMESPACE, fields="metadata.name=sick-0") as events:

@@ -9,7 +9,7 @@ import pytest
 from steersman.objects.amounts import parsed
 from steersman.objects.resources import PODS
 
-from .running import NAMESPACE, Object, Running, promise, promised, script
+from .running import NAMESPACE, STATE, STATE_MOUNT, Object, Running, promise, promised, script
 
 _MIB = 1 << 20
 
@@ -103,8 +103,15 @@ PROMISES = [
 
 def containers(given: list[Object]) -> list[Object]:
     """They remember who they are, so that others can look at them."""
-    remember = "echo $$$$ > /tmp/pid; exec sleep 600"
-    return [script(remember, f"c{number}", resources=one) for number, one in enumerate(given, 1)]
+    return [
+        script(
+            f"echo $$$$ > /state/c{number}; exec sleep 600",
+            f"c{number}",
+            resources=one,
+            volumeMounts=[STATE_MOUNT],
+        )
+        for number, one in enumerate(given, 1)
+    ]
 
 
 async def check(running: Running, name: str, expected: list[Object]) -> Object:
@@ -130,7 +137,7 @@ async def check_limit(running: Running, pod: str, container: str, given: Object)
     """What the kernel says, if this machine limits memory by process."""
     if "memory" in await groups(running):
         return
-    command = "awk '/Max data size/ {print $4}' /proc/$(cat /tmp/pid)/limits"
+    command = "awk '/Max data size/ {print $4}' /proc/$(cat /state/" + container + ")/limits"
     done = await running.client.run(pod, ["sh", "-c", command], container=container)
     limits = parsed(given.get("limits"))
     expected = str(limits["memory"].value) if "memory" in limits else "unlimited"
@@ -159,7 +166,7 @@ def test_containers_are_resized(running: Running, one: Promise) -> None:
     name = f"resized-{PROMISES.index(one)}"
 
     async def resize() -> None:
-        await running.pod(name, *containers(one.before))
+        await running.pod(name, *containers(one.before), volumes=[STATE])
         await running.phase(name, "Running")
         await check(running, name, one.before)
         await running.change(PODS, name, change(one.after), "resize")
@@ -174,7 +181,7 @@ def test_containers_are_resized(running: Running, one: Promise) -> None:
 @promise(f"{TITLE} resize pod via the replace endpoint")
 async def test_resized_by_replacing(running: Running) -> None:
     before, after = resources("20m", "30Mi"), resources("30m", "40Mi")
-    await running.pod("replaced", *containers([before]))
+    await running.pod("replaced", *containers([before]), volumes=[STATE])
     await running.phase("replaced", "Running")
     pod = await check(running, "replaced", [before])
     assert pod["metadata"]["generation"] == 1

@@ -19,7 +19,18 @@ from steersman.objects.resources import (
 )
 from steersman.testing import eventually
 
-from .running import PATIENCE_S, Object, Running, free_port, is_ready, promise, promised, script, server
+from .running import (
+    PATIENCE_S,
+    STATE,
+    Object,
+    Running,
+    free_port,
+    is_ready,
+    promise,
+    promised,
+    script,
+    server,
+)
 
 _PORT = 8090
 #: Nobody has it.
@@ -28,8 +39,8 @@ _SLEEP = "exec sleep 600"
 
 
 def template(labels: dict[str, str], *containers: Object, **spec: Any) -> Object:
-    spec = {"terminationGracePeriodSeconds": 0, "containers": list(containers), **spec}
-    return {"metadata": {"labels": labels}, "spec": spec}
+    usual = {"terminationGracePeriodSeconds": 0, "volumes": [STATE]}
+    return {"metadata": {"labels": labels}, "spec": {**usual, "containers": list(containers), **spec}}
 
 
 def set_of(name: str, replicas: int, *containers: Object, **spec: Any) -> Object:
@@ -191,7 +202,7 @@ async def test_daemons_that_are_right_are_left_alone(running: Running) -> None:
 
 # --- stateful sets
 
-_SICKEN, _HEAL = ("touch", "/tmp/sick"), ("rm", "-f", "/tmp/sick")
+_SICKEN, _HEAL = ("touch", "/state/sick"), ("rm", "-f", "/state/sick")
 #: For how long something must not happen.
 _LOOKS, _LOOK_S = 5, 0.2
 

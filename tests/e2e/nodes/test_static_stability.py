@@ -30,10 +30,22 @@ def parts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MachineParts]:
 @pytest.fixture
 def asking(parts: MachineParts) -> Iterator[Asking]:
     asking = Asking(parts.cluster_ip("web"))
-    soon(lambda: _answers(asking))
+    _wait_for_all(parts, asking)
     asking.start()
     yield asking
     asking.end()
+
+
+def _wait_for_all(parts: MachineParts, asking: Asking) -> None:
+    """Every pod is led to."""
+    wanted = {pid for pids in parts.processes().values() for pid in pids}
+    seen: set[int] = set()
+
+    def all_answered() -> bool:
+        seen.add(_answers(asking))
+        return seen >= wanted
+
+    soon(all_answered)
 
 
 def _answers(asking: Asking) -> int:
@@ -87,17 +99,24 @@ def test_nothing_is_restarted_when_an_api_server_comes_back(parts: MachineParts,
     assert asking.failures == []
 
 
-def test_pods_of_an_agent_that_was_killed_are_adopted(parts: MachineParts) -> None:
+@pytest.mark.parametrize("end", ["kill", "stop"])
+def test_pods_are_adopted_by_the_next_agent(parts: MachineParts, end: str) -> None:
     before, processes = parts.restarts(), parts.processes()
-    created = {pod["metadata"]["uid"] for pod in parts.pods()}
-    parts.agent.kill()
+    pods = parts.pods()
+    beside = Asking(f"{pods[0]['status']['podIP']}:8080")
+    beside.start()
+    getattr(parts.agent, end)()
     assert parts.processes() == processes
     parts.agent.start()
     renewed = _renewed(parts)
     soon(lambda: _renewed(parts) > renewed)
     asking = Asking(parts.cluster_ip("web"))
     soon(lambda: _answers(asking))
-    assert {pod["metadata"]["uid"] for pod in parts.running(REPLICAS)} == created
+    beside.end()
+    assert beside.failures == []
+    assert beside.answered
+    uids = {pod["metadata"]["uid"] for pod in parts.running(REPLICAS)}
+    assert uids == {pod["metadata"]["uid"] for pod in pods}
     assert parts.restarts() == before
     assert parts.processes() == processes
 

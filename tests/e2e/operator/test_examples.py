@@ -48,6 +48,10 @@ def started(program: Path, folder: Path) -> Iterator[Kubectl]:
         ("04-timers-and-daemons/checks.py", "check.yaml", "tcpcheck/local", "condition=Reachable=False"),
         ("05-dependents/shop.py", "shop.yaml", "shop/harbour", "condition=Ready"),
         ("06-webapp/webapp.py", "nginx-app.yaml", "webapp/nginx-app", "condition=Ready"),
+        ("09-sharded/parcels.py", "parcel.yaml", "parcel/first", "jsonpath={.status.handledBy}"),
+        ("11-external-resource/mailboxes.py", "mailbox.yaml", "mailbox/captain", "condition=Ready"),
+        ("12-batch-jobs/batches.py", "pictures.yaml", "batch/pictures", "condition=Done"),
+        ("13-own-test-suite/kettles.py", "kettle.yaml", "kettle/tea", "jsonpath={.status.celsius}=25"),
     ],
     ids=lambda value: value.partition("/")[0] if value.endswith(".py") else "",
 )
@@ -63,7 +67,7 @@ def test_as_the_readme_begins(program: str, manifest: str, what: str, condition:
 
 def test_every_example_has_a_readme_and_a_test() -> None:
     folders = [folder for folder in sorted(EXAMPLES.glob("[0-9]*")) if folder.name != "01-first-look"]
-    assert len(folders) == 5
+    assert len(folders) >= 12
     for folder in folders:
         assert (folder / "README.md").exists(), folder
         assert list(folder.glob("test_*.py")), folder

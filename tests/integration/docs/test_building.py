@@ -12,6 +12,7 @@ from tests.integration.docs.pages import DOCS, PAGES
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_the_guide_builds_without_warnings(tmp_path: Path) -> None:
     pytest.importorskip("sphinx", reason="needs `pip install 'steersman[docs]'`")
     site = tmp_path / "site"

@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 from steersman.highlander.config import TenantConfig
+from steersman.highlander.stopping import stop
 from steersman.objects.resources import CRON_JOBS, DEPLOYMENTS, LEASES, NODES, PODS, STATEFUL_SETS
 from steersman.operator.terms import TERM
+from steersman.runtime import Writes
 from steersman.testing import eventually, virtual_time
 from tests.integration.highlander.worlds import Controller, World, config, process, world
 
@@ -202,4 +204,29 @@ async def test_every_write_carries_the_epoch() -> None:
             assert variables["HIGHLANDER_EPOCH"] == pod["metadata"]["annotations"][TERM]
             if pod["status"]["phase"] == "Running":
                 assert pod["metadata"]["annotations"][TERM] == epoch
+        await second.stop()
+
+
+@virtual_time
+async def test_what_a_former_leader_stops_late_is_not_the_next_ones() -> None:
+    async with world() as here:
+        first = await led(here, config(workloads=ALL_KINDS))
+        epoch = first.tenant.board.controller.epoch
+        await first.die()
+        second = here.start(config("b", workloads=ALL_KINDS))
+        keys = list(second.tenant.specs)
+        for key in keys:
+            await here.running(second, str(key))
+        before = await here.pod()
+        assert before is not None
+        late = Writes(here.client, "late", second.live.cache)
+        for key in keys:
+            await stop(late, second.live, "shop", key, epoch)
+        await here.pass_time(10)
+        now = await here.pod()
+        assert now is not None
+        assert now["metadata"]["uid"] == before["metadata"]["uid"]
+        assert (await here.client.get(DEPLOYMENTS, "web"))["spec"]["replicas"] == 1
+        assert (await here.client.get(STATEFUL_SETS, "db"))["spec"]["replicas"] == 1
+        assert (await here.client.get(CRON_JOBS, "tick"))["spec"]["suspend"] is False
         await second.stop()

@@ -10,6 +10,7 @@ from typing import Any
 from steersman.aio import Scope
 from steersman.client import Client, ClientError
 from steersman.highlander.config import TenantConfig
+from steersman.highlander.custom import CustomWorkloads
 from steersman.highlander.live import LiveObjects
 from steersman.highlander.tenant import Tenant
 from steersman.highlander.workloads.copies import is_living
@@ -46,9 +47,12 @@ class Controller:
         self.client.carry(lambda transport: FaultyTransport(transport, self.faults))
         clock = VirtualClock()
         clock.wall_shift_s = wall_shift_s
-        self.live = LiveObjects(self.client, clock, {given.namespace})
+        self.live = LiveObjects(self.client, clock, None if given.custom_resources else {given.namespace})
         self.tenant = Tenant(given, self.client, self.live, clock=clock)
         self._tasks = [scope.start(self.live.run()), scope.start(self.tenant.run())]
+        if given.custom_resources:
+            custom = CustomWorkloads(self.tenant, self.client, self.live, clock)
+            self._tasks.append(scope.start(custom.run()))
 
     @property
     def leads(self) -> bool:
@@ -65,8 +69,9 @@ class Controller:
     async def stop(self) -> None:
         """In order."""
         self.tenant.stop()
-        await asyncio.wait(self._tasks[1:])
-        self._tasks[0].cancel()
+        await asyncio.wait(self._tasks[1:2])
+        for task in self._tasks:
+            task.cancel()
 
     async def die(self) -> None:
         """Nothing more is sent."""

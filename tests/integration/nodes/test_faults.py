@@ -7,10 +7,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import pytest
+
 from steersman.aio import Scope
 from steersman.client import Client
 from steersman.cluster.node import Nodes
 from steersman.cluster.node.simulated import add_simulated_nodes
+from steersman.objects.conditions import condition_is
 from steersman.objects.resources import LEASES, NODES, PODS
 from steersman.runtime import Manager
 from steersman.testing import Cluster, eventually, virtual_time
@@ -114,6 +117,27 @@ async def test_a_node_registers_when_the_api_comes() -> None:
                 assert await client.find(NODES, "node-1") is None
                 cluster.faults.clear()
                 await eventually(lambda: client.find(LEASES, "node-1", "kube-node-lease"), 5)
+
+
+def test_a_nodes_status_that_cannot_be_put_right_now_is_later(caplog: pytest.LogCaptureFixture) -> None:
+    @virtual_time
+    async def test() -> None:
+        async with world() as cluster, fleet(cluster):
+            client = cluster.client()
+            await eventually(lambda: client.find(LEASES, "node-1", "kube-node-lease"), 5)
+            wrong = {"status": {"conditions": [{"type": "Ready", "status": "False"}]}}
+            with cluster.faults.lose_requests(verb="patch"):
+                await client.patch(NODES, "node-1", wrong, type="strategic", subresource="status")
+                await eventually(lambda: "status of node node-1 is not written" in caplog.text, PATIENCE_S)
+
+            async def right() -> bool:
+                node = await client.get(NODES, "node-1")
+                return condition_is(node["status"]["conditions"], "Ready", "True")
+
+            await eventually(right, PATIENCE_S)
+
+    test()
+    assert [record for record in caplog.records if record.levelname == "ERROR"] == []
 
 
 @virtual_time

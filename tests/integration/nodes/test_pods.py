@@ -351,6 +351,22 @@ async def test_a_resized_pod_holds_what_it_asks_for_now(world: World) -> None:
 
 
 @with_nodes()
+async def test_a_container_is_restarted_to_be_resized_if_it_says_so(world: World) -> None:
+    def asks(memory: str) -> Object:
+        return {"name": "main", "image": "app:1", "resources": {"requests": {"memory": memory}}}
+
+    policy = [{"resourceName": "memory", "restartPolicy": "RestartContainer"}]
+    await world.create("a", containers=[{**asks("32Mi"), "resizePolicy": policy}])
+    await world.running("a")
+    patch = {"spec": {"containers": [asks("64Mi")]}}
+    await world.client.patch(PODS, "a", patch, NAMESPACE, type="strategic", subresource="resize")
+    pod = await world.until("a", lambda pod: main_of(pod)["restartCount"] == 1)
+    assert main_of(pod)["resources"] == {"requests": {"memory": "64Mi"}}
+    told = [note for _, reason, note in await world.events("a") if reason == "Killing"]
+    assert told == ["Container main resize requires restart"]
+
+
+@with_nodes()
 async def test_a_pod_that_is_gone_from_the_api_is_stopped(world: World) -> None:
     await world.create("a", script={"stop-time": "never"})
     await world.running("a")

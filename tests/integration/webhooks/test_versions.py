@@ -130,7 +130,7 @@ async def interrupted_migration(caplog: pytest.LogCaptureFixture) -> None:
         await cluster.apply(operator().definition.crd() or {})
         assert await stored_versions(client) == ["v1", "v2"]
         before = await revisions(client)
-        cluster.faults.refuse(403, verb="update", resource=WebApp, skip=3)
+        cluster.faults.refuse(403, verb="patch", resource=WebApp, skip=3)
         async with cluster.run_operator(operator(), settings=QUICK, install=False) as started:
             await eventually(lambda: is_ready(started))
 

@@ -166,6 +166,27 @@ async def test_a_function_that_fails_is_the_failure_policy_s_and_tells_nobody_wh
 
 
 @in_loop
+async def test_a_mutating_function_is_asked_again_after_others_and_has_nothing_left_to_do() -> None:
+    op, asked = Operator(WebApp), []
+
+    @op.mutate
+    async def first(request: AdmissionRequest[WebApp]) -> None:
+        asked.append(request.resource.spec.image)
+        if "/" not in request.resource.spec.image:
+            request.resource.spec.image = f"registry/{request.resource.spec.image}"
+
+    @op.mutate
+    async def second(request: AdmissionRequest[WebApp]) -> WebApp:
+        spec = request.resource.spec.model_copy(update={"replicas": 3})
+        return request.resource.model_copy(update={"spec": spec})
+
+    async with running(op) as (_, client, _started):
+        made = await client.create(web())
+    assert (made.spec.image, made.spec.replicas) == ("registry/nginx:1.25", 3)
+    assert asked == ["nginx:1.25", "registry/nginx:1.25"]
+
+
+@in_loop
 async def test_the_registration_is_repaired_and_left_alone_when_right() -> None:
     async with running(operator()) as (cluster, client, _started):
         live = await client.get(VALIDATING, NAME)

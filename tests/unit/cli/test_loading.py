@@ -39,6 +39,19 @@ class TeaV2(Tea, version="v2"):
 
 teas = Versions(Tea, TeaV2, storage="v2")
 """
+CONVERTING = """
+from steersman.operator import Operator
+
+op = Operator(TeaV2)
+
+@op.convert(Tea, TeaV2)
+def upgrade(old):
+    return TeaV2(strength=old.strength)
+
+@op.reconcile
+async def brew(ctx):
+    pass
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -113,6 +126,13 @@ def test_several_versions_are_one_definition() -> None:
     [definition] = load(write(SEVERAL_VERSIONS)).crds()
     versions = [(each["name"], each["storage"]) for each in definition["spec"]["versions"]]
     assert versions == [("v1", False), ("v2", True)]
+
+
+def test_the_versions_that_an_operator_converts_are_one_definition_which_stores_its_own() -> None:
+    content = SEVERAL_VERSIONS.replace('teas = Versions(Tea, TeaV2, storage="v2")', CONVERTING)
+    (definition,) = load(write(content)).crds()
+    stored = [(each["name"], each["storage"]) for each in definition["spec"]["versions"]]
+    assert stored == [("v1", False), ("v2", True)]
 
 
 def test_the_definition_of_an_imported_class_is_found_through_its_operator() -> None:

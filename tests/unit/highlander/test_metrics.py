@@ -3,7 +3,7 @@ from __future__ import annotations
 from prometheus_client.parser import text_string_to_metric_families
 
 from steersman.highlander.metrics import HighlanderMetrics
-from steersman.highlander.state import ControllerPhase
+from steersman.highlander.state import ControllerPhase, WorkloadKind
 from tests.support.highlander import PretendedTenant, lively
 
 #: What the public project exposes.
@@ -104,3 +104,14 @@ def test_counters_and_durations_of_the_board() -> None:
     assert values["db_latency_seconds_bucket", "0.025", "renew", "default"] == 1
     assert values["db_latency_seconds_bucket", "+Inf", "renew", "default"] == 2
     assert values["db_latency_seconds_sum", "renew", "default"] == 100_000.02
+
+
+def test_values_of_labels_are_escaped() -> None:
+    tenant = PretendedTenant()
+    hostile = 'a"} 1\nb\\c'
+    tenant.show(WorkloadKind.PROCESS, hostile)
+    assert scraped(tenant)["workload_ready", hostile, "singletons", "default", "process"] == 1
+
+
+def test_the_process_itself_is_among_them() -> None:
+    assert scraped(PretendedTenant())["process_open_fds",] > 0

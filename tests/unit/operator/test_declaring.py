@@ -110,11 +110,29 @@ def test_dependents_are_declared_in_order_and_owned():
     with pytest.raises(OperatorError, match="two dependents are named settings"):
         op.dependent(ConfigMap)(settings)
 
-    async def late(ctx: Context[Thing]) -> ConfigMap | None:
-        return None
 
-    with pytest.raises(OperatorError, match="comes after nothing, which is not declared"):
-        op.dependent(ConfigMap, after="nothing")(late)
+@pytest.mark.parametrize(
+    ("after", "why"),
+    [
+        ({"a": "b", "b": "c", "c": "a"}, "dependents wait for each other: .*a.*b"),
+        ({"a": "a"}, "dependents wait for each other: a → a"),
+        ({"a": "nothing"}, "the dependent a comes after nothing, which is not declared"),
+    ],
+    ids=["cycle", "itself", "unknown"],
+)
+def test_dependents_without_an_order_are_refused_before_anything_runs(
+    after: dict[str, str], why: str
+) -> None:
+    op = Operator(Thing)
+    for name, earlier in after.items():
+
+        async def make(ctx: Context[Thing]) -> ConfigMap | None:
+            return None
+
+        make.__name__ = name
+        op.dependent(ConfigMap, after=earlier)(make)
+    with pytest.raises(OperatorError, match=why):
+        op.definition.check()
 
 
 def test_operators_of_one_process_share_their_election():

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from steersman.client import AlreadyExists, Conflict, NotFound
+from steersman.client import AlreadyExists, ClientError, Conflict, NotFound
 from steersman.cluster.node.container_statuses import time_text
 from steersman.cluster.node.cri import ContainerEvent
 from steersman.cluster.node.eviction import Candidate, eviction, victim
@@ -128,7 +128,14 @@ class NodeAgent:
         self.host.timers.after(0, (self, "node"), self._look)
 
     def _look(self) -> None:
-        self.host.start(self._report())
+        self.host.start(self._report_now())
+
+    async def _report_now(self) -> None:
+        try:
+            await self._report()
+        except ClientError as error:
+            # With the next beat it is.
+            _log.warning("the status of node %s is not written: %s", self.name, error)
 
     def _relieve(self) -> None:
         """While the node is under pressure, evict a pod every now and then."""

@@ -168,7 +168,7 @@ class Api:
         return Response(200, b"ok", _TEXT)
 
     def _metrics(self, asked: _Asked) -> Response:
-        content, content_type = self.metrics.render(asked.request.headers.get("accept") or "")
+        content, content_type = self.metrics.render()
         return Response(200, content, ((b"Content-Type", content_type.encode()),))
 
     def _openapi(self, asked: _Asked) -> Response:

@@ -327,7 +327,7 @@ function drawRow(workload) {
       make("span", { class: "cell mono", title: "Epoch" }, workload.epoch ? `#${workload.epoch}` : "")),
     make("div", { class: "links" }, ...pods),
     make("div", { class: "tools" }, tool("restart", workload), tool(workload.paused ? "resume" : "pause", workload)),
-    workload.lastError ? make("div", { class: "error" }, workload.lastError) : null);
+    workload.lastError ? make("div", { class: tone === "off" ? "error old" : "error" }, workload.lastError) : null);
 }
 
 const ABOUT = {

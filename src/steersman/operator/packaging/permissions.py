@@ -152,6 +152,9 @@ def _of_webhooks(definitions: Sequence[Definition[Any]], namespace: str) -> Iter
                 (f"{CRDS.plural}/status", "patch"),
             ):
                 yield Permission(EVERYWHERE, CRDS.group, what, verb, definition, why)
+            for verb in ("list", "patch"):
+                why = f"objects of {each.resource.kind} are rewritten in the version to be stored"
+                yield Permission(EVERYWHERE, each.resource.group, each.resource.plural, verb, "", why)
 
 
 def _kept(place: str, resource: ResourceType, name: str, why: str) -> Iterator[Permission]:

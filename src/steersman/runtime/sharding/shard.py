@@ -210,8 +210,13 @@ class Shard:
                         raise
                     cancelled = error
                     worker.cancel()
+            known = self._core.members
             for command in self._core.step(self._events.popleft(), self._clock.monotonic()):
                 self._execute(command)
+            if self._core.members != known:
+                _log.info(
+                    "%s: the members are %s", self.member, ", ".join(sorted(self._core.members)) or "none"
+                )
             self._adopt()
             self._set_timer()
         return cancelled
@@ -336,6 +341,7 @@ class Shard:
             self._taking = self._scope.start(self._take_over(new), name=f"{self.member} taking over")
 
     async def _take_over(self, new: View) -> None:
+        began = self._clock.monotonic()
         kept = self._view
         come = 0
         for number, key in enumerate(self._all_keys()):
@@ -352,7 +358,13 @@ class Shard:
         gained = [(worker, key) for worker, key in gained if self._comes(key, self._view, kept)]
         for worker, key in gained:
             worker.take(key)
-        self.moves += len({key for _, key in gained})
+        count = len({key for _, key in gained})
+        self.moves += count
+        if count:
+            took_s = self._clock.monotonic() - began
+            _log.info(
+                "%s: %d objects have come, of %d members, in %.1f s", self.member, count, self.members, took_s
+            )
         self._adopt()
 
     def _comes(self, key: Key, new: View, kept: View) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import socket
 import subprocess
 import sys
 from ipaddress import IPv4Network
@@ -209,5 +210,24 @@ def test_addresses_of_pods_are_left_to_who_opens_the_same_folder(tmp_path: Path)
         finally:
             await machine.close()
         assert on_machine(ranges) == set()
+
+    asyncio.run(body())
+
+
+@as_root
+def test_connections_into_its_own_ranges_do_not_keep_a_cluster_from_them(tmp_path: Path) -> None:
+    async def body() -> None:
+        ranges = own_ranges(10)
+        machine = await open_machine(tmp_path, ranges=ranges, as_root=True)
+        address = str(ranges.services[9])
+        await machine.add(address)
+        with socket.create_server((address, 0)) as server:
+            with socket.create_connection(server.getsockname()), server.accept()[0]:
+                await machine.close()
+                (tmp_path / "other").mkdir()
+                with pytest.raises(RangeTaken, match=address):
+                    await open_machine(tmp_path / "other", ranges=ranges, as_root=True)
+                machine = await open_machine(tmp_path, as_root=True)
+        await machine.close()
 
     asyncio.run(body())

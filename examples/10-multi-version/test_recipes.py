@@ -1,0 +1,59 @@
+"""Objects written in one version and read in the other, through a real API server and the webhook."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from recipes import OldRecipe, OldRecipeSpec, Recipe, RecipeSpec, downgrade, op, upgrade
+
+from steersman.client import Client
+from steersman.objects.custom import ObjectMeta
+from steersman.testing import RunningOperator, eventually
+from steersman.testing.plugin import OperatorRunner
+
+
+async def ready(client: Client, run_operator: OperatorRunner) -> RunningOperator:
+    running = await run_operator(op)
+
+    async def converts() -> bool:
+        """The API server takes a moment to notice who converts; a trial tells."""
+        await client.create(moussaka("trial"))
+        seen = await client.get(Recipe.resource_type, "trial")
+        await client.delete(OldRecipe, "trial")
+        return "time" in seen["spec"]
+
+    await eventually(converts)
+    return running
+
+
+def moussaka(name: str = "moussaka") -> OldRecipe:
+    return OldRecipe(metadata=ObjectMeta(name=name), spec=OldRecipeSpec(minutes=90))
+
+
+def test_conversions_are_plain_functions() -> None:
+    new = upgrade(moussaka())
+    assert new.spec == RecipeSpec(time=timedelta(minutes=90), serves=2)
+    assert downgrade(new).spec == OldRecipeSpec(minutes=90)
+
+
+async def test_each_client_sees_its_own_version(client: Client, run_operator: OperatorRunner) -> None:
+    await ready(client, run_operator)
+    await client.create(moussaka())
+    new = await client.get(Recipe, "moussaka")
+    assert new.spec.time == timedelta(minutes=90)
+
+    async def text() -> str:
+        return (await client.get(Recipe, "moussaka")).status.text
+
+    assert await eventually(text) == "for 2, ready after 1:30:00"
+
+
+async def test_what_the_old_version_cannot_say_is_not_lost(
+    client: Client, run_operator: OperatorRunner
+) -> None:
+    await ready(client, run_operator)
+    await client.create(moussaka())
+    await client.patch(Recipe, "moussaka", {"spec": {"serves": 8}})
+    await client.patch(OldRecipe, "moussaka", {"spec": {"minutes": 120}})
+    spec = (await client.get(Recipe, "moussaka")).spec
+    assert (spec.time, spec.serves) == (timedelta(hours=2), 8)

@@ -1,0 +1,78 @@
+"""`steer helm`: operators as a Helm chart."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from steersman.cli.failure import CommandFailed
+from steersman.cli.packaged import (
+    HaOption,
+    ImageOption,
+    ModuleArgument,
+    Plan,
+    ReplicasOption,
+    WatchOption,
+    released,
+)
+
+__all__ = ["helm"]
+
+_EXAMPLES = """Write a Helm chart of operators: what `steer manifests` prints, with values to change.
+
+Names follow the release, the namespace is Helm's; definitions are in crds/. What is in the folder under the
+same names is replaced.
+
+Examples:
+
+  steer helm webapp.py --image registry.example.com/webapp:1 --dir chart
+
+  helm install webapp-operator ./chart --namespace webapp-operator --create-namespace
+"""
+
+
+def helm(
+    module: ModuleArgument,
+    image: ImageOption,
+    folder: Annotated[Path, typer.Option("--dir", metavar="DIR", help="Where to write it.")] = Path("chart"),
+    replicas: ReplicasOption = None,
+    ha: HaOption = None,
+    watch_namespace: WatchOption = None,
+    fencing: Annotated[
+        bool, typer.Option("--fencing", help="Turn fencing on by default (ha.fencing).")
+    ] = False,
+    chart_version: Annotated[str, typer.Option(metavar="VERSION", help="Of the chart.")] = "0.1.0",
+    app_version: Annotated[
+        str | None, typer.Option(metavar="VERSION", help="Of the operator.", show_default="the image's tag")
+    ] = None,
+) -> None:
+    from steersman.operator.packaging.chart import MARKED_NAME, MARKED_NAMESPACE, chart
+
+    plan = Plan(
+        module,
+        MARKED_NAME,
+        MARKED_NAMESPACE,
+        watch_namespace,
+        ha,
+        image,
+        replicas,
+        fencing,
+        is_open=True,
+    )
+    _, release = released(plan)
+    tag = image.rpartition(":")[2]
+    files = chart(
+        release, version=chart_version, app_version=app_version or (tag if "/" not in tag else "latest")
+    )
+    try:
+        for path, text in files.items():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_text(text)
+    except OSError as error:
+        raise CommandFailed(f"{error.filename}: {error.strerror}") from None
+    typer.echo(f"{folder} is a chart of {len(files)} files. Next: helm install NAME {folder}")
+
+
+helm.__doc__ = _EXAMPLES

@@ -1,0 +1,169 @@
+"""`steer run --dev`: the operator runs in a process of its own, which is replaced when its code changes.
+
+    spare ──told to go──▶ running ──code changed──▶ stopping ──▶ gone
+      ▲                                                 │
+      └───────────── another one is started ◀───────────┘
+
+A spare (`reloaded`) has everything loaded but the author's code, so that a change soon takes effect.
+This process knows the code's files only by their names and times: whatever is wrong with them is said by the
+one that runs them, and the next change is waited for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import os
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from steersman.cli.failure import CommandFailed
+
+__all__ = ["changed_file", "files_of", "reload", "root_of"]
+
+_LOOK_S: Final = 0.2
+#: How long an operator may take to end in order: reconciles end, the lease is given up.
+_STOP_S: Final = 5.0
+_MOST_FILES: Final = 5_000
+_LEFT_OUT: Final = frozenset(("__pycache__", "node_modules", "site-packages", "venv"))
+
+Times = dict[Path, int]
+
+
+async def reload(module: str, arguments: Sequence[str]) -> None:
+    """Run `steer run ARGUMENTS` again and again, until SIGINT or SIGTERM."""
+    root = root_of(module)
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stopped.set)
+    times = files_of(root)
+    spare = await _Process.start(arguments)
+    running: _Process | None = None
+    try:
+        while not stopped.is_set():
+            running, spare = spare, await _Process.start(arguments)
+            running.go()
+            changed = await _change(root, times, running, stopped)
+            await running.stop()
+            running = None
+            if changed is not None:
+                times = files_of(root)
+                _say(f"{changed} has changed: starting again")
+    finally:
+        for process in (running, spare):
+            if process is not None:
+                await process.stop()
+
+
+async def _change(root: Path, times: Times, running: _Process, stopped: asyncio.Event) -> str | None:
+    """Wait for a change, or the end; which file it was."""
+    told = False
+    while not stopped.is_set():
+        changed = changed_file(times, files_of(root))
+        if changed is not None:
+            return changed.name
+        if not told and running.ended:
+            told = True
+            _say("waiting for a change")
+        await asyncio.sleep(_LOOK_S)
+    return None
+
+
+class _Process:
+    """One child. It gets no signals of the terminal: it is stopped by this process, in order."""
+
+    def __init__(self, process: asyncio.subprocess.Process, pipe: int) -> None:
+        self._process = process
+        self._pipe = pipe
+
+    @classmethod
+    async def start(cls, arguments: Sequence[str]) -> _Process:
+        reading, writing = os.pipe()
+        try:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                *("-m", "steersman.cli.reloaded", str(reading), *arguments),
+                pass_fds=(reading,),
+                stdin=asyncio.subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        finally:
+            os.close(reading)
+        return cls(process, writing)
+
+    @property
+    def ended(self) -> bool:
+        return self._process.returncode is not None
+
+    def go(self) -> None:
+        os.write(self._pipe, b"\n")
+
+    async def stop(self) -> None:
+        if self._pipe >= 0:
+            # What it waits for, if it was not told to go, and what it lives by.
+            os.close(self._pipe)
+            self._pipe = -1
+        if self.ended:
+            return
+        self._process.terminate()
+        try:
+            async with asyncio.timeout(_STOP_S):
+                await self._process.wait()
+        except TimeoutError:
+            self._process.kill()
+            await self._process.wait()
+
+
+def root_of(module: str) -> Path:
+    """The file or folder whose changes matter: the package, or all that lies beside a file."""
+    where = module.rpartition(":")[0] or module
+    if where.endswith(".py"):
+        file = Path(where)
+        if not file.is_file():
+            raise CommandFailed(f"{file}: there is no such file")
+        return file.resolve().parent
+    sys.path.insert(0, str(Path.cwd()))
+    top = where.partition(".")[0]
+    spec = importlib.util.find_spec(top) if top.isidentifier() else None
+    if spec is None or spec.origin is None:
+        raise CommandFailed(f"there is no module {where!r} here, nor is one installed")
+    file = Path(spec.origin)
+    return file.parent if spec.submodule_search_locations else file
+
+
+def files_of(root: Path) -> Times:
+    """The Python files there, and when each was changed."""
+    found: Times = {}
+    for file in _python_files(root) if root.is_dir() else iter((root,)):
+        try:
+            found[file] = file.stat().st_mtime_ns
+        except OSError:
+            continue  # gone, or about to be replaced
+        if len(found) >= _MOST_FILES:
+            break
+    return found
+
+
+def changed_file(before: Times, now: Times) -> Path | None:
+    """One that is new, different or gone."""
+    for file in now:
+        if before.get(file) != now[file]:
+            return file
+    return next((file for file in before if file not in now), None)
+
+
+def _python_files(folder: Path) -> Iterator[Path]:
+    for here, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".") and name not in _LEFT_OUT]
+        for name in files:
+            if name.endswith(".py"):
+                yield Path(here, name)
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(f"steer: {line}\n")
+    sys.stderr.flush()

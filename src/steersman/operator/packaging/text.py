@@ -1,0 +1,22 @@
+"""Objects as YAML for people and repositories: the same ones are the same bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import yaml
+
+__all__ = ["as_yaml"]
+
+
+class _Plain(yaml.SafeDumper):
+    """Without anchors: values that are equal are not the same to who reads them."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def as_yaml(*objects: Mapping[str, Any]) -> str:
+    """One document for each."""
+    return yaml.dump_all(objects, Dumper=_Plain, sort_keys=False, allow_unicode=True, width=110)
