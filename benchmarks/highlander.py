@@ -17,6 +17,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import orjson
 import uvloop
 import yaml
 
@@ -96,9 +97,9 @@ async def _cpu(pid: int, seconds: float) -> float:
 async def _all_run(client: Client, wanted: int) -> bool:
     deadline = time.perf_counter() + _PATIENCE_S
     while time.perf_counter() < deadline:
-        answer = await client.request("GET", "/metrics")
-        running = re.findall(rb"^k8_highlander_workload_ready\{.*\} 1\.0$", answer.content, re.MULTILINE)
-        if len(running) == wanted:
+        answer = await client.request("GET", "/api/tenants")
+        healthy = sum(tenant["healthy"] for tenant in orjson.loads(answer.content)["data"])
+        if healthy == wanted:
             return True
         await asyncio.sleep(1.0)
     return False

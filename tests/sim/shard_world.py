@@ -174,8 +174,16 @@ class World:
 
     def remove(self, command: Remove) -> None:
         stored = self.leases.get(command.member)
-        if stored is not None and stored.version == command.version:
-            del self.leases[command.member]
+        if stored is None or stored.version != command.version:
+            return
+        emptied = replace(stored, claim=frozenset(), version=str(next(self._version)))
+        self.leases[command.member] = emptied
+        self.changed()
+        self.at(self.now + self.delay_s(), lambda: self._delete(emptied))
+
+    def _delete(self, record: Record) -> None:
+        if self.leases.get(record.member) == record:
+            del self.leases[record.member]
             self.changed()
 
     def changed(self) -> None:

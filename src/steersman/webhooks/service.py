@@ -95,8 +95,8 @@ class WebhookService:
     def check(self) -> str:
         """Empty when the API can ask and knows whom; else what is missing. For the readiness probe.
 
-        Once ready it stays so: what goes wrong later (an API that cannot be reached, a renewal that fails) does
-        not keep this process from answering, and is in the log.
+        Once ready it stays so: what goes wrong later (an API that cannot be reached, a renewal that fails)
+        does not keep this process from answering, and is in the log.
         """
         return "" if self._was_ready else self._problem
 

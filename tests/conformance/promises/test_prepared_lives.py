@@ -1,10 +1,9 @@
-"""Promises about what happens to pods while they run: files change, hooks and probes are run."""
+"""Promises about what happens to pods while they run: files change, bundles come and go."""
 
 from __future__ import annotations
 
 import asyncio
 import re
-import socket
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
@@ -13,7 +12,6 @@ import pytest
 
 from steersman.cluster.auth.pki import Authority
 from steersman.cluster.local import ClusterConfig, LocalCluster
-from steersman.objects.conditions import find_condition
 from steersman.objects.resource_type import ResourceType
 from steersman.objects.resources import CONFIG_MAPS, PODS, SECRETS, SERVICE_ACCOUNTS
 from steersman.testing import eventually
@@ -59,24 +57,6 @@ def promise(*names: str) -> Callable[[Test], Callable[[Node], None]]:
         return run
 
     return decorate
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
-def is_ready(pod: Object) -> bool:
-    condition = find_condition(pod["status"].get("conditions"), "Ready")
-    return condition is not None and condition["status"] == "True"
-
-
-def restarts(pod: Object) -> int:
-    statuses = pod["status"].get("containerStatuses") or [{"restartCount": 0}]
-    count: int = statuses[0]["restartCount"]
-    return count
 
 
 def until_equal(path: str, *texts: str) -> str:

@@ -7,6 +7,7 @@ operator's log says which one it was.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 from pathlib import Path
@@ -18,8 +19,12 @@ from steersman.cli.loading import load
 from steersman.client import Client
 from steersman.client.credentials import FixedFields, bearer
 from steersman.objects.builders import Deployment
+from steersman.operator import Settings
 from steersman.operator.packaging import Permission, permissions, rbac
-from steersman.testing import Cluster, mark_ready, virtual_time
+from steersman.runtime import Manager
+from steersman.runtime.insight import Insight
+from steersman.testing import Cluster, eventually, mark_ready, virtual_time
+from steersman.webhooks import WebhookSettings
 
 NAME, NAMESPACE = "webapp-operator", "default"
 
@@ -103,3 +108,54 @@ def test_every_right_is_missed_when_it_is_taken_away(
     lived()
     resource = f'cannot {missing.verb} resource "{missing.resource}" in API group "{missing.group}"'
     assert any(resource in text for text in refusals(caplog)), refusals(caplog)
+
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+
+
+@pytest.mark.parametrize(
+    ("module", "objects"),
+    [
+        ("05-dependents/shop.py", "shop.yaml"),
+        ("08-webapp-with-webhooks/guarded.py", "shop.yaml"),
+        ("09-sharded/parcels.py", "parcel.yaml"),
+        ("10-multi-version/recipes.py", "recipe.yaml"),
+    ],
+    ids=["dependents", "webhooks", "sharded", "versions"],
+)
+def test_other_operators_run_under_exactly_their_rights(
+    module: str, objects: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    loaded = load(str(EXAMPLES / module))
+    granted = permissions(loaded.operators(), namespace=NAMESPACE, name=NAME)
+
+    async def lived() -> None:
+        async with Cluster() as cluster:
+            await cluster.apply(*loaded.crds(), *rbac(granted, name=NAME, namespace=NAMESPACE))
+            client = cluster.client()
+            settings = Settings(address=None, webhooks=WebhookSettings(address="127.0.0.1:0"))
+            running = cluster.run_operator(
+                *loaded.operators(),
+                install=False,
+                settings=settings,
+                credentials=FixedFields(bearer(await token(client))),
+            )
+            await running
+            manager = running.manager
+            assert manager is not None
+            await eventually(lambda: not manager.probes.problems(), timeout_s=30)
+            await cluster.apply((EXAMPLES / module).parent / objects)
+            await eventually(lambda: reconciled(manager), timeout_s=30)
+            await running.stop()
+
+    asyncio.run(lived())
+    assert refusals(caplog) == []
+
+
+def reconciled(manager: Manager) -> bool:
+    return any(each["results"]["success"] + each["results"]["requeue_after"] for each in told(manager))
+
+
+def told(manager: Manager) -> list[dict[str, Any]]:
+    return Insight(manager._controllers, lambda: True).controllers()

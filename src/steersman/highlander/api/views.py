@@ -181,6 +181,7 @@ class Tenant(TypedDict):
     ready: bool
     workloads: int
     active: int
+    healthy: int
 
 
 def moment(seconds: float | None) -> str | None:
@@ -369,6 +370,7 @@ def tenant(board: Board) -> Tenant:
         "ready": not not_ready(board),
         "workloads": len(board.workloads),
         "active": sum(map(active, board.workloads.values())),
+        "healthy": sum(one.ready for one in board.workloads.values()),
     }
 
 

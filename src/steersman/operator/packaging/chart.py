@@ -14,7 +14,6 @@ from dataclasses import replace
 from typing import Any, Final
 
 from steersman.operator.fencing import fencing_policy
-from steersman.operator.packaging.election import Engine
 from steersman.operator.packaging.manifests import manifests
 from steersman.operator.packaging.release import Release
 from steersman.operator.packaging.text import as_yaml
@@ -124,8 +123,8 @@ def _schema(release: Release) -> Object:
     """What values are taken: those that there are, of their types."""
     schema = _schema_of(_values(release))
     schema["properties"]["replicas"]["minimum"] = 0
-    if release.engine is Engine.NONE:
-        # Without an election, several would all do the same work.
+    if not release.is_coordinated:
+        # Several would all do the same work.
         schema["properties"]["replicas"]["maximum"] = 1
     schema["properties"]["image"]["properties"]["pullPolicy"]["enum"] = ["Always", "IfNotPresent", "Never"]
     # Helm itself puts this into the values of a chart that is part of another.

@@ -11,6 +11,8 @@
 | `uses`                 | what it says                                                                   |
 | `Lease`                | get and update that Lease, create Leases, in its namespace                     |
 | `RaftConfig`           | get its StatefulSet                                                            |
+| sharding               | get, list, watch, create, update and delete Leases in its namespace            |
+| a namespace selector   | list and watch namespaces                                                      |
 | webhooks               | get and update its Secret and its registration, create them                    |
 | versions               | get and patch the definition, update its status; list and update all objects   |
 | anything               | create and patch events where its objects are                                  |
@@ -27,9 +29,10 @@ from typing import Any, NamedTuple
 from steersman.election import Lease, RaftConfig
 from steersman.election.config import ElectionConfig
 from steersman.objects.resource_type import ResourceType
-from steersman.objects.resources import EVENTS, LEASES, SECRETS, STATEFUL_SETS
+from steersman.objects.resources import EVENTS, LEASES, NAMESPACES, SECRETS, STATEFUL_SETS
 from steersman.operator.definition import Definition
 from steersman.operator.operator import Chain
+from steersman.operator.sharding import Sharding
 from steersman.webhooks import default_names
 from steersman.webhooks.registration import CRDS, MUTATING, VALIDATING
 
@@ -64,7 +67,11 @@ def permissions(operators: Iterable[Chain[Any]], *, namespace: str, name: str) -
     for operator in operators:
         definition = operator.definition
         needs = _Needs(definition)
-        for permission in (*needs.of_objects(), *_of_election(definition.election, namespace, name)):
+        for permission in (
+            *needs.of_objects(),
+            *_of_election(definition.election, namespace, name),
+            *_of_sharding(definition.sharding, namespace),
+        ):
             found.setdefault(permission[:5], permission)
     for permission in _of_webhooks([operator.definition for operator in operators], namespace):
         found.setdefault(permission[:5], permission)
@@ -97,6 +104,8 @@ class _Needs:
             yield from self._each(primary, ("update",), "children block their owner's deletion", "finalizers")
         for watch in definition.watches:
             yield from self._each(watch.resource, _READ, f"{watch.resource.kind} concerns {kind}")
+        if definition.namespace_selector:
+            yield from self._each(NAMESPACES, _READ, "namespaces are chosen by their labels")
         for used, verbs in definition.uses.items():
             yield from self._each(used, verbs, f"{kind} uses {used.kind}")
 
@@ -128,6 +137,15 @@ def _of_election(election: ElectionConfig | None, namespace: str, name: str) -> 
         stateful_set = election.settings.stateful_set or name
         why = "the Raft cluster is as large as its StatefulSet"
         yield Permission(namespace, STATEFUL_SETS.group, STATEFUL_SETS.plural, "get", stateful_set, why)
+
+
+def _of_sharding(sharding: Sharding | None, namespace: str) -> Iterator[Permission]:
+    """Every member has a Lease of its own, called after itself; the leases of the dead are removed."""
+    if sharding is None:
+        return
+    for verb in ("get", "list", "watch", "create", "update", "delete"):
+        why = "replicas share the objects"
+        yield Permission(sharding.namespace or namespace, LEASES.group, LEASES.plural, verb, "", why)
 
 
 def _of_webhooks(definitions: Sequence[Definition[Any]], namespace: str) -> Iterator[Permission]:

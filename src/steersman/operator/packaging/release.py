@@ -53,7 +53,7 @@ class Release:
         for what, value in (("name", self.name), ("namespace", self.namespace)):
             if problems := is_dns1123_label(value):
                 raise OperatorError(f"the {what} {value!r} cannot be used: {problems[0]}")
-        if self.replicas > 1 and self.engine is Engine.NONE:
+        if self.replicas > 1 and not self.is_coordinated:
             raise OperatorError(
                 "several replicas without leader election would all do the same work: choose one with --ha"
             )
@@ -78,10 +78,16 @@ class Release:
         return engine_of(self.operators)
 
     @property
+    def is_coordinated(self) -> bool:
+        """Whether several replicas do not do the same work: one leads, or they share the objects."""
+        shared = any(operator.definition.sharding is not None for operator in self.operators)
+        return shared or self.engine is not Engine.NONE
+
+    @property
     def replicas(self) -> int:
         if self.wanted_replicas is not None:
             return self.wanted_replicas
-        return {Engine.NONE: 1, Engine.RAFT: 3}.get(self.engine, 2)
+        return 3 if self.engine is Engine.RAFT else 2 if self.is_coordinated else 1
 
     @property
     def raft(self) -> RaftConfig | None:

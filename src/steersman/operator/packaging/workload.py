@@ -66,8 +66,10 @@ def in_pods(workload: W, release: Release, content: Container) -> W:
 
 def deployment(release: Release) -> Object:
     made = in_pods(Deployment(release.name, release.namespace), release, container(release))
-    # Without an election nobody keeps the old pod and the new one from working at the same time.
-    made.recreate() if release.engine is Engine.NONE else made.rolling_update(max_surge=1, max_unavailable=0)
+    if release.is_coordinated:
+        made.rolling_update(max_surge=1, max_unavailable=0)
+    else:
+        made.recreate()  # nobody would keep the old pod and the new one from working at the same time
     return made.to_object()
 
 

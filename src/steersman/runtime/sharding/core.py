@@ -13,8 +13,8 @@ Why never two: each writes its claim before it looks at the others', and looks a
 its own claim in it. Of two members with claims on one object, the one whose claim came later sees the
 other's. It holds as long as a claim stays where it is while somebody works by it, therefore
 * a claim is replaced only when all work outside of the new one has ended (`Drain`, then `Drained`);
-* a Lease is removed by others only if it did not change for `duration_s`, and by the very version they saw;
-  its member has stopped by then, since it counts the shorter `renew_deadline_s`, from an earlier time;
+* a claim is taken away by others, and then its Lease, only if it did not change for `duration_s`, and by the
+  very version they saw; its member has stopped by then: it counts the shorter `renew_deadline_s`, from earlier;
 * whoever did not renew in time ends all work, claims nothing, and claims again only when its cache shows
   that later, empty claim: what it sees then includes what others took meanwhile;
 * a Lease that vanished with a claim (somebody deleted it) counts for `duration_s` after its last change.
@@ -172,7 +172,8 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Remove:
-    """Delete another member's Lease if it still has this version. Whatever the answer is, it will be seen."""
+    """If another member's Lease still has this version, empty its claim, then delete it. Whatever the answer
+    is, it will be seen."""
 
     member: str
     version: str
@@ -318,8 +319,8 @@ class ShardCore:
                 if not other.record.claim:
                     del self._others[name]
         was_member, self._shown = self._is_shown(), own
-        if own is None:
-            # Somebody has removed it, or is about to think that we are gone.
+        if own is None or self._is_taken(own):
+            # Others think that we are gone.
             return self._lapse() if was_member else []
         self._claims = [
             claim for claim in self._claims if claim.generation >= own.generation or claim is self._claims[-1]
@@ -328,6 +329,11 @@ class ShardCore:
             while self._unechoed.popleft()[0] != own.version:
                 pass
         return []
+
+    def _is_taken(self, own: Record) -> bool:
+        """Whether somebody else has emptied our claim."""
+        written = (claim.members for claim in self._claims if claim.generation == own.generation)
+        return not own.claim and any(written)
 
     def _is_shown(self) -> bool:
         return self._shown is not None and self._shown.generation >= self._floor
@@ -455,7 +461,8 @@ class ShardCore:
                 self._unsure = False
                 self._next_at = now
                 was_stored, self._stored = self._stored is not None, record
-                if record is None and was_stored and self._valid_until is not None:
+                is_taken = was_stored if record is None else self._is_taken(record)
+                if is_taken and self._valid_until is not None:
                     return self._lapse()
             case Refused():
                 self._unsure = True

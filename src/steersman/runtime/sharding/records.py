@@ -12,7 +12,7 @@ from typing import Any
 from steersman.objects.resources import LEASES
 from steersman.runtime.sharding.core import Record
 
-__all__ = ["GROUP", "object_of", "record_of"]
+__all__ = ["GROUP", "emptied", "object_of", "record_of"]
 
 #: The label that all Leases of a group have.
 GROUP = "steersman.dev/shard-group"
@@ -66,3 +66,10 @@ def object_of(
             "renewTime": now,
         },
     }
+
+
+def emptied(obj: Mapping[str, Any]) -> dict[str, Any]:
+    """The same Lease, of the same version, without a claim."""
+    metadata = obj["metadata"]
+    annotations = {**(metadata.get("annotations") or {}), _MEMBERS: ""}
+    return {**obj, "metadata": {**metadata, "annotations": annotations}}

@@ -46,7 +46,7 @@ from steersman.runtime.sharding.core import (
     Write,
     Written,
 )
-from steersman.runtime.sharding.records import GROUP, object_of, record_of
+from steersman.runtime.sharding.records import GROUP, emptied, object_of, record_of
 from steersman.runtime.sharding.views import View, owner
 
 __all__ = ["Shard", "Worker"]
@@ -230,7 +230,7 @@ class Shard:
                 self._request = self._scope.start(self._ask(command), name=f"{self.member} request")
             case Remove(member, version):
                 _log.warning("%s has not renewed its lease for %g s", member, self.settings.duration_s)
-                self._scope.start(self._remove(member, version), name=f"removing {member}")
+                self._scope.start(self._take_away(member, version), name=f"removing {member}")
             case Drain():
                 if self._draining is not None:
                     self._draining.cancel()
@@ -307,6 +307,21 @@ class Shard:
                 return Refused(number)
             _log.warning("sharding %s/%s: %s", self.namespace, self.name, error)
             return Unanswered(number)
+
+    async def _take_away(self, member: str, version: str) -> None:
+        """First the claim, so that nobody has to guess why the Lease went; then the Lease."""
+        cached = self._leases.cache.get(Key(self.namespace, member))
+        if cached is None or cached.version != version:
+            return
+        try:
+            body = emptied(cached.object())
+            stored = await self._client.replace(body, kind=LEASES, namespace=self.namespace)
+        except (Conflict, NotFound):
+            return  # it lives, or somebody else was quicker
+        except ClientError as error:
+            _log.warning("sharding %s/%s: %s", self.namespace, self.name, error)
+            return
+        await self._remove(member, stored["metadata"]["resourceVersion"])
 
     async def _remove(self, member: str, version: str | None) -> None:
         try:

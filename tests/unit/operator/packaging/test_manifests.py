@@ -72,6 +72,11 @@ def test_without_an_election_there_is_never_a_second_pod() -> None:
     assert (deployment["spec"]["replicas"], deployment["spec"]["strategy"]["type"]) == (1, "Recreate")
 
 
+def test_members_of_a_shard_may_be_several() -> None:
+    deployment = manifests(release(working(Tea).with_sharding("tea")))[-1]
+    assert (deployment["spec"]["replicas"], deployment["spec"]["strategy"]["type"]) == (2, "RollingUpdate")
+
+
 def test_a_given_namespace_is_not_made() -> None:
     made = manifests(release(working(Tea)))
     assert made[0]["metadata"]["name"] == "kitchen"

@@ -58,8 +58,28 @@ BASIC = {
             {"get kitchen/statefulsets tea-operator"},
         ),
         (working(Tea).with_leader_election(RedisLock("redis://store", "tea")), set()),
+        (
+            working(Tea).with_sharding("tea"),
+            {f"{verb} kitchen/leases" for verb in ("get", "list", "watch", "create", "update", "delete")},
+        ),
+        (
+            working(Tea).in_namespaces(selector="tea=yes"),
+            {"list */namespaces", "watch */namespaces"},
+        ),
     ],
-    ids=["kind", "finalizer", "owns", "watches", "uses", "lease", "lease elsewhere", "raft", "redis"],
+    ids=[
+        "kind",
+        "finalizer",
+        "owns",
+        "watches",
+        "uses",
+        "lease",
+        "lease elsewhere",
+        "raft",
+        "redis",
+        "sharding",
+        "namespace selector",
+    ],
 )
 def test_rights_follow_from_what_is_declared(operator: Operator[Any], more: set[str]) -> None:
     assert granted(operator) == BASIC | more
