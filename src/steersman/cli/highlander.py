@@ -32,6 +32,8 @@ Examples:
 
   steer highlander schema > highlander.schema.json     for editors
 
+  steer highlander manifests --config highlander.yaml | kubectl apply -f -
+
   steer highlander step-down --address http://127.0.0.1:8080 --token-file token
 """
 
@@ -163,6 +165,20 @@ def schema() -> None:
     from steersman.highlander.config import json_schema
 
     typer.echo(json.dumps(json_schema(), indent=2))
+
+
+@highlander.command("manifests")
+def manifests(
+    config: Annotated[Path, typer.Option("--config", metavar="FILE")],
+    image: Annotated[str, typer.Option("--image", help="Of the controllers.")] = "steersman:latest",
+) -> None:
+    """What to apply to run this configuration in a cluster: rights, controllers, how to reach them."""
+    from steersman.highlander.manifests import Deployed, to_yaml
+    from steersman.highlander.manifests import manifests as made
+
+    loaded = _load(config, {})
+    objects = made(config.read_text(encoding="utf-8"), loaded.tenants, Deployed(image=image))
+    typer.echo(to_yaml(objects), nl=False)
 
 
 @highlander.command("step-down")

@@ -92,7 +92,7 @@ class CustomWorkloads:
         for kind, informer in self._informers.items():
             for cached in informer.cache:
                 obj = cached.object()
-                if _tenant_of(obj) != self._tenant.name:
+                if _tenant_of(obj) != self._tenant.name and cached.key not in self._tenant.references:
                     continue
                 key, problem = self._read(kind, obj)
                 known.append((kind, obj, key, problem))

@@ -124,12 +124,14 @@ class Highlander:
         try:
             for place, configs in places.items():
                 client = self._connect(configs[0])
-                namespaces = None if any(each.custom_resources for each in configs) else _namespaces(configs)
+                namespaces = (
+                    None if any(each.follows_custom_resources for each in configs) else _namespaces(configs)
+                )
                 live = self._lives[place] = LiveObjects(client, self._clock, namespaces)
                 for config in configs:
                     tenant = Tenant(config, client, live, clock=self._clock, reload=self.reload)
                     self.tenants[config.tenant] = tenant
-                    if config.custom_resources:
+                    if config.follows_custom_resources:
                         self._custom.append(CustomWorkloads(tenant, client, live, self._clock))
             yield
         finally:

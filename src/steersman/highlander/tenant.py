@@ -135,8 +135,14 @@ class Tenant:
         found: Specs = {
             WorkloadKey(spec.kind, spec.namespace or namespace, spec.name): spec
             for spec in self._config.workloads
+            if spec.workload_crd_ref is None
         }
         return {**self._extra, **found}
+
+    @property
+    def references(self) -> frozenset[tuple[str, str]]:
+        """Custom resources that the file names as this tenant's: namespace and name."""
+        return self._config.references
 
     @property
     def namespaces(self) -> set[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import http.client
 import os
@@ -16,6 +17,7 @@ from ipaddress import IPv4Network
 from pathlib import Path
 from typing import IO, Any
 
+from steersman.cluster.machine import open_machine
 from steersman.cluster.machine.errors import RangeTaken
 from steersman.cluster.machine.machine import _open_netlink
 from steersman.cluster.machine.neighbours import neighbours
@@ -137,7 +139,7 @@ class Traces:
     groups: frozenset[str]
     mounts: tuple[str, ...]
     addresses: frozenset[str]
-    #: Open descriptors, by process.
+    #: Open descriptors, by process, without connections to the API: a client keeps some for later.
     descriptors: dict[str, int]
 
 
@@ -147,6 +149,7 @@ class MachineParts(Parts):
     def __init__(self, folder: Path, log: IO[str], servers: ExitStack, parts: ExitStack) -> None:
         self.ranges = _free_ranges(servers)
         self.folder = folder.parent / "nodes"
+        self.folder.mkdir()
         super().__init__(folder, log, servers, parts)
 
     def start_server(self) -> None:
@@ -203,8 +206,19 @@ class MachineParts(Parts):
             frozenset(path.name for base in self.groups() for path in base.iterdir() if path.is_dir()),
             self._mounts(),
             frozenset(self.addresses()),
-            {name: len(os.listdir(f"/proc/{pid}/fd")) for name, pid in watched.items()},
+            {name: self._descriptors(pid) for name, pid in watched.items()},
         )
+
+    def _descriptors(self, pid: int) -> int:
+        lines = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+        to_api = {f"socket:[{line[9]}]" for line in lines if line[2].endswith(f":{self._port:04X}")}
+        found = 0
+        for entry in os.scandir(f"/proc/{pid}/fd"):
+            try:
+                found += os.readlink(entry.path) not in to_api
+            except FileNotFoundError:
+                continue
+        return found
 
     def processes(self) -> dict[str, list[int]]:
         found: dict[str, list[int]] = {}
@@ -283,7 +297,8 @@ def machine_parts(folder: Path) -> Iterator[MachineParts]:
     try:
         with log_file.open("w") as log, ExitStack() as servers, ExitStack() as stack:
             parts = MachineParts(folder / "api", log, servers, stack)
-            # Pods live on without an agent, but not after a test that failed.
+            # Pods live on without an agent, and keep their addresses, but not after the tests.
+            stack.callback(lambda: asyncio.run(_give_back(parts.folder)))
             stack.callback(lambda: parts.kill(parts.keeper))
             parts.start_node()
             soon(lambda: _is_ready(parts))
@@ -291,6 +306,10 @@ def machine_parts(folder: Path) -> Iterator[MachineParts]:
     except BaseException:
         print("\n".join(log_file.read_text().splitlines()[-_LAST_LINES:]))
         raise
+
+
+async def _give_back(folder: Path) -> None:
+    await (await open_machine(folder)).close()
 
 
 def _is_ready(parts: MachineParts) -> bool:

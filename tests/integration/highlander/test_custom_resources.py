@@ -105,3 +105,14 @@ async def test_a_change_that_makes_no_sense_leaves_what_runs() -> None:
         assert now is not None
         assert now["metadata"]["uid"] == before["metadata"]["uid"]
         await controller.stop()
+
+
+@virtual_time
+async def test_an_object_that_the_file_refers_to_is_the_tenants_whatever_it_says() -> None:
+    async with world() as here:
+        await install(here)
+        entry = {"name": "entry", "workloadCRDRef": {"name": "task"}}
+        controller = here.start(config(workloads={"processes": [entry]}))
+        await here.client.create(task(tenant="other"), kind=WorkloadProcess.resource_type)
+        await here.running(controller, KEY)
+        await controller.stop()

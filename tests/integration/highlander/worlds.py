@@ -47,10 +47,12 @@ class Controller:
         self.client.carry(lambda transport: FaultyTransport(transport, self.faults))
         clock = VirtualClock()
         clock.wall_shift_s = wall_shift_s
-        self.live = LiveObjects(self.client, clock, None if given.custom_resources else {given.namespace})
+        self.live = LiveObjects(
+            self.client, clock, None if given.follows_custom_resources else {given.namespace}
+        )
         self.tenant = Tenant(given, self.client, self.live, clock=clock)
         self._tasks = [scope.start(self.live.run()), scope.start(self.tenant.run())]
-        if given.custom_resources:
+        if given.follows_custom_resources:
             custom = CustomWorkloads(self.tenant, self.client, self.live, clock)
             self._tasks.append(scope.start(custom.run()))
 

@@ -145,6 +145,19 @@ class TenantConfig(Model):
     )
     workloads: WorkloadsSection = Field(default_factory=WorkloadsSection)
 
+    @property
+    def references(self) -> frozenset[tuple[str, str]]:
+        """Namespace and name of custom resources that are this tenant's because the file says so."""
+        return frozenset(
+            (spec.workload_crd_ref.namespace or spec.namespace or self.namespace, spec.workload_crd_ref.name)
+            for spec in self.workloads
+            if spec.workload_crd_ref is not None
+        )
+
+    @property
+    def follows_custom_resources(self) -> bool:
+        return self.custom_resources or bool(self.references)
+
     @model_validator(mode="after")
     def _complete(self) -> TenantConfig:
         if self.storage_type == "db" and self.database_url is None and not self.database_url_file:

@@ -14,7 +14,7 @@ its own claim in it. Of two members with claims on one object, the one whose cla
 other's. It holds as long as a claim stays where it is while somebody works by it, therefore
 * a claim is replaced only when all work outside of the new one has ended (`Drain`, then `Drained`);
 * a claim is taken away by others, and then its Lease, only if it did not change for `duration_s`, and by the
-  very version they saw; its member has stopped by then: it counts the shorter `renew_deadline_s`, from earlier;
+  very version they saw; its member has stopped by then, as it counts the shorter `renew_deadline_s`;
 * whoever did not renew in time ends all work, claims nothing, and claims again only when its cache shows
   that later, empty claim: what it sees then includes what others took meanwhile;
 * a Lease that vanished with a claim (somebody deleted it) counts for `duration_s` after its last change.
