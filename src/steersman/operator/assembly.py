@@ -44,6 +44,7 @@ from steersman.runtime import (
     logs,
     tracing,
 )
+from steersman.runtime.journal import Journal
 from steersman.runtime.metrics import Metrics
 from steersman.runtime.sharding import Shard
 from steersman.webhooks import WebhookSettings
@@ -250,6 +251,7 @@ class _Assembly:
                 concurrency=definition.concurrency,
                 retry=definition.retry,
                 shard=self._shard,
+                journal=Journal(),
             )
             manager.add(controller.primary(self._primary, appears))
         for daemon in definition.daemons:
@@ -275,6 +277,7 @@ class _Assembly:
             retry=definition.retry,
             min_interval_s=definition.min_interval_s,
             shard=self._shard,
+            journal=Journal(),
         )
         controller.primary(self._primary, definition.predicate)
         for resource, predicate in definition.owns.items():

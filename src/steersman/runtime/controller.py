@@ -89,13 +89,15 @@ class Controller:
         before: Callable[[Request], None] | None = None,
         after: Callable[[Request, Outcome], None] | None = None,
         shard: Shard | None = None,
+        journal: Journal | None = None,
     ) -> None:
         """`before` and `after` are called around every reconcile, inside its task.
 
         `max_length` bounds the queue. What is refused when it is full is made up for when it is half
         empty again: every object of the primary sources is then looked at.
 
-        With a `shard`, only objects that are this process's are worked on.
+        With a `shard`, only objects that are this process's are worked on. What was done is remembered in
+        the `journal`, if there is one.
         """
         if concurrency < 1:
             raise ValueError("a controller needs at least one worker")
@@ -105,7 +107,7 @@ class Controller:
         self.concurrency = concurrency
         self.timeout_s = timeout_s
         self.metrics = ControllerMetrics(name, concurrency)
-        self.journal = Journal()
+        self.journal = journal
         self._reconcile = reconcile
         self._clock = clock or SystemClock()
         self._retry = retry or RetryPolicy()
@@ -306,7 +308,8 @@ class Controller:
                 "attempt": work.attempt,
             }
         )
-        writes, began = self.journal.begin(), self._clock.wall()
+        journal = self.journal
+        notes = journal.begin(self._clock.wall()) if journal is not None else None
         try:
             if self._before is not None:
                 self._call(self._before, request)
@@ -318,7 +321,8 @@ class Controller:
                 queue.done(key)
                 return
             outcome = self._settle(queue, key, result, error, self._clock.monotonic() - entry.started)
-            self.journal.record(began, request, outcome, writes)
+            if journal is not None and notes is not None:
+                journal.record(notes, request, outcome)
             if self._after is not None:
                 self._call(self._after, request, outcome)
         finally:

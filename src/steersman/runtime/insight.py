@@ -55,7 +55,7 @@ class Insight:
         found = [
             {"controller": controller.name, **entry._asdict()}
             for controller in self._controllers
-            if not kind or kind.lower() in _called(controller)
+            if controller.journal is not None and (not kind or kind.lower() in _called(controller))
             for entry in controller.journal.of(key)
         ]
         return sorted(found, key=lambda entry: float(entry["at"]))
@@ -75,7 +75,7 @@ def _called(controller: Controller) -> set[str]:
 
 def _numbers(controller: Controller) -> dict[str, Any]:
     metrics, queue = controller.metrics, controller.metrics.queue
-    objects = [(key, entries) for key, entries in controller.journal if entries]
+    objects = list(controller.journal or ())
     slow = nlargest(_MOST_OBJECTS, objects, key=lambda each: _mean_s(each[1]))
     failing = [(key, entries) for key, entries in reversed(objects) if entries[-1].error]
     return {

@@ -15,16 +15,24 @@ from steersman.objects.resource_type import ResourceType
 from steersman.runtime.keys import Key
 from steersman.runtime.requests import Outcome, Request
 
-__all__ = ["Entry", "Journal", "note_write"]
+__all__ = ["Entry", "Journal", "Notes", "note_write"]
 
 #: How many objects are remembered, those worked on last, and how many reconciles of each.
 _OBJECTS = 1_000
-_RECONCILES = 20
+_RECONCILES = 10
 #: One that writes more than this is not told apart from one that writes even more.
 _MOST_WRITES = 50
 _MOST_LETTERS = 500
 
-_writes: ContextVar[list[str] | None] = ContextVar("writes of this reconcile", default=None)
+
+class Notes(NamedTuple):
+    """Taken while a reconcile runs: when it began, and what it writes."""
+
+    at: float
+    writes: list[str]
+
+
+_notes: ContextVar[Notes | None] = ContextVar("notes of this reconcile", default=None)
 
 
 class Entry(NamedTuple):
@@ -49,13 +57,13 @@ class Journal:
     def __init__(self) -> None:
         self._objects: OrderedDict[Key, deque[Entry]] = OrderedDict()
 
-    def begin(self) -> list[str]:
-        """Notes of what is written from here on, in this task and those it starts."""
-        writes: list[str] = []
-        _writes.set(writes)
-        return writes
+    def begin(self, at: float) -> Notes:
+        """What is written from here on, in this task and those it starts, is noted."""
+        notes = Notes(at, [])
+        _notes.set(notes)
+        return notes
 
-    def record(self, at: float, request: Request, outcome: Outcome, writes: list[str]) -> None:
+    def record(self, notes: Notes, request: Request, outcome: Outcome) -> None:
         entries = self._objects.get(request.key)
         if entries is None:
             entries = self._objects[request.key] = deque(maxlen=_RECONCILES)
@@ -66,7 +74,7 @@ class Journal:
         error = outcome.error
         entries.append(
             Entry(
-                at,
+                notes.at,
                 request.reconcile_id,
                 request.reasons,
                 request.attempt,
@@ -75,7 +83,7 @@ class Journal:
                 # As text: an error's frames would keep all that the reconcile had in hand.
                 "" if error is None else f"{type(error).__name__}: {error}"[:_MOST_LETTERS],
                 outcome.again_after_s,
-                tuple(writes),
+                tuple(notes.writes),
             )
         )
 
@@ -90,7 +98,7 @@ class Journal:
 
 def note_write(verb: str, resource: ResourceType, key: Key | None, subresource: str = "") -> None:
     """Say that the reconcile which this is part of has changed something."""
-    writes = _writes.get()
-    if writes is not None and len(writes) < _MOST_WRITES:
+    notes = _notes.get()
+    if notes is not None and len(notes.writes) < _MOST_WRITES:
         what = f"{resource.plural}/{subresource}" if subresource else resource.plural
-        writes.append(f"{verb} {what} {key}" if key is not None else f"{verb} {what}")
+        notes.writes.append(f"{verb} {what} {key}" if key is not None else f"{verb} {what}")

@@ -86,7 +86,7 @@ class Beats:
 
 
 class Fleet:
-    """Two controllers, Redis and a cluster."""
+    """Controllers, a cluster, and Redis if the lock is there."""
 
     def __init__(self, folder: Path, stack: ExitStack, storage: str) -> None:
         self.folder = folder
@@ -101,8 +101,7 @@ class Fleet:
         (folder / "beats").mkdir()
         self.beats = {name: Beats(folder / "beats" / name) for name in ("worker", "web", "db")}
         self._storage = storage
-        self._config = folder / "highlander.yaml"
-        self._config.write_text(yaml.safe_dump(self._settings()))
+        self._members = {name: free_port() for name in ("a", "b", "c")}
         self.controllers: dict[str, subprocess.Popen[bytes]] = {}
         stack.callback(self._end)
 
@@ -137,6 +136,20 @@ class Fleet:
             },
         }  # fmt: skip
 
+    def _file(self, name: str) -> Path:
+        """The configuration of a controller; only Raft's members differ."""
+        settings = self._settings()
+        if self._storage == "raft":
+            peers = {number: f"127.0.0.1:{port}" for number, port in enumerate(self._members.values())}
+            settings["raft"] = {
+                "nodeId": list(self._members).index(name),
+                "peers": peers,
+                "storage": str(self.folder / f"raft-{name}"),
+            }
+        file = self.folder / f"{name}.yaml"
+        file.write_text(yaml.safe_dump(settings))
+        return file
+
     # the cluster
 
     @property
@@ -160,7 +173,7 @@ class Fleet:
         command = [sys.executable, str(Path(__file__).with_name("controller.py")), str(shift_s)]
         with (self.folder / f"{name}.log").open("ab") as log:
             self.controllers[name] = subprocess.Popen(
-                [*command, "highlander", "--config", str(self._config), "--id", name],
+                [*command, "highlander", "--config", str(self._file(name)), "--id", name],
                 stdout=log,
                 stderr=log,
                 env={**os.environ, **environment},

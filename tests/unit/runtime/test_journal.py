@@ -15,11 +15,11 @@ from steersman.runtime.requests import Outcome
 
 def record(journal: Journal, name: str, *, error: Exception | None = None, times: int = 1) -> None:
     for attempt in range(1, times + 1):
-        writes = journal.begin()
+        notes = journal.begin(1.0)
         note_write("apply", CONFIG_MAPS, Key("x", name))
         result: Any = "success" if error is None else "error"
         request = Request(Key("x", name), ("added",), attempt)
-        journal.record(1.0, request, Outcome(result, error, 0.5, None), writes)
+        journal.record(notes, request, Outcome(result, error, 0.5, None))
 
 
 def test_the_last_reconciles_of_each_object() -> None:
@@ -27,7 +27,7 @@ def test_the_last_reconciles_of_each_object() -> None:
     record(journal, "a", times=25)
     record(journal, "b")
     entries = journal.of(Key("x", "a"))
-    assert [entry.attempt for entry in entries] == list(range(6, 26))
+    assert [entry.attempt for entry in entries] == list(range(16, 26))
     assert entries[-1].writes == ("apply configmaps x/a",)
     assert journal.of(Key("x", "c")) == []
 
@@ -52,10 +52,10 @@ def test_errors_are_kept_as_text() -> None:
 
 def test_a_reconcile_that_writes_without_end_is_remembered_in_part() -> None:
     journal = Journal()
-    writes = journal.begin()
+    notes = journal.begin(1.0)
     for _ in range(100):
         note_write("create", CONFIG_MAPS, None)
-    assert writes == ["create configmaps"] * 50
+    assert notes.writes == ["create configmaps"] * 50
 
 
 class Asked:
