@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import sys
 import time
@@ -58,7 +59,8 @@ def top(
     if output is Output.JSON and not once:
         raise CommandFailed("--output json goes with --once", 2)
     where = Where(address, kubeconfig, context)
-    asyncio.run(_watch(where, operator or "", every_s=every, once=once, output=output))
+    with contextlib.suppress(KeyboardInterrupt):  # the way to end it
+        asyncio.run(_watch(where, operator or "", every_s=every, once=once, output=output))
 
 
 top.__doc__ = _EXAMPLES

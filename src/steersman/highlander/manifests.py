@@ -84,8 +84,22 @@ def manifests(file: str, tenants: Sequence[TenantConfig], deployed: Deployed | N
     return objects
 
 
+class _Readable(yaml.SafeDumper):
+    """Texts of several lines stay so; nothing is said by reference."""
+
+    def ignore_aliases(self, data: object) -> bool:
+        return True
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+
+
+_Readable.add_representer(str, _text)
+
+
 def to_yaml(objects: Iterable[Object]) -> str:
-    return yaml.safe_dump_all(objects, sort_keys=False, explicit_start=True)
+    return yaml.dump_all(objects, Dumper=_Readable, sort_keys=False, explicit_start=True)
 
 
 def _object(

@@ -29,6 +29,17 @@ def test_a_module_that_cannot_be_run(module: str, said: str) -> None:
     assert refused("run", module) == said
 
 
+def test_a_wrong_option_is_named_with_its_file_and_line(tmp_path: Path) -> None:
+    file = tmp_path / "operator.yaml"
+    file.write_text("log-level: debug\nworkers: many\n")
+    said = f"{file}:2: workers: 'many' is no whole number above zero"
+    assert refused("run", HELLO, "--config", str(file)) == said
+    assert refused("run", HELLO, STEERSMAN_CONFIG=str(file)) == said
+    file.write_text("")
+    said = refused("run", HELLO, "--config", str(file), STEERSMAN_RESYNC="soon")
+    assert said.startswith("STEERSMAN_RESYNC: not a duration")
+
+
 def test_no_kubeconfig(tmp_path: Path) -> None:
     file = tmp_path / "nothing"
     assert refused("run", HELLO, "--kubeconfig", str(file)) == f"{file}: there is no such kubeconfig"

@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
+from typer.testing import CliRunner
 
+from steersman.cli.highlander import highlander
 from steersman.highlander.config import load
 from steersman.highlander.manifests import Deployed, manifests, to_yaml
 from steersman.highlander.metrics import HighlanderMetrics
@@ -58,6 +60,15 @@ def test_permissions_are_no_wider_than_the_configuration(tmp_path: Path) -> None
     ]
     assert not [rule for rule in roles["books"] if {"leases", "configmaps"} & set(rule["resources"])]
     assert not [rule for rules in roles.values() for rule in rules if "secrets" in rule["resources"]]
+
+
+def test_the_command_prints_them(tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text(CONFIG)
+    answer = CliRunner().invoke(highlander, ["manifests", "--config", str(file), "--image=r/steersman:1"])
+    assert answer.exit_code == 0, answer.output
+    assert list(yaml.safe_load_all(answer.output)) == made(tmp_path, CONFIG, Deployed(image="r/steersman:1"))
+    assert "    storageType: lease\n" in answer.output
 
 
 def test_custom_resources_need_permission_everywhere(tmp_path: Path) -> None:

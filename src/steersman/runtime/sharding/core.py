@@ -61,9 +61,9 @@ NOBODY: Members = frozenset()
 class ShardSettings:
     """Shorter than those of leader election: the objects of a member that died are alone until then."""
 
-    duration_s: float = 5.0
+    duration_s: float = 6.0
     """How long others leave a member's objects alone when it does not renew."""
-    renew_deadline_s: float = 3.5
+    renew_deadline_s: float = 4.0
     """How long a member works on without having renewed."""
     retry_period_s: float = 1.0
     """Between two renewals."""
