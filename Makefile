@@ -47,7 +47,7 @@ docs: $(VENV)/docs ## the guide, as HTML in site/; warnings are errors
 	@echo "file://$(CURDIR)/site/index.html"
 
 servers:
-	@scripts/install-servers kubectl redis-server postgres
+	@scripts/install-servers kubectl redis-server postgres chromium promtool
 
 clean: ## remove the virtual environment, the built guide and caches
 	rm -rf $(VENV) site .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

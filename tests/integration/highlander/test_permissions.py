@@ -89,10 +89,6 @@ async def _installed(admin: Client, file: Path) -> str:
     for one in manifests(file.read_text(), load(file, environment={}).tenants):
         if one["kind"] != "Deployment":
             await admin.create(one)
-    # The role names the ConfigMap of paused workloads. It is there already: for an apply that creates, the
-    # embedded API server asks for the right to create without the name, which such a role does not give.
-    paused = {"name": "highlander-shop", "namespace": "shop"}
-    await admin.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": paused})
     path = "/api/v1/namespaces/highlander/serviceaccounts/highlander/token"
     answer = orjson.loads(await admin.request("POST", path, body={"spec": {}}))
     token: str = answer["status"]["token"]

@@ -120,7 +120,7 @@ async def _create(
     api: Api, call: Call, obj: Object, options: WriteOptions, endpoint: Endpoint
 ) -> Written | None:
     """None when somebody else created it first. Whoever updates must also have the right to create."""
-    api.access.authorize(call.user, call.action._replace(verb="create", name=""))
+    api.access.authorize(call.user, call.action._replace(verb="create"))
     try:
         value = await store_new(api, call, obj, options, tracked=not endpoint.applies)
     except StatusError as error:
