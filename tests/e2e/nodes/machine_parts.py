@@ -185,6 +185,12 @@ class MachineParts(Parts):
         if pid:
             os.kill(pid, signal.SIGKILL)
 
+    def end_keeper(self) -> None:
+        """With all it keeps, in order."""
+        if keeper := self.keeper:
+            os.kill(keeper, signal.SIGTERM)
+            soon(lambda: not self.keeper)
+
     def cluster_ip(self, name: str) -> str:
         address: str = self.ask("GET", f"{CORE}/services/{name}")["spec"]["clusterIP"]
         return address
@@ -299,7 +305,7 @@ def machine_parts(folder: Path) -> Iterator[MachineParts]:
             parts = MachineParts(folder / "api", log, servers, stack)
             # Pods live on without an agent, and keep their addresses, but not after the tests.
             stack.callback(lambda: asyncio.run(_give_back(parts.folder)))
-            stack.callback(lambda: parts.kill(parts.keeper))
+            stack.callback(parts.end_keeper)
             parts.start_node()
             soon(lambda: _is_ready(parts))
             yield parts
