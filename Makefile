@@ -2,8 +2,9 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# Tests run on all cores, those of one file on the same one: they may share what they started.
-PARALLEL := --numprocesses auto --dist loadfile
+# Tests run side by side, one more than there are cores since they wait a lot; those of one file together, since
+# they may share what they started; the many quick ones last, so that all workers end at the same time.
+PARALLEL := --numprocesses $(shell expr $$(nproc) + 1) --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check format bench sim mutants docs servers clean

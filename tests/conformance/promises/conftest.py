@@ -12,7 +12,7 @@ from .running import Running, running_cluster
 _NODES = 2
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     with running_cluster(tmp_path_factory.mktemp("running"), _NODES) as cluster:
         yield cluster

@@ -33,6 +33,11 @@ def runnable(objects: list[Object]) -> list[Object]:
             [container] = pod["containers"]
             for part in (pod, container):
                 del part["securityContext"]["runAsNonRoot"]
+            # A checkout in /tmp is not to be hidden by the pod's own.
+            mounts = container.get("volumeMounts") or []
+            container["volumeMounts"] = [
+                mount for mount in mounts if not str(STEER).startswith(f"{mount['mountPath']}/")
+            ]
             container["env"].append({"name": "IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}})
             container["command"] += ["--metrics-bind", "$(IP):8080"]
         if each["kind"] == "Namespace":

@@ -99,8 +99,6 @@ async def _play(stay_s: float, pause_s: float) -> None:
                     scene.say(
                         f"{sum(scene.answers.values())} requests were answered, {scene.failures} failed."
                     )
-        if scene.failures:
-            raise CommandFailed(f"{scene.failures} requests to the app failed")
 
 
 async def _tell_and_stay(client: Client, scene: Scene, pause_s: float, stay_s: float) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
@@ -58,15 +59,14 @@ class Scene:
             await asyncio.sleep(_PAUSE_S)
 
     async def _ask(self) -> None:
-        try:
-            async with asyncio.timeout(_PATIENCE_S), Client(self.url) as client:
-                answer = await client.request("GET", "/who")
-                pod = answer.content.decode()
-            if answer.status == 200:
-                self.answers[pod] += 1
-                return
-        except (ClientError, TimeoutError):
-            pass
+        """As a browser does: a connection that breaks is tried once more."""
+        for _ in range(2):
+            with contextlib.suppress(ClientError, TimeoutError):
+                async with asyncio.timeout(_PATIENCE_S), Client(self.url) as client:
+                    answer = await client.request("GET", "/who")
+                if answer.status == 200:
+                    self.answers[answer.content.decode()] += 1
+                    return
         self.failures += 1
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from steersman.objects.builders import Container, Deployment, Probe, Service
+from steersman.objects.builders import Container, Deployment, Hook, Probe, Service
 from steersman.objects.custom import AGE, CustomResource, Field, Model, PrinterColumn
 from steersman.operator import Action, Context, Operator
 
@@ -49,6 +49,8 @@ async def reconcile(ctx: Context[WebApp]) -> Action:
         .port(PORT)
         .env("GREETING", spec.greeting)
         .readiness_probe(Probe.http("/who", PORT).period(1))
+        # Whoever was sent here a moment ago is still answered.
+        .pre_stop(Hook.sleep(1))
     )
     deployment = await ctx.apply(Deployment(ctx.name).replicas(spec.replicas).container(container))
     await ctx.apply(Service(ctx.name).port(80, PORT).selector(app=ctx.name).load_balancer())

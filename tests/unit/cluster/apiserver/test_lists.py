@@ -85,7 +85,7 @@ async def test_all_namespaces_are_listed_together(client: ApiClient) -> None:
     await client.ok("POST", "/api/v1/namespaces", {"metadata": {"name": "other"}})
     await make(client, "a")
     await client.ok("POST", "/api/v1/namespaces/other/configmaps", config_map("b"))
-    listing = await client.ok("GET", "/api/v1/configmaps")
+    listing = await client.ok("GET", "/api/v1/configmaps?fieldSelector=metadata.namespace!=kube-system")
     assert names(listing) == ["a", "b"]
 
 
