@@ -71,13 +71,14 @@ def test_in_a_loop() -> None:
 
 
 def test_in_a_thread_from_plain_code() -> None:
+    before = set(threading.enumerate())
     with Cluster() as cluster:
         client = cluster.client(namespace="kube-public")
         cluster.run(client.create(ConfigMap("a")))
         assert cluster.run(client.get(ConfigMap, "a")).namespace == "kube-public"
         with pytest.raises(NotFound):
             cluster.run(client.get(ConfigMap, "b"))
-    assert "cluster" not in {thread.name for thread in threading.enumerate()}
+    assert "cluster" not in {thread.name for thread in set(threading.enumerate()) - before}
 
 
 def test_in_a_thread_from_another_loop() -> None:

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final, Protocol
 
 from steersman.objects.selectors import LabelSelector
+from steersman.objects.usage import Usage
 from steersman.runtime import Key
 
 __all__ = ["MetricsError", "MetricsSource", "NodeUsage", "PodMetric", "PodMetrics"]
@@ -61,20 +62,12 @@ class MetricsSource(Protocol):
         ...
 
 
-class _Usage(Protocol):
-    @property
-    def cpu_cores(self) -> float: ...
-
-    @property
-    def memory_bytes(self) -> int: ...
-
-
 class _PodUsage(Protocol):
     @property
     def key(self) -> Key: ...
 
     @property
-    def containers(self) -> Mapping[str, _Usage]: ...
+    def containers(self) -> Mapping[str, Usage]: ...
 
 
 class NodeUsage:
@@ -113,7 +106,7 @@ class NodeUsage:
         return found
 
 
-def _milli(resource: str, usages: Iterable[_Usage]) -> int | None:
+def _milli(resource: str, usages: Iterable[Usage]) -> int | None:
     if resource == "cpu":
         return round(sum(usage.cpu_cores for usage in usages) * 1000)
     if resource == "memory":

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from steersman.cluster.metrics_api.sampling import Usage
 from steersman.objects.quantities import Quantity
 from steersman.objects.times import format_time
+from steersman.objects.usage import Usage
 
 __all__ = ["API_VERSION", "as_table", "listed", "node_metrics", "pod_metrics", "single"]
 

@@ -6,15 +6,16 @@ import asyncio
 import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, Protocol
 
 import orjson
 
 from steersman.aio import Clock
 from steersman.client import Client, ClientError
+from steersman.objects.usage import Usage
 from steersman.runtime import Cache, Cached, Key
 
-__all__ = ["LocalUsage", "Sample", "Sampler", "Usage"]
+__all__ = ["LocalUsage", "Sample", "Sampler"]
 
 _log = logging.getLogger(__name__)
 
@@ -25,31 +26,18 @@ _ANSWER_S: Final = 5.0
 _ASKED: Final = 16
 
 
-class Usage(NamedTuple):
-    cpu_cores: float
-    memory_bytes: int
-
-
-class _Usage(Protocol):
-    @property
-    def cpu_cores(self) -> float: ...
-
-    @property
-    def memory_bytes(self) -> int: ...
-
-
 class _PodUsage(Protocol):
     @property
     def key(self) -> Key: ...
 
     @property
-    def containers(self) -> Mapping[str, _Usage]: ...
+    def containers(self) -> Mapping[str, Usage]: ...
 
 
 class LocalUsage(Protocol):
     """What nodes of the same process say."""
 
-    def nodes(self) -> Iterable[tuple[str, _Usage]]: ...
+    def nodes(self) -> Iterable[tuple[str, Usage]]: ...
 
     def pods(self) -> Iterable[_PodUsage]: ...
 
@@ -85,10 +73,8 @@ class Sampler:
     async def _take(self) -> Sample:
         sample = Sample(self._clock.wall())
         if self._local is not None:
-            for name, used in self._local.nodes():
-                sample.nodes[name] = _plain(used)
-            for pod in self._local.pods():
-                sample.pods[pod.key] = {name: _plain(used) for name, used in pod.containers.items()}
+            sample.nodes.update(self._local.nodes())
+            sample.pods.update((pod.key, dict(pod.containers)) for pod in self._local.pods())
         others = [node.name for node in self._nodes if node.name not in sample.nodes and _serves(node)]
         async with asyncio.TaskGroup() as group:
             for name in others:
@@ -116,10 +102,6 @@ def _serves(node: Cached) -> bool:
     """Whether a node has an API that can be asked."""
     endpoints = (node.object().get("status") or {}).get("daemonEndpoints") or {}
     return bool((endpoints.get("kubeletEndpoint") or {}).get("Port"))
-
-
-def _plain(usage: _Usage) -> Usage:
-    return Usage(usage.cpu_cores, usage.memory_bytes)
 
 
 def _reported(stats: Mapping[str, Any]) -> Usage:

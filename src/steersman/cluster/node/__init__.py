@@ -8,10 +8,11 @@ engine that runs nothing is in `simulated`.
 from __future__ import annotations
 
 from steersman.cluster.node.agent import Heartbeat, NodeAgent
-from steersman.cluster.node.cri import ImageService, RuntimeService, Usage
+from steersman.cluster.node.cri import ImageService, RuntimeService
 from steersman.cluster.node.node_object import NodeConfig, NodeHealth
 from steersman.cluster.node.nodes import Nodes
 from steersman.cluster.node.stats import NodeStats, PodUsage
+from steersman.objects.usage import Usage
 
 __all__ = [
     "Heartbeat",

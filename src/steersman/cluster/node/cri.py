@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple, Protocol
 
+from steersman.objects.usage import Usage
+
 __all__ = [
     "ContainerConfig",
     "ContainerEvent",
@@ -25,7 +27,6 @@ __all__ = [
     "PodSandboxStatus",
     "RuntimeService",
     "RuntimeVersion",
-    "Usage",
 ]
 
 
@@ -131,17 +132,6 @@ class ImageStatus:
     id: str
     size_bytes: int
     names: tuple[str, ...]
-
-
-class Usage(NamedTuple):
-    """What something uses at this moment."""
-
-    cpu_cores: float
-    memory_bytes: int
-
-    def __add__(self, other: object) -> Usage:
-        assert isinstance(other, Usage)
-        return Usage(self.cpu_cores + other.cpu_cores, self.memory_bytes + other.memory_bytes)
 
 
 class RuntimeService(Protocol):

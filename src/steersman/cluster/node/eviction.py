@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
-from steersman.cluster.node.cri import Usage
 from steersman.cluster.node.pod_admission import CRITICAL
 from steersman.cluster.node.pod_status import Ending
 from steersman.objects.amounts import parsed
 from steersman.objects.pods import container_totals
 from steersman.objects.quantities import Quantity
+from steersman.objects.usage import Usage
 
 __all__ = ["Candidate", "eviction", "victim"]
 

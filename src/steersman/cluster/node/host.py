@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from steersman.cluster.node.container_statuses import time_text
-from steersman.cluster.node.cri import ImageService, RuntimeService, Usage
+from steersman.cluster.node.cri import ImageService, RuntimeService
 from steersman.cluster.node.events import NodeEvents
 from steersman.cluster.node.health import Prober
 from steersman.cluster.node.hooks import HookRunner
@@ -16,6 +16,7 @@ from steersman.cluster.node.node_object import NodeConfig, NodeHealth, initial_n
 from steersman.cluster.node.pod_admission import Claim, Load, Refusal, refusal
 from steersman.cluster.node.preparation import Preparation
 from steersman.cluster.node.timers import Timers
+from steersman.objects.usage import Usage
 from steersman.runtime import Cache
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Final
 
-from steersman.cluster.node.cri import Usage
+from steersman.objects.usage import Usage
 
 __all__ = ["machine_usage"]
 

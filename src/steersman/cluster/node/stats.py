@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from steersman.cluster.node.agent import NodeAgent
-from steersman.cluster.node.cri import Usage
 from steersman.cluster.node.nodes import Nodes
+from steersman.objects.usage import Usage
 from steersman.runtime import Key
 
 __all__ = ["NodeStats", "PodUsage", "node_usage"]

@@ -8,8 +8,8 @@ import pytest
 
 from steersman.cluster.metrics_api.documents import openapi
 from steersman.cluster.metrics_api.objects import as_table, listed, node_metrics, pod_metrics, single
-from steersman.cluster.metrics_api.sampling import Usage
 from steersman.cluster.schema.openapi.foreign import converted, part_of
+from steersman.objects.usage import Usage
 
 TIME = 1_800_000_000.0
 MOMENT = "2027-01-15T08:00:00Z"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from steersman.cluster.node.cri import Usage
 from steersman.cluster.node.eviction import Candidate, eviction, victim
+from steersman.objects.usage import Usage
 
 
 def candidate(name: str, asks_mib: int, uses_mib: int, priority: int = 0) -> Candidate:

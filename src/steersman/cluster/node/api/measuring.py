@@ -9,8 +9,8 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
 from steersman.cluster.node.agent import NodeAgent
-from steersman.cluster.node.cri import Usage
 from steersman.cluster.node.stats import node_usage
+from steersman.objects.usage import Usage
 from steersman.runtime import Key
 
 __all__ = ["Measured", "Measurer", "NodeMeasured", "PodMeasured"]

@@ -7,7 +7,7 @@ from typing import Any
 
 from steersman.cluster.node.api.measuring import Measured, NodeMeasured, PodMeasured
 from steersman.cluster.node.container_statuses import time_text
-from steersman.cluster.node.cri import Usage
+from steersman.objects.usage import Usage
 
 __all__ = ["disk", "summary"]
 

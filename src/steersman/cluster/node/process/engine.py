@@ -35,7 +35,6 @@ from steersman.cluster.node.cri import (
     PodSandboxConfig,
     PodSandboxStatus,
     RuntimeVersion,
-    Usage,
 )
 from steersman.cluster.node.errors import NotHere, RuntimeFailed
 from steersman.cluster.node.process.errors import KeeperGone
@@ -60,6 +59,7 @@ from steersman.cluster.node.process.termination import last_words
 from steersman.cluster.node.process.usage import UsageMeter
 from steersman.cluster.node.streaming import Session
 from steersman.objects.fields import quote
+from steersman.objects.usage import Usage
 
 __all__ = ["NAME", "Addresses", "EngineConfig", "Isolation", "ProcessRuntime"]
 

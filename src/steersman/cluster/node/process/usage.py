@@ -10,8 +10,8 @@ import time
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from steersman.cluster.node.cri import Usage
 from steersman.cluster.node.process.keeper import cgroups
+from steersman.objects.usage import Usage
 
 __all__ = ["UsageMeter"]
 

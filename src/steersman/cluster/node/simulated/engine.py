@@ -22,7 +22,6 @@ from steersman.cluster.node.cri import (
     PodSandboxConfig,
     PodSandboxStatus,
     RuntimeVersion,
-    Usage,
 )
 from steersman.cluster.node.errors import NotHere, RuntimeFailed
 from steersman.cluster.node.health import HEALTHY, Health
@@ -33,6 +32,7 @@ from steersman.cluster.node.simulated.script import NEVER, PREFIX, Script
 from steersman.cluster.node.simulated.usage import usage_of
 from steersman.cluster.node.timers import Timers
 from steersman.objects.pods import containers_of
+from steersman.objects.usage import Usage
 
 __all__ = ["NAME", "SimulatedRuntime"]
 

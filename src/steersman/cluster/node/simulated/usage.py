@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from steersman.cluster.node.cri import Usage
 from steersman.cluster.node.simulated.script import Script
 from steersman.objects.quantities import Quantity
+from steersman.objects.usage import Usage
 
 __all__ = ["usage_of"]
 
