@@ -12,7 +12,7 @@ from typing import Protocol
 
 from steersman.http import ClientResponse, Headers, RawHeaders, WebSocket
 
-__all__ = ["StreamedAnswer", "Transport"]
+__all__ = ["PassingTransport", "StreamedAnswer", "Transport"]
 
 
 class StreamedAnswer(Protocol):
@@ -73,3 +73,53 @@ class Transport(Protocol):
     async def close(self) -> None:
         """Drop whatever is open."""
         ...
+
+
+class PassingTransport:
+    """One that leaves everything to another: a base for those that change a part of it."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def request(
+        self,
+        method: str,
+        target: str,
+        *,
+        headers: RawHeaders = (),
+        content: bytes = b"",
+        timeout_s: float | None = None,
+    ) -> Awaitable[ClientResponse]:
+        return self._transport.request(method, target, headers=headers, content=content, timeout_s=timeout_s)
+
+    def stream(
+        self,
+        method: str,
+        target: str,
+        *,
+        headers: RawHeaders = (),
+        content: bytes = b"",
+        timeout_s: float | None = None,
+        read_timeout_s: float | None = None,
+    ) -> AbstractAsyncContextManager[StreamedAnswer]:
+        return self._transport.stream(
+            method,
+            target,
+            headers=headers,
+            content=content,
+            timeout_s=timeout_s,
+            read_timeout_s=read_timeout_s,
+        )
+
+    def websocket(
+        self,
+        target: str,
+        subprotocols: Sequence[str] = (),
+        *,
+        headers: RawHeaders = (),
+        timeout_s: float | None = None,
+    ) -> Awaitable[WebSocket]:
+        return self._transport.websocket(target, subprotocols, headers=headers, timeout_s=timeout_s)
+
+    async def close(self) -> None:
+        await self._transport.close()

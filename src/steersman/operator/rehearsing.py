@@ -7,8 +7,6 @@ it does elsewhere than in the API is not held back.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
-from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any, Final
@@ -18,8 +16,8 @@ import orjson
 
 from steersman.aio import SystemClock
 from steersman.client import Client
-from steersman.client.transport import StreamedAnswer, Transport
-from steersman.http import ClientResponse, Headers, RawHeaders, WebSocket
+from steersman.client.transport import PassingTransport, Transport
+from steersman.http import ClientResponse, Headers, RawHeaders
 from steersman.objects.patches import merge
 from steersman.operator.children import Children
 from steersman.operator.context import Tools
@@ -94,11 +92,11 @@ def _no_cache(_: object) -> None:
     return None
 
 
-class _HeldBack:
+class _HeldBack(PassingTransport):
     """A transport that sends writes as dry runs, and remembers their outcome for later reads."""
 
     def __init__(self, transport: Transport) -> None:
-        self._transport = transport
+        super().__init__(transport)
         self._changes: dict[str, WouldChange] = {}
 
     @classmethod
@@ -133,7 +131,9 @@ class _HeldBack:
         if method not in _WRITES:
             known = self._changes.get(path)
             if known is None or query:
-                return await self._send(method, target, headers, content, timeout_s)
+                return await super().request(
+                    method, target, headers=headers, content=content, timeout_s=timeout_s
+                )
             return _answer(known.after)
         if method == "DELETE" and content:
             # The server looks into the body, and then not at the query.
@@ -141,7 +141,7 @@ class _HeldBack:
         else:
             target = f"{path}?{urlencode([*parse_qsl(query, keep_blank_values=True), ('dryRun', 'All')])}"
         before = None if method == "POST" else await self._live(path, headers)
-        answer = await self._send(method, target, headers, content, timeout_s)
+        answer = await super().request(method, target, headers=headers, content=content, timeout_s=timeout_s)
         if answer.status < HTTPStatus.BAD_REQUEST:
             self._note(method, path, before, answer)
         return answer
@@ -153,7 +153,7 @@ class _HeldBack:
         if known is not None:
             return known.before
         kept = [(name, value) for name, value in headers if name.lower() != b"content-type"]
-        answer = await self._send("GET", path, kept, b"", None)
+        answer = await super().request("GET", path, headers=kept)
         if answer.status != HTTPStatus.OK:
             return None
         found: Object = orjson.loads(answer.content)
@@ -170,45 +170,6 @@ class _HeldBack:
         else:
             # Every dry run starts from the live object, so what they do is added up.
             known.after = merge.apply(known.after, merge.create(before, after))
-
-    async def _send(
-        self, method: str, target: str, headers: RawHeaders, content: bytes, timeout_s: float | None
-    ) -> ClientResponse:
-        return await self._transport.request(
-            method, target, headers=headers, content=content, timeout_s=timeout_s
-        )
-
-    def stream(
-        self,
-        method: str,
-        target: str,
-        *,
-        headers: RawHeaders = (),
-        content: bytes = b"",
-        timeout_s: float | None = None,
-        read_timeout_s: float | None = None,
-    ) -> AbstractAsyncContextManager[StreamedAnswer]:
-        return self._transport.stream(
-            method,
-            target,
-            headers=headers,
-            content=content,
-            timeout_s=timeout_s,
-            read_timeout_s=read_timeout_s,
-        )
-
-    def websocket(
-        self,
-        target: str,
-        subprotocols: Sequence[str] = (),
-        *,
-        headers: RawHeaders = (),
-        timeout_s: float | None = None,
-    ) -> Awaitable[WebSocket]:
-        return self._transport.websocket(target, subprotocols, headers=headers, timeout_s=timeout_s)
-
-    async def close(self) -> None:
-        await self._transport.close()
 
 
 def _whole(path: str) -> str:

@@ -11,14 +11,14 @@ type alone: messages may hold what is nobody's business.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, Final, Literal, Protocol
 
 from steersman.client import Client
-from steersman.client.transport import StreamedAnswer, Transport
-from steersman.http import ClientResponse, Headers, RawHeaders, WebSocket
+from steersman.client.transport import PassingTransport
+from steersman.http import ClientResponse, Headers, RawHeaders
 
 __all__ = ["Span", "TracingTransport", "is_installed", "span", "trace_requests"]
 
@@ -122,11 +122,8 @@ def trace_requests(client: Client) -> None:
         )
 
 
-class TracingTransport:
+class TracingTransport(PassingTransport):
     """A transport whose requests are spans. Watches and WebSockets last as long as they like and are none."""
-
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
 
     async def request(
         self,
@@ -139,43 +136,11 @@ class TracingTransport:
     ) -> ClientResponse:
         path = target.partition("?")[0]
         with span(method, {"http.request.method": method, "url.path": path}, kind="client") as current:
-            answer = await self._transport.request(
+            answer = await super().request(
                 method, target, headers=(*headers, *_injected()), content=content, timeout_s=timeout_s
             )
             current.set_attribute("http.response.status_code", answer.status)
             return answer
-
-    def stream(
-        self,
-        method: str,
-        target: str,
-        *,
-        headers: RawHeaders = (),
-        content: bytes = b"",
-        timeout_s: float | None = None,
-        read_timeout_s: float | None = None,
-    ) -> AbstractAsyncContextManager[StreamedAnswer]:
-        return self._transport.stream(
-            method,
-            target,
-            headers=headers,
-            content=content,
-            timeout_s=timeout_s,
-            read_timeout_s=read_timeout_s,
-        )
-
-    def websocket(
-        self,
-        target: str,
-        subprotocols: Sequence[str] = (),
-        *,
-        headers: RawHeaders = (),
-        timeout_s: float | None = None,
-    ) -> Awaitable[WebSocket]:
-        return self._transport.websocket(target, subprotocols, headers=headers, timeout_s=timeout_s)
-
-    async def close(self) -> None:
-        await self._transport.close()
 
 
 def _injected() -> list[tuple[bytes, bytes]]:
