@@ -7,6 +7,7 @@ import base64
 import contextlib
 import json
 import os
+import socket
 import ssl
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
@@ -438,6 +439,64 @@ def test_the_proxy_itself_may_speak_tls(
             async with Client.load(kubeconfig=path) as client:
                 assert await whoami(client) == "admin"
             assert len(heads) == 1
+
+    runner(main())
+
+
+@contextlib.asynccontextmanager
+async def socks_proxy() -> AsyncIterator[tuple[int, list[bytes]]]:
+    """A proxy that speaks SOCKS 5 with a user and a password: its port, and what it was told."""
+    told: list[bytes] = []
+    carrying: set[asyncio.Task[None]] = set()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        carrying.add(task)
+        version, methods = await reader.readexactly(2)
+        assert (version, 2 in await reader.readexactly(methods)) == (5, True)
+        writer.write(b"\x05\x02")
+        for _ in range(2):
+            (length,) = (await reader.readexactly(1 if told else 2))[-1:]
+            told.append(await reader.readexactly(length))
+        writer.write(b"\x01\x00")
+        head = await reader.readexactly(4)
+        host = socket.inet_ntoa(await reader.readexactly(4))
+        port = int.from_bytes(await reader.readexactly(2), "big")
+        told.append(head + f"{host}:{port}".encode())
+        there, back = await asyncio.open_connection(host, port)
+        # In pieces, as a slow network has it.
+        for piece in (b"\x05\x00", b"\x00\x03\x04", b"here", b"\x00\x50"):
+            writer.write(piece)
+            await writer.drain()
+            await asyncio.sleep(0)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(_pump(reader, back))
+            group.create_task(_pump(there, writer))
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    try:
+        yield server.sockets[0].getsockname()[1], told
+    finally:
+        server.close()
+        if carrying:
+            await asyncio.wait(carrying)
+
+
+@LOOPS
+def test_everything_goes_through_a_socks_proxy(
+    runner: Callable[[Coroutine[Any, Any, None]], None], tmp_path: Path
+) -> None:
+    async def main() -> None:
+        async with kit(tmp_path) as made, socks_proxy() as (port, told):
+            trusted = {"certificate-authority-data": encoded(made.cluster.authority.pem)}
+            through = {"proxy-url": f"socks5://user:pa%3Ass@127.0.0.1:{port}"}
+            path = made.kubeconfig(by_token(made), {**trusted, **through})
+            async with Client.load(kubeconfig=path) as client:
+                assert await whoami(client) == "admin"
+                assert await whoami(client) == "admin"
+            where = f"127.0.0.1:{made.cluster.port}".encode()
+            assert told == [b"user", b"pa:ss", b"\x05\x01\x00\x01" + where]
 
     runner(main())
 
