@@ -38,7 +38,8 @@ def render(
         "Release": {"Name": name, "Namespace": namespace},
         "Chart": about,
     }
-    files = sorted((chart / "templates").iterdir(), key=lambda file: (file.suffix != ".tpl", file.name))
+    templates = [file for file in (chart / "templates").iterdir() if file.suffix in (".tpl", ".yaml")]
+    files = sorted(templates, key=lambda file: (file.suffix != ".tpl", file.name))
     renderer = _Renderer(root)
     texts = [renderer.render(file.read_text()) for file in files]
     return [found for text in texts for found in yaml.safe_load_all(text) if found is not None]

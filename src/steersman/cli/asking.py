@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 
 import orjson
 
-from steersman.cli.failure import CommandFailed
+from steersman.cli.failure import CommandFailed, no_use_of_the_api
 from steersman.cli.options import Where
 from steersman.client import Client, ClientError
 from steersman.http import Client as HttpClient
@@ -67,7 +67,7 @@ async def running_operators(where: Where, operator: str) -> AsyncIterator[list[R
                 name = f"{metadata['namespace']}/{metadata['name']}"
                 replicas.append(await stack.enter_async_context(_at(name, f"127.0.0.1:{local}")))
         except ClientError as error:
-            raise CommandFailed(" ".join(str(error).split())) from None
+            raise no_use_of_the_api(error) from None
         if not replicas:
             raise CommandFailed(
                 f"no pod with the label {_NAME}={operator} runs at {client.host}; "

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from steersman.cli.failure import CommandFailed
-from steersman.cli.options import LogLevel
+from steersman.cli.failure import CommandFailed, no_use_of_the_api, one_line
+from steersman.cli.options import ContextOption, KubeconfigOption, LogLevel
 from steersman.cli.own_nodes import OwnNodes, own_nodes
 from steersman.cli.process import run_loop
 
@@ -23,25 +23,23 @@ if TYPE_CHECKING:
 
 __all__ = ["component"]
 
-_EXAMPLES = """Run a part of a cluster in a process of its own; Ctrl-C stops it.
+_EXAMPLES = """Run one part of a cluster in a process of its own.
 
-Any number of replicas may run: by a Lease in kube-system one of them works, the others stand by.
+Ctrl-C stops it. Any number of replicas may run: by a Lease in kube-system one of them works, the others stand
+by. Who is started before the API server waits for it.
 
 Examples:
 
-  steer up --controllers none                          an API server alone
-
-  steer component controllers --kubeconfig FILE        all controllers
-
+\b
+  steer up --controllers none             an API server alone
+  steer component controllers --kubeconfig FILE
   steer component controllers --names deployment,replicaset
-
   steer component scheduler
+  steer component nodes                   one of this machine, with DNS
 
-  steer component nodes                                a node of this machine, with service proxy and DNS
-
+\b
   steer component nodes --runtime simulated --nodes 100
-
-  steer component nodes --runtime simulated --nodes 100 --first 101   more, from another process
+  steer component nodes --runtime simulated --nodes 100 --first 101
 """
 
 
@@ -68,15 +66,9 @@ _LEASES = {Part.CONTROLLERS: "kube-controller-manager", Part.SCHEDULER: "kube-sc
 
 
 def component(
-    part: Annotated[Part, typer.Argument(help="Which part.")],
-    kubeconfig: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Whom to talk to.", show_default="KUBECONFIG or ~/.kube/config"),
-    ] = None,
-    context: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="The kubeconfig's context.", show_default="its current one"),
-    ] = None,
+    part: Annotated[Part, typer.Argument(metavar="PART", help="Which part.")],
+    kubeconfig: KubeconfigOption = None,
+    context: ContextOption = None,
     names: Annotated[
         str, typer.Option(metavar="all|NAMES", help="Which controllers; -NAME leaves one out.")
     ] = "all",
@@ -163,8 +155,10 @@ def _run(
         run_loop(_serve(components, asked, kubeconfig, context, lease, address))
     except AddressInUse as error:
         raise CommandFailed(f"--metrics-bind: {error}") from None
-    except (ClientError, MachineError, ValueError) as error:
-        raise CommandFailed(" ".join(str(error).split())) from None
+    except ClientError as error:
+        raise no_use_of_the_api(error) from None
+    except (MachineError, ValueError) as error:
+        raise CommandFailed(one_line(error)) from None
 
 
 async def _serve(
@@ -213,11 +207,13 @@ async def _root_certificate(client: Client, clock: Clock) -> str:
     from steersman.objects.resources import CONFIG_MAPS
 
     deadline = clock.monotonic() + _PUBLISHED_S
+    said = ""
     while True:
         try:
             found = await client.find(CONFIG_MAPS, "extension-apiserver-authentication", "kube-system")
         except Unreachable as error:
-            _log.warning("waiting for the API server: %s", error)
+            if said != (said := one_line(error)):
+                _log.warning("waiting for the API server: %s", said)
             deadline = clock.monotonic() + _PUBLISHED_S
             found = None
         if found is not None or clock.monotonic() > deadline:

@@ -15,11 +15,10 @@ _EXAMPLES = """Print the custom resource definitions of a module.
 
 Examples:
 
+\b
   steer crd webapp.py | kubectl apply -f -
-
   steer crd shop.operators > crds.yaml
-
-  steer crd shop.operators:orders --output json     of one operator
+  steer crd shop.operators:orders --output json    of one operator
 """
 
 

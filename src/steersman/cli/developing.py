@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import typer
 
+from steersman.cli.announcing import announce
 from steersman.cli.reloading import reload, root_of
 
 __all__ = ["develop"]
@@ -28,9 +29,5 @@ async def _develop(module: str, arguments: list[str], *, cluster: bool, install_
     from steersman.cluster.local import ClusterConfig, LocalCluster
 
     async with LocalCluster(ClusterConfig(controllers=("all",), nodes=1)) as local:
-        sys.stdout.write(
-            f"A cluster for this run is up at {local.url}. "
-            f"Use it: export KUBECONFIG={local.kubeconfig}   Stop: Ctrl-C\n"
-        )
-        sys.stdout.flush()
+        announce(f"A cluster for this run is up at {local.url}", local.kubeconfig, "pods")
         await reload(module, [*arguments, "--install-crds", "--kubeconfig", str(local.kubeconfig)])

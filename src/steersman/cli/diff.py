@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from steersman.cli.failure import CommandFailed
+from steersman.cli.colours import coloured
+from steersman.cli.failure import no_use_of_the_api, one_line
 from steersman.cli.options import ContextOption, KubeconfigOption, Output, Where
 from steersman.cli.packaged import ModuleArgument
 
@@ -20,16 +21,16 @@ if TYPE_CHECKING:
 
 __all__ = ["diff"]
 
-_EXAMPLES = """Show what operators would write if they ran now; nothing is written.
+_EXAMPLES = """Show what operators would write if they ran now.
 
-Reconciles are run, and their writes sent as dry runs. What they do outside of the API is really done.
-As with `diff`, 1 is returned if something would change, 2 if a reconcile fails.
+Nothing is written: reconciles are run, and their writes sent as dry runs. What they do outside of the API is
+really done. As with `diff`, 1 is returned if something would change, 2 if a reconcile fails.
 
 Examples:
 
-  steer diff webapp.py                      of all objects
-
-  steer diff webapp.py web -n shop          of one
+\b
+  steer diff webapp.py                of all objects
+  steer diff webapp.py web -n shop    of one
 """
 
 _COLOURS = {"+": "\x1b[32m", "-": "\x1b[31m", "@": "\x1b[36m"}
@@ -38,7 +39,7 @@ _COLOURS = {"+": "\x1b[32m", "-": "\x1b[31m", "@": "\x1b[36m"}
 def diff(
     module: ModuleArgument,
     name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="Of one object.", show_default="all")
+        str | None, typer.Argument(metavar="NAME", help="Of one object.", show_default="all")
     ] = None,
     namespace: Annotated[
         str | None,
@@ -60,7 +61,7 @@ def diff(
     try:
         found = asyncio.run(rehearsed())
     except ClientError as error:
-        raise CommandFailed(" ".join(str(error).split()), 2) from None
+        raise no_use_of_the_api(error, 2) from None
     if output is Output.JSON:
         sys.stdout.write(json.dumps([_as_json(kind, each) for kind, each in found], indent=2) + "\n")
     else:
@@ -99,15 +100,14 @@ async def _rehearsals(
 
 
 def _show(found: Iterable[tuple[str, Rehearsal]]) -> None:
-    coloured = sys.stdout.isatty()
+    colours = _COLOURS if coloured(sys.stdout) else {}
     for kind, rehearsal in found:
         for change in rehearsal.changes:
             for line in _lines(change):
-                colour = _COLOURS.get(line[:1], "") if coloured else ""
+                colour = colours.get(line[:1], "")
                 sys.stdout.write(f"{colour}{line}\x1b[0m\n" if colour else f"{line}\n")
         if rehearsal.error is not None:
-            error = rehearsal.error
-            said = f"{type(error).__name__}: {' '.join(str(error).split())}"
+            said = f"{type(rehearsal.error).__name__}: {one_line(rehearsal.error)}"
             sys.stderr.write(f"steer: {kind} {rehearsal.key} fails: {said}\n")
 
 

@@ -27,7 +27,7 @@ def engine_named(text: str) -> Engine:
 def elect(operators: Sequence[Chain[Any]], ha: str, name: str | None) -> None:
     """Have them take part. Raises CommandFailed if they declare another election, or something is missing."""
     from steersman.operator import OperatorError
-    from steersman.operator.packaging import LOCK_URL, Engine, default_name, take_part
+    from steersman.operator.packaging import LOCK_URL, RAFT_HOST, Engine, default_name, take_part
 
     engine = engine_named(ha)
     url = os.environ.get(LOCK_URL, "")
@@ -35,6 +35,13 @@ def elect(operators: Sequence[Chain[Any]], ha: str, name: str | None) -> None:
         raise CommandFailed(f"--ha {engine} needs the address of its store in {LOCK_URL}")
     namespace = os.environ.get("POD_NAMESPACE", "default")
     try:
-        take_part(operators, engine, name=name or default_name(operators), namespace=namespace, url=url)
+        take_part(
+            operators,
+            engine,
+            name=name or default_name(operators),
+            namespace=namespace,
+            url=url,
+            host=os.environ.get(RAFT_HOST, ""),
+        )
     except OperatorError as error:
         raise CommandFailed(str(error)) from None

@@ -20,16 +20,16 @@ from steersman.cli.packaged import (
 
 __all__ = ["helm"]
 
-_EXAMPLES = """Write a Helm chart of operators: what `steer manifests` prints, with values to change.
+_EXAMPLES = """Write a Helm chart of operators.
 
-Names follow the release, the namespace is Helm's; definitions are in crds/. What is in the folder under the
-same names is replaced.
+It is what `steer manifests` prints, with values to change. Names follow the release, the namespace is Helm's;
+definitions are in crds/. What is in the folder under the same names is replaced.
 
 Examples:
 
-  steer helm webapp.py --image registry.example.com/webapp:1 --dir chart
-
-  helm install webapp-operator ./chart --namespace webapp-operator --create-namespace
+\b
+  steer helm webapp.py --image webapp:1 --dir chart
+  helm install webapps ./chart --namespace webapps --create-namespace
 """
 
 

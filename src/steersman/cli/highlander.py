@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from steersman.cli.failure import CommandFailed
+from steersman.cli.highlander_manifests import manifests
+from steersman.cli.highlander_orders import drain, step_down
 from steersman.cli.options import LogLevel
 from steersman.cli.process import run_loop
 
@@ -37,79 +38,34 @@ Examples:
   steer highlander step-down --address http://127.0.0.1:8080 --token-file token
 """
 
-highlander = typer.Typer(help=_EXAMPLES.partition("\n")[0], rich_markup_mode=None)
 
-Config = Annotated[Path | None, typer.Option("--config", metavar="FILE", help="The configuration, in YAML.")]
-Id = Annotated[str | None, typer.Option("--id", help="Of this controller.", show_default="the host's name")]
-TenantName = Annotated[str | None, typer.Option("--tenant", help="Whose lock and workloads.")]
-Port = Annotated[str | None, typer.Option("--port", help="Of the API and the dashboard; 0 for a free one.")]
-Namespace = Annotated[str | None, typer.Option("--namespace", help="Of the workloads.")]
-StorageType = Annotated[
-    str | None, typer.Option("--storage-type", metavar="redis|db|lease|raft", help="Where the lock is.")
-]
-RedisAddr = Annotated[str | None, typer.Option("--redis-addr", metavar="HOST:PORT|URL")]
-RedisPassword = Annotated[
-    str | None,
-    typer.Option("--redis-password", help="Others on this machine can see it: use redis.passwordFile."),
-]
-RedisDb = Annotated[str | None, typer.Option("--redis-db", metavar="NUMBER")]
-DatabaseUrl = Annotated[str | None, typer.Option("--database-url", metavar="URL", help="Of PostgreSQL.")]
-Kubeconfig = Annotated[str | None, typer.Option("--kubeconfig", metavar="FILE")]
-ClusterName = Annotated[
-    str | None, typer.Option("--cluster-name", help="As labels and the dashboard show it.")
-]
-Level = Annotated[LogLevel, typer.Option("--log-level", help="What to log.")]
-Address = Annotated[str, typer.Option("--address", metavar="URL", help="Where a controller listens.")]
-TokenFile = Annotated[
-    Path | None, typer.Option("--token-file", metavar="FILE", show_default="HIGHLANDER_API_TOKEN")
-]
-CaFile = Annotated[Path | None, typer.Option("--ca-file", metavar="FILE", help="Who signed its certificate.")]
+class _RunsByDefault(TyperGroup):
+    """Options without a command are those of `run`."""
 
-_ADDRESS = "http://127.0.0.1:8080"
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if args and args[0].startswith("-") and args[0] not in ("--help", "--version"):
+            args = ["run", *args]
+        return super().parse_args(ctx, args)
+
+
+highlander = typer.Typer(cls=_RunsByDefault, help=_EXAMPLES.partition("\n")[0], rich_markup_mode=None)
+
+ConfigOption = Annotated[
+    Path | None, typer.Option("--config", metavar="FILE", help="The configuration, in YAML.")
+]
 
 
 @highlander.callback(invoke_without_command=True)
 def _highlander(
     context: typer.Context,
-    config: Config = None,
-    id: Id = None,  # noqa: A002 - the flag's name
-    tenant: TenantName = None,
-    port: Port = None,
-    namespace: Namespace = None,
-    storage_type: StorageType = None,
-    redis_addr: RedisAddr = None,
-    redis_password: RedisPassword = None,
-    redis_db: RedisDb = None,
-    database_url: DatabaseUrl = None,
-    kubeconfig: Kubeconfig = None,
-    cluster_name: ClusterName = None,
     version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
-    log_level: Level = LogLevel.INFO,
 ) -> None:
     if version:
         from importlib.metadata import version as version_of
 
         typer.echo(f"steersman {version_of('steersman')}")
-        raise typer.Exit
-    if context.invoked_subcommand is not None:
-        return
-    flags = _flags(
-        id,
-        tenant,
-        port,
-        namespace,
-        storage_type,
-        redis_addr,
-        redis_password,
-        redis_db,
-        database_url,
-        kubeconfig,
-        cluster_name,
-    )
-    if config is None and not any(flags.values()):
+    elif context.invoked_subcommand is None:
         typer.echo(context.get_help())
-        return
-    _run(config, flags, log_level)
 
 
 _highlander.__doc__ = _EXAMPLES
@@ -117,35 +73,31 @@ _highlander.__doc__ = _EXAMPLES
 
 @highlander.command("run")
 def run(
-    config: Config = None,
-    id: Id = None,  # noqa: A002 - the flag's name
-    tenant: TenantName = None,
-    port: Port = None,
-    namespace: Namespace = None,
-    storage_type: StorageType = None,
-    redis_addr: RedisAddr = None,
-    redis_password: RedisPassword = None,
-    redis_db: RedisDb = None,
-    database_url: DatabaseUrl = None,
-    kubeconfig: Kubeconfig = None,
-    cluster_name: ClusterName = None,
-    log_level: Level = LogLevel.INFO,
+    context: typer.Context,
+    config: ConfigOption = None,
+    id: Annotated[  # noqa: A002 - the flag's name
+        str | None, typer.Option("--id", help="Of this controller.", show_default="the host's name")
+    ] = None,
+    tenant: Annotated[
+        str | None, typer.Option(help="Whose lock and workloads; of several in the file, this one alone.")
+    ] = None,
+    port: Annotated[str | None, typer.Option(help="Of the API and the dashboard; 0 for a free one.")] = None,
+    namespace: Annotated[str | None, typer.Option(help="Of the workloads.")] = None,
+    storage_type: Annotated[
+        str | None, typer.Option(metavar="redis|db|lease|raft", help="Where the lock is.")
+    ] = None,
+    redis_addr: Annotated[str | None, typer.Option(metavar="HOST:PORT|URL")] = None,
+    redis_password: Annotated[
+        str | None, typer.Option(help="Others on this machine can see it: use redis.passwordFile.")
+    ] = None,
+    redis_db: Annotated[str | None, typer.Option(metavar="NUMBER")] = None,
+    database_url: Annotated[str | None, typer.Option(metavar="URL", help="Of PostgreSQL.")] = None,
+    kubeconfig: Annotated[str | None, typer.Option(metavar="FILE")] = None,
+    cluster_name: Annotated[str | None, typer.Option(help="As labels and the dashboard show it.")] = None,
+    log_level: Annotated[LogLevel, typer.Option(help="What to log.")] = LogLevel.INFO,
 ) -> None:
     """Contend for the lock; run the workloads while holding it. Ctrl-C stops them and lets go."""
-    flags = _flags(
-        id,
-        tenant,
-        port,
-        namespace,
-        storage_type,
-        redis_addr,
-        redis_password,
-        redis_db,
-        database_url,
-        kubeconfig,
-        cluster_name,
-    )
-    _run(config, flags, log_level)
+    _run(config, _flags(context), log_level)
 
 
 @highlander.command("validate")
@@ -167,59 +119,16 @@ def schema() -> None:
     typer.echo(json.dumps(json_schema(), indent=2))
 
 
-@highlander.command("manifests")
-def manifests(
-    config: Annotated[Path, typer.Option("--config", metavar="FILE")],
-    image: Annotated[str, typer.Option("--image", help="Of the controllers.")] = "steersman:latest",
-) -> None:
-    """What to apply to run this configuration in a cluster: rights, controllers, how to reach them."""
-    from steersman.highlander.manifests import Deployed, to_yaml
-    from steersman.highlander.manifests import manifests as made
-
-    loaded = _load(config, {})
-    objects = made(config.read_text(encoding="utf-8"), loaded.tenants, Deployed(image=image))
-    typer.echo(to_yaml(objects), nl=False)
+highlander.command("manifests")(manifests)
+highlander.command("step-down")(step_down)
+highlander.command("drain")(drain)
 
 
-@highlander.command("step-down")
-def step_down(
-    address: Address = _ADDRESS,
-    tenant: TenantName = None,
-    token_file: TokenFile = None,
-    ca_file: CaFile = None,
-    reason: Annotated[str, typer.Option("--reason", help="As the history shows it.")] = "asked to step down",
-) -> None:
-    """Have a leader stop its workloads and let go; another takes over."""
-    _act("step-down", address, tenant, token_file, ca_file, {"reason": reason})
+def _flags(context: typer.Context) -> dict[str, str | None]:
+    """What was given of the settings that the environment can give as well."""
+    from steersman.highlander.config.loading import ENVIRONMENT
 
-
-@highlander.command("drain")
-def drain(
-    address: Address = _ADDRESS,
-    tenant: TenantName = None,
-    token_file: TokenFile = None,
-    ca_file: CaFile = None,
-    undo: Annotated[bool, typer.Option("--undo", help="Contend again.")] = False,
-) -> None:
-    """Have a controller let go and contend no more."""
-    _act("undrain" if undo else "drain", address, tenant, token_file, ca_file, {})
-
-
-def _flags(*values: str | None) -> dict[str, str | None]:
-    names = (
-        "ID",
-        "TENANT",
-        "PORT",
-        "NAMESPACE",
-        "STORAGE_TYPE",
-        "REDIS_ADDR",
-        "REDIS_PASSWORD",
-        "REDIS_DB",
-        "DATABASE_URL",
-        "KUBECONFIG",
-        "CLUSTER_NAME",
-    )
-    return dict(zip(names, values, strict=True))
+    return {name: context.params.get(name.lower()) for name in ENVIRONMENT}
 
 
 def _load(config: Path | None, flags: dict[str, str | None]) -> Loaded:
@@ -257,42 +166,3 @@ def _run(config: Path | None, flags: dict[str, str | None], log_level: LogLevel)
         run_loop(main())
     except (ClientError, ElectionError, HighlanderError) as error:
         raise CommandFailed(" ".join(str(error).split())) from None
-
-
-def _act(
-    action: str,
-    address: str,
-    tenant: str | None,
-    token_file: Path | None,
-    ca_file: Path | None,
-    body: dict[str, str],
-) -> None:
-    from steersman.http import Client as Http
-    from steersman.http import HttpError, client_tls
-
-    token = token_file.read_text().strip() if token_file else os.environ.get("HIGHLANDER_API_TOKEN", "")
-    if not token:
-        raise CommandFailed("a token is needed: --token-file or HIGHLANDER_API_TOKEN", 2)
-    headers = [(b"authorization", f"Bearer {token}".encode()), (b"content-type", b"application/json")]
-    tls = client_tls(ca=ca_file.read_text() if ca_file else None) if address.startswith("https") else None
-
-    async def ask() -> tuple[int, bytes]:
-        async with Http(address, ssl=tls) as http:
-            path = f"/api/{action}" + (f"?tenant={tenant}" if tenant else "")
-            answer = await http.request("POST", path, headers=headers, content=json.dumps(body).encode())
-            return answer.status, answer.content
-
-    try:
-        status, content = asyncio.run(ask())
-    except (HttpError, OSError) as error:
-        raise CommandFailed(f"{address}: {error}") from None
-    if status >= 300:
-        raise CommandFailed(f"{address}: {_reason(content)}")
-    typer.echo(f"{action}: done")
-
-
-def _reason(content: bytes) -> str:
-    try:
-        return str(json.loads(content).get("error") or content.decode())
-    except (ValueError, AttributeError):
-        return content.decode(errors="replace")

@@ -17,20 +17,21 @@ if TYPE_CHECKING:
 
 __all__ = ["image"]
 
+_EXAMPLES = """Folders of this machine that pods can run as images.
+
+What is in the folder is seen by the pod's containers at /. An image.json in it may say how it is run:
+{"entrypoint": ["python3", "/server.py"], "env": {"PORT": "8080"}, "workingDir": "/"}.
+
+Examples:
+
+\b
+  steer image add shop:1 ./shop    pods of the image shop:1 run it
+  steer image list
+  steer image remove shop:1
+"""
+
 image = typer.Typer(
-    help="""Folders of this machine that pods can run as images.
-
-    What is in the folder is seen by the pod's containers at /. An image.json in it may say how it is run:
-    {"entrypoint": ["python3", "/server.py"], "env": {"PORT": "8080"}, "workingDir": "/"}.
-
-    Examples:
-
-      steer image add shop:1 ./shop       pods with image: shop:1 run what is in ./shop
-
-      steer image list
-
-      steer image remove shop:1
-    """,
+    help=_EXAMPLES,
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -43,7 +44,12 @@ def add(
     name: _Name,
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="What the image contains.")],
 ) -> None:
-    """Have a folder be an image. It is not copied: changes are seen by what starts after them."""
+    """Have a folder be an image.
+
+    It is not copied: changes are seen by what starts after them.
+
+    Example: steer image add shop:1 ./shop
+    """
     from steersman.cluster.node.errors import RuntimeFailed
 
     try:
@@ -57,7 +63,10 @@ def add(
 def list_images(
     output: Annotated[Output, typer.Option(help="json: a list for scripts.")] = Output.TEXT,
 ) -> None:
-    """Show the images that were added."""
+    """Show the images that were added.
+
+    Example: steer image list --output json
+    """
     images = _index().list()
     if output is Output.JSON:
         found = [
@@ -71,7 +80,10 @@ def list_images(
 
 @image.command("remove")
 def remove(name: _Name) -> None:
-    """Forget an image. Its folder stays."""
+    """Forget an image. Its folder stays.
+
+    Example: steer image remove shop:1
+    """
     if not _index().remove(name):
         raise CommandFailed(f"there is no image {name!r}; see `steer image list`")
     typer.echo(f"{name} is no image any more")

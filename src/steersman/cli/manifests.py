@@ -21,17 +21,18 @@ from steersman.cli.packaged import (
 
 __all__ = ["manifests"]
 
-_EXAMPLES = """Print everything a cluster needs to run operators: namespace, definitions, rights, pods.
+_EXAMPLES = """Print all that a cluster needs to run operators.
 
-With --ha raft the replicas are a Raft cluster (StatefulSet, disks, network policy); they talk TLS with the
-certificates of the Secret NAME-raft-tls (ca.crt, tls.crt, tls.key), such as cert-manager makes. With redis
-and postgres the address of the store is the key `url` of the Secret NAME-lock.
+That is a namespace, the definitions, rights and pods. With --ha raft the replicas are a Raft cluster
+(StatefulSet, disks, network policy); they talk TLS with the certificates of the Secret NAME-raft-tls (ca.crt,
+tls.crt, tls.key), such as cert-manager makes. With redis and postgres the address of the store is the key
+`url` of the Secret NAME-lock.
 
 Examples:
 
-  steer manifests webapp.py --image registry.example.com/webapp:1 | kubectl apply -f -
-
-  steer manifests shop.operators --image shop:2 --ha raft --fencing > deploy.yaml
+\b
+  steer manifests webapp.py --image webapp:1 | kubectl apply -f -
+  steer manifests shop.operators --image shop:2 --ha raft --fencing
 """
 
 

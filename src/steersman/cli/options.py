@@ -32,7 +32,9 @@ AddressOption = Annotated[
 ]
 KubeconfigOption = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="Whom to talk to.", show_default="KUBECONFIG, or ~/.kube/config"),
+    typer.Option(
+        metavar="FILE", help="Whom to talk to.", show_default="KUBECONFIG, the pod's, or ~/.kube/config"
+    ),
 ]
 ContextOption = Annotated[
     str | None,

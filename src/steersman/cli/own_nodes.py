@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import ssl
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -40,17 +39,15 @@ async def own_nodes(
     from steersman.cluster.machine import Ranges, open_machine
     from steersman.cluster.machine.folders import state_folder
     from steersman.cluster.machine_nodes import MachineNodes
-    from steersman.cluster.node.serving_certificate import serving_certificate
-    from steersman.http import server_tls
+    from steersman.cluster.node.serving_certificate import CertificateFiles, serving_certificate
 
     folder = asked.folder or state_folder() / "nodes"
     os.makedirs(folder, mode=0o700, exist_ok=True)
 
-    async def certify(user: str, names: Sequence[str]) -> ssl.SSLContext:
+    async def certify(user: str, names: Sequence[str]) -> CertificateFiles:
         own = folder / names[0]
         os.makedirs(own, mode=0o700, exist_ok=True)
-        certificate, key = await serving_certificate(client, clock, own, user, names)
-        return server_tls(certificate, key, authority.encode())
+        return await serving_certificate(client, clock, own, user, names)
 
     server = urlsplit(f"//{client.host}")
     machine = await open_machine(folder, ranges=Ranges.with_services(asked.service_cidr))
@@ -67,4 +64,4 @@ async def own_nodes(
             api=(server.hostname or "", server.port or _HTTPS),
         )
     finally:
-        await machine.close(leave_pods=True)
+        await machine.close(leave_owned=True)

@@ -53,7 +53,9 @@ HaOption = Annotated[
 ImageOption = Annotated[str, typer.Option(metavar="IMAGE", help="What the pods run.")]
 ReplicasOption = Annotated[
     int | None,
-    typer.Option(min=0, help="How many pods.", show_default="1; 2 with an election, 3 with raft"),
+    typer.Option(
+        metavar="N", min=0, help="How many pods.", show_default="1; 2 with an election, 3 with raft"
+    ),
 ]
 
 
@@ -77,10 +79,14 @@ class Plan:
 def released(plan: Plan) -> tuple[Loaded, Release]:
     """The module and its release. Raises CommandFailed for what would not work."""
     from steersman.cli.loading import load
-    from steersman.objects.builders import BuildError
+    from steersman.objects.builders import BuildError, Container
     from steersman.operator import OperatorError
     from steersman.operator.packaging import Engine, Release, default_name, engine_of, take_part
 
+    try:
+        Container("operator").image(plan.image)
+    except BuildError as error:
+        raise CommandFailed(f"--image: {error.problem}", 2) from None
     loaded = load(plan.module)
     operators = loaded.operators()
     name = plan.name or default_name(operators)

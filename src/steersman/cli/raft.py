@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from steersman.cli.failure import CommandFailed
+from steersman.cli.failure import CommandFailed, one_line
 from steersman.cli.options import Output
 
 if TYPE_CHECKING:
@@ -31,13 +31,13 @@ _EXAMPLES = """Ask a running Raft node how it is, and tell it what to do.
 
 Examples:
 
+\b
   steer raft status                            of the node on this machine
-
   steer raft transfer 2 --tls /etc/raft-tls    node 2 shall lead
-
-  kubectl exec web-0 -- steer raft members --tls /etc/raft-tls
-
   steer raft snapshot --output json
+
+\b
+  kubectl exec web-0 -- steer raft members --tls /etc/raft-tls
 """
 
 Address = Annotated[str, typer.Option(metavar="HOST:PORT", help="A node, where other members reach it.")]
@@ -77,7 +77,9 @@ def status(
 def members(
     address: Address = _ADDRESS, tls: Tls = None, name: Name = "", output: Format = Output.TEXT
 ) -> None:
-    """Who belongs to the cluster; how far each has come is known to the leader, which is asked.
+    """Who belongs to the cluster, and how far each has come.
+
+    The leader knows that; it is found by asking the node at ADDRESS.
 
     Example: steer raft members --tls /etc/raft-tls
     """
@@ -149,7 +151,7 @@ def _order(
         at = _located(address, host.strip("[]"), tls, name)
         return asyncio.run(_ask(at, tls, Order(action, to_node), of_leader=of_leader))
     except NodeError as error:
-        text = " ".join(str(error).split())
+        text = one_line(error)
         if tls is None and "refused" not in text:
             text += " (a node with certificates needs --tls)"
         raise CommandFailed(text) from None

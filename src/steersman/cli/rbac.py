@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 
 __all__ = ["rbac"]
 
-_EXAMPLES = """Print a service account and the rights that operators need, derived from what they declare.
+_EXAMPLES = """Print the rights that operators need, and no others.
 
-What a function does beyond that is declared too: op.uses(Secret, "get").
+They are derived from what operators declare, and bound to a service account. What a function does beyond
+that is declared too: op.uses(Secret, "get").
 
 Examples:
 
+\b
   steer rbac webapp.py | kubectl apply -f -
-
-  steer rbac webapp.py --explain                        what each right is for
-
-  steer rbac shop.operators --watch-namespace shop      a Role instead of a ClusterRole
+  steer rbac webapp.py --explain                 what each right is for
+  steer rbac webapp.py --watch-namespace shop    a Role, no ClusterRole
 """
 
 

@@ -1,17 +1,20 @@
 """The process that `steer run --dev` starts: loads everything but the author's code, and waits to be told.
 
 `python -m steersman.cli.reloaded FD ARGUMENTS`: FD is a pipe whose other end `reloading` has. A byte means
-go; when it is closed without one, there is nothing to do. A parent that dies takes this process with it.
+go; when it is closed without one, there is nothing to do. A parent that dies takes this process with it. At
+its end it does not take the interpreter apart: the next one waits for it to be gone.
 """
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import ctypes
 import os
 import signal
 import sys
 from importlib import import_module
+from typing import NoReturn
 
 __all__ = ["main"]
 
@@ -38,8 +41,17 @@ def main() -> None:
         return
     from steersman.cli import main as steer
 
+    # The first to be registered is the last to be called.
+    atexit.register(_end)
     sys.argv = ["steer", "run", *arguments]
     steer()
+
+
+def _end() -> NoReturn:
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(0)
 
 
 if __name__ == "__main__":

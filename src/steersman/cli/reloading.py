@@ -4,7 +4,8 @@
       ▲                                                 │
       └───────────── another one is started ◀───────────┘
 
-A spare (`reloaded`) has everything loaded but the author's code, so that a change soon takes effect.
+A spare (`reloaded`) has everything loaded but the author's code, so that a change soon takes effect. It is
+started when the one that runs is no longer busy with its own start.
 This process knows the code's files only by their names and times: whatever is wrong with them is said by the
 one that runs them, and the next change is waited for.
 """
@@ -16,15 +17,21 @@ import importlib.util
 import os
 import signal
 import sys
+import time
 from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 from steersman.cli.failure import CommandFailed
+from steersman.cli.noticing import Notices
 
-__all__ = ["changed_file", "files_of", "reload", "root_of"]
+__all__ = ["changed_file", "files_of", "folders_of", "reload", "root_of"]
 
-_LOOK_S: Final = 0.2
+#: How long after one has begun to run another spare is started.
+_SPARE_AFTER_S: Final = 0.5
+_LOOK_S: Final = 1.0
 #: How long an operator may take to end in order: reconciles end, the lease is given up.
 _STOP_S: Final = 5.0
 _MOST_FILES: Final = 5_000
@@ -36,41 +43,67 @@ Times = dict[Path, int]
 async def reload(module: str, arguments: Sequence[str]) -> None:
     """Run `steer run ARGUMENTS` again and again, until SIGINT or SIGTERM."""
     root = root_of(module)
-    stopped = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stopped.set)
-    times = files_of(root)
-    spare = await _Process.start(arguments)
-    running: _Process | None = None
-    try:
-        while not stopped.is_set():
-            running, spare = spare, await _Process.start(arguments)
-            running.go()
-            changed = await _change(root, times, running, stopped)
-            await running.stop()
-            running = None
-            if changed is not None:
-                times = files_of(root)
-                _say(f"{changed} has changed: starting again")
-    finally:
-        for process in (running, spare):
+    async with Notices(partial(folders_of, root)) as notices, _Reload(root, arguments, notices) as reload:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, reload.stop)
+        await reload.run()
+
+
+class _Reload:
+    """The process that runs, and the one that is to run after it."""
+
+    def __init__(self, root: Path, arguments: Sequence[str], notices: Notices) -> None:
+        self._root = root
+        self._arguments = arguments
+        self._notices = notices
+        self._times = files_of(root)
+        self._running: _Process | None = None
+        self._spare: _Process | None = None
+        self._stopped = False
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        for process in (self._running, self._spare):
             if process is not None:
                 await process.stop()
 
+    def stop(self) -> None:
+        self._stopped = True
+        self._notices.wake()
 
-async def _change(root: Path, times: Times, running: _Process, stopped: asyncio.Event) -> str | None:
-    """Wait for a change, or the end; which file it was."""
-    told = False
-    while not stopped.is_set():
-        changed = changed_file(times, files_of(root))
-        if changed is not None:
-            return changed.name
-        if not told and running.ended:
-            told = True
-            _say("waiting for a change")
-        await asyncio.sleep(_LOOK_S)
-    return None
+    async def run(self) -> None:
+        while not self._stopped:
+            spare, self._spare = self._spare, None
+            self._running = spare or await _Process.start(self._arguments)
+            self._running.go()
+            changed = await self._change(self._running)
+            if changed is not None:
+                self._times = files_of(self._root)
+                _say(f"{changed.name} has changed: starting again")
+            await self._running.stop()
+
+    async def _change(self, running: _Process) -> Path | None:
+        """Wait for a change, or the end; which file it was."""
+        told = False
+        since = time.monotonic()
+        while not self._stopped:
+            changed = changed_file(self._times, files_of(self._root))
+            if changed is not None:
+                return changed
+            if not told and running.ended:
+                told = True
+                _say("waiting for a change")
+            wait_s = _LOOK_S
+            if self._spare is None:
+                wait_s = since + _SPARE_AFTER_S - time.monotonic()
+                if wait_s <= 0:
+                    self._spare = await _Process.start(self._arguments)
+                    continue
+            await self._notices.next(wait_s)
+        return None
 
 
 class _Process:
@@ -156,12 +189,25 @@ def changed_file(before: Times, now: Times) -> Path | None:
     return next((file for file in before if file not in now), None)
 
 
+def folders_of(root: Path) -> list[Path]:
+    """Where those files are, or might be."""
+    if not root.is_dir():
+        return [root.parent]
+    return [Path(here) for here, _ in islice(_walk(root), _MOST_FILES)]
+
+
 def _python_files(folder: Path) -> Iterator[Path]:
-    for here, folders, files in os.walk(folder):
-        folders[:] = [name for name in folders if not name.startswith(".") and name not in _LEFT_OUT]
+    for here, files in _walk(folder):
         for name in files:
             if name.endswith(".py"):
                 yield Path(here, name)
+
+
+def _walk(folder: Path) -> Iterator[tuple[str, list[str]]]:
+    """The folders that may have the author's code in them, and the names of their files."""
+    for here, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".") and name not in _LEFT_OUT]
+        yield here, files
 
 
 def _say(line: str) -> None:

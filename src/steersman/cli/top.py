@@ -22,15 +22,16 @@ if TYPE_CHECKING:
 
 __all__ = ["top"]
 
-_EXAMPLES = """Show what a running operator does: queues, rates, slow and failing objects. Ctrl-C ends it.
+_EXAMPLES = """Show what a running operator does, live; Ctrl-C ends it.
+
+Queues, rates, slow and failing objects, of each replica.
 
 Examples:
 
+\b
   steer top webapp-operator
-
-  steer top --address localhost:8080               one that runs on this machine
-
-  steer top webapp-operator --once --output json   its numbers, for a script
+  steer top --address localhost:8080         one that runs on this machine
+  steer top webapp-operator --once --output json
 """
 
 _SHOWN_OBJECTS: Final = 5
@@ -45,7 +46,7 @@ class Sample(NamedTuple):
 
 def top(
     operator: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="The operator's name; its pods are asked.")
+        str | None, typer.Argument(metavar="NAME", help="The operator's name; its pods are asked.")
     ] = None,
     address: AddressOption = None,
     kubeconfig: KubeconfigOption = None,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from steersman.cli.failure import CommandFailed
+from steersman.cli.failure import CommandFailed, no_use_of_the_api
 from steersman.cli.options import ContextOption, KubeconfigOption
 from steersman.cli.packaged import (
     HaOption,
@@ -28,17 +28,17 @@ if TYPE_CHECKING:
 
 __all__ = ["uninstall"]
 
-_EXAMPLES = """Remove operators from a cluster: pods, webhooks, objects, definitions, rights.
+_EXAMPLES = """Remove operators and their objects from a cluster.
 
-The operator's finalizers are taken off its objects first, so that nothing waits for an operator that is
-gone; what it would have cleaned up outside of the cluster stays. Give the options that
-`steer manifests` was given.
+Pods, webhooks, objects, definitions and rights go, in an order in which nothing hangs. The operator's
+finalizers are taken off its objects first, so that nothing waits for an operator that is gone; what it would
+have cleaned up outside of the cluster stays. Give the options that `steer manifests` was given.
 
 Examples:
 
+\b
   steer uninstall webapp.py
-
-  steer uninstall shop.operators --yes --keep-crds       the objects stay, and wait for another operator
+  steer uninstall webapp.py --yes --keep-crds    objects stay, as they are
 """
 
 _PATIENCE_S: Final = 60.0
@@ -74,7 +74,7 @@ def uninstall(
     try:
         asyncio.run(remove())
     except ClientError as error:
-        raise CommandFailed(" ".join(str(error).split())) from None
+        raise no_use_of_the_api(error) from None
 
 
 uninstall.__doc__ = _EXAMPLES

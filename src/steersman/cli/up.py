@@ -12,10 +12,10 @@ import signal
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
+from steersman.cli import up_options as options
+from steersman.cli.announcing import announce
 from steersman.cli.failure import CommandFailed
 from steersman.cli.options import LogLevel, Output
 from steersman.cli.process import require_cluster_packages, run_loop
@@ -25,90 +25,44 @@ if TYPE_CHECKING:
 
 __all__ = ["up"]
 
-_EXAMPLES = """Start a Kubernetes-compatible cluster in the foreground; Ctrl-C stops it.
+_EXAMPLES = """Start a Kubernetes-compatible cluster; Ctrl-C stops it.
 
 Its pods end with it. If it is killed they run on, and are its pods again when it is started with the same
 folder; what --data :memory: has ends soon after.
 
 Examples:
 
+\b
   steer up                                   a cluster that keeps its data
-
-  steer up --data :memory: --port 0          one that keeps nothing, on a free port
-
+  steer up --data :memory: --port 0          keeps nothing, on a free port
   steer up --nodes 100 --runtime simulated   nodes that pretend to run pods
+  steer up --output json                     for scripts: one line when ready
 
-  steer up --output json | head -1           for scripts: one line with server and kubeconfig
-
-  kubectl --kubeconfig ~/.local/state/steersman/cluster/kubeconfig get namespaces
+\b
+  export KUBECONFIG=~/.local/state/steersman/cluster/kubeconfig
+  kubectl get nodes
 """
 
 
 def up(
-    data: Annotated[
-        str | None,
-        typer.Option(
-            metavar="DIR", help="Data folder; :memory: keeps nothing.", show_default="the user's state folder"
-        ),
-    ] = None,
-    bind: Annotated[str, typer.Option(metavar="ADDRESS", help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(metavar="N", help="Port to listen on; 0 takes a free one.")] = 6443,
-    kubeconfig: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Where to write the kubeconfig.", show_default="in the data folder"
-        ),
-    ] = None,
-    admin_token: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TOKEN",
-            help="The admin's bearer token.",
-            envvar="STEER_ADMIN_TOKEN",
-            show_default="generated once",
-        ),
-    ] = None,
-    service_cidr: Annotated[
-        str | None,
-        typer.Option(metavar="CIDR", help="Range of service addresses.", show_default="a free one"),
-    ] = None,
-    disable_admission: Annotated[
-        str, typer.Option(metavar="A,B", help="Admission plugins to leave out.")
-    ] = "",
-    nodes: Annotated[
-        int | None,
-        typer.Option(metavar="N", help="Nodes to run.", min=0, show_default="1, with all controllers"),
-    ] = None,
-    runtime: Annotated[
-        str,
-        typer.Option(
-            metavar="process|simulated|MIX",
-            help="What runs pods: processes of this machine, nothing (they are pretended), or both, as in "
-            "process=1,simulated=3.",
-        ),
-    ] = "process",
-    controllers: Annotated[
-        str, typer.Option(metavar="none|all|NAMES", help="Controllers to run; -NAME leaves one out.")
-    ] = "all",
-    encryption_key: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Encrypt Secrets on disk: base64 keys of 32 bytes, newest first."),
-    ] = None,
-    authentication_config: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Other issuers of tokens (AuthenticationConfiguration)."),
-    ] = None,
-    audit_policy: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="What to audit (audit.k8s.io/v1 Policy).")
-    ] = None,
-    audit_log: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Where audit events go; - is standard output.")
-    ] = None,
-    max_requests_inflight: Annotated[
-        int, typer.Option(metavar="N", help="Requests served at the same time.", min=1)
-    ] = 600,
-    log_level: Annotated[LogLevel, typer.Option(help="What to log, to standard error.")] = LogLevel.WARNING,
-    output: Annotated[Output, typer.Option(help="json: one line of JSON when ready.")] = Output.TEXT,
+    data: options.DataOption = None,
+    bind: options.BindOption = "127.0.0.1",
+    port: options.PortOption = 6443,
+    kubeconfig: options.WrittenKubeconfigOption = None,
+    admin_token: options.AdminTokenOption = None,
+    service_cidr: options.ServiceCidrOption = None,
+    enable_admission: options.EnableAdmissionOption = "",
+    disable_admission: options.DisableAdmissionOption = "",
+    nodes: options.NodesOption = None,
+    runtime: options.RuntimeOption = "process",
+    controllers: options.ControllersOption = "all",
+    encryption_key: options.EncryptionKeyOption = None,
+    authentication_config: options.AuthenticationOption = None,
+    audit_policy: options.AuditPolicyOption = None,
+    audit_log: options.AuditLogOption = None,
+    max_requests_inflight: options.InflightOption = 600,
+    log_level: options.LogLevelOption = LogLevel.WARNING,
+    output: options.OutputOption = Output.TEXT,
 ) -> None:
     started = time.perf_counter()
     logging.basicConfig(
@@ -135,7 +89,8 @@ def up(
         kubeconfig=kubeconfig,
         admin_token=admin_token,
         service_cidr=service_cidr,
-        disabled_admission=_plugins(disable_admission),
+        enabled_admission=_plugins("--enable-admission", enable_admission),
+        disabled_admission=_plugins("--disable-admission", disable_admission),
         encryption_key=encryption_key,
         authentication=authentication_config,
         audit_policy=audit_policy,
@@ -163,17 +118,17 @@ def _check_audit(policy: Path | None, log: str | None, output: Output) -> None:
         raise CommandFailed("--audit-log: name a file, since --output json needs standard output", 2)
 
 
-def _plugins(names: str) -> list[str]:
-    """The admission plugins to leave out."""
+def _plugins(option: str, text: str) -> list[str]:
+    """The admission plugins that an option names."""
     from steersman.cluster.admission import PLUGIN_NAMES
 
-    disabled = [name for name in names.split(",") if name]
-    for name in disabled:
+    names = [name for name in text.split(",") if name]
+    for name in names:
         if name not in PLUGIN_NAMES:
             raise CommandFailed(
-                f"--disable-admission: no plugin is called {name!r}; there are {', '.join(PLUGIN_NAMES)}", 2
+                f"{option}: no plugin is called {name!r}; there are {', '.join(PLUGIN_NAMES)}", 2
             )
-    return disabled
+    return names
 
 
 def _check_bind(bind: str, port: int) -> None:
@@ -274,11 +229,8 @@ async def _serve(cluster: LocalCluster, output: Output, started: float) -> None:
 
 def _announce(cluster: LocalCluster, output: Output, seconds: float) -> None:
     if output is Output.JSON:
-        line = json.dumps({"server": cluster.url, "kubeconfig": str(cluster.kubeconfig), "pid": os.getpid()})
+        ready = {"server": cluster.url, "kubeconfig": str(cluster.kubeconfig), "pid": os.getpid()}
+        sys.stdout.write(json.dumps(ready) + "\n")
+        sys.stdout.flush()
     else:
-        line = (
-            f"Steersman is up at {cluster.url} ({seconds:.2f} s). "
-            f"Use it: kubectl --kubeconfig {cluster.kubeconfig} get namespaces   Stop: Ctrl-C"
-        )
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()
+        announce(f"Steersman is up at {cluster.url} ({seconds:.2f} s)", cluster.kubeconfig, "namespaces")

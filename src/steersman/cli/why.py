@@ -16,17 +16,17 @@ from steersman.cli.options import AddressOption, ContextOption, KubeconfigOption
 
 __all__ = ["why"]
 
-_EXAMPLES = """Show the last reconciles of an object: why, for how long, what was written, what went wrong.
+_EXAMPLES = """Show the last reconciles of an object, and their causes.
 
-The operator is asked: in its pods, which are found by its name, or at an address.
+Also how long they took, what was written and what went wrong. The operator is asked: in its pods, which are
+found by its name, or at an address.
 
 Examples:
 
+\b
   steer why webapp/web
-
-  steer why webapp/web --namespace shop --operator shop-operator
-
-  steer why webapp/web --address localhost:8080       one that runs on this machine
+  steer why webapp/web -n shop --operator shop-operator
+  steer why webapp/web --address localhost:8080    one of this machine
 """
 
 

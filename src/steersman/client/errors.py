@@ -2,6 +2,7 @@
 
 ClientError
 ├── ConfigError             a kubeconfig or environment that cannot be used; names the file and field
+│   └── NoKubeconfig        there is none
 ├── CredentialsError        credentials could not be had (a plugin failed, a file is gone)
 ├── NoSuchKind              the API serves no such kind (yet)
 ├── Unreachable             no (complete) answer; `maybe_done` tells whether the server may have acted
@@ -49,6 +50,7 @@ __all__ = [
     "ForwardingFailed",
     "Invalid",
     "MethodNotAllowed",
+    "NoKubeconfig",
     "NoSuchKind",
     "NotFound",
     "RequestTooLarge",
@@ -73,6 +75,10 @@ class ClientError(Exception):
 
 class ConfigError(ClientError):
     """The configuration cannot be used; one sentence that names the file and field."""
+
+
+class NoKubeconfig(ConfigError):
+    """None of the kubeconfig files is there."""
 
 
 class CredentialsError(ClientError):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import yaml
 
-from steersman.client.errors import ConfigError
+from steersman.client.errors import ConfigError, NoKubeconfig
 from steersman.client.fields import Fields
 from steersman.client.settings import ExecSettings, Impersonation, Settings, UserSettings
 
@@ -40,7 +40,7 @@ class Kubeconfig:
         merged = cls(files)
         found = [file for file in files if file.exists()]
         if not found:
-            raise ConfigError(f"{', '.join(map(str, files))}: there is no such kubeconfig")
+            raise NoKubeconfig(f"{', '.join(map(str, files))}: there is no such kubeconfig")
         for file in found:
             merged._add(Fields(file, "", _parse(file)))
         return merged

@@ -114,6 +114,8 @@ class ClusterConfig:
     #: in any case if services have such addresses.
     loopback_endpoints: bool = False
     disabled_admission: Collection[str] = ()
+    #: Admission plugins that are not asked otherwise (cluster.admission.OPTIONAL_PLUGINS).
+    enabled_admission: Collection[str] = ()
     #: Controllers to run: names, "all", "-name" for all but one.
     controllers: Collection[str] = IN_SERVER
     #: Nodes to simulate.
@@ -267,10 +269,8 @@ class LocalCluster:
             return None
         from steersman.cluster.machine_nodes import MachineNodes
 
-        async def certify(user: str, names: Sequence[str]) -> ssl.SSLContext:
-            stem = user.replace(":", "-")
-            certificate, key = self.authority.keep(folder, stem, user, sorted(names))
-            return server_tls(certificate, key, self.authority.pem)
+        async def certify(user: str, names: Sequence[str]) -> tuple[Path, Path]:
+            return self.authority.keep(folder, user.replace(":", "-"), user, sorted(names))
 
         return MachineNodes(
             self.config.process_nodes,
@@ -406,6 +406,7 @@ class LocalCluster:
             self._access.authorizer,
             self._scope,
             self.config.disabled_admission,
+            enabled=self.config.enabled_admission,
             recounts=self.config.runs("resourcequota"),
             lenient_default_account=not self.config.runs("serviceaccount"),
         )

@@ -24,8 +24,12 @@ from steersman.cluster.node.nodes import Nodes
 from steersman.cluster.node.pod_preparation import PodServices, Surroundings, pod_services
 from steersman.cluster.node.process.assembly import NodeParts, ProcessNodeConfig, add_process_node
 from steersman.cluster.node.process.image_index import default_index_file
+from steersman.cluster.node.process.keeper.protocol import LOCK
+from steersman.cluster.node.serving_certificate import CertificateFiles, keep_renewed
 from steersman.cluster.proxy.host_ports import add_host_ports
+from steersman.cluster.proxy.process import Home
 from steersman.cluster.proxy.setup import add_proxy
+from steersman.http import server_tls
 from steersman.objects.resources import SERVICES
 from steersman.runtime import Change
 
@@ -35,11 +39,15 @@ _EVERYBODY: Final = "127.0.0.1"
 #: Resolvers cannot be told another.
 _DNS_PORT: Final = 53
 _API_PORT: Final = 443
+#: What carries connections is found under these names by the next process.
+_SERVICES: Final = "services"
+_HOST_PORTS: Final = "host-ports"
 #: How long a node waits for its range of addresses.
 _RANGE_S: Final = 30.0
 
-#: What a node shows its clients: from its user's name and the names it is called by.
-Certify = Callable[[str, Sequence[str]], Awaitable[ssl.SSLContext]]
+#: What a node shows its clients, made or renewed if need be: from its user's name and the names it is called
+#: by.
+Certify = Callable[[str, Sequence[str]], Awaitable[CertificateFiles]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +76,10 @@ class MachineNodes:
 async def machine_nodes(nodes: Nodes, wanted: MachineNodes) -> AsyncIterator[None]:
     """Add the nodes to the manager of `nodes`, which has to run inside of this."""
     manager, machine = nodes.manager, wanted.machine
-    names = [f"{wanted.prefix}{number}" for number in range(wanted.first, wanted.first + wanted.count)]
-    addresses = {name: str(machine.ranges.node(wanted.first + number)) for number, name in enumerate(names)}
+    addresses = {
+        f"{wanted.prefix}{number}": str(machine.ranges.node(number))
+        for number in range(wanted.first, wanted.first + wanted.count)
+    }
     dns = add_dns(manager, machine)
     has_dns = may_listen(_DNS_PORT)
     surroundings = Surroundings(
@@ -77,20 +87,30 @@ async def machine_nodes(nodes: Nodes, wanted: MachineNodes) -> AsyncIterator[Non
         names=None if has_dns else dns,
         api=None if may_listen(_API_PORT) else wanted.api,
     )
-    add_proxy(manager, machine, (_EVERYBODY, *addresses.values()))
-    add_host_ports(manager, addresses)
+    ranges = {name: _NodeRange(nodes, name, machine) for name in addresses}
+
+    def stays() -> bool:
+        """Whether there are pods that live on."""
+        return not wanted.stop_pods and any(map(len, ranges.values()))
+
+    unknown = {*addresses, _SERVICES}
+    locks = tuple(wanted.folder / name / LOCK for name in addresses)
+    homes = (Home(wanted.folder, name, locks, stays) for name in (_SERVICES, _HOST_PORTS))
+    wanted.folder.mkdir(parents=True, exist_ok=True)
+    add_proxy(
+        manager,
+        machine,
+        (_EVERYBODY, *addresses.values()),
+        next(homes),
+        partial(_sweep_after, unknown, _SERVICES, machine),
+    )
+    add_host_ports(manager, addresses, next(homes))
     opened: list[NodeApi] = []
-    unknown = set(names)
     try:
         for name, address in addresses.items():
             await machine.add(address, name)
             agents: dict[str, NodeAgent] = {}
-            context = await wanted.certify(f"system:node:{name}", (name, address))
-            api = NodeApi(
-                agents, client=manager.client, client_ca=wanted.client_ca, tls=partial(_same, context),
-                bind=address, clock=manager.clock,
-            )  # fmt: skip
-            opened.append(api)
+            opened.append(api := await _node_api(nodes, wanted, agents, name, address))
             port = await api.start()
             config = ProcessNodeConfig(
                 name,
@@ -104,24 +124,43 @@ async def machine_nodes(nodes: Nodes, wanted: MachineNodes) -> AsyncIterator[Non
                 stop_pods=lambda: wanted.stop_pods,
             )
             services = partial(_services, nodes, config, surroundings)
-            agents[name] = add_process_node(nodes, config, _NodeRange(nodes, name, machine), services)
+            agents[name] = add_process_node(nodes, config, ranges[name], services)
         yield
     finally:
         for api in opened:
             await api.stop()
-        for name, address in addresses.items():
-            await machine.remove(address, name)
+        if not stays():
+            for name, address in addresses.items():
+                await machine.remove(address, name)
 
 
 def _sweep_after(unknown: set[str], name: str, machine: Machine) -> None:
-    """The pods of a node are known; with the last one's, all that have addresses are."""
+    """The services or a node's pods are known; with the last ones, all that have addresses are."""
     unknown.discard(name)
     if not unknown:
         machine.sweep()
 
 
-def _same(context: ssl.SSLContext) -> ssl.SSLContext:
-    return context
+async def _node_api(
+    nodes: Nodes, wanted: MachineNodes, agents: dict[str, NodeAgent], name: str, address: str
+) -> NodeApi:
+    """The API of a node that is to be in `agents`, with a certificate that is renewed in time."""
+    manager = nodes.manager
+    certify = partial(wanted.certify, f"system:node:{name}", (name, address))
+
+    def context(files: CertificateFiles) -> ssl.SSLContext:
+        return server_tls(*files, wanted.client_ca)
+
+    api = NodeApi(
+        agents, client=manager.client, client_ca=wanted.client_ca, tls=context(await certify()),
+        bind=address, clock=manager.clock,
+    )  # fmt: skip
+
+    async def renew() -> None:
+        await keep_renewed(manager.clock, certify, lambda files: api.renew(context(files)))
+
+    manager.add_service(f"certificate of {name}", renew)
+    return api
 
 
 def _services(
@@ -150,6 +189,10 @@ class _NodeRange:
         self._name = name
         self._machine = machine
         self._pool: PodAddresses | None = None
+
+    def __len__(self) -> int:
+        """How many pods have one."""
+        return 0 if self._pool is None else len(self._pool)
 
     async def take(self, owner: str) -> str:
         return await (await self._given()).take(owner)

@@ -27,7 +27,7 @@ from steersman.objects.conditions import set_condition
 from steersman.objects.custom import InvalidObjectError
 from steersman.objects.resources import CRON_JOBS, DEPLOYMENTS, PODS, STATEFUL_SETS
 from steersman.objects.times import format_time
-from steersman.runtime import Key, Writes, add_finalizer, remove_finalizer
+from steersman.runtime import Change, Key, Writes, add_finalizer, remove_finalizer
 
 __all__ = ["FINALIZER", "CustomWorkloads"]
 
@@ -56,7 +56,15 @@ class CustomWorkloads:
         caches = {kind.resource_type: informer.cache for kind, informer in self._informers.items()}
         self._writes = Writes(client, FINALIZER, caches.get)
         for informer in self._informers.values():
-            informer.add_handler(lambda _: self._changed.set())
+            informer.add_handler(self._look_soon)
+
+    def close(self) -> None:
+        """Hear of nothing any more."""
+        for informer in self._informers.values():
+            informer.remove_handler(self._look_soon)
+
+    def _look_soon(self, _: Change) -> None:
+        self._changed.set()
 
     async def run(self) -> None:
         end = self._tenant.board.subscribe(lambda what, _: self._changed.set())

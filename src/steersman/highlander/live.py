@@ -65,6 +65,13 @@ class LiveObjects:
             for informer in self._informers.values():
                 informer.watch_namespaces(self._namespaces)
 
+    def look_away_from(self, namespaces: Collection[str]) -> None:
+        """These are nobody's any more."""
+        if self._namespaces is not None and not self._namespaces.isdisjoint(namespaces):
+            self._namespaces = self._namespaces.difference(namespaces)
+            for informer in self._informers.values():
+                informer.watch_namespaces(self._namespaces)
+
     def listen(self, tenant: str, listener: Callable[[WorkloadKey], None]) -> Callable[[], None]:
         """Tell of every workload of a tenant of which something changed, until what is returned is called."""
         name = label_value(tenant)

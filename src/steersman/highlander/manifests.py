@@ -7,36 +7,33 @@ makes the same objects.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import yaml
-
 from steersman.highlander.config import TenantConfig
-from steersman.highlander.resources import RESOURCES, definitions
-from steersman.highlander.workloads.ownership import label_value
+from steersman.highlander.errors import ConfigError
+from steersman.highlander.permissions import rules_by_namespace
+from steersman.highlander.resources import definitions
+from steersman.objects.resources import CRON_JOBS, DEPLOYMENTS, SERVICES, STATEFUL_SETS
+from steersman.operator.fencing import term_policy
 
-__all__ = ["Deployed", "manifests", "to_yaml"]
+__all__ = ["Deployed", "manifests"]
 
 Object = dict[str, Any]
 
 _PORT = 8080
-_OWN = ["get", "list", "watch", "create", "patch", "delete"]
-#: What workloads are made of: API group, resources, verbs.
-_RULES: tuple[tuple[str, list[str], list[str]], ...] = (
-    ("", ["pods", "services"], _OWN),
-    ("apps", ["deployments", "statefulsets"], _OWN),
-    ("batch", ["cronjobs"], _OWN),
-    ("batch", ["jobs"], ["get", "list", "watch", "delete"]),
-    ("", ["pods/log"], ["get"]),
-)
-#: Secrets people make, and what the controllers find of them in their environment.
+#: There in every cluster, and not ours to describe.
+_GIVEN_NAMESPACES = ("default", "kube-system")
+#: Keys of the Secret, and what the controllers find of them in their environment.
 _SECRETS = (
     ("HIGHLANDER_API_TOKEN", "api-token"),
+    ("HIGHLANDER_REDIS_ADDR", "redis-addr"),
     ("HIGHLANDER_REDIS_PASSWORD", "redis-password"),
     ("HIGHLANDER_DATABASE_URL", "database-url"),
 )
+#: What is written more than once, each time with the epoch.
+_FENCED = (CRON_JOBS, DEPLOYMENTS, SERVICES, STATEFUL_SETS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +44,15 @@ class Deployed:
     name: str = "highlander"
     namespace: str = "highlander"
     replicas: int = 2
+    tenant: str = ""
+    """The one of the configuration's tenants that these controllers serve; all of them if empty."""
+    secret: str = ""
+    """The Secret with what is not to be in a file; of the deployment's name if empty."""
     grace_period_s: int = 120
     """Long enough for the workloads to be stopped and gone."""
+    fencing: bool = False
+    """Have the API refuse what a former leader still sends."""
+    network_policy: bool = True
     service_monitor: bool = False
     """For Prometheus' operator, if the cluster has it."""
     monitoring_namespace: str = "monitoring"
@@ -62,8 +66,14 @@ class Deployed:
 def manifests(file: str, tenants: Sequence[TenantConfig], deployed: Deployed | None = None) -> list[Object]:
     """Objects to apply, in that order. `file` is the text of the configuration, `tenants` what it says."""
     deployed = deployed or Deployed()
+    if any(tenant.storage_type == "raft" for tenant in tenants):
+        raise ConfigError(
+            "storageType raft: controllers that keep the lock themselves need names and disks of their own, "
+            "which these manifests do not make; use redis, db or lease"
+        )
     objects = [
-        *(definitions(public=True) if any(tenant.custom_resources for tenant in tenants) else ()),
+        *_namespace(deployed),
+        *(definitions(public=True) if any(tenant.follows_custom_resources for tenant in tenants) else ()),
         _object(deployed, "v1", "ServiceAccount", automountServiceAccountToken=False),
         *_permissions(deployed, tenants),
         _object(deployed, "v1", "ConfigMap", data={"config.yaml": file}),
@@ -75,31 +85,27 @@ def manifests(file: str, tenants: Sequence[TenantConfig], deployed: Deployed | N
             "PodDisruptionBudget",
             spec={"maxUnavailable": 1, "selector": {"matchLabels": deployed.labels}},
         ),
-        _object(deployed, "networking.k8s.io/v1", "NetworkPolicy", spec=_network_policy(deployed)),
     ]
+    if deployed.network_policy:
+        objects.append(
+            _object(deployed, "networking.k8s.io/v1", "NetworkPolicy", spec=_network_policy(deployed))
+        )
     if deployed.service_monitor:
         objects.append(
             _object(deployed, "monitoring.coreos.com/v1", "ServiceMonitor", spec=_monitor(deployed))
         )
+    if deployed.fencing:
+        objects += term_policy(f"fencing.{deployed.name}", _FENCED, labels={"managed-by": "highlander"})
     return objects
 
 
-class _Readable(yaml.SafeDumper):
-    """Texts of several lines stay so; nothing is said by reference."""
-
-    def ignore_aliases(self, data: object) -> bool:
-        return True
-
-
-def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
-
-
-_Readable.add_representer(str, _text)
-
-
-def to_yaml(objects: Iterable[Object]) -> str:
-    return yaml.dump_all(objects, Dumper=_Readable, sort_keys=False, explicit_start=True)
+def _namespace(deployed: Deployed) -> list[Object]:
+    if deployed.namespace in _GIVEN_NAMESPACES:
+        return []
+    labels = {"pod-security.kubernetes.io/enforce": "restricted"}
+    return [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": deployed.namespace, "labels": labels}}
+    ]
 
 
 def _object(
@@ -113,50 +119,9 @@ def _object(
 
 
 def _permissions(deployed: Deployed, tenants: Sequence[TenantConfig]) -> list[Object]:
-    """A role in every namespace concerned; those of workloads everywhere if custom resources say where."""
-    rules: dict[str, list[Object]] = {}
-    if any(tenant.custom_resources for tenant in tenants):
-        rules[""] = [*_workload_rules(), *_custom_rules()]
-    else:
-        for namespace in sorted({place for tenant in tenants for place in _namespaces(tenant)}):
-            rules[namespace] = _workload_rules()
-    for tenant in tenants:
-        paused = [f"highlander-{label_value(tenant.tenant).lower()}"]
-        rule = _rule("", ["configmaps"], ["get", "create", "patch"], resourceNames=paused)
-        rules.setdefault(tenant.namespace, []).append(rule)
-        if tenant.storage_type == "lease":
-            where = rules.setdefault(tenant.lease.namespace or tenant.namespace, [])
-            lease = _rule("coordination.k8s.io", ["leases"], ["get", "create", "update"])
-            if lease not in where:
-                where.append(lease)
+    """A role and its binding in every namespace concerned."""
+    rules = rules_by_namespace(tenants)
     return [one for namespace, wanted in rules.items() for one in _role(deployed, namespace, wanted)]
-
-
-def _namespaces(tenant: TenantConfig) -> set[str]:
-    return {tenant.namespace, *(spec.namespace or tenant.namespace for spec in tenant.workloads)}
-
-
-def _workload_rules() -> list[Object]:
-    return [_rule(group, resources, verbs) for group, resources, verbs in _RULES]
-
-
-def _custom_rules() -> list[Object]:
-    plurals: dict[str, list[str]] = {}
-    for kind in RESOURCES:
-        plurals.setdefault(kind.resource_type.group, []).append(kind.resource_type.plural)
-    return [
-        _rule(group, [f"{name}{part}" for name in names], verbs)
-        for group, names in plurals.items()
-        for part, verbs in (
-            ("", ["get", "list", "watch", "patch"]),
-            ("/status", ["patch", "update"]),
-            ("/finalizers", ["update"]),
-        )
-    ]
-
-
-def _rule(group: str, resources: list[str], verbs: list[str], **more: Any) -> Object:
-    return {"apiGroups": [group], "resources": list(resources), "verbs": list(verbs), **more}
 
 
 def _role(deployed: Deployed, namespace: str, rules: list[Object]) -> list[Object]:
@@ -203,13 +168,15 @@ def _pod(deployed: Deployed) -> Object:
 
 
 def _container(deployed: Deployed) -> Object:
+    secret = deployed.secret or deployed.name
     secrets = [
         {
             "name": variable,
-            "valueFrom": {"secretKeyRef": {"name": deployed.name, "key": key, "optional": True}},
+            "valueFrom": {"secretKeyRef": {"name": secret, "key": key, "optional": True}},
         }
         for variable, key in _SECRETS
     ]
+    tenant = [{"name": "HIGHLANDER_TENANT", "value": deployed.tenant}] if deployed.tenant else []
     return {
         "name": "highlander",
         "image": deployed.image,
@@ -217,6 +184,7 @@ def _container(deployed: Deployed) -> Object:
         "env": [
             {"name": "HIGHLANDER_ID", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
             {"name": "HIGHLANDER_PORT", "value": str(_PORT)},
+            *tenant,
             *secrets,
         ],
         "ports": [{"name": "http", "containerPort": _PORT}],

@@ -1,7 +1,8 @@
 """A Highlander process: its tenants, the clusters they use, the listener, and the file when it changes.
 
 SIGTERM, SIGINT     every tenant stops its workloads, sees them gone, releases its lock; then the process ends
-SIGHUP, new file    the configuration is read again; one that is wrong changes nothing and is shown
+SIGHUP, new file    the configuration is read again: tenants come, go and change beside one another; one that
+                    is wrong changes nothing and is shown
 """
 
 from __future__ import annotations
@@ -15,12 +16,11 @@ from pathlib import Path
 
 from steersman.aio import Clock, Scope, SystemClock
 from steersman.client import Client
-from steersman.highlander.api import Access, Api, logs_of
+from steersman.highlander.api import Access, Api
 from steersman.highlander.config import Loaded, TenantConfig
-from steersman.highlander.custom import CustomWorkloads
 from steersman.highlander.errors import ConfigError
-from steersman.highlander.live import LiveObjects
 from steersman.highlander.tenant import Tenant
+from steersman.highlander.tenants import Tenants
 from steersman.http import server_tls
 from steersman.runtime.signals import stopping_on_signals
 
@@ -30,8 +30,6 @@ _log = logging.getLogger(__name__)
 
 #: How often the file is looked at.
 _FILE_S = 2.0
-
-_Place = tuple[str, str]
 
 
 class Highlander:
@@ -51,15 +49,14 @@ class Highlander:
         self._connect = connect or _connected
         self._loaded = read()
         self._stop = asyncio.Event()
-        self.tenants: dict[str, Tenant] = {}
-        self._lives: dict[_Place, LiveObjects] = {}
-        self._custom: list[CustomWorkloads] = []
+        self._tenants: Tenants | None = None
         self.port = 0
         """Where the API and the dashboard listen, once they do."""
 
     @property
-    def process(self) -> TenantConfig:
-        return self._loaded.process
+    def tenants(self) -> dict[str, Tenant]:
+        """Those of the configuration, by name, while it runs."""
+        return {} if self._tenants is None else self._tenants.running
 
     def stop(self) -> None:
         self._stop.set()
@@ -68,21 +65,12 @@ class Highlander:
         """`started` is called when the tenants contend."""
         for warning in self._loaded.warnings:
             _log.warning("%s", warning)
-        async with self._clusters(), self._listening(), Scope() as scope:
-            for live in self._lives.values():
-                scope.start(live.run(), name="live objects")
-            running = [
-                scope.start(tenant.run(), name=f"tenant {name}") for name, tenant in self.tenants.items()
-            ]
-            for custom in self._custom:
-                scope.start(custom.run(), name="custom resources")
+        async with self._listening() as api, self._running(api) as tenants, Scope() as scope:
             scope.start(self._follow_file(), name="configuration file")
             if started is not None:
                 started()
             await self._stop.wait()
-            for tenant in self.tenants.values():
-                tenant.stop()
-            await asyncio.wait(running)
+            await tenants.stop()
 
     async def run_until_signalled(self, started: Callable[[], None] | None = None) -> None:
         loop = asyncio.get_running_loop()
@@ -95,68 +83,55 @@ class Highlander:
 
     def reload(self) -> None:
         """Read the configuration again. Raises ConfigError, and then nothing has changed."""
+        if self._tenants is None or self._stop.is_set():
+            raise ConfigError("the process is not running")
         try:
             loaded = self._read()
-            known = {config.tenant: config for config in loaded.tenants}
-            if set(known) != set(self.tenants):
-                raise ConfigError("tenants cannot come or go while the process runs: start it anew")
-            for name, tenant in self.tenants.items():
-                tenant.check(known[name])
+            _check_listener(self._loaded.process, loaded.process)
+            self._tenants.configure(loaded.tenants)
         except ConfigError as error:
-            for tenant in self.tenants.values():
-                tenant.board.change(config_error=str(error))
+            self._tenants.tell_problem(str(error))
             raise
         self._loaded = loaded
-        for name, tenant in self.tenants.items():
-            tenant.configure(known[name])
         _log.info("the configuration was read again")
 
     def client_of(self, tenant: str) -> Client:
-        config = next(each for each in self._loaded.tenants if each.tenant == tenant)
-        return self._lives[_place(config)].client
+        """Through which a tenant's cluster is reached."""
+        assert self._tenants is not None
+        return self._tenants.client_of(tenant)
 
     @asynccontextmanager
-    async def _clusters(self) -> AsyncIterator[None]:
-        """One client and one set of caches per cluster, whatever the number of tenants."""
-        places: dict[_Place, list[TenantConfig]] = {}
-        for config in self._loaded.tenants:
-            places.setdefault(_place(config), []).append(config)
+    async def _running(self, api: Api) -> AsyncIterator[Tenants]:
+        """The tenants of the configuration."""
         try:
-            for place, configs in places.items():
-                client = self._connect(configs[0])
-                namespaces = (
-                    None if any(each.follows_custom_resources for each in configs) else _namespaces(configs)
-                )
-                live = self._lives[place] = LiveObjects(client, self._clock, namespaces)
-                for config in configs:
-                    tenant = Tenant(config, client, live, clock=self._clock, reload=self.reload)
-                    self.tenants[config.tenant] = tenant
-                    if config.follows_custom_resources:
-                        self._custom.append(CustomWorkloads(tenant, client, live, self._clock))
-            yield
+            async with Scope() as scope:
+                tenants = Tenants(scope, api, self._clock, self._connect, self.reload)
+                self._tenants = tenants
+                tenants.configure(self._loaded.tenants)
+                yield tenants
         finally:
-            for live in self._lives.values():
-                await live.client.close()
+            if self._tenants is not None:
+                await self._tenants.close()
+            self._tenants = None
 
     @asynccontextmanager
-    async def _listening(self) -> AsyncIterator[None]:
+    async def _listening(self) -> AsyncIterator[Api]:
         """The API, metrics and the dashboard."""
-        config = self.process.api
+        process = self._loaded.process
+        config = process.api
         cas = _bytes(config.client_ca_file)
         api = Api(access=Access(token_file=config.token_file or None, client_cas=cas), clock=self._clock)
-        for name, tenant in self.tenants.items():
-            api.add(tenant, logs_of(self.client_of(name)))
         tls = None
         if config.tls_cert_file:
             tls = server_tls(config.tls_cert_file, config.tls_key_file, cas)
         try:
-            await api.start(config.bind or "0.0.0.0", self.process.port, tls)  # noqa: S104 - as in a pod
+            await api.start(config.bind or "0.0.0.0", process.port, tls)  # noqa: S104 - as in a pod
         except OSError as error:
             await api.close()
-            raise ConfigError(f"port {self.process.port}: {error.strerror or error}") from None
+            raise ConfigError(f"port {process.port}: {error.strerror or error}") from None
         self.port = api.port
         try:
-            yield
+            yield api
         finally:
             await api.close()
 
@@ -185,13 +160,11 @@ def _connected(config: TenantConfig) -> Client:
     return Client.load(kubeconfig=cluster.kubeconfig or None, context=cluster.context or None)
 
 
-def _place(config: TenantConfig) -> _Place:
-    return config.cluster.kubeconfig, config.cluster.context
-
-
-def _namespaces(configs: list[TenantConfig]) -> set[str]:
-    found = {config.namespace for config in configs}
-    return found | {spec.namespace for config in configs for spec in config.workloads if spec.namespace}
+def _check_listener(old: TenantConfig, new: TenantConfig) -> None:
+    """Raises ConfigError for what needs a new process."""
+    for name, before, after in (("port", old.port, new.port), ("api", old.api, new.api)):
+        if before != after:
+            raise ConfigError(f"{name} cannot change while the process runs: start it anew")
 
 
 def _bytes(file: str) -> bytes | None:

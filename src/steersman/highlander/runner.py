@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 from steersman.aio import Backoff, Clock, Scope
-from steersman.client import Client, ClientError
+from steersman.client import AlreadyExists, Client, ClientError
 from steersman.election import Leadership, LeadershipLost
 from steersman.highlander.config.specs import WorkloadSpec
 from steersman.highlander.errors import ConfigError, ForeignObject
@@ -244,8 +244,12 @@ class Runner:
             if rest_s > 0:
                 self._show(WorkloadPhase.BACKING_OFF)
                 return rest_s
-            await self._refuse_foreign(wanted)
-            await reign.writes.create(wanted.resource, wanted.object)
+            try:
+                await reign.writes.create(wanted.resource, wanted.object)
+            except AlreadyExists:
+                await self._refuse_foreign(wanted)
+                # It is ours, and the watch will show it.
+                return None
             reign.board.count("workload_operations_total", operation="start", **self._labels())
             self._expect_ready()
             return self._show_life()

@@ -22,6 +22,9 @@ _MAIN = {
     WorkloadKind.PERSISTENT: STATEFUL_SETS,
 }
 
+#: What is shown of a Deployment's or a StatefulSet's status.
+_COUNTS = ("readyReplicas", "availableReplicas", "updatedReplicas", "currentReplicas")
+
 
 def observed(live: LiveObjects, tenant: str, key: WorkloadKey, spec: WorkloadSpec) -> WorkloadState:
     """The workload as it is. Its phase says only what objects can: running, starting, completed, stopped."""
@@ -71,7 +74,7 @@ def _cron_job_phase(spec: CronJobSpec, main: Object | None) -> tuple[WorkloadPha
     status = main.get("status") or {}
     suspended = bool(main["spec"].get("suspend"))
     details |= {"schedule": main["spec"].get("schedule", ""), "suspended": suspended}
-    details["active"] = len(status.get("active") or ())
+    details["activeJobs"] = len(status.get("active") or ())
     for field in ("lastScheduleTime", "lastSuccessfulTime"):
         if status.get(field):
             details[field] = status[field]
@@ -82,11 +85,11 @@ def _scaled_phase(
     spec: ServiceSpec, main: Object | None, pods: list[Object]
 ) -> tuple[WorkloadPhase, bool, dict[str, Any]]:
     if main is None:
-        return WorkloadPhase.STOPPED, False, {"replicas": spec.replicas, "readyReplicas": 0}
+        return WorkloadPhase.STOPPED, False, {"replicas": spec.replicas, **dict.fromkeys(_COUNTS, 0)}
     status = main.get("status") or {}
     wanted = main["spec"].get("replicas", 1)
-    ready_replicas = status.get("readyReplicas") or 0
-    details = {"replicas": wanted, "readyReplicas": ready_replicas}
+    details = {"replicas": wanted, **{name: status.get(name) or 0 for name in _COUNTS}}
+    ready_replicas = details["readyReplicas"]
     current = status.get("observedGeneration", 0) >= main["metadata"].get("generation", 0)
     updated = (status.get("updatedReplicas") or 0) >= wanted
     if wanted == 0 and spec.replicas != 0:

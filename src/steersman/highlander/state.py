@@ -114,6 +114,9 @@ class PodView:
     reason: str = ""
     containers: tuple[str, ...] = ()
     images: tuple[str, ...] = ()
+    host_ip: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +156,8 @@ class ControllerState:
     namespace: str = "default"
     cluster_name: str = ""
     storage_type: str = ""
+    storage_address: str = ""
+    """Where the lock is kept, without a password."""
     phase: ControllerPhase = ControllerPhase.STARTING
     phase_detail: str = ""
     """What it waits for, if it does."""

@@ -43,10 +43,14 @@ class StorageDown(Exception):
 
 
 class Contender(Elector, Protocol):
-    """An elector that says how long it leads on without another renewal."""
+    """An elector that says how long it leads on without another renewal, and that can be hurried."""
 
     @property
     def leads_for_s(self) -> float: ...
+
+    def hurry(self) -> None:
+        """The lock may be free any moment: look now, and often for a while."""
+        ...
 
 
 class Storage:

@@ -36,7 +36,7 @@ from steersman.highlander.pausing import load_paused, save_paused
 from steersman.highlander.pruning import prune
 from steersman.highlander.runner import Reign, Runner
 from steersman.highlander.showing import observed
-from steersman.highlander.state import Board, ControllerPhase, ControllerState
+from steersman.highlander.state import Board, ControllerPhase, ControllerState, WorkloadPhase
 from steersman.highlander.stopping import stop
 from steersman.highlander.storage import Storage, StorageDown
 from steersman.highlander.workloads.objects import Part, parts
@@ -90,10 +90,14 @@ class Tenant:
         client: Client,
         live: LiveObjects,
         *,
+        election_client: Client | None = None,
         clock: Clock | None = None,
         reload: Callable[[], None] | None = None,
     ) -> None:
-        """`live` is run by the caller. `reload` reads the configuration again and calls `configure`."""
+        """`live` is run by the caller. `reload` reads the configuration again and calls `configure`.
+
+        Elections are held by `election_client`, where renewals do not queue behind work on workloads.
+        """
         self._config = config
         self._client = client
         self._live = live
@@ -101,7 +105,7 @@ class Tenant:
         self._reload = reload
         self.board = Board(self._first_state(), self._clock.wall)
         self._identity = self.board.controller.owner
-        self._storage = Storage(config, self._identity, client, self._clock)
+        self._storage = Storage(config, self._identity, election_client or client, self._clock)
         self._elector = self._storage.elector
         self.board.measure_margin(lambda: self._elector.leads_for_s)
         self._failback = Failback(config, self._storage, self._clock)
@@ -111,6 +115,8 @@ class Tenant:
         #: Ends the leadership that is, in order; set by a step-down and by `stop`.
         self._let_go = asyncio.Event()
         self._stopped = asyncio.Event()
+        #: Whether workloads outlive this controller's end.
+        self._leave = False
         self._drained = False
         self._changed = asyncio.Event()
         self._reason = ""
@@ -166,8 +172,9 @@ class Tenant:
             end_listening()
             self.board.change(phase=ControllerPhase.STOPPED, is_leader=False)
 
-    def stop(self) -> None:
-        """Have `run` end: the workloads stop, are gone, the lock is released."""
+    def stop(self, *, leave: bool = False) -> None:
+        """Have `run` end: the workloads stop and are gone (with `leave` they stay), the lock is released."""
+        self._leave = leave
         self._end_leading("the controller stops")
         self._stopped.set()
         self._resting.set()
@@ -228,7 +235,8 @@ class Tenant:
                 self.board.observe("failover_duration_seconds", self._clock.monotonic() - began)
                 scope.start(self._keep_pruning(reign), name=f"tenant {self.name}: pruning")
                 await self._let_go.wait()
-                await self._stop_all(self._reigning)
+                if not self._leave:
+                    await self._stop_all(self._reigning)
         except asyncio.CancelledError:
             self._reigning = None
             self._note_loss(self._reason or "the lock could not be kept")
@@ -240,8 +248,10 @@ class Tenant:
 
     async def _take_over(self) -> None:
         self.board.change(phase=ControllerPhase.TAKING_OVER, phase_detail="reading what is there")
-        await self._live.refresh()
-        self._paused = await self._load_paused()
+        async with Scope() as scope:
+            paused = scope.start(self._load_paused())
+            await self._live.refresh()
+            self._paused = await paused
 
     async def _load_paused(self) -> set[str]:
         while True:
@@ -337,6 +347,7 @@ class Tenant:
             namespace=config.namespace,
             cluster_name=config.cluster.name,
             storage_type=config.storage_type,
+            storage_address=config.storage_address,
             started=self._clock.wall(),
             priority=config.priority,
             remains_follower=config.remains_follower,
@@ -422,10 +433,16 @@ class Tenant:
             spec = self.specs.get(key)
             if spec is not None:
                 self.board.show(observed(self._live, self.name, key, spec))
+            if self._contending and self._all_stopped():
+                # The leader that has stopped them is about to release the lock.
+                self._elector.hurry()
         elif key in reigning.runners:
             reigning.runners[key].wake()
         else:
             self._changed.set()
+
+    def _all_stopped(self) -> bool:
+        return all(each.phase is WorkloadPhase.STOPPED for each in self.board.workloads.values())
 
     def _show_all(self) -> None:
         for key, spec in self.specs.items():

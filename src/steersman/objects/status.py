@@ -35,6 +35,7 @@ __all__ = [
     "too_many_requests",
     "unauthorized",
     "unavailable",
+    "unclassified",
     "unprocessable_patch",
     "unsupported_custom_patch",
     "unsupported_media_type",
@@ -177,12 +178,9 @@ def expired(message: str) -> StatusError:
     return StatusError(410, "Expired", message)
 
 
-def not_acceptable() -> StatusError:
-    message = (
-        "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, "
-        "application/vnd.kubernetes.protobuf, application/json;stream=watch, "
-        "application/vnd.kubernetes.protobuf;stream=watch"
-    )
+def not_acceptable(available: Sequence[str]) -> StatusError:
+    """Said by the router, before any handler is asked."""
+    message = "406: Not Acceptable\n\nAvailable representations: " + ", ".join(available)
     return StatusError(406, "NotAcceptable", message, {})
 
 
@@ -231,6 +229,11 @@ def internal_error(why: str) -> StatusError:
     return StatusError(
         500, "InternalError", f"Internal error occurred: {why}", {"causes": [{"message": why}]}
     )
+
+
+def unclassified(message: str) -> StatusError:
+    """What kube-apiserver answers where it has no words of its own for an error below it."""
+    return StatusError(500, "", message)
 
 
 def unavailable(why: str) -> StatusError:

@@ -14,7 +14,7 @@ them owns, and after a change to another lock, whose terms start anew, the annot
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from steersman.objects.resource_type import ResourceType
@@ -22,7 +22,7 @@ from steersman.operator.definition import Definition
 from steersman.operator.operator import Chain
 from steersman.operator.terms import TERM
 
-__all__ = ["fencing_policy"]
+__all__ = ["fencing_policy", "term_policy"]
 
 Object = dict[str, Any]
 
@@ -35,9 +35,18 @@ def fencing_policy(operators: Iterable[Chain[Any]]) -> list[Object]:
     for operator in operators:
         fenced = _fenced(operator.definition)
         if fenced:
-            name = f"fencing.{operator.definition.name}"
-            manifests += [_policy(name, fenced), _binding(name)]
+            manifests += term_policy(f"fencing.{operator.definition.name}", fenced)
     return manifests
+
+
+def term_policy(
+    name: str, fenced: Iterable[ResourceType], *, labels: Mapping[str, str] | None = None
+) -> list[Object]:
+    """The policy for these resources, or for what of them carries `labels`, and its binding."""
+    policy = _policy(name, fenced)
+    if labels:
+        policy["spec"]["matchConstraints"]["objectSelector"] = {"matchLabels": dict(labels)}
+    return [policy, _binding(name)]
 
 
 def _fenced(definition: Definition[Any]) -> list[ResourceType]:

@@ -1,7 +1,8 @@
 """A member at work: drives the core with a clock, a disk, a network and a state machine.
 
-Everything here happens on one event loop, except writing: that is done by one thread, and whatever gathers
-while it writes is joined into the next write (group commit). The loop never waits for the disk.
+Everything here happens on one event loop. A disk that answers in less time than another thread would take to
+ask it is written to there, too; a slower one by a thread, so that the loop does not wait for it. Either way
+there is one write at a time, and whatever gathers meanwhile is joined into the next one (group commit).
 
     propose, receive, timer ──▶ pump: core.ready() ──▶ send ──▶ queue for the disk ──▶ apply ──▶ answer
                                   ▲                                    │
@@ -17,7 +18,7 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from random import Random
 from typing import Any, Protocol
@@ -27,6 +28,7 @@ from steersman.raft.core import (
     Config,
     Entry,
     EntryKind,
+    HardState,
     Message,
     NotLeader,
     Raft,
@@ -39,7 +41,7 @@ from steersman.raft.core import (
 )
 from steersman.raft.errors import NodeStopped, OutcomeUnknown
 from steersman.raft.state_machine import StateMachine
-from steersman.raft.storage import Storage, join
+from steersman.raft.storage import Storage, Write, join
 
 __all__ = ["Answer", "Lease", "NodeMetrics", "RaftNode"]
 
@@ -49,6 +51,14 @@ _log = logging.getLogger(__name__)
 #: trail are brought up by entries.
 SNAPSHOT_ENTRIES = 1000
 TRAIL_ENTRIES = 500
+
+#: A write that takes less is not worth a thread: waking one, and being woken by it, takes about as long.
+#: Single writes that take longer say little, the machine may be busy; one that hangs says that the disk does.
+_QUICK_S = 0.001
+_HANGS_S = 0.02
+#: How many more slow writes than quick ones make a slow disk; and the most that is remembered.
+_SLOW_WRITES = 4
+_SLOW_WRITES_MAX = 16
 
 #: uvloop's timers count milliseconds, and fire that much early.
 _GRAIN_S = 0.001
@@ -126,6 +136,10 @@ class RaftNode:
         #: Readys on their way to the disk, and those that wait for the next write.
         self._unwritten: list[Ready] = []
         self._writing = False
+        #: What needs no sync of its own, and therefore goes with the next write.
+        self._unsynced: HardState | None = None
+        #: How many more writes were slow than quick, lately.
+        self._slow_writes = 0
         self._snapshot_due: Snapshot | None = None
         self._snapshot_index = storage.snapshot().meta.index
         self._applied = self._raft.status().applied_index
@@ -184,7 +198,7 @@ class RaftNode:
             if message.to != self._raft.id or (isinstance(message, TimeoutNow) and not self._contending):
                 continue
             self._raft.step(message, now)
-        self._schedule()
+        self._pump()
 
     async def propose(self, data: bytes) -> Any:
         """What the state machine answers, when the proposal is committed and applied here.
@@ -344,8 +358,7 @@ class RaftNode:
     # The disk
 
     def _write(self) -> bool:
-        """Hand to the disk what has gathered, unless it is busy; whether it was persisted at once: what needs
-        no sync is not worth a thread."""
+        """Hand to the disk what has gathered, unless it is busy; whether that was persisted at once."""
         if self._writing:
             return False
         if not self._unwritten:
@@ -354,17 +367,51 @@ class RaftNode:
             return False
         readys, self._unwritten = self._unwritten, []
         write = join(readys)
-        if write.sync:
+        self._unsynced = write.hard_state or self._unsynced
+        if not write.sync:
+            self._persisted(readys)
+            return True
+        write = replace(write, hard_state=self._unsynced)
+        self._unsynced = None
+        self.metrics.writes += 1
+        if self._slow_writes > _SLOW_WRITES or write.snapshot is not None:
             self._writing = True
-            self.metrics.writes += 1
-            self._loop.run_in_executor(self._disk, self._storage.write, write).add_done_callback(
+            self._loop.run_in_executor(self._disk, self._store, write).add_done_callback(
                 partial(self._written, readys)
             )
             return False
-        if not write.empty:
-            self._storage.write(write)
+        if self.leads:
+            # The entries are on their way to others, who write them meanwhile; but they leave when it is the
+            # turn of those who wait to send them.
+            self._writing = True
+            self._loop.call_soon(self._write_here, readys, write)
+            return False
+        self._store(write)
         self._persisted(readys)
         return True
+
+    def _store(self, write: Write) -> None:
+        """On the loop or on the disk's thread, never on both."""
+        started = time.perf_counter()
+        self._storage.write(write)
+        took_s = time.perf_counter() - started
+        if took_s < _QUICK_S:
+            self._slow_writes = max(0, self._slow_writes - 1)
+        else:
+            self._slow_writes += 1 if took_s < _HANGS_S else _SLOW_WRITES_MAX
+            self._slow_writes = min(self._slow_writes, _SLOW_WRITES_MAX)
+
+    def _write_here(self, readys: Sequence[Ready], write: Write) -> None:
+        self._writing = False
+        if self._stopped:
+            return
+        try:
+            self._store(write)
+            self._persisted(readys)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the node must not go on
+            self._fail(error)
+            return
+        self._schedule()
 
     def _written(self, readys: Sequence[Ready], written: asyncio.Future[None]) -> None:
         self._writing = False

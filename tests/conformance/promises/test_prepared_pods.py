@@ -285,12 +285,23 @@ def empty_dir_promises() -> Iterator[Promise]:
         volume_pod("stat -c %a /v0", scratch),
         "777",
     )
-    for user in ("root", "non-root") if ROOT else ("root",):
-        for mode in ("0644", "0666", "0777"):
-            script = f"umask 0; echo x > /v0/f; chmod {mode} /v0/f; {shown('/v0/f')}"
-            spec = volume_pod(script, scratch, **(as_user(1001) if user == "non-root" else {}))
-            says = re.compile(f"x\n+{mode[1:]}")
-            yield promise(f"{title} should support ({user},{mode},default)", spec, says)
+    media: dict[str, tuple[Object, str]] = {"default": (scratch, "true")}
+    if ROOT:
+        # A program says which file system it is on, if that is promised.
+        memory: Object = {"emptyDir": {"medium": "Memory"}}
+        media["tmpfs"] = (memory, '[ "$(stat -fc %T /v0)" = tmpfs ]')
+        yield promise(
+            f"{title} volume on tmpfs should have the correct mode",
+            volume_pod("stat -fc %T /v0; stat -c %a /v0", memory),
+            "tmpfs\n777",
+        )
+    for medium, (volume, check) in media.items():
+        for user in ("root", "non-root") if ROOT else ("root",):
+            for mode in ("0644", "0666", "0777"):
+                script = f"umask 0; {check} || exit 1; echo x > /v0/f; chmod {mode} /v0/f; {shown('/v0/f')}"
+                spec = volume_pod(script, volume, **(as_user(1001) if user == "non-root" else {}))
+                says = re.compile(f"x\n+{mode[1:]}")
+                yield promise(f"{title} should support ({user},{mode},{medium})", spec, says)
     shared = volume_pod("until cat /v0/f 2> /dev/null; do sleep 0.05; done", scratch)
     writer = {**shared["containers"][0], "name": "writer", "command": ["sh", "-c", "printf hello > /v0/f"]}
     shared["containers"].append(writer)

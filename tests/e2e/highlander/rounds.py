@@ -1,161 +1,141 @@
-"""Real controllers over a real Redis and a real cluster, faults, and heartbeats that cannot be argued with.
+"""Real controllers over a real store and a real cluster, and everything between them that can break.
 
-Every copy of a workload writes its epoch, a name of its own and the machine's monotonic time to a file, twenty
-times a second, for as long as its process lives: no API is asked how many copies there are.
+Each controller reaches the API, the store and, with Raft, is reached by the others over a wire of its own.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import yaml
 
+from tests.e2e.highlander.beats import PROGRAM, Beats
+from tests.support.networks import Wire, network
+from tests.support.postgres_server import PostgresServer, postgres_server
 from tests.support.redis_server import RedisServer, redis_server
 from tests.support.servers import free_port
 from tests.support.steer import STEER, Steer, running
 
-__all__ = ["DEADLINE_S", "Beats", "Fleet", "fleet"]
+__all__ = ["DEADLINE_S", "TTL_S", "Fleet", "fleet"]
 
 #: Nothing takes this long, not even on a machine that does other things as well.
 DEADLINE_S = 90.0
 TTL_S = 3.0
 
-_BEAT = """
-import os, sys, time, uuid
-name = uuid.uuid4().hex
-with open(sys.argv[1], "a", buffering=1) as file:
-    while True:
-        file.write(f"{os.environ['HIGHLANDER_EPOCH']} {name} {time.monotonic():.4f}\\n")
-        time.sleep(0.05)
-"""
-
-
-@dataclass(frozen=True, slots=True)
-class Copy:
-    """One process, from its first heartbeat to its last."""
-
-    name: str
-    epoch: int
-    first: float
-    last: float
-
-
-class Beats:
-    """What the copies of one workload have written."""
-
-    def __init__(self, file: Path) -> None:
-        self.file = file
-
-    def copies(self) -> list[Copy]:
-        """In the order of their beginning."""
-        seen: dict[str, Copy] = {}
-        text = self.file.read_text() if self.file.exists() else ""
-        for line in text.splitlines(keepends=True):
-            if line.endswith("\n"):
-                epoch, name, at = line.split()
-                first = seen[name].first if name in seen else float(at)
-                seen[name] = Copy(name, int(epoch), first, float(at))
-        return sorted(seen.values(), key=lambda copy: copy.first)
-
-    def check(self) -> None:
-        """Never two at once, and epochs only grow."""
-        for earlier, later in pairwise(self.copies()):
-            assert earlier.last < later.first, f"{self.file.name}: two copies: {earlier} and {later}"
-            assert earlier.epoch <= later.epoch, f"{self.file.name}: {later.epoch} after {earlier.epoch}"
-
-    @property
-    def epoch(self) -> int:
-        return max((copy.epoch for copy in self.copies()), default=0)
-
-    def is_alive(self, since: float) -> bool:
-        return any(copy.last > since for copy in self.copies())
-
-    def gaps(self) -> list[float]:
-        """The times without a copy."""
-        return [later.first - earlier.last for earlier, later in pairwise(self.copies())]
+#: Workloads that always live; the fourth kind lives by its schedule.
+_LASTING = {"worker": "processes", "web": "services", "db": "persistentSets"}
+_FOREVER_S = 86_400
+_JOB_S = 15
 
 
 class Fleet:
-    """Controllers, a cluster, and Redis if the lock is there."""
+    """Controllers by name, their cluster and where their lock is."""
 
-    def __init__(self, folder: Path, stack: ExitStack, storage: str) -> None:
+    def __init__(self, folder: Path, stack: ExitStack, storage: str, size: int) -> None:
         self.folder = folder
-        self._stack = stack
+        self.names = tuple("abc"[:size])
+        self._storage = storage
         self._port = free_port()
         self._server: Steer | None = None
         self._server_stack = stack.enter_context(ExitStack())
-        self.redis: RedisServer | None = None
+        self.store: RedisServer | PostgresServer | None = None
         if storage == "redis":
-            self.redis = stack.enter_context(redis_server())
+            self.store = stack.enter_context(redis_server())
+        elif storage == "db":
+            self.store = stack.enter_context(postgres_server())
         self.start_cluster()
+        wires = stack.enter_context(network())
+        self.api_wires = {name: wires.wire(("127.0.0.1", self._port)) for name in self.names}
+        self.store_wires: dict[str, Wire] = {}
+        if self.store is not None:
+            self.store_wires = {name: wires.wire(self.store.socket) for name in self.names}
+        self._listening = {name: free_port() for name in self.names if storage == "raft"}
+        self._member_wires = {name: wires.wire(("127.0.0.1", port)) for name, port in self._listening.items()}
         (folder / "beats").mkdir()
-        self.beats = {name: Beats(folder / "beats" / name) for name in ("worker", "web", "db")}
-        self._storage = storage
-        self._members = {name: free_port() for name in ("a", "b", "c")}
+        self.beats = {name: Beats(folder / "beats" / name) for name in _LASTING}
+        self.jobs = Beats(folder / "beats" / "tick")
         self.controllers: dict[str, subprocess.Popen[bytes]] = {}
         stack.callback(self._end)
 
-    def _settings(self) -> dict[str, Any]:
-        def workload(name: str, **more: Any) -> dict[str, Any]:
-            return {
-                "name": name,
-                "image": "host/python3",
-                "args": ["-c", _BEAT, f"/beats/{name}"],
-                "terminationGracePeriod": 2,
-                "volumes": [{"name": "beats", "hostPath": {"path": str(self.folder / "beats")}}],
-                "volumeMounts": [{"name": "beats", "mountPath": "/beats"}],
-                **more,
-            }
+    def wires(self, name: str) -> list[Wire]:
+        """All that a controller hears of the world."""
+        groups = (self.api_wires, self.store_wires, self._member_wires)
+        return [group[name] for group in groups if name in group]
 
+    # the configuration
+
+    def _file(self, name: str) -> Path:
+        file = self.folder / f"{name}.yaml"
+        file.write_text(yaml.safe_dump(self._settings(name)))
+        return file
+
+    def _settings(self, name: str) -> dict[str, Any]:
+        workloads = {kind: [self._workload(each, _FOREVER_S)] for each, kind in _LASTING.items()}
+        workloads["cronJobs"] = [{**self._workload("tick", _JOB_S), "schedule": "* * * * *"}]
         return {
             "tenant": "rounds",
             "storageType": self._storage,
             "port": 0,
-            "redis": {"addr": self.redis.url if self.redis is not None else ""},
-            "cluster": {"kubeconfig": str(self.kubeconfig)},
+            "cluster": {"kubeconfig": str(self._kubeconfig(name))},
             "election": {
                 "leaseDuration": TTL_S, "renewDeadline": 2, "retryPeriod": 0.5, "stepDownPause": 2
             },
-            "workloads": {
-                "processes": [workload("worker")],
-                "services": [workload("web")],
-                "persistentSets": [workload("db")],
-                "cronJobs": [
-                    {"name": "tick", "image": "host/sh", "schedule": "* * * * *", "command": ["/bin/true"]}
-                ],
-            },
+            "workloads": workloads,
+            **self._store_settings(name),
         }  # fmt: skip
 
-    def _file(self, name: str) -> Path:
-        """The configuration of a controller; only Raft's members differ."""
-        settings = self._settings()
+    def _store_settings(self, name: str) -> dict[str, Any]:
+        if self._storage == "redis":
+            return {"redis": {"addr": f"127.0.0.1:{self.store_wires[name].port}"}}
+        if self._storage == "db":
+            port = self.store_wires[name].port
+            return {"databaseURL": f"postgresql://postgres@127.0.0.1:{port}/postgres?sslmode=disable"}
         if self._storage == "raft":
-            peers = {number: f"127.0.0.1:{port}" for number, port in enumerate(self._members.values())}
-            settings["raft"] = {
-                "nodeId": list(self._members).index(name),
+            peers = {
+                number: f"{each}=127.0.0.1:{self._member_wires[each].port}"
+                for number, each in enumerate(self.names)
+            }
+            raft = {
+                "nodeId": self.names.index(name),
                 "peers": peers,
+                "listen": f"127.0.0.1:{self._listening[name]}",
                 "storage": str(self.folder / f"raft-{name}"),
             }
-        file = self.folder / f"{name}.yaml"
-        file.write_text(yaml.safe_dump(settings))
+            return {"raft": raft}
+        return {}
+
+    def _workload(self, name: str, life_s: int) -> dict[str, Any]:
+        return {
+            "name": name,
+            "image": "host/python3",
+            "args": ["-ISc", PROGRAM, f"/beats/{name}", str(life_s)],
+            "terminationGracePeriod": 2,
+            "volumes": [{"name": "beats", "hostPath": {"path": str(self.folder / "beats")}}],
+            "volumeMounts": [{"name": "beats", "mountPath": "/beats"}],
+        }
+
+    def _kubeconfig(self, name: str) -> Path:
+        """The cluster's, by way of the controller's wire."""
+        assert self._server is not None
+        config = yaml.safe_load(self._server.kubeconfig.read_text())
+        cluster = config["clusters"][0]["cluster"]
+        address = urlsplit(cluster["server"])
+        cluster["server"] = address._replace(netloc=f"127.0.0.1:{self.api_wires[name].port}").geturl()
+        file = self.folder / f"{name}.kubeconfig"
+        file.write_text(yaml.safe_dump(config))
         return file
 
     # the cluster
-
-    @property
-    def kubeconfig(self) -> Path:
-        assert self._server is not None
-        return self._server.kubeconfig
 
     def start_cluster(self) -> None:
         self._server = self._server_stack.enter_context(
@@ -169,14 +149,15 @@ class Fleet:
 
     # the controllers
 
-    def start(self, name: str, shift_s: float = 0.0, **environment: str) -> None:
+    def start(self, name: str, shift_s: float = 0.0) -> None:
+        """A controller whose wall clock is wrong by so much."""
         command = [sys.executable, str(Path(__file__).with_name("controller.py")), str(shift_s)]
         with (self.folder / f"{name}.log").open("ab") as log:
             self.controllers[name] = subprocess.Popen(
                 [*command, "highlander", "--config", str(self._file(name)), "--id", name],
                 stdout=log,
                 stderr=log,
-                env={**os.environ, **environment},
+                env={**os.environ},
             )
 
     def signal(self, name: str, number: signal.Signals) -> None:
@@ -190,6 +171,12 @@ class Fleet:
         answer = self._server.api.get("/api/v1/namespaces/default/pods/worker-pod").json
         name: str = answer["metadata"]["labels"]["controller-id"]
         return name
+
+    # what comes of it
+
+    @property
+    def epoch(self) -> int:
+        return max(beats.epoch for beats in self.beats.values())
 
     def wait(self, condition: Callable[[], bool], what: str) -> None:
         deadline = time.monotonic() + DEADLINE_S
@@ -207,12 +194,21 @@ class Fleet:
         now = time.monotonic()
         for name, beats in self.beats.items():
             self.wait(
-                lambda beats=beats: beats.is_alive(now) and beats.epoch > above,  # type: ignore[misc]
+                lambda beats=beats: beats.is_alive(now, above),  # type: ignore[misc]
                 f"{name} beats in an epoch above {above}",
             )
 
+    def wait_for_members(self) -> None:
+        """Until every member of a Raft cluster votes; elsewhere there is nothing to wait for."""
+        others = max(0, len(self._member_wires) - 1)
+        logs = [self.folder / f"{name}.log" for name in self.names]
+        self.wait(
+            lambda: sum(len(re.findall(r"member \d+ votes", log.read_text())) for log in logs) >= others,
+            "every member votes",
+        )
+
     def check(self) -> None:
-        for beats in self.beats.values():
+        for beats in (*self.beats.values(), self.jobs):
             beats.check()
 
     def _end(self) -> None:
@@ -223,7 +219,20 @@ class Fleet:
 
 
 @contextmanager
-def fleet(folder: Path, storage: str = "redis") -> Iterator[Fleet]:
+def held(wires: Iterable[Wire]) -> Iterator[None]:
+    """Nothing gets through these; what was sent meanwhile arrives afterwards."""
+    held_back = list(wires)
+    for wire in held_back:
+        wire.hold()
+    try:
+        yield
+    finally:
+        for wire in held_back:
+            wire.mend()
+
+
+@contextmanager
+def fleet(folder: Path, storage: str = "redis", size: int = 2) -> Iterator[Fleet]:
     assert STEER.exists()
     with ExitStack() as stack:
-        yield Fleet(folder, stack, storage)
+        yield Fleet(folder, stack, storage, size)

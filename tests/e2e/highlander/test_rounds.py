@@ -1,6 +1,7 @@
 """There can be only one: rounds of faults, and no instant with two living copies.
 
-Eight rounds here; `STEERSMAN_HIGHLANDER_ROUNDS=100` for a long run, `STEERSMAN_HIGHLANDER_SEED` for another one.
+A few rounds for each store here. `STEERSMAN_HIGHLANDER_ROUNDS=100` is a long run, for which the machine should
+have nothing else to do: the limits on time are for that. `STEERSMAN_HIGHLANDER_SEED` gives another one.
 """
 
 from __future__ import annotations
@@ -10,93 +11,138 @@ import random
 import signal
 import statistics
 import time
+from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.highlander.rounds import TTL_S, Fleet, fleet
+from tests.e2e.highlander.rounds import TTL_S, Fleet, fleet, held
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(7200)]
 
-ROUNDS = int(os.environ.get("STEERSMAN_HIGHLANDER_ROUNDS", "8"))
+ROUNDS = int(os.environ.get("STEERSMAN_HIGHLANDER_ROUNDS", "0"))
 SEED = int(os.environ.get("STEERSMAN_HIGHLANDER_SEED", "1"))
 
-FAULTS = ("kill", "freeze", "store-restart", "store-hang", "api-restart", "term", "kill-both", "kill")
+#: What befalls whom: how many controllers, and the faults of a short run.
+STORES: dict[str, tuple[int, tuple[str, ...]]] = {
+    "redis": (2, ("kill", "store-hang", "partition", "term", "api-restart")),
+    "db": (3, ("cut-off", "store-restart", "freeze")),
+    "lease": (2, ("kill", "partition")),
+    "raft": (3, ("kill", "partition", "kill-all")),
+}
+ALWAYS = ("kill", "term", "freeze", "partition", "cut-off", "api-restart", "api-hang", "kill-all")
+WITH_STORE = (*ALWAYS, "store-restart", "store-hang", "store-refuses")
+
+#: From a leader's kill -9: a copy is missing for no longer than that, in the median.
+LIMITS_S = {"raft": 1.5}
+#: A hand-over takes a copy's own stop and start, and half a second.
+OWN_STOP_AND_START_S = 0.5
+HAND_OVER_S = OWN_STOP_AND_START_S + 0.5
 
 
 def befall(here: Fleet, fault: str, rng: random.Random) -> bool:
-    """Have a fault happen and end; whether another leader must follow."""
-    leader = here.leader()
+    """Have a fault happen and end; whether another leader must have followed."""
+    leader, before = here.leader(), here.epoch
     shift_s = rng.choice((0.0, 3600.0, -3600.0))
+    long_s = TTL_S * rng.uniform(0.5, 2)
     match fault:
         case "kill" | "term":
             here.signal(leader, signal.SIGKILL if fault == "kill" else signal.SIGTERM)
+            # The next copy is not to wait for the machine to have started this one.
+            here.wait_alive(before)
             here.start(leader, shift_s)
-            return True
-        case "kill-both":
-            for name in ("a", "b"):
+        case "kill-all":
+            for name in here.names:
                 here.signal(name, signal.SIGKILL)
+            for name in here.names:
                 here.start(name, shift_s)
-            return True
+        case "partition":
+            with held(here.wires(leader)):
+                here.wait_alive(before)
+        case "cut-off":
+            wires = here.wires(leader)
+            for wire in wires:
+                wire.refuse()
+            here.wait_alive(before)
+            for wire in wires:
+                wire.mend()
         case "freeze":
             here.signal(leader, signal.SIGSTOP)
-            time.sleep(TTL_S * rng.uniform(0.5, 2))
+            time.sleep(long_s)
             here.signal(leader, signal.SIGCONT)
+            return False
+        case _:
+            _befall_servers(here, fault, long_s)
+            return False
+    return True
+
+
+def _befall_servers(here: Fleet, fault: str, long_s: float) -> None:
+    """What befalls all controllers alike."""
+    match fault:
         case "store-restart":
-            assert here.redis is not None
-            here.redis.kill()
-            time.sleep(rng.uniform(0, TTL_S))
-            here.redis.start()
+            assert here.store is not None
+            here.store.kill()
+            time.sleep(long_s / 2)
+            here.store.start()
         case "store-hang":
-            assert here.redis is not None
-            with here.redis.frozen():
-                time.sleep(TTL_S * rng.uniform(0.5, 2))
+            with held(here.store_wires.values()):
+                time.sleep(long_s)
+        case "store-refuses":
+            for wire in here.store_wires.values():
+                wire.refuse()
+            time.sleep(long_s)
+            for wire in here.store_wires.values():
+                wire.mend()
         case "api-restart":
             here.kill_cluster()
             here.start_cluster()
-    return False
+        case "api-hang":
+            with held(here.api_wires.values()):
+                time.sleep(long_s)
+        case _:
+            raise ValueError(fault)
 
 
-def test_never_two_copies(tmp_path: Path) -> None:
+def faults(storage: str, rng: random.Random) -> list[str]:
+    if not ROUNDS:
+        return list(STORES[storage][1])
+    known = WITH_STORE if storage in ("redis", "db") else ALWAYS
+    # Each of them, then as it comes; a leader's death is what is measured.
+    return [*known, *rng.choices((*known, "kill", "kill", "term"), k=max(0, ROUNDS - len(known)))]
+
+
+@pytest.mark.parametrize("storage", STORES)
+def test_never_two_copies(
+    tmp_path: Path, record_property: Callable[[str, object], None], storage: str
+) -> None:
     rng = random.Random(SEED)
-    with fleet(tmp_path) as here:
-        here.start("a")
-        here.start("b", 3600.0)
+    gaps: dict[str, list[float]] = defaultdict(list)
+    with fleet(tmp_path, storage, STORES[storage][0]) as here:
+        for name in here.names:
+            here.start(name, rng.choice((0.0, 3600.0, -3600.0)))
         here.wait_alive()
-        for number in range(ROUNDS):
-            fault = FAULTS[number] if number < len(FAULTS) else rng.choice(FAULTS)
-            before = here.beats["worker"].epoch
-            changes = befall(here, fault, rng)
-            here.wait_alive(before if changes else -1)
+        here.wait_for_members()
+        for number, fault in enumerate(faults(storage, rng)):
+            before, began = here.epoch, time.monotonic()
+            must_change = befall(here, fault, rng)
+            here.wait_alive(before if must_change else -1)
             here.check()
-        for name in ("a", "b"):
+            found = {name: max(beats.gaps(began), default=0.0) for name, beats in here.beats.items()}
+            gaps[fault] += found.values()
+            first = here.beats["worker"].first_of(before + 1)
+            taken = f"; the next leader's copy after {first.first - began:.2f} s" if first else ""
+            spelled = ", ".join(f"{name} {gap_s:.2f} s" for name, gap_s in found.items())
+            print(f"{storage} {number} {fault}: without a copy: {spelled}{taken}", flush=True)
+        for name in here.names:
             here.signal(name, signal.SIGTERM)
         here.check()
-
-
-@pytest.mark.parametrize(("storage", "limit_s"), [("redis", TTL_S + 1), ("raft", TTL_S + 1)])
-def test_how_long_there_is_none_after_the_leader_was_killed(
-    tmp_path: Path, record_property: Callable[[str, object], None], storage: str, limit_s: float
-) -> None:
-    """The workload lives on until another leader replaces it: what is measured is its stop and start."""
-    gaps: list[float] = []
-    failovers: list[float] = []
-    with fleet(tmp_path, storage) as here:
-        for name in ("a", "b", "c"):
-            here.start(name)
-        here.wait_alive()
-        for _ in range(3):
-            leader, before = here.leader(), here.beats["worker"].epoch
-            killed_at = time.monotonic()
-            here.signal(leader, signal.SIGKILL)
-            here.wait_alive(before)
-            last = here.beats["worker"].copies()[-1]
-            failovers.append(last.first - killed_at)
-            gaps.append(here.beats["worker"].gaps()[-1])
-            here.start(leader)
-        here.check()
-    record_property("gap_s", statistics.median(gaps))
-    record_property("failover_s", statistics.median(failovers))
-    print(f"{storage}: without a copy: {gaps}; from the kill to the next leader's copy: {failovers}")
-    assert statistics.median(gaps) < limit_s
+    for fault, found_s in gaps.items():
+        median_s, worst_s = statistics.median(found_s), max(found_s)
+        record_property(f"{fault}_s", median_s)
+        print(f"{storage} {fault}: {len(found_s)} gaps, median {median_s:.2f} s, longest {worst_s:.2f} s")
+    assert statistics.median(gaps["kill"] or [0.0]) < TTL_S + 1
+    if ROUNDS:
+        assert statistics.median(gaps["kill"]) <= LIMITS_S.get(storage, TTL_S + 1)
+        assert statistics.median(gaps["term"]) <= HAND_OVER_S

@@ -72,12 +72,12 @@ def web(name: str, replicas: int) -> Object:
     }
 
 
-def service(name: str) -> Object:
+def service(app: str, name: str = "") -> Object:
     return {
         "apiVersion": "v1",
         "kind": "Service",
-        "metadata": {"name": name},
-        "spec": {"selector": {"app": name}, "ports": [{"port": 80, "targetPort": 8080}]},
+        "metadata": {"name": name or app},
+        "spec": {"selector": {"app": app}, "ports": [{"port": 80, "targetPort": 8080}]},
     }
 
 
@@ -176,20 +176,20 @@ class MachineParts(Parts):
 
     @property
     def forwarder(self) -> int:
-        """The process that carries connections; 0: there is none."""
-        children = Path(f"/proc/{self.agent.pid}/task/{self.agent.pid}/children").read_text().split()
-        found = set(_processes(b"steersman.cluster.proxy.forwarder")) & set(map(int, children))
-        return next(iter(found), 0)
+        """The process that carries connections to services; 0: there is none."""
+        return next(
+            _processes(b"steersman.cluster.proxy.forwarder", str(self.folder / "services.sock").encode()), 0
+        )
 
     def kill(self, pid: int) -> None:
         if pid:
             os.kill(pid, signal.SIGKILL)
 
     def end_keeper(self) -> None:
-        """With all it keeps, in order."""
+        """With all it keeps, in order. Without it nobody carries connections, either."""
         if keeper := self.keeper:
             os.kill(keeper, signal.SIGTERM)
-            soon(lambda: not self.keeper)
+        soon(lambda: not self.keeper and not self.forwarder)
 
     def cluster_ip(self, name: str) -> str:
         address: str = self.ask("GET", f"{CORE}/services/{name}")["spec"]["clusterIP"]

@@ -100,21 +100,24 @@ def test_nothing_is_restarted_when_an_api_server_comes_back(parts: MachineParts,
 
 
 @pytest.mark.parametrize("end", ["kill", "stop"])
-def test_pods_are_adopted_by_the_next_agent(parts: MachineParts, end: str) -> None:
-    before, processes = parts.restarts(), parts.processes()
+def test_pods_and_connections_are_adopted_by_the_next_agent(
+    parts: MachineParts, asking: Asking, end: str
+) -> None:
+    before, processes, forwarder = parts.restarts(), parts.processes(), parts.forwarder
     pods = parts.pods()
-    beside = Asking(f"{pods[0]['status']['podIP']}:8080")
-    beside.start()
     getattr(parts.agent, end)()
+    answered = asking.answered
+    soon(lambda: asking.answered > answered + 100)
     assert parts.processes() == processes
     parts.agent.start()
     renewed = _renewed(parts)
     soon(lambda: _renewed(parts) > renewed)
-    asking = Asking(parts.cluster_ip("web"))
-    soon(lambda: _answers(asking))
-    beside.end()
-    assert beside.failures == []
-    assert beside.answered
+    # The services are the new agent's, and nobody has noticed.
+    parts.apply(f"{CORE}/services/{end}", service("web", end))
+    beside = Asking(parts.cluster_ip(end))
+    soon(lambda: _answers(beside))
+    assert parts.forwarder == forwarder
+    assert asking.failures == []
     uids = {pod["metadata"]["uid"] for pod in parts.running(REPLICAS)}
     assert uids == {pod["metadata"]["uid"] for pod in pods}
     assert parts.restarts() == before

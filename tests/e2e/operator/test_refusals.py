@@ -42,7 +42,8 @@ def test_a_wrong_option_is_named_with_its_file_and_line(tmp_path: Path) -> None:
 
 def test_no_kubeconfig(tmp_path: Path) -> None:
     file = tmp_path / "nothing"
-    assert refused("run", HELLO, "--kubeconfig", str(file)) == f"{file}: there is no such kubeconfig"
+    said = refused("run", HELLO, "--kubeconfig", str(file))
+    assert said.startswith(f"{file}: there is no such kubeconfig; `steer up` starts a cluster")
 
 
 def test_a_custom_resource_that_is_not_installed(server: Steer) -> None:
@@ -57,7 +58,8 @@ def test_nobody_listens(server: Steer, tmp_path: Path) -> None:
         unused.bind(("127.0.0.1", 0))
         config["clusters"][0]["cluster"]["server"] = f"https://127.0.0.1:{unused.getsockname()[1]}"
         (tmp_path / "kubeconfig").write_text(yaml.safe_dump(config))
-        assert "refused" in refused("run", HELLO, "--kubeconfig", str(tmp_path / "kubeconfig"))
+        said = refused("run", HELLO, "--kubeconfig", str(tmp_path / "kubeconfig"))
+        assert "Connection refused; is the cluster up?" in said
 
 
 def test_nobody_known(server: Steer, tmp_path: Path) -> None:

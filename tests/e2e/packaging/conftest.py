@@ -1,4 +1,4 @@
-"""A cluster whose pods really run, and an image of the WebApp operator in it."""
+"""A cluster whose pods really run, and an image with two of the examples in it."""
 
 from __future__ import annotations
 
@@ -14,14 +14,17 @@ from steersman.cluster.node.process.image_index import ImageIndex
 from steersman.testing import Cluster
 from tests.support.kubectl import Kubectl
 
-WEBAPP = Path(__file__).parents[3] / "examples" / "06-webapp" / "webapp.py"
-IMAGE = "registry.example.com/webapp:1"
+EXAMPLES = Path(__file__).parents[3] / "examples"
+WEBAPP = EXAMPLES / "06-webapp" / "webapp.py"
+SHOP = EXAMPLES / "05-dependents" / "shop.py"
+IMAGE = "registry.example.com/operators:1"
 
 
 @pytest.fixture(scope="package")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     folder = tmp_path_factory.mktemp("image")
-    shutil.copy(WEBAPP, folder)
+    for module in (WEBAPP, SHOP):
+        shutil.copy(module, folder)
     # The interpreter of the tests is the one that the image has.
     path = f"{Path(sys.executable).parent}:/usr/bin:/bin"
     (folder / "image.json").write_text(json.dumps({"env": {"PATH": path}, "workingDir": "/"}))

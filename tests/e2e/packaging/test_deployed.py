@@ -1,15 +1,22 @@
-"""`steer manifests | kubectl apply -f -`: the operator runs in pods of the cluster, under its own rights."""
+"""`steer manifests | kubectl apply -f -`: operators run in pods of the cluster, under their own rights."""
 
 from __future__ import annotations
 
+import base64
 import json
 import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+from steersman.client import ApiError
+from steersman.testing import Cluster
+from tests.e2e.raft.certificates import TestAuthority
 from tests.support.kubectl import Kubectl
 from tests.support.steer import DEADLINE_S, STEER
 
-from .conftest import IMAGE, WEBAPP
+from .conftest import IMAGE, SHOP, WEBAPP
 
 Object = dict[str, Any]
 
@@ -20,15 +27,17 @@ def steer(*arguments: str) -> str:
     return done.stdout
 
 
-def manifests(*options: str) -> str:
-    return steer("manifests", str(WEBAPP), "--image", IMAGE, *options)
+def manifests(module: Path, *options: str) -> str:
+    return steer("manifests", str(module), "--image", IMAGE, *options)
 
 
-def runnable(objects: list[Object]) -> list[Object]:
-    """As they are, but for what this machine is: the interpreter of the tests may be one that only their own
-    user can run, and pods share the ports of the machine if they do not say at which address they listen."""
+def runnable(module: Path, *options: str) -> list[Object]:
+    """The manifests as they are, but for what this machine is: the interpreter of the tests may be one that
+    only their own user can run, and pods share the ports of the machine if they do not say at which address
+    they listen."""
+    objects: list[Object] = json.loads(manifests(module, "--output", "json", *options))["items"]
     for each in objects:
-        if each["kind"] == "Deployment":
+        if each["kind"] in ("Deployment", "StatefulSet"):
             pod = each["spec"]["template"]["spec"]
             [container] = pod["containers"]
             for part in (pod, container):
@@ -38,46 +47,103 @@ def runnable(objects: list[Object]) -> list[Object]:
             container["volumeMounts"] = [
                 mount for mount in mounts if not str(STEER).startswith(f"{mount['mountPath']}/")
             ]
-            container["env"].append({"name": "IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}})
+            container["env"] += [
+                {"name": "IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
+                {"name": "STEERSMAN_RAFT_HOST", "value": "$(IP)"},
+            ]
             container["command"] += ["--metrics-bind", "$(IP):8080"]
         if each["kind"] == "Namespace":
             del each["metadata"]["labels"]
     return objects
 
 
-def test_the_operator_does_its_work_from_a_pod(kubectl: Kubectl) -> None:
-    objects = json.loads(manifests("--output", "json", "--fencing", "--replicas", "1"))["items"]
+def until(what: Callable[[], str]) -> str:
+    """What it answers, once it has an answer."""
+    deadline = time.monotonic() + DEADLINE_S
+    while not (answer := what()):
+        assert time.monotonic() < deadline, "there is no answer"
+        time.sleep(0.1)
+    return answer
+
+
+def assert_nothing_was_forbidden(there: Kubectl) -> None:
+    for pod in there.get("pods")["items"]:
+        lines = there("logs", pod["metadata"]["name"]).lines
+        assert [line for line in lines if "forbidden" in line] == []
+
+
+def web_app(name: str) -> Object:
+    spec = {"image": "shop:1", "replicas": 0}
+    return {"apiVersion": "example.com/v1", "kind": "WebApp", "metadata": {"name": name}, "spec": spec}
+
+
+def test_replicas_with_a_lease_work_one_after_the_other(kubectl: Kubectl) -> None:
     there = kubectl.within("webapp-operator")
-    there.apply(*runnable(objects))
+    there.apply(*runnable(WEBAPP, "--fencing"))
     there("rollout", "status", "deployment/webapp-operator", "--timeout=25s")
-    kubectl.apply(
-        {
-            "apiVersion": "example.com/v1",
-            "kind": "WebApp",
-            "metadata": {"name": "shop"},
-            "spec": {"image": "shop:1", "replicas": 0},
-        }
-    )
+    kubectl.apply(web_app("shop"))
     kubectl("wait", "webapp/shop", "--for=jsonpath={.status.phase}=Ready", "--timeout=25s")
     assert kubectl.get("deployment shop")["spec"]["replicas"] == 0
     told = steer("why", "webapp/shop", "--kubeconfig", str(kubectl.kubeconfig))
     assert "wrote  apply deployments default/shop" in told
-    kubectl("delete", "webapp", "shop", "--timeout=25s")
-    refused = [line for line in there("logs", "deployment/webapp-operator").lines if "forbidden" in line]
-    assert refused == []
+
+    pods = {pod["metadata"]["name"] for pod in there.get("pods")["items"]}
+    assert len(pods) == 2
+
+    def holder() -> str:
+        held: str = there.get("lease webapp-operator")["spec"].get("holderIdentity") or ""
+        return next((pod for pod in pods if pod in held), "")
+
+    first = until(holder)
+    there("delete", "pod", first, "--timeout=25s")
+    assert {until(holder)} == pods - {first}
+    kubectl.apply(web_app("cafe"))
+    kubectl("wait", "webapp/cafe", "--for=jsonpath={.status.phase}=Ready", "--timeout=25s")
+    kubectl("delete", "webapp", "shop", "cafe", "--timeout=25s")
+    assert_nothing_was_forbidden(there)
 
 
 def test_what_was_applied_can_be_applied_again(kubectl: Kubectl) -> None:
-    text = manifests("--name", "again", "--ha", "lease", "--replicas", "0")
+    text = manifests(WEBAPP, "--name", "again", "--ha", "lease", "--replicas", "0")
     there = kubectl.within("again")
     there("apply", "-f", "-", stdin=text)
     assert {line.rsplit(" ", 1)[1] for line in there("apply", "-f", "-", stdin=text).lines} == {"unchanged"}
 
 
-def test_a_raft_cluster_is_applied(kubectl: Kubectl) -> None:
-    shop = WEBAPP.parents[1] / "05-dependents" / "shop.py"
-    text = steer("manifests", str(shop), "--image", IMAGE, "--ha", "raft", "--replicas", "0")
+def certificates(folder: Path) -> Object:
+    """The Secret of the nodes' certificates, as cert-manager would make it."""
+    TestAuthority().write(folder, "*.shop-operator-headless.shop-operator.svc.cluster.local")
+    data = {file.name: base64.b64encode(file.read_bytes()).decode() for file in folder.iterdir()}
+    metadata = {"name": "shop-operator-raft-tls", "namespace": "shop-operator"}
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": data}
+
+
+def test_replicas_that_are_a_raft_cluster_replace_their_leader(
+    cluster: Cluster, kubectl: Kubectl, tmp_path: Path
+) -> None:
     there = kubectl.within("shop-operator")
-    there("apply", "-f", "-", stdin=text)
-    assert there.get("statefulset shop-operator")["spec"]["podManagementPolicy"] == "Parallel"
-    assert there.get("service shop-operator-headless")["spec"]["publishNotReadyAddresses"] is True
+    there.apply(*runnable(SHOP, "--ha", "raft"), certificates(tmp_path))
+    there("rollout", "status", "statefulset/shop-operator", "--timeout=25s")
+
+    client = cluster.client()
+
+    def leads(node: str) -> bool:
+        path = f"/api/v1/namespaces/shop-operator/pods/{node}:8081/proxy/leader"
+        try:
+            cluster.run(client.request("GET", path))
+        except ApiError:
+            return False
+        return True
+
+    def leaders() -> list[str]:
+        return [node for node in (f"shop-operator-{number}" for number in range(3)) if leads(node)]
+
+    [first] = leaders()
+    there("delete", "pod", first, "--force", "--grace-period=0")
+    second = until(lambda: next((node for node in leaders() if node != first), ""))
+    # What the first had stored is there when it comes back, and it follows.
+    there("rollout", "status", "statefulset/shop-operator", "--timeout=25s")
+    assert leaders() == [second]
+    kubectl("apply", "-f", str(SHOP.with_name("shop.yaml")))
+    kubectl("wait", "secret/harbour-db", "--for=create", "--timeout=25s")
+    assert_nothing_was_forbidden(there)

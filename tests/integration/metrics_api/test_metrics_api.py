@@ -266,7 +266,7 @@ def test_nodes_of_other_processes_are_asked_through_the_api() -> None:
                 nodes.agents,
                 client=cluster.client(),
                 client_ca=authority.pem,
-                tls=lambda: server_tls(pair.certificate, pair.key, authority.pem),
+                tls=server_tls(pair.certificate, pair.key, authority.pem),
             )
             host = nodes.agents["node-1"].host
             host.config = replace(host.config, addresses=("127.0.0.1",), port=await api.start())

@@ -86,10 +86,8 @@ async def world() -> AsyncIterator[World]:
         manager = Manager(cluster.client(user_agent="kubelet"), address=None)
         nodes = add_simulated_nodes(manager, 2, FleetConfig())
 
-        def tls() -> Any:
-            pair = authority.issue("system:node:node-1", names=["127.0.0.1"], server=True)
-            return server_tls(pair.certificate, pair.key, authority.pem)
-
+        pair = authority.issue("system:node:node-1", names=["127.0.0.1"], server=True)
+        tls = server_tls(pair.certificate, pair.key, authority.pem)
         api = NodeApi(nodes.agents, client=cluster.client(), client_ca=authority.pem, tls=tls)
         port = await api.start()
         made = World(cluster, manager, api, port)
@@ -335,8 +333,7 @@ async def test_a_new_certificate_is_used_without_a_restart(made: World) -> None:
     successor = type(authority).make()
     pair = successor.issue("system:node:node-1", names=["127.0.0.1"], server=True)
     assert (await ask(made.admin(), "/healthz")).status == 200
-    made.api._tls = lambda: server_tls(pair.certificate, pair.key, authority.pem)
-    made.api.renew()
+    made.api.renew(server_tls(pair.certificate, pair.key, authority.pem))
     client = authority.issue("admin", organizations=["system:masters"])
     assert (await ask(made.http(client, successor.pem), "/healthz")).status == 200
 

@@ -131,6 +131,16 @@ def test_an_election_for_an_operator_that_declares_none(
     assert operator.definition.election == RedisLock("redis://store:6379", "teas")
 
 
+def test_a_raft_node_listens_where_the_environment_says(
+    runs: list[tuple[Loaded, Any]], program: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STEERSMAN_RAFT_HOST", "127.0.0.7")
+    assert invoke(program, "--ha", "raft").exit_code == 0
+    [operator] = runs[0][0].operators()
+    settings = operator.definition.election.settings
+    assert (settings.listen, settings.http) == ("127.0.0.7:7100", "127.0.0.7:8081")
+
+
 @pytest.mark.parametrize(
     ("engine", "said"),
     [

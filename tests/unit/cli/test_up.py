@@ -63,6 +63,7 @@ def test_what_up_does_without_options(
         kubeconfig=None,
         admin_token=None,
         service_cidr=None,
+        enabled_admission=[],
         disabled_admission=[],
         controllers=chosen(["all"]),
         process_nodes=1,
@@ -90,6 +91,11 @@ def test_what_up_does_without_options(
         (["--runtime", "process=2,simulated=5"], "nodes", 5),
         (["--controllers", "none"], "process_nodes", 0),
         (["--disable-admission", "Priority"], "disabled_admission", ["Priority"]),
+        (
+            ["--enable-admission", "OwnerReferencesPermissionEnforcement"],
+            "enabled_admission",
+            ["OwnerReferencesPermissionEnforcement"],
+        ),
         (
             ["--disable-admission", "Priority,,LimitRanger,"],
             "disabled_admission",
@@ -164,6 +170,8 @@ def test_bad_values_are_refused_before_anything_starts(
 
 
 def test_unknown_plugins_are_refused_with_the_known_ones(started: list[tuple[ClusterConfig, Output]]) -> None:
+    result = invoke("--enable-admission", "nope")
+    assert str(result.exception).startswith("--enable-admission: no plugin is called 'nope'; there are Name")
     result = invoke("--disable-admission", "Priority,nope")
     assert isinstance(result.exception, CommandFailed)
     assert str(result.exception).startswith("--disable-admission: no plugin is called 'nope'; there are Name")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from steersman.client import ConfigError
+from steersman.client import ConfigError, NoKubeconfig
 from steersman.client.kubeconfig import Kubeconfig
 from steersman.client.settings import ExecSettings, Impersonation, Settings
 
@@ -224,7 +224,7 @@ def test_a_bad_file_is_refused_with_file_and_field(content: Any, problem: str, t
 
 
 def test_files_that_are_all_missing_are_an_error(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="there is no such kubeconfig"):
+    with pytest.raises(NoKubeconfig, match="there is no such kubeconfig"):
         Kubeconfig.read([tmp_path / "a", tmp_path / "b"])
 
 

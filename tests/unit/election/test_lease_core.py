@@ -92,6 +92,39 @@ def test_a_lease_of_another_is_left_alone_and_looked_at_again() -> None:
     assert contender.core.holder == "other"
 
 
+def test_a_lease_that_is_about_to_expire_is_looked_at_when_it_has() -> None:
+    contender = Contender()
+    contender.step(Tick())
+    contender.found(OTHERS)
+    contender.step(Tick(), 14.0)
+    assert contender.found(OTHERS) == []
+    usual_s = 2 * (1 + 1.2 * 0.5)
+    assert contender.core.wake_at == pytest.approx(115 + 0.1 * usual_s)
+
+
+def test_who_is_in_a_hurry_looks_now_and_often_for_a_while() -> None:
+    contender = Contender()
+    contender.step(Tick())
+    contender.found(OTHERS)
+    contender.core.hurry(contender.now)
+    assert contender.core.wake_at == contender.now
+    assert contender.step(Tick()) == [Read(2, 5.0)]
+    contender.found(OTHERS)
+    assert contender.core.wake_at == pytest.approx(contender.now + 0.2)
+    contender.core.hurry(contender.now)
+    assert contender.core.wake_at == pytest.approx(contender.now + 0.2), "not more often than that"
+    contender.step(Tick(), 2.0)
+    contender.found(OTHERS)
+    assert contender.core.wake_at == pytest.approx(contender.now + 2 * (1 + 1.2 * 0.5))
+
+
+def test_a_leader_is_never_in_a_hurry() -> None:
+    contender, _ = leader()
+    due = contender.core.wake_at
+    contender.core.hurry(contender.now)
+    assert contender.core.wake_at == due
+
+
 def test_a_lease_is_taken_when_it_was_seen_unchanged_for_its_own_duration() -> None:
     contender = Contender()
     contender.step(Tick())

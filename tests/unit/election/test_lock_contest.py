@@ -118,6 +118,25 @@ def test_a_lock_is_looked_at_when_it_expires_and_written_only_then() -> None:
     in_world(test)
 
 
+def test_who_is_in_a_hurry_finds_a_lock_that_is_released_early() -> None:
+    async def test(world: World) -> None:
+        world.settle()
+        world.store.record = Record("other", "token", 7, until=1000.0, duration_s=1000)
+        contender = world.add("me")
+        world.processes.start(contender.elector.run(contender.work))
+        await asyncio.sleep(20)
+        for _ in range(30):
+            looks = len(contender.line.sent)
+            contender.elector.hurry()
+            await asyncio.sleep(0.1)
+            assert len(contender.line.sent) <= looks + 1, "it looks often, not all the time"
+        world.store.release("token")
+        await asyncio.sleep(0.7)
+        assert contender.elector.is_leader
+
+    in_world(test)
+
+
 def test_a_leader_that_is_cut_off_leads_for_ten_seconds_from_its_last_good_request() -> None:
     async def test(world: World) -> None:
         contender, _ = await leading(world)

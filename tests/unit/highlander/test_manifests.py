@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import re
 import shutil
@@ -9,14 +10,16 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import jsonschema_rs
 import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 from typer.testing import CliRunner
 
+from steersman.cli.failure import CommandFailed
 from steersman.cli.highlander import highlander
 from steersman.highlander.config import load
-from steersman.highlander.manifests import Deployed, manifests, to_yaml
+from steersman.highlander.manifests import Deployed, manifests
 from steersman.highlander.metrics import HighlanderMetrics
 from tests.support.api import ApiClient, with_api
 from tests.support.helm import render
@@ -55,8 +58,9 @@ def test_permissions_are_no_wider_than_the_configuration(tmp_path: Path) -> None
     assert not [one for one in objects if one["kind"].startswith("ClusterRole")]
     assert all("*" not in (*rule["verbs"], *rule["resources"]) for rules in roles.values() for rule in rules)
     leases = [rule for rule in roles["shop"] if "leases" in rule["resources"]]
-    assert leases == [
-        {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["get", "create", "update"]}
+    assert [(rule["verbs"], rule.get("resourceNames")) for rule in leases] == [
+        (["create"], None),
+        (["get", "update"], ["highlander-shop", "highlander-shop-failback"]),
     ]
     assert not [rule for rule in roles["books"] if {"leases", "configmaps"} & set(rule["resources"])]
     assert not [rule for rules in roles.values() for rule in rules if "secrets" in rule["resources"]]
@@ -65,10 +69,58 @@ def test_permissions_are_no_wider_than_the_configuration(tmp_path: Path) -> None
 def test_the_command_prints_them(tmp_path: Path) -> None:
     file = tmp_path / "config.yaml"
     file.write_text(CONFIG)
-    answer = CliRunner().invoke(highlander, ["manifests", "--config", str(file), "--image=r/steersman:1"])
+    arguments = "--image=r/steersman:1 --name=hl --namespace=ops --replicas=3 --secret=keys --fencing "
+    arguments += "--no-network-policy --service-monitor --monitoring-namespace=watch"
+    deployed = Deployed(
+        image="r/steersman:1",
+        name="hl",
+        namespace="ops",
+        replicas=3,
+        secret="keys",
+        fencing=True,
+        network_policy=False,
+        service_monitor=True,
+        monitoring_namespace="watch",
+    )
+    asked = ["manifests", "--config", str(file), *arguments.split()]
+    answer = CliRunner().invoke(highlander, asked)
     assert answer.exit_code == 0, answer.output
-    assert list(yaml.safe_load_all(answer.output)) == made(tmp_path, CONFIG, Deployed(image="r/steersman:1"))
+    wanted = made(tmp_path, CONFIG, deployed)
+    assert list(yaml.safe_load_all(answer.output)) == wanted
     assert "    storageType: lease\n" in answer.output
+    answer = CliRunner().invoke(highlander, [*asked, "--output=json"])
+    assert json.loads(answer.output) == {"apiVersion": "v1", "kind": "List", "items": wanted}
+
+
+def test_one_of_several_tenants_may_have_controllers_of_its_own(tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text("storageType: lease\ntenants: [{tenant: a, namespace: a}, {tenant: b, namespace: b}]\n")
+    answer = CliRunner().invoke(highlander, ["manifests", "--config", str(file), "--tenant=b"])
+    objects = list(yaml.safe_load_all(answer.output))
+    assert [one["metadata"]["namespace"] for one in objects if one["kind"] == "Role"] == ["b"]
+    (deployment,) = [one for one in objects if one["kind"] == "Deployment"]
+    assert deployment["metadata"]["name"] == "highlander-b"
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    assert {"name": "HIGHLANDER_TENANT", "value": "b"} in container["env"]
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "problem"),
+    [
+        ("storageType: raft\n", [], "storageType raft"),
+        ("tenants: [{tenant: a}]\n", ["--tenant=b"], "there is no tenant 'b'"),
+        ("prot: 1\n", [], "prot: there is no such key"),
+    ],
+    ids=["raft", "no such tenant", "a wrong file"],
+)
+def test_what_cannot_be_deployed_is_told(
+    tmp_path: Path, text: str, arguments: list[str], problem: str
+) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text(text)
+    answer = CliRunner().invoke(highlander, ["manifests", "--config", str(file), *arguments])
+    assert isinstance(answer.exception, CommandFailed)
+    assert problem in str(answer.exception)
 
 
 def test_custom_resources_need_permission_everywhere(tmp_path: Path) -> None:
@@ -82,11 +134,23 @@ CASES: dict[str, tuple[str, Deployed, Object]] = {
     "as it comes": ("", Deployed(), {}),
     "lease and monitor": (
         "storageType: lease\n",
-        Deployed(name="hl", namespace="ops", service_monitor=True, replicas=3, image="r/steersman:1"),
+        Deployed(
+            name="hl",
+            namespace="ops",
+            service_monitor=True,
+            network_policy=False,
+            fencing=True,
+            secret="keys",
+            replicas=3,
+            image="r/steersman:1",
+        ),
         {
             "config": {"storageType": "lease"},
             "rbac": {"leases": True},
             "serviceMonitor": True,
+            "networkPolicy": False,
+            "fencing": True,
+            "secret": "keys",
             "replicas": 3,
             "image": "r/steersman:1",
         },
@@ -102,8 +166,9 @@ CASES: dict[str, tuple[str, Deployed, Object]] = {
 @pytest.mark.parametrize("case", CASES)
 def test_the_chart_makes_the_same_objects(tmp_path: Path, case: str) -> None:
     text, deployed, values = CASES[case]
-    # Helm has definitions in a folder of their own; `steer highlander manifests` is where to get ours.
-    own = [one for one in made(tmp_path, text, deployed) if one["kind"] != "CustomResourceDefinition"]
+    # Helm makes the namespace if it is told to, and has definitions in a folder of their own.
+    elsewhere = ("CustomResourceDefinition", "Namespace")
+    own = [one for one in made(tmp_path, text, deployed) if one["kind"] not in elsewhere]
     chart = render(CHART, deployed.name, deployed.namespace, values)
     key = lambda one: (one["kind"], one["metadata"].get("namespace", ""))  # noqa: E731
     for mine, theirs in zip(sorted(own, key=key), sorted(chart, key=key), strict=True):
@@ -119,7 +184,52 @@ def test_the_charts_configuration_is_a_good_one(tmp_path: Path) -> None:
     assert load(file, environment={}).tenants[0].redis.addr == "redis:6379"
 
 
+def _chart_files() -> Any:
+    """scripts/highlander_chart.py, which is no package's."""
+    script = Path(__file__).parents[3] / "scripts" / "highlander_chart.py"
+    spec = importlib.util.spec_from_file_location("highlander_chart", script)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.files()
+
+
+def test_the_charts_made_files_are_current() -> None:
+    files = _chart_files()
+    assert {str(file.relative_to(CHART)) for file in (CHART / "crds").iterdir()} == set(files) - {
+        "values.schema.json"
+    }
+    for path, text in files.items():
+        assert (CHART / path).read_text() == text, "run scripts/highlander_chart.py"
+
+
+VALUES: list[tuple[str, Object, bool]] = [
+    ("as they come", {}, True),
+    ("a configuration", {"config": {"workloads": {"processes": [{"name": "a", "image": "b"}]}}}, True),
+    ("an unknown value", {"replica": 2}, False),
+    ("a wrong type", {"replicas": "two"}, False),
+    ("an unknown key of the configuration", {"config": {"storage": "redis"}}, False),
+    ("a wrong storage", {"config": {"storageType": "etcd"}}, False),
+]
+
+
+@pytest.mark.parametrize("values, good", [case[1:] for case in VALUES], ids=[case[0] for case in VALUES])
+def test_values_are_checked(values: Object, good: bool) -> None:
+    schema = json.loads((CHART / "values.schema.json").read_text())
+    given = {**yaml.safe_load((CHART / "values.yaml").read_text()), **values}
+    assert jsonschema_rs.validator_for(schema).is_valid(given) is good
+
+
+def test_every_value_is_described() -> None:
+    schema = json.loads((CHART / "values.schema.json").read_text())["properties"]
+    assert set(yaml.safe_load((CHART / "values.yaml").read_text())) == set(schema) - {"global"}
+
+
 _PATHS = {
+    "Namespace": "/api/v1/namespaces",
+    "ValidatingAdmissionPolicy": "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies",
+    "ValidatingAdmissionPolicyBinding": "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings",
     "CustomResourceDefinition": "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
     "ServiceAccount": "/api/v1/namespaces/{}/serviceaccounts",
     "ConfigMap": "/api/v1/namespaces/{}/configmaps",
@@ -135,15 +245,13 @@ _PATHS = {
 
 
 def test_a_cluster_takes_them(tmp_path: Path) -> None:
-    wanted = yaml.safe_load_all(to_yaml(made(tmp_path, CONFIG + "customResources: true\n")))
-    everything = [*wanted, *render(CHART, "hl", "highlander")]
+    wanted = made(tmp_path, CONFIG + "customResources: true\n", Deployed(fencing=True))
+    everything = [*wanted, *render(CHART, "hl", "highlander", {"fencing": True})]
 
     @with_api
     async def check(client: ApiClient) -> None:
-        restricted = {"pod-security.kubernetes.io/enforce": "restricted"}
-        for name in ("highlander", "shop", "books"):
-            labels = restricted if name == "highlander" else {}
-            await client.ok("POST", "/api/v1/namespaces", {"metadata": {"name": name, "labels": labels}})
+        for name in ("shop", "books"):
+            await client.ok("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
         for one in everything:
             path = _PATHS[one["kind"]].format(one["metadata"].get("namespace", ""))
             answer = await client.raw("POST", f"{path}?fieldValidation=Strict", one)

@@ -10,7 +10,10 @@ labels:
 {{- end -}}
 {{- define "highlander.workloadRules" -}}
 - apiGroups: [""]
-  resources: [pods, services]
+  resources: [pods]
+  verbs: [get, list, watch, create, delete]
+- apiGroups: [""]
+  resources: [services]
   verbs: [get, list, watch, create, patch, delete]
 - apiGroups: [apps]
   resources: [deployments, statefulsets]
@@ -20,7 +23,7 @@ labels:
   verbs: [get, list, watch, create, patch, delete]
 - apiGroups: [batch]
   resources: [jobs]
-  verbs: [get, list, watch, delete]
+  verbs: [list, watch, delete]
 - apiGroups: [""]
   resources: [pods/log]
   verbs: [get]

@@ -6,6 +6,7 @@ import asyncio
 import signal
 import sys
 import tempfile
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -20,18 +21,17 @@ if TYPE_CHECKING:
 
 __all__ = ["demo"]
 
-_EXAMPLES = """Show it all: a cluster, an operator, and a web app that is scaled and healed before your eyes.
+_EXAMPLES = """Show it all, live: a cluster, an operator and a web app.
 
-Everything runs on this machine, as processes, and is gone afterwards. On a terminal the app stays until
-Ctrl-C, so that you can open it in a browser and play with it.
+The app is scaled and healed before your eyes. Everything runs on this machine, as processes, and is gone
+afterwards. On a terminal the app stays until Ctrl-C, so that you can open it in a browser and play with it.
 
 Examples:
 
+\b
   steer demo
-
-  steer demo --for 0          end when the story is over
-
-  steer demo --pause 5        leave more time to look
+  steer demo --for 0      end when the story is over
+  steer demo --pause 5    leave more time to look
 """
 
 _SITE: Final = Path(__file__).parent / "site"
@@ -50,8 +50,8 @@ def demo(
     ] = 2.0,
 ) -> None:  # fmt: skip
     require_cluster_packages()
-    if stay is None:
-        stay = float("inf") if sys.stdout.isatty() else 0.0
+    if stay is None and not sys.stdout.isatty():
+        stay = 0.0
     from steersman.cli.demo.story import NotThere
 
     try:
@@ -63,10 +63,10 @@ def demo(
 demo.__doc__ = _EXAMPLES
 
 
-async def _play(stay_s: float, pause_s: float) -> None:
+async def _play(stay_s: float | None, pause_s: float) -> None:
     from steersman.aio import Scope
     from steersman.cli.demo import scene as scenes
-    from steersman.cli.demo.screen import shown
+    from steersman.cli.demo.screen import shown, starting
     from steersman.cli.demo.webapp import IMAGE, WebApp, operator
     from steersman.cli.installing import install
     from steersman.cluster.local import ClusterConfig, LocalCluster
@@ -77,33 +77,36 @@ async def _play(stay_s: float, pause_s: float) -> None:
     stopped = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
-    with tempfile.TemporaryDirectory(prefix="steersman-demo-") as folder:
+    async with AsyncExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="steersman-demo-"))
         images = Path(folder) / "images.json"
         ImageIndex(images).add(IMAGE, _SITE)
         config = ClusterConfig(controllers=("all",), process_nodes=1, images=images)
-        async with LocalCluster(config) as cluster, cluster.client() as client:
+        with starting():
+            cluster = await stack.enter_async_context(LocalCluster(config))
+            client = await stack.enter_async_context(cluster.client())
             await install(client, [WebApp.crd()])
-            manager = assemble([operator], client, settings=Settings(address=None))
-            scene = scenes.Scene(manager.informers.get(PODS, namespace="default").cache)
-            scene.say(
-                f"A cluster is up at {cluster.url}. Look around: export KUBECONFIG={cluster.kubeconfig}"
-            )
-            async with Scope() as scope:
-                scope.start(manager.run(), name="operator")
-                asking = scope.start(scene.ask_forever(), name="asking")
-                async with shown(scene):
-                    told = scope.start(_tell_and_stay(client, scene, pause_s, stay_s), name="story")
-                    over = scope.start(stopped.wait())
-                    await asyncio.wait((told, over), return_when=asyncio.FIRST_COMPLETED)
-                    asking.cancel()
-                    scene.say(
-                        f"{sum(scene.answers.values())} requests were answered, {scene.failures} failed."
-                    )
+        manager = assemble([operator], client, settings=Settings(address=None))
+        pods = manager.informers.get(PODS, namespace="default").cache
+        scene = scenes.Scene(pods, cluster.kubeconfig)
+        scene.say(f"A cluster is up at {cluster.url}.")
+        scope = await stack.enter_async_context(Scope())
+        scope.start(manager.run(), name="operator")
+        asking = scope.start(scene.ask_forever(), name="asking")
+        async with shown(scene):
+            told = scope.start(_tell_and_stay(client, scene, pause_s, stay_s), name="story")
+            over = scope.start(stopped.wait())
+            await asyncio.wait((told, over), return_when=asyncio.FIRST_COMPLETED)
+            asking.cancel()
+            scene.say(f"{sum(scene.answers.values())} requests were answered, {scene.failures} failed.")
 
 
-async def _tell_and_stay(client: Client, scene: Scene, pause_s: float, stay_s: float) -> None:
+async def _tell_and_stay(client: Client, scene: Scene, pause_s: float, stay_s: float | None) -> None:
     from steersman.cli.demo.story import tell
 
     await tell(client, scene, pause_s=pause_s)
-    scene.say(f"Open {scene.url} in a browser. Ctrl-C stops everything." if stay_s else "That was it.")
-    await asyncio.sleep(stay_s) if stay_s != float("inf") else await asyncio.Event().wait()
+    scene.say("That was it." if stay_s == 0 else f"Open {scene.url} in a browser. Ctrl-C stops everything.")
+    if stay_s is None:
+        await asyncio.Event().wait()
+    else:
+        await asyncio.sleep(stay_s)

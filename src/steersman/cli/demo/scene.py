@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 from collections import Counter
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final, NamedTuple
 
 from steersman.http import Client
@@ -29,6 +30,7 @@ class PodLine(NamedTuple):
 @dataclass(slots=True)
 class Scene:
     pods: Cache
+    kubeconfig: Path
     #: Where a browser finds the app; empty until it answers.
     url: str = ""
     wanted: int = 0

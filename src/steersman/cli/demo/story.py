@@ -18,7 +18,7 @@ __all__ = ["NotThere", "tell"]
 
 _NAME: Final = "hello"
 _FIRST, _MORE = 3, 5
-#: How long a step may take, how often it is looked at, and how long its outcome is left to be seen.
+#: How long a step may take, and how often it is looked at.
 _DEADLINE_S: Final = 60.0
 _LOOK_S: Final = 0.05
 
@@ -29,7 +29,7 @@ class NotThere(Exception):
 
 async def tell(client: Client, scene: Scene, *, pause_s: float) -> None:
     """The whole story. Raises `NotThere`."""
-    scene.say(f"A WebApp is created: {_FIRST} replicas of a small web server. The operator makes the rest.")
+    scene.say(f"A WebApp is created: {_FIRST} replicas. The operator makes the rest.")
     scene.wanted = _FIRST
     app = {"metadata": {"name": _NAME}, "spec": {"greeting": "Ahoy!", "replicas": _FIRST}}
     await client.create(WebApp.from_object(app))
@@ -37,21 +37,21 @@ async def tell(client: Client, scene: Scene, *, pause_s: float) -> None:
     await _until("an address", lambda: _find_address(client, scene))
     await asyncio.sleep(pause_s)
 
-    scene.say(f"It is scaled to {_MORE}: kubectl scale would do; here its spec is changed.")
+    scene.say(f"It is scaled to {_MORE}, by a change of its spec.")
     scene.wanted = _MORE
     await client.patch(WebApp, _NAME, {"spec": {"replicas": _MORE}})
     await _settled(scene)
     await asyncio.sleep(pause_s)
 
     victim = scene.pod_lines()[0]
-    scene.say(f"The process of {victim.name} crashes. Its node starts it again.")
+    scene.say(f"The process of {victim.name} crashes; its node starts it again.")
     await _crash(victim)
     await _until("a restart", lambda: _restarted(scene, victim))
     await _settled(scene)
     await asyncio.sleep(pause_s)
 
     victim = scene.pod_lines()[-1]
-    scene.say(f"The pod {victim.name} is deleted. Another takes its place.")
+    scene.say(f"The pod {victim.name} is deleted; another takes its place.")
     await client.delete(PODS, victim.name)
     await _until("a replacement", lambda: _replaced(scene, victim))
     await _settled(scene)

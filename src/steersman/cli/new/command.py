@@ -16,13 +16,14 @@ from steersman.cli.failure import CommandFailed
 
 __all__ = ["new"]
 
-_EXAMPLES = """Begin an operator: a project that works, with tests, image and manifests.
+_EXAMPLES = """Begin an operator: a project with tests, image, manifests.
 
 Examples:
 
+\b
   steer new webapp-operator
-
-  steer new webapp-operator --group apps.example.com --kind WebApp --dir ~/src/webapp
+  steer new webapp-operator --group apps.example.com --kind WebApp
+  steer new webapp-operator --dir ~/src/webapp
 """
 
 _PROJECT: Final = Path(__file__).parent / "project"

@@ -15,7 +15,7 @@ from steersman.cluster.apiserver.atrest import encode
 from steersman.cluster.apiserver.recounting import QuotaRecounting
 from steersman.cluster.apiserver.resource import Catalog
 from steersman.cluster.auth.authorization import Authorizer
-from steersman.cluster.schema.resources import GVK
+from steersman.cluster.schema.resources import GVK, ResourceType
 from steersman.cluster.store import Conflict, Event, NotFound, Store, Subscription
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ class AdmissionSetup:
         scope: Scope,
         disabled: Collection[str],
         *,
+        enabled: Collection[str] = (),
         recounts: bool = True,
         lenient_default_account: bool = True,
     ) -> None:
@@ -59,13 +60,18 @@ class AdmissionSetup:
         self.chain: Chain = build_chain(
             reader,
             disabled,
+            enabled=enabled,
             authorizer=authorizer,
+            resources_of=self._resources_of,
             lenient_default_account=lenient_default_account,
             others=[quota],
         )
         if recounts and quota.name not in disabled:
             scope.start(QuotaRecounting(store, quota).run(), name="quota recounting")
         self._follow()
+
+    def _resources_of(self, kind: GVK) -> list[ResourceType]:
+        return [resource.type for resource in self._catalog if resource.type.gvk == kind]
 
     async def _update_quota(self, old: Object, new: Object) -> bool:
         """Store a quota's status if nobody changed the quota meanwhile."""

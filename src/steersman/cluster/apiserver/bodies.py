@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
-import orjson
-
 from steersman.cluster.apiserver.call import Call, Object
-from steersman.cluster.apiserver.kinds import Decoded, read_built_in
+from steersman.cluster.apiserver.kinds import read_built_in
 from steersman.cluster.apiserver.options import WriteOptions
 from steersman.cluster.codec import BodyRejected, decode_options, parse_body
-from steersman.cluster.schema.errors import DecodeError
 from steersman.cluster.schema.resources import GVK
-from steersman.objects.fields import Path
-from steersman.objects.fields import invalid as invalid_field
-from steersman.objects.status import StatusError, bad_request, invalid
+from steersman.objects.status import bad_request
 
 __all__ = [
-    "accept_patched",
     "dedupe_owners",
     "match_name",
     "match_namespace",
     "read_delete_options",
     "read_object",
     "read_part",
+    "resets_owners",
     "strict_warnings",
 ]
 
@@ -41,12 +36,12 @@ def read_object(call: Call, options: WriteOptions) -> Object:
         call.warnings.extend(strict_warnings(warnings))
     if "managedFields" not in obj["metadata"] and b"managedFields" in content:
         with suppress(BodyRejected):
-            if _resets_owners(parse_body(content_type, content, call.resource.type.gvk)[0]):
+            if resets_owners(parse_body(content_type, content, call.resource.type.gvk)[0]):
                 obj["metadata"]["managedFields"] = []
     return obj
 
 
-def _resets_owners(given: Any) -> bool:
+def resets_owners(given: Any) -> bool:
     """Whether an object as it was given asks to forget who owns its fields: by an empty list, which the
     normal form does not have."""
     metadata = given.get("metadata") if isinstance(given, dict) else None
@@ -81,10 +76,13 @@ def read_delete_options(call: Call) -> Object | None:
 
 
 def match_namespace(call: Call, metadata: Object) -> None:
-    """An object may leave its namespace out, but not contradict the URL."""
+    """An object may leave its namespace out, but not contradict the URL; what has none loses it."""
     expected = call.path.namespace if call.resource.namespaced else ""
     given = metadata.get("namespace", "")
     if given == expected:
+        return
+    if not expected:
+        del metadata["namespace"]
         return
     if given:
         raise bad_request(
@@ -124,25 +122,3 @@ def dedupe_owners(call: Call, metadata: Object) -> None:
             "duplicate UID(s) observed: " + ", ".join(repeated)
         )
         metadata["ownerReferences"] = kept
-
-
-def accept_patched(
-    call: Call, patched: Object, options: WriteOptions, accept: Callable[[Object], Decoded]
-) -> Object:
-    """A patched object read like a body; what does not decode is the patch's fault."""
-    resets = _resets_owners(patched)
-    try:
-        obj, findings = accept(patched)
-    except DecodeError as error:
-        raise _bad_patch(patched, str(error)) from None
-    if resets:
-        obj["metadata"]["managedFields"] = []
-    if findings and options.field_validation == "Strict":
-        raise _bad_patch(patched, "strict decoding error: " + ", ".join(findings))
-    if findings and options.field_validation == "Warn":
-        call.warnings.extend(findings)
-    return obj
-
-
-def _bad_patch(patched: Object, why: str) -> StatusError:
-    return invalid("", "", "", [invalid_field(Path("patch"), orjson.dumps(patched).decode(), why)])

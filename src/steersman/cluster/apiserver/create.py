@@ -11,14 +11,20 @@ from steersman.cluster.apiserver.allocation import Reservation
 from steersman.cluster.apiserver.atrest import envelope
 from steersman.cluster.apiserver.bodies import dedupe_owners, match_namespace, read_object
 from steersman.cluster.apiserver.call import Api, Call, Object, new_uid, timestamp
-from steersman.cluster.apiserver.options import WriteOptions
+from steersman.cluster.apiserver.options import WriteOptions, parse_unsigned
 from steersman.cluster.apiserver.ownership import track
 from steersman.cluster.apiserver.render import respond_object
 from steersman.cluster.apiserver.strategies import record_requester
 from steersman.cluster.store import Conflict
 from steersman.http import Response
 from steersman.objects.names import generate_name
-from steersman.objects.status import StatusError, already_exists, bad_request, generate_name_conflict, invalid
+from steersman.objects.status import (
+    StatusError,
+    already_exists,
+    generate_name_conflict,
+    invalid,
+    unclassified,
+)
 
 __all__ = ["admitted", "create", "is_service", "settled", "store_new"]
 
@@ -46,8 +52,7 @@ async def store_new(
     for name in _SYSTEM_FIELDS:
         metadata.pop(name, None)
     match_namespace(call, metadata)
-    if metadata.pop("resourceVersion", ""):
-        raise bad_request("resourceVersion should not be set on objects to be created")
+    versioned = _has_version(metadata.pop("resourceVersion", ""))
     dedupe_owners(call, metadata)
     now = api.now()
     if tracked:
@@ -67,10 +72,19 @@ async def store_new(
         metadata["name"] = attributes.name = generate_name(metadata["generateName"])
     if is_service(call):
         reservation = api.services.reserve(obj, None)
-        write = _check_and_put(api, call, attributes, obj, options, generated=generated)
+        write = _check_and_put(api, call, attributes, obj, options, generated=generated, versioned=versioned)
         return await settled(api, reservation, write, dry_run=options.dry_run)
-    value = await _check_and_put(api, call, attributes, obj, options, generated=generated)
+    value = await _check_and_put(
+        api, call, attributes, obj, options, generated=generated, versioned=versioned
+    )
     return value if call.resource.conversion is None else await call.resource.show(value)
+
+
+def _has_version(text: str) -> bool:
+    try:
+        return parse_unsigned(text) != 0
+    except ValueError:
+        return False
 
 
 async def admitted(api: Api, attributes: Attributes, write: Coroutine[Any, Any, bytes]) -> bytes:
@@ -108,11 +122,18 @@ async def settled(
 
 
 async def _check_and_put(
-    api: Api, call: Call, attributes: Attributes, obj: Object, options: WriteOptions, *, generated: bool
+    api: Api,
+    call: Call,
+    attributes: Attributes,
+    obj: Object,
+    options: WriteOptions,
+    *,
+    generated: bool,
+    versioned: bool,
 ) -> bytes:
     await _complete_and_check(call, obj)
     await api.admission.validate(attributes)
-    put = _put(api, call, obj, options, generated=generated)
+    put = _put(api, call, obj, options, generated=generated, versioned=versioned)
     return await (admitted(api, attributes, put) if attributes.pending else put)
 
 
@@ -130,8 +151,12 @@ async def _complete_and_check(call: Call, obj: Object) -> None:
     call.warnings.extend(strategy.warnings_on_create(obj))
 
 
-async def _put(api: Api, call: Call, obj: Object, options: WriteOptions, *, generated: bool) -> bytes:
+async def _put(
+    api: Api, call: Call, obj: Object, options: WriteOptions, *, generated: bool, versioned: bool
+) -> bytes:
     """Store, under another generated name if the first is taken."""
+    if versioned and not options.dry_run:
+        raise unclassified("resourceVersion should not be set on objects to be created")
     resource = call.resource
     metadata = obj["metadata"]
     for _ in range(_GENERATE_NAME_TRIES):

@@ -112,6 +112,8 @@ async def _store_marked(
     api: Api, resource: Resource, record: Record, obj: Object, options: DeleteOptions
 ) -> bytes:
     value = encode(resource.to_stored(obj))
+    if resource.handover is not None:
+        await resource.stays()
     if options.dry_run:
         return stamp(value, record.revision)
     return (await api.store.put(record.key, value, expected=record.revision)).value

@@ -13,8 +13,7 @@ import orjson
 
 from steersman.cluster.apiserver.kinds import BuiltInKind
 from steersman.cluster.apiserver.resource import Catalog, Resource
-from steersman.cluster.codec.errors import NotAcceptable
-from steersman.cluster.codec.negotiate import DISCOVERY, negotiate
+from steersman.cluster.codec.negotiate import DISCOVERY, OFFERED, YAML, Representation, is_routed, negotiate
 from steersman.cluster.schema.resources import SubresourceType
 from steersman.http import Request, Response
 from steersman.objects.status import not_acceptable
@@ -54,14 +53,14 @@ class Discovery:
         return None
 
     def _root(self, request: Request, prefix: str) -> Response:
-        try:
-            representation = negotiate(request.headers.get("accept") or "", DISCOVERY)
-        except NotAcceptable:
-            raise not_acceptable() from None
+        accept = request.headers.get("accept") or ""
+        if prefix == "api" and not is_routed(accept):
+            raise not_acceptable(OFFERED)
+        representation = negotiate(accept, DISCOVERY)
         if representation.convert is not None:
             document = self._aggregated(prefix, representation.convert.version)
             key = (prefix, representation.convert.version)
-            return self._answer(request, key, document, representation.content_type.encode())
+            return self._answer(request, key, document, representation)
         if prefix == "api":
             host = request.headers.get("host") or ""
             addresses = [{"clientCIDR": "0.0.0.0/0", "serverAddress": host}]
@@ -70,34 +69,39 @@ class Discovery:
                 "versions": ["v1"],
                 "serverAddressByClientCIDRs": addresses,
             }
-            return self._answer(request, (prefix, "host", host), versions)
+            return self._answer(request, (prefix, "host", host), versions, representation)
         groups: Sequence[Object] = [group for name in self._groups() if (group := self._group(name))]
         if self.aggregator is not None:
             groups = self.aggregator.merge_groups(groups)
-        return self._answer(
-            request, (prefix,), {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
-        )
+        document = {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
+        return self._answer(request, (prefix,), document, representation)
 
     def _answer(
         self,
         request: Request,
         key: tuple[str, ...],
         document: Object,
-        content_type: bytes = b"application/json",
+        representation: Representation | None = None,
     ) -> Response:
+        if representation is None:
+            accept = request.headers.get("accept") or ""
+            if not is_routed(accept):
+                raise not_acceptable(OFFERED)
+            representation = negotiate(accept)
+        key = (*key, representation.media_type)
         if self._generation != (state := self.state()):
             self._made.clear()
             self._generation = state
         made = self._made.get(key)
         if made is None:
-            body = orjson.dumps(document)
+            body = _written(document, representation)
             etag = b'"%b"' % hashlib.sha256(body).hexdigest()[:64].upper().encode()
             if len(self._made) > 256:
                 self._made.clear()
             made = self._made[key] = (body, etag)
         body, etag = made
         headers = [
-            (b"Content-Type", content_type),
+            (b"Content-Type", representation.content_type.encode()),
             (b"Cache-Control", b"public"),
             (b"ETag", etag),
             (b"Vary", b"Accept"),
@@ -167,6 +171,14 @@ class Discovery:
                 for version in self._versions(name)
             ],
         }
+
+
+def _written(document: Object, representation: Representation) -> bytes:
+    if representation.media_type != YAML:
+        return orjson.dumps(document)
+    from steersman.cluster.codec import yaml
+
+    return yaml.dump(document)
 
 
 def _legacy_entries(resource: Resource) -> Sequence[Object]:

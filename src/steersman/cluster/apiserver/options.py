@@ -14,7 +14,7 @@ from urllib.parse import parse_qs
 
 from steersman.cluster.codec import FieldValidation
 from steersman.objects.fields import FieldError, Path, forbidden, invalid, not_supported, required, too_long
-from steersman.objects.status import bad_request, options_invalid
+from steersman.objects.status import bad_request, options_invalid, unclassified
 
 __all__ = ["DeleteOptions", "ListOptions", "WriteOptions", "connect_options", "log_options", "parse_query"]
 
@@ -237,7 +237,7 @@ class ListOptions:
         return cls(
             label_selector=_one(query, "labelSelector"),
             field_selector=_one(query, "fieldSelector"),
-            resource_version=parse_resource_version(version),
+            resource_version=parse_resource_version(version, listing=not watch),
             resource_version_match=match,
             limit=max(_integer(query, "limit") or 0, 0),
             continue_token=token,
@@ -251,16 +251,24 @@ class ListOptions:
 _DEFAULT_LIST_OPTIONS = ListOptions()
 
 
-def parse_resource_version(text: str) -> int | None:
-    """None when unset."""
-    if not text:
-        return None
+def parse_unsigned(text: str) -> int:
+    """A number as Go reads it. Raises ValueError with Go's words."""
     is_number = text.isascii() and text.isdigit()
     if is_number and (number := _magnitude(text)) < 1 << 64:
         return number
     problem = "value out of range" if is_number else "invalid syntax"
-    detail = f'strconv.ParseUint: parsing "{text}": {problem}'
-    raise bad_request(f"invalid resource version: {invalid(Path('resourceVersion'), text, detail)}")
+    raise ValueError(f'strconv.ParseUint: parsing "{text}": {problem}')
+
+
+def parse_resource_version(text: str, *, listing: bool = False) -> int | None:
+    """None when unset. Only a list refuses a bad one as the client's fault."""
+    if not text:
+        return None
+    try:
+        return parse_unsigned(text)
+    except ValueError as error:
+        problem = str(invalid(Path("resourceVersion"), text, str(error)))
+    raise bad_request(f"invalid resource version: {problem}") if listing else unclassified(problem)
 
 
 def _list_errors(version: str, match: str, token: str, initial: bool | None) -> list[FieldError]:

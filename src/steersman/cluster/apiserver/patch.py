@@ -8,42 +8,56 @@ then it is an update. Without a resourceVersion in it, a patch that lost a race 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import orjson
 
 from steersman.cluster.apiserver.apply import APPLY, apply
-from steersman.cluster.apiserver.bodies import accept_patched
+from steersman.cluster.apiserver.bodies import match_name, match_namespace, resets_owners
 from steersman.cluster.apiserver.call import Api, Call, Object
-from steersman.cluster.apiserver.kinds import BuiltInKind
+from steersman.cluster.apiserver.kinds import BuiltInKind, Decoded
 from steersman.cluster.apiserver.options import WriteOptions
 from steersman.cluster.apiserver.render import respond_object
 from steersman.cluster.apiserver.update import endpoint_of, replace
+from steersman.cluster.codec import kind_error, strict_error
 from steersman.cluster.codec.errors import Malformed
-from steersman.cluster.codec.json import parse
+from steersman.cluster.codec.json import parse, repeated_fields
+from steersman.cluster.schema.errors import DecodeError
+from steersman.cluster.schema.resources import GVK
+from steersman.cluster.schema.unstructured import conversion_error
 from steersman.http import Response
+from steersman.objects.fields import Path
+from steersman.objects.fields import invalid as invalid_field
 from steersman.objects.patches import json as json_patch
 from steersman.objects.patches import merge as merge_patch
 from steersman.objects.patches import strategic as strategic_patch
 from steersman.objects.patches.errors import PatchError
+from steersman.objects.patches.gotext import go_value
 from steersman.objects.schemas import Schema
 from steersman.objects.status import (
     StatusError,
     bad_request,
-    internal_error,
+    invalid,
     not_found,
     payload_too_large,
+    unclassified,
     unprocessable_patch,
     unsupported_custom_patch,
     unsupported_patch_type,
 )
 
-__all__ = ["PATCH_TYPES", "apply_patch", "patch", "patch_type", "read_patch"]
+__all__ = ["PATCH_TYPES", "Change", "patch", "patch_type"]
 
 #: Only built-in kinds say how their lists are merged.
 STRATEGIC = "application/strategic-merge-patch+json"
+_MERGE: Final = "application/merge-patch+json"
+_OPERATIONS: Final = "application/json-patch+json"
+_OPERATION_FIELDS: Final = ("op", "path", "from", "value")
 #: (object, patch, schema) → new object.
 _APPLY: dict[str, Callable[[Any, Any, Schema], Any]] = {
-    "application/json-patch+json": lambda obj, patch, _: json_patch.apply(obj, patch),
-    "application/merge-patch+json": lambda obj, patch, _: merge_patch.apply(obj, patch),
+    _OPERATIONS: lambda obj, patch, _: json_patch.apply(obj, patch),
+    _MERGE: lambda obj, patch, _: merge_patch.apply(obj, patch),
     STRATEGIC: strategic_patch.apply,
 }
 PATCH_TYPES = (*_APPLY, APPLY)
@@ -56,18 +70,107 @@ async def patch(api: Api, call: Call) -> Response:
     if kind == APPLY:
         return await apply(api, call)
     options = WriteOptions.parse(call.query, "PatchOptions")
-    change = read_patch(call)
-    schema = call.resource.kind.schema
+    shape = call.resource.kind
+    change = Change(
+        call,
+        options,
+        kind,
+        shape.schema,
+        shape.accept,
+        call.resource.type.gvk,
+        isinstance(shape, BuiltInKind),
+    )
 
     def transform(old: Object) -> Object:
         if not old:
             # Kinds that an update may create; a patch has nothing to be applied to.
             raise not_found(call.resource.group, call.resource.plural, call.path.name)
-        patched = apply_patch(kind, old, change, schema)
-        return accept_patched(call, patched, options, call.resource.kind.accept)
+        return change.applied_to(old)
 
     written = await replace(api, call, transform, options, endpoint_of(call), tries=_TRIES)
     return respond_object(api, call, written.value)
+
+
+@dataclass(slots=True)
+class Change:
+    """What a request's patch does to an object. It is not read before there is one."""
+
+    call: Call
+    options: WriteOptions
+    media_type: str
+    schema: Schema
+    accept: Callable[[Object], Decoded]
+    gvk: GVK
+    built_in: bool = True
+    #: The patch, and what strict reading says about how it was written.
+    _read: tuple[Any, list[str]] | None = field(default=None, init=False)
+
+    def applied_to(self, old: Object) -> Object:
+        if self._read is None:
+            self._read = self._parse()
+        patch, found = self._read
+        try:
+            patched = _APPLY[self.media_type](old, patch, self.schema)
+        except PatchError as error:
+            raise _refused(error) from None
+        if not isinstance(patched, dict):
+            raise unprocessable_patch()
+        obj = self._accepted(patched, patch, found)
+        match_namespace(self.call, obj["metadata"])
+        match_name(self.call, obj["metadata"])
+        return obj
+
+    def _parse(self) -> tuple[Any, list[str]]:
+        content = self.call.request.content
+        strict = self.options.field_validation != "Ignore"
+        try:
+            value = parse(content, duplicates=strict)
+            found = repeated_fields(value) if strict else []
+            if found:
+                value = parse(content)
+        except Malformed as error:
+            if not strict and self.media_type == _MERGE:
+                raise bad_request("Invalid JSON Patch") from None
+            prefix = "error decoding patch: " if strict and self.media_type != STRATEGIC else ""
+            raise bad_request(f"{prefix}{error}") from None
+        if strict and self.media_type == _OPERATIONS:
+            found = [f"json patch {text}" for text in [*found, *_unknown_fields(value)]]
+        return value, found
+
+    def _accepted(self, patched: Object, patch: Any, found: list[str]) -> Object:
+        """The patched object read like a body; what does not decode is the patch's fault."""
+        if self.media_type != STRATEGIC and self.built_in and (why := kind_error(patched, self.gvk)):
+            raise self._bad(patched, patch, why)
+        resets = resets_owners(patched)
+        try:
+            obj, unknown = self.accept(patched)
+        except DecodeError as error:
+            why = str(error)
+            if self.media_type == STRATEGIC:
+                why = conversion_error(self.gvk, patched) or why
+            raise self._bad(patched, patch, why) from None
+        if resets:
+            obj["metadata"]["managedFields"] = []
+        findings = [*found, *(sorted(unknown) if self.media_type == STRATEGIC else unknown)]
+        if findings and self.options.field_validation == "Strict":
+            raise self._bad(patched, patch, strict_error(findings))
+        if findings and self.options.field_validation == "Warn":
+            self.call.warnings.extend(findings)
+        return obj
+
+    def _bad(self, patched: Object, patch: Any, why: str) -> StatusError:
+        shown = go_value(patch) if self.media_type == STRATEGIC else orjson.dumps(patched).decode()
+        return invalid("", "", "", [invalid_field(Path("patch"), shown, why)])
+
+
+def _unknown_fields(operations: Any) -> list[str]:
+    """What strict reading says about members that no operation has."""
+    return [
+        f'unknown field "[{index}].{name}"'
+        for index, operation in enumerate(operations if isinstance(operations, list) else ())
+        for name in (operation if isinstance(operation, dict) else ())
+        if name not in _OPERATION_FIELDS
+    ]
 
 
 def patch_type(call: Call) -> str:
@@ -79,23 +182,6 @@ def patch_type(call: Call) -> str:
     return content_type
 
 
-def read_patch(call: Call) -> Any:
-    try:
-        return parse(call.request.content)
-    except Malformed as error:
-        raise bad_request(f"error decoding patch: {error}") from None
-
-
-def apply_patch(kind: str, obj: Object, change: Any, schema: Schema) -> Object:
-    try:
-        patched = _APPLY[kind](obj, change, schema)
-    except PatchError as error:
-        raise _refused(error) from None
-    if not isinstance(patched, dict):
-        raise unprocessable_patch()
-    return patched
-
-
 def _refused(error: PatchError) -> StatusError:
     if error.code == 400:
         return bad_request(str(error))
@@ -103,4 +189,4 @@ def _refused(error: PatchError) -> StatusError:
         return payload_too_large(str(error))
     if error.code == 422:
         return unprocessable_patch()
-    return internal_error(str(error))
+    return unclassified(str(error))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Awaitable
+from dataclasses import replace
 from string import ascii_letters, digits
 
 import orjson
@@ -63,6 +64,9 @@ def _check_fresh(api: Api, asked: int | None) -> None:
 
 def list_objects(api: Api, call: Call, options: ListOptions) -> Response | Awaitable[Response]:
     chosen = Filter(call.resource, call.path.namespace, options.label_selector, options.field_selector)
+    if options.limit and options.resource_version == 0 and call.resource.type.kind != "Event":
+        # kube-apiserver's cache answers these as a whole; events are not in it.
+        options = replace(options, limit=0)
     after, revision = _start(api, chosen, options)
     if call.resource.conversion is not None:
         return _list_converted(api, call, options, chosen, after, revision)

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
@@ -21,9 +22,23 @@ from steersman.cluster.schema.resources import GVK, ResourceType
 from steersman.objects.fieldsets import FieldFilter, excluding, fields_of, including
 from steersman.objects.schemas import Schema
 
-__all__ = ["Catalog", "Conversion", "Resource"]
+__all__ = ["Catalog", "Conversion", "Replaced", "Resource"]
 
 Object = dict[str, Any]
+
+_REGISTRY_PLACES = {
+    ("", "replicationcontrollers"): "controllers",
+    ("", "endpoints"): "services/endpoints",
+    ("", "nodes"): "minions",
+    ("", "services"): "services/specs",
+    ("networking.k8s.io", "ingresses"): "ingress",
+}
+#: Groups whose API servers are extensions themselves.
+_REGISTRY_BY_GROUP = ("apiextensions.k8s.io", "apiregistration.k8s.io")
+
+
+class Replaced(Exception):
+    """Another resource is served in place of this one: what was asked is to be asked of that."""
 
 
 class Conversion(Protocol):
@@ -57,6 +72,9 @@ class Resource:
 
     #: What brings objects of other versions into this one, where that takes a call to somebody else.
     conversion: Conversion | None = None
+    #: Of one that another may replace: there from the moment it may be out of date until it is known not
+    #: to be, set and kept once it is replaced.
+    handover: asyncio.Event | None = None
 
     def __init__(
         self, resource_type: ResourceType, kind: Kind | None = None, strategy: Strategy | None = None
@@ -83,6 +101,13 @@ class Resource:
 
     def key(self, namespace: str, name: str) -> str:
         return f"{self.prefix}{namespace}/{name}" if self.namespaced else self.prefix + name
+
+    def registry_key(self, namespace: str, name: str) -> str:
+        """Where kube-apiserver keeps it, which some of its messages tell."""
+        place = _REGISTRY_PLACES.get((self.group, self.plural), self.plural)
+        if self.group in _REGISTRY_BY_GROUP or not isinstance(self.kind, BuiltInKind):
+            place = f"{self.group}/{place}"
+        return f"/registry/{place}/{namespace}/{name}" if self.namespaced else f"/registry/{place}/{name}"
 
     def scope(self, namespace: str) -> str:
         """The key prefix of everything in a namespace, or everywhere."""
@@ -134,8 +159,16 @@ class Resource:
         own, stored = self.type, self.stored
         return convert(obj, own.group, own.version, own.kind, stored.group, stored.version)
 
+    async def stays(self) -> None:
+        """Returns when this is what is served, for one step of the loop; waits until that is decided.
+        Raises Replaced."""
+        while (handover := self.handover) is not None:
+            if handover.is_set():
+                raise Replaced
+            await handover.wait()
+
     async def at_rest(self, obj: Object) -> bytes:
-        """The bytes to store for an object of this version."""
+        """The bytes to store, at once, for an object of this version. Raises Replaced."""
         return encode(self.to_stored(obj))
 
     def is_current(self, value: bytes) -> bool:

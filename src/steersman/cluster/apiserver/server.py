@@ -7,6 +7,7 @@ raised it, leaves as a Kubernetes Status.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import platform
 import time
@@ -25,13 +26,14 @@ from steersman.cluster.apiserver.discovery import Discovery
 from steersman.cluster.apiserver.documents import serve_openapi
 from steersman.cluster.apiserver.gate import Gate, Passage
 from steersman.cluster.apiserver.health import Health
+from steersman.cluster.apiserver.kinds import BuiltInKind
 from steersman.cluster.apiserver.metrics import RequestMetrics, render_metrics
 from steersman.cluster.apiserver.options import ListOptions, parse_query
 from steersman.cluster.apiserver.patch import patch
 from steersman.cluster.apiserver.paths import ResourcePath, parse_path
 from steersman.cluster.apiserver.reads import get, list_objects
 from steersman.cluster.apiserver.render import JSON, Form, failure, respond_json
-from steersman.cluster.apiserver.resource import Resource
+from steersman.cluster.apiserver.resource import Replaced, Resource
 from steersman.cluster.apiserver.reviews import Reviews
 from steersman.cluster.apiserver.tokens import OpenIDMetadata, TokenRequests
 from steersman.cluster.apiserver.update import update
@@ -41,7 +43,15 @@ from steersman.cluster.auth.authorization import Action
 from steersman.cluster.auth.users import ANONYMOUS, User
 from steersman.cluster.auth.websocket_tokens import authorization_of
 from steersman.cluster.codec.errors import BodyRejected, NotAcceptable, UnsupportedMediaType
-from steersman.cluster.codec.negotiate import RESOURCE, YAML, negotiate, wants_pretty
+from steersman.cluster.codec.negotiate import (
+    OFFERED,
+    RESOURCE,
+    STREAMED,
+    YAML,
+    is_routed,
+    negotiate,
+    wants_pretty,
+)
 from steersman.cluster.store import StoreError, Unavailable
 from steersman.http import Request, RequestRefused, Response
 from steersman.objects.status import (
@@ -238,7 +248,10 @@ class APIServer:
             else:
                 call = self._call(request, plan, plan.path, passage)
                 assert plan.handler is not None
-                answer = plan.handler(self._api, call)
+                if call.resource.handover is not None:
+                    answer = self._answer_anew(call, passage)
+                else:
+                    answer = plan.handler(self._api, call)
         except Exception as error:  # noqa: BLE001 - every failure becomes a Status
             answer = self._answer_failed(call, passage, error)
         if isinstance(answer, Response):
@@ -257,11 +270,32 @@ class APIServer:
         answer: Response | None = None
         try:
             answer = await pending
+        except Replaced:
+            assert call is not None
+            answer = await self._answer_anew(call, passage)
         except Exception as error:  # noqa: BLE001 - every failure becomes a Status
             answer = self._answer_failed(call, passage, error)
         finally:
             self._leave(plan, call, passage, answer, started)
         return answer
+
+    async def _answer_anew(self, call: Call, passage: Passage) -> Response | None:
+        """Answer a request whose resource may have been replaced, by what is served then."""
+        while True:
+            try:
+                with contextlib.suppress(Replaced):
+                    await call.resource.stays()
+                plan = self._plan(call.request)
+                renewed = self._call(call.request, plan, call.path, passage)
+                call.resource, call.warnings[:] = renewed.resource, renewed.warnings
+                call.annotations.clear()
+                assert plan.handler is not None
+                answer = plan.handler(self._api, call)
+                return answer if isinstance(answer, Response) else await answer
+            except Replaced:
+                continue
+            except Exception as error:  # noqa: BLE001 - every failure becomes a Status
+                return self._answer_failed(call, passage, error)
 
     def _leave(
         self, plan: _Plan, call: Call | None, passage: Passage, answer: Response | None, started: float
@@ -407,9 +441,7 @@ class APIServer:
         if plan.refusal is not None:
             raise plan.refusal()
         assert resource is not None
-        form = self._form(request, plan.query)
-        if form is not JSON and form.shape != "object" and resource.type.storage is None:
-            raise not_acceptable()
+        form = self._form(request, plan.query, resource, path)
         call = Call(request, resource, path, plan.query, passage.user, form, plan.action, passage)
         if resource.warning:
             call.warnings.append(resource.warning)
@@ -435,13 +467,23 @@ class APIServer:
         return verb
 
     @staticmethod
-    def _form(request: Request, query: Mapping[str, list[str]]) -> Form:
+    def _form(
+        request: Request, query: Mapping[str, list[str]], resource: Resource, path: ResourcePath
+    ) -> Form:
         field = request.headers.get
+        accept = field("accept") or ""
+        if path.subresource in subresources.CONNECTS and path.subresource != "log":
+            accept = ""
+        if not is_routed(accept) and isinstance(resource.kind, BuiltInKind):
+            also = ("text/plain",) if path.subresource == "log" else ()
+            if not is_routed(accept, *also):
+                streams = STREAMED if request.method == "GET" and not path.name else ()
+                raise not_acceptable((*also, *OFFERED, *streams))
         pretty = query.get("pretty", [""])[0] if query else ""
-        try:
-            return _form_for(field("accept") or "", field("user-agent") or "", pretty)
-        except NotAcceptable:
-            raise not_acceptable() from None
+        form = _form_for(accept, field("user-agent") or "", pretty)
+        if form is not JSON and form.shape != "object" and resource.type.storage is None:
+            raise NotAcceptable
+        return form
 
     # What is not a resource
 
@@ -513,7 +555,7 @@ def _refusal_of(error: Exception) -> StatusError | None:
         case UnsupportedMediaType():
             return unsupported_media_type()
         case NotAcceptable():
-            return not_acceptable()
+            return StatusError(406, "NotAcceptable", str(error))
         case Unavailable():
             return unavailable(f"the store does not take writes: {error}")
         case StoreError():

@@ -20,7 +20,7 @@ from steersman.http import Request, Response
 from steersman.objects.fields import FieldError, Path
 from steersman.objects.fields import invalid as invalid_field
 from steersman.objects.managed import track_update
-from steersman.objects.status import StatusError, bad_request, conflict, invalid, not_found
+from steersman.objects.status import StatusError, bad_request, conflict, invalid, not_acceptable, not_found
 
 __all__ = ["OpenIDMetadata", "TokenRequests"]
 
@@ -207,7 +207,6 @@ class OpenIDMetadata:
 def _document(body: bytes, media_type: str, accept: str) -> Response:
     accepted = {part.partition(";")[0].strip() for part in accept.split(",")}
     if not accepted & {media_type, "*/*"}:
-        message = f"406: Not Acceptable\n\nAvailable representations: {media_type}"
-        raise StatusError(406, "NotAcceptable", message, {})
+        raise not_acceptable([media_type])
     headers = ((b"Content-Type", media_type.encode()), (b"Cache-Control", b"public, max-age=3600"))
     return Response(200, body, headers)

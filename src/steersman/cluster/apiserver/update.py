@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from dataclasses import replace as replace_fields
 
 import orjson
 
@@ -16,7 +17,7 @@ from steersman.cluster.apiserver.atrest import stamp
 from steersman.cluster.apiserver.bodies import dedupe_owners, match_name, match_namespace, read_object
 from steersman.cluster.apiserver.call import Api, Call, Object
 from steersman.cluster.apiserver.create import admitted, is_service, settled, store_new
-from steersman.cluster.apiserver.options import WriteOptions, parse_resource_version
+from steersman.cluster.apiserver.options import WriteOptions, parse_unsigned
 from steersman.cluster.apiserver.ownership import track
 from steersman.cluster.apiserver.render import respond_object
 from steersman.cluster.apiserver.strategies import carry_over_allocations
@@ -24,7 +25,7 @@ from steersman.cluster.store import Conflict, NotFound, Record
 from steersman.http import Response
 from steersman.objects.fields import Path
 from steersman.objects.fields import invalid as invalid_field
-from steersman.objects.status import StatusError, conflict, invalid, modified, not_found
+from steersman.objects.status import StatusError, conflict, invalid, modified, not_found, unclassified
 
 __all__ = ["Endpoint", "Written", "replace", "update"]
 
@@ -44,6 +45,8 @@ class Endpoint:
     creates: bool = False
     #: The new object brings its managedFields itself.
     applies: bool = False
+    #: Only the object with this uid is replaced.
+    uid: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +65,8 @@ async def update(api: Api, call: Call) -> Response:
     match_namespace(call, metadata)
     match_name(call, metadata)
     content = orjson.dumps(body)
-    written = await replace(api, call, lambda _: orjson.loads(content), options, endpoint_of(call))
+    endpoint = replace_fields(endpoint_of(call), uid=metadata.get("uid", ""))
+    written = await replace(api, call, lambda _: orjson.loads(content), options, endpoint)
     return respond_object(api, call, written.value, 201 if written.created else 200)
 
 
@@ -96,14 +100,16 @@ async def replace(
         record = api.store.get(key)
         if record is None:
             if endpoint.creates or (resource.strategy.allow_create_on_update and not call.path.subresource):
+                _check_uid(call, endpoint, "", options)
                 created = await _create(api, call, await _made(transform({})), options, endpoint)
                 if created is not None:
                     return created
                 continue
             raise not_found(resource.group, resource.plural, name)
         old = resource.read(await resource.show(record.value))
+        _check_uid(call, endpoint, old["metadata"]["uid"], options)
         new = await _made(transform(old))
-        _check_preconditions(call, new, old)
+        _check_version(call, new, old)
         try:
             value = await _write(api, call, record, new, old, options, endpoint)
         except (Conflict, NotFound):
@@ -121,6 +127,7 @@ async def _create(
 ) -> Written | None:
     """None when somebody else created it first. Whoever updates must also have the right to create."""
     api.access.authorize(call.user, call.action._replace(verb="create"))
+    obj["metadata"].pop("resourceVersion", None)
     try:
         value = await store_new(api, call, obj, options, tracked=not endpoint.applies)
     except StatusError as error:
@@ -130,22 +137,34 @@ async def _create(
     return Written(value, created=True)
 
 
-def _check_preconditions(call: Call, new: Object, old: Object) -> None:
-    """A resourceVersion or uid in the new object must be the stored one's."""
-    resource = call.resource
-    metadata, name = new["metadata"], call.path.name
-    uid = metadata.get("uid")
-    if uid and uid != old["metadata"]["uid"]:
-        why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {old['metadata']['uid']}"
-        raise conflict(resource.group, resource.plural, name, why)
-    given = metadata.get("resourceVersion", "")
+def _check_uid(call: Call, endpoint: Endpoint, uid: str, options: WriteOptions) -> None:
+    if not endpoint.uid or endpoint.uid == uid:
+        return
+    resource, name = call.resource, call.path.name
+    key = resource.registry_key(call.path.namespace, name)
+    if options.dry_run:
+        key = key.removeprefix("/registry")
+    why = (
+        f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: "
+        f"Precondition failed: UID in precondition: {endpoint.uid}, UID in object meta: {uid}"
+    )
+    raise conflict(resource.group, resource.plural, name, why)
+
+
+def _check_version(call: Call, new: Object, old: Object) -> None:
+    """A resourceVersion in the new object must be the stored one's."""
+    resource, name = call.resource, call.path.name
+    try:
+        given = parse_unsigned(new["metadata"].get("resourceVersion") or "0")
+    except ValueError as problem:
+        raise unclassified(str(problem)) from None
     if not given:
         if not resource.strategy.allow_unconditional_update:
             error = invalid_field(
                 Path("metadata").child("resourceVersion"), 0, "must be specified for an update"
             )
             raise invalid(resource.group, resource.plural, name, [error])
-    elif parse_resource_version(given) != int(old["metadata"]["resourceVersion"]):
+    elif given != int(old["metadata"]["resourceVersion"]):
         raise modified(resource.group, resource.plural, name)
 
 
@@ -186,7 +205,7 @@ def _prepare(call: Call, new: Object, old: Object, endpoint: Endpoint) -> None:
     metadata, before = new["metadata"], old["metadata"]
     strategy = call.resource.strategy
     (endpoint.prepare or strategy.prepare_update)(new, old)
-    metadata["uid"] = before["uid"]
+    metadata["uid"] = metadata.get("uid") or before["uid"]
     metadata["resourceVersion"] = before["resourceVersion"]
     metadata["creationTimestamp"] = before["creationTimestamp"]
     if "deletionTimestamp" in before:

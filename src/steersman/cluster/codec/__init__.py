@@ -12,6 +12,7 @@ from steersman.cluster.codec.body import (
     ParsedBody,
     decode_body,
     decode_options,
+    kind_error,
     parse_body,
     strict_error,
 )
@@ -28,6 +29,7 @@ from steersman.cluster.codec.negotiate import (
     PLAIN,
     RESOURCE,
     Representation,
+    is_routed,
     negotiate,
     wants_pretty,
 )
@@ -47,6 +49,8 @@ __all__ = [
     "UnsupportedMediaType",
     "decode_body",
     "decode_options",
+    "is_routed",
+    "kind_error",
     "negotiate",
     "parse_body",
     "repeated_fields",

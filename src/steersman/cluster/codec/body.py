@@ -25,6 +25,7 @@ __all__ = [
     "ParsedBody",
     "decode_body",
     "decode_options",
+    "kind_error",
     "parse_body",
     "strict_error",
 ]
@@ -114,6 +115,18 @@ def parse_body(content_type: str, body: bytes, expected: GVK, *, duplicates: boo
         return ParsedBody(*_parse(body_format, body, expected, duplicates=duplicates))
     except _Fault as fault:
         raise _rejection(fault, expected, body) from None
+
+
+def kind_error(value: dict[str, Any], expected: GVK) -> str:
+    """Why an object is none of the built-in kind it should be; empty when it is, in whatever version."""
+    try:
+        gvk = _claimed(value, expected)
+        if gvk is not expected:
+            _registered(gvk)
+            _check_conversion(gvk, expected)
+    except _Fault as fault:
+        return str(fault)
+    return ""
 
 
 def strict_error(strict_errors: list[str]) -> str:
@@ -217,13 +230,17 @@ def _unregistered(gvk: GVK, scheme: str) -> str:
 def _check_kind(gvk: GVK, expected: GVK) -> None:
     if gvk == expected:
         return
-    target = _internal(expected)
-    if _internal(gvk) != target:
-        raise _Fault(f"converting ({gvk.version}.{gvk.kind}) to ({target}): unknown conversion", gvk)
+    _check_conversion(gvk, expected)
     raise BodyRejected(
         f"the API version in the data ({gvk.api_version}) does not match "
         f"the expected API version ({expected.api_version})"
     )
+
+
+def _check_conversion(gvk: GVK, expected: GVK) -> None:
+    target = _internal(expected)
+    if _internal(gvk) != target:
+        raise _Fault(f"converting ({gvk.version}.{gvk.kind}) to ({target}): unknown conversion", gvk)
 
 
 def _internal(gvk: GVK) -> str:

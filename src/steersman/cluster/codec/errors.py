@@ -31,9 +31,10 @@ class UnsupportedMediaType(CodecError):
 
 
 class NotAcceptable(CodecError):
-    """An Accept header that names nothing the server can write. `routed` when it names no format Kubernetes
-    knows: then no handler is asked, and the router's answer lists what the endpoint offers."""
+    """An Accept header that names nothing the server can write."""
 
-    def __init__(self, message: str, *, routed: bool) -> None:
-        super().__init__(message)
-        self.routed = routed
+    def __init__(self) -> None:
+        super().__init__(
+            "only the following media types are accepted: application/json, application/yaml, "
+            "application/vnd.kubernetes.protobuf"
+        )

@@ -16,13 +16,16 @@ from steersman.cluster.schema.resources import GVK
 __all__ = [
     "DISCOVERY",
     "JSON",
+    "OFFERED",
     "PLAIN",
     "PROTOBUF",
     "RESOURCE",
+    "STREAMED",
     "YAML",
     "Format",
     "Representation",
     "input_format",
+    "is_routed",
     "negotiate",
     "parse_accept",
     "wants_pretty",
@@ -35,6 +38,9 @@ PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
 
 _INPUT: Final[dict[str, Format]] = {JSON: "json", YAML: "yaml", PROTOBUF: "protobuf"}
 _OUTPUT: Final = (JSON, YAML)
+#: What kube-apiserver says it writes, and what it says beside where it streams.
+OFFERED: Final = (JSON, YAML, PROTOBUF)
+STREAMED: Final = (f"{JSON};stream=watch", f"{PROTOBUF};stream=watch")
 _MEDIA_TYPES: Final = ", ".join(_INPUT)
 
 #: What an endpoint may answer with, beside the object itself.
@@ -89,6 +95,14 @@ def input_format(content_type: str) -> Format:
 
 
 @lru_cache(maxsize=1024)
+def is_routed(accept: str, *also: str) -> bool:
+    """Whether kube-apiserver's router takes a request to an endpoint that writes what all write, and `also`.
+    It knows no `application/*`."""
+    produced = (*_INPUT, *also, "*/*")
+    return not accept or any(each.partition(";")[0].strip() in produced for each in accept.split(","))
+
+
+@lru_cache(maxsize=1024)
 def negotiate(accept: str, transforms: Transforms = PLAIN) -> Representation:
     """The best representation for an Accept header. Raises NotAcceptable."""
     if not accept:
@@ -102,8 +116,7 @@ def negotiate(accept: str, transforms: Transforms = PLAIN) -> Representation:
             found = _represent(media_type, clause.parameters, transforms)
             if found is not None:
                 return found
-    known = any(f"{clause.type}/{clause.subtype}" in (*_INPUT, "*/*") for clause in clauses)
-    raise NotAcceptable(f"only the following media types are accepted: {_MEDIA_TYPES}", routed=not known)
+    raise NotAcceptable
 
 
 def _represent(media_type: str, parameters: dict[str, str], transforms: Transforms) -> Representation | None:

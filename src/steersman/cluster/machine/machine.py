@@ -8,8 +8,8 @@
 `close` takes back everything that was added. What a killed process left is taken away by the next cluster
 that gets the same ranges: the kernel shows which addresses and routes are ours (see `netlink`), and a range
 is only ever cleaned by the one who holds it. A cluster with a folder keeps its ranges for good, since the
-addresses of its services are stored; and what its pods have until `sweep`, since they may have outlived the
-process that ran them.
+addresses of its services are stored; and all addresses until `sweep`, since pods and the process that carries
+connections may have outlived the one that started them.
 """
 
 from __future__ import annotations
@@ -98,9 +98,10 @@ class Machine:
             except OSError as error:
                 _log.warning("addresses that nobody has are left: %s", error)
 
-    async def close(self, *, leave_pods: bool = False) -> None:
-        """Leave nothing on the machine, but what pods have that live on, and let others have the ranges."""
-        left = [one for one in self._owners if leave_pods and one in self.ranges.pods]
+    async def close(self, *, leave_owned: bool = False) -> None:
+        """Leave nothing on the machine, but what is owned by those that live on, and let others have the
+        ranges."""
+        left = list(self._owners) if leave_owned else []
         self._owners.clear()
         if self._netlink is not None:
             try:
@@ -136,7 +137,8 @@ async def open_machine(
     try:
         if netlink is not None:
             # There is no moment in which what goes to these ranges could leave the machine.
-            _clean_addresses(netlink, guard.ranges, guard.ranges.pods if folder is not None else ())
+            if folder is None:
+                _clean_addresses(netlink, guard.ranges, ())
             for network in guard.ranges.added:
                 netlink.add_blackhole(network)
         if folder is not None:

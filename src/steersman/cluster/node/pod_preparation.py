@@ -26,6 +26,7 @@ from steersman.cluster.node.probing import ContainerProber
 from steersman.cluster.node.timers import Starter, Timers
 from steersman.cluster.node.volumes import (
     ImageFolder,
+    PodCertificates,
     PodVolumes,
     Projections,
     Ready,
@@ -48,6 +49,7 @@ from steersman.cluster.node.volumes.network_files import (
 from steersman.cluster.node.volumes.references import NotRead
 from steersman.objects.amounts import parsed, subtracted, texts
 from steersman.objects.pods import environment_sources
+from steersman.objects.quantities import Quantity
 from steersman.objects.resources import CONFIG_MAPS, SECRETS
 from steersman.runtime import Informer
 
@@ -310,8 +312,8 @@ def pod_services(
     image_folder: ImageFolder = lambda _: None,
 ) -> PodServices:
     """What a node's pods need. `folder` is the node's own, `services` knows all Services of the cluster."""
-    allocatable = texts(subtracted(parsed(config.capacity), parsed(config.reserved)))
-    node = NodeFacts(config.name, tuple(config.addresses), allocatable)
+    allocatable = subtracted(parsed(config.capacity), parsed(config.reserved))
+    node = NodeFacts(config.name, tuple(config.addresses), texts(allocatable))
 
     def poke(uid: str) -> None:
         preparation.poke(uid)
@@ -321,9 +323,11 @@ def pod_services(
 
     tokens = Tokens(client, timers.clock)
     references = References(client, timers.clock, start, changed)
-    projections = Projections(references, tokens, node)
-    sources = VolumeSources(folder / "pods", client, timers.clock, projections, image_folder)
-    volumes = PodVolumes(sources, tokens, references, timers, start, poke)
+    certificates = PodCertificates(client, timers.clock, references, events.warning)
+    projections = Projections(references, tokens, certificates, node)
+    memory = allocatable.get("memory", Quantity(0))
+    sources = VolumeSources(folder / "pods", client, timers.clock, projections, memory, image_folder)
+    volumes = PodVolumes(sources, references, timers, start, poke)
     preparation = PodPreparation(
         volumes, references, sources, services, events, node, surroundings or Surroundings(), timers
     )

@@ -1,15 +1,16 @@
-"""The certificate that a node shows its clients, asked for at the API as kubelets do.
+"""The certificate that a node shows its clients, asked for at the API as kubelets do, and renewed in time.
 
 Whoever may approve requests gets it at once; otherwise an administrator has to approve (`kubectl certificate
-approve`). It is kept, so that a node which starts while the API is away can be talked to.
+approve`). It is kept, so that a node which starts while the API is away can be talked to, and renewed when
+between 70 and 90 % of its life are over: where between, its own number says.
 """
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import logging
-from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,19 +19,28 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from steersman.aio import Clock
-from steersman.client import Client, Forbidden
+from steersman.aio import Backoff, Clock
+from steersman.client import Client, ClientError, Forbidden
 from steersman.cluster.auth.pki import key_pem, names_of_server, write_private
 from steersman.cluster.auth.users import NODES_GROUP
 from steersman.objects.resources import CERTIFICATE_SIGNING_REQUESTS
 
-__all__ = ["serving_certificate"]
+__all__ = ["CertificateFiles", "keep_renewed", "serving_certificate"]
 
 _log = logging.getLogger(__name__)
 
+#: A certificate's and its key's.
+CertificateFiles = tuple[Path, Path]
+
 _SIGNER: Final = "kubernetes.io/kubelet-serving"
-_ASK_AGAIN_S: Final = 0.2
-_RENEW_BEFORE: Final = timedelta(days=30)
+_ASK_AGAIN: Final = Backoff(0.2, 10.0)
+#: So long an approval is waited for by who has another certificate.
+_PATIENCE_S: Final = 900.0
+_EARLIEST, _LATEST = 0.7, 0.9
+_STEPS: Final = 1000
+#: How soon to look again after a certificate could not be had, or was not renewed though it is due.
+_RETRY_S: Final = 60.0
+_LOOK_S: Final = 3600.0
 _APPROVED: Final = {
     "type": "Approved",
     "status": "True",
@@ -41,16 +51,49 @@ _APPROVED: Final = {
 
 async def serving_certificate(
     client: Client, clock: Clock, folder: Path, user: str, names: Sequence[str]
-) -> tuple[Path, Path]:
-    """The files of certificate and key for a node (`system:node:NAME`) called by these names."""
-    certificate_file, key_file = folder / "kubelet.crt", folder / "kubelet.key"
-    if key_file.exists() and _still_good(certificate_file, names):
-        return certificate_file, key_file
+) -> CertificateFiles:
+    """The files for a node (`system:node:NAME`) called by these names. A certificate that is due is returned
+    as well if there is no other. Raises `ClientError`, and ValueError when it is refused."""
+    files = folder / "kubelet.crt", folder / "kubelet.key"
+    kept = _kept(files, names)
+    if kept is not None and clock.wall() < _due_at(kept):
+        return files
+    lives_s = 0.0 if kept is None else kept.not_valid_after_utc.timestamp() - clock.wall()
     key = ec.generate_private_key(ec.SECP256R1())
-    certificate = await _signed(client, clock, _request(key, user, names))
-    write_private(key_file, key_pem(key))
-    write_private(certificate_file, certificate)
-    return certificate_file, key_file
+    try:
+        async with asyncio.timeout(min(lives_s, _PATIENCE_S) if lives_s > 0 else None):
+            certificate = await _signed(client, clock, _request(key, user, names))
+    except (ClientError, TimeoutError) as error:
+        if lives_s <= 0:
+            raise
+        _log.warning(
+            "the certificate of %s is not renewed yet: %s", user, str(error) or "nobody has approved it"
+        )
+        return files
+    write_private(files[1], key_pem(key))
+    write_private(files[0], certificate)
+    return files
+
+
+async def keep_renewed(
+    clock: Clock,
+    certify: Callable[[], Awaitable[CertificateFiles]],
+    use: Callable[[CertificateFiles], None],
+) -> None:
+    """Have the newest certificate used, for ever. `certify` makes one when that is due."""
+    used = b""
+    while True:
+        try:
+            files = await certify()
+            certificate = files[0].read_bytes()
+            wait_s = max(_due_at(x509.load_pem_x509_certificate(certificate)) - clock.wall(), 0.0)
+            if certificate != used:
+                use(files)
+                used = certificate
+            await clock.sleep(wait_s or _LOOK_S)
+        except (ClientError, OSError, ValueError) as error:
+            _log.warning("a node's certificate cannot be renewed: %s", error)
+            await clock.sleep(_RETRY_S)
 
 
 async def _signed(client: Client, clock: Clock, request: bytes) -> bytes:
@@ -73,6 +116,7 @@ async def _signed(client: Client, clock: Clock, request: bytes) -> bytes:
         await client.patch(CERTIFICATE_SIGNING_REQUESTS, name, approval, subresource="approval")
     except Forbidden:
         _log.warning("waiting for approval of the node's certificate: kubectl certificate approve %s", name)
+    asked = 0
     while True:
         status: dict[str, Any] = made.get("status") or {}
         if issued := status.get("certificate"):
@@ -80,7 +124,8 @@ async def _signed(client: Client, clock: Clock, request: bytes) -> bytes:
         refused = [one for one in status.get("conditions") or () if one["type"] in ("Denied", "Failed")]
         if refused:
             raise ValueError(f"the node's certificate was refused: {refused[0].get('message', '')}")
-        await clock.sleep(_ASK_AGAIN_S)
+        asked += 1
+        await clock.sleep(_ASK_AGAIN.wait_s(asked))
         made = await client.get(CERTIFICATE_SIGNING_REQUESTS, name)
 
 
@@ -96,11 +141,23 @@ def _request(key: ec.EllipticCurvePrivateKey, user: str, names: Sequence[str]) -
     return builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
 
 
-def _still_good(file: Path, names: Sequence[str]) -> bool:
+def _kept(files: CertificateFiles, names: Sequence[str]) -> x509.Certificate | None:
+    """The certificate in its file, if it is one for these names."""
     try:
-        certificate = x509.load_pem_x509_certificate(file.read_bytes())
+        certificate = x509.load_pem_x509_certificate(files[0].read_bytes())
+        key = serialization.load_pem_private_key(files[1].read_bytes(), None)
         held = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except (OSError, ValueError, x509.ExtensionNotFound):
-        return False
-    lasts = certificate.not_valid_after_utc - datetime.now(UTC) >= _RENEW_BEFORE
-    return lasts and set(names_of_server(names)) <= set(held)
+        return None
+    # Whoever wrote them may have been killed between the two.
+    fits = key.public_key() == certificate.public_key()
+    return certificate if fits and set(names_of_server(names)) <= set(held) else None
+
+
+def _due_at(certificate: x509.Certificate) -> float:
+    """When to have another; not the same for all that were made together."""
+    begin, end = (
+        moment.timestamp() for moment in (certificate.not_valid_before_utc, certificate.not_valid_after_utc)
+    )
+    share = _EARLIEST + (_LATEST - _EARLIEST) * (certificate.serial_number % _STEPS) / _STEPS
+    return begin + (end - begin) * share

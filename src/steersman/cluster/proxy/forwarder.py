@@ -1,8 +1,10 @@
-"""The process that carries connections: `python -m steersman.cluster.proxy.forwarder DESCRIPTOR`.
+"""The process that carries connections: `python -m steersman.cluster.proxy.forwarder FD [SOCKET LOCK…]`.
 
 It is told over a socket which frontends to open and where they lead (see `frontends`), and ends when that is
-closed. A frontend without backends does not listen, so that the kernel refuses connections at once. Standard
-library only: it must start fast and stay small.
+closed. With a `SOCKET` it outlives who tells it: the next one finds it there. It ends by itself when it is
+alone and none of the `LOCK` files is locked any more, by those it works for. A frontend without backends does
+not listen, so that the kernel refuses connections at once. Standard library only: it must start fast and stay
+small.
 """
 
 from __future__ import annotations
@@ -15,12 +17,13 @@ import resource
 import signal
 import socket
 import sys
+from collections.abc import Sequence
 from typing import Any, Final
 
 from steersman.cluster.proxy.balancing import Affinities, Balancer
 from steersman.cluster.proxy.datagrams import Datagrams
 from steersman.cluster.proxy.events import IN, Events
-from steersman.cluster.proxy.frontends import Frontend, Route, frontend_from_json, route_from_json
+from steersman.cluster.proxy.frontends import VERSION, Frontend, Route, frontend_from_json, route_from_json
 from steersman.cluster.proxy.relay import Pipes, Relay
 
 __all__ = ["Forwarder", "main"]
@@ -29,13 +32,19 @@ _BACKLOG: Final = 4096
 #: Connections accepted at one frontend before others have their turn.
 _TURNS: Final = 64
 _READ: Final = 1 << 20
+_LOCKS: Final = "/proc/locks"
 
 
 class Forwarder:
     """All frontends, and the connections that came through them."""
 
-    def __init__(self, control: socket.socket) -> None:
-        self._control = control
+    def __init__(
+        self, control: socket.socket, successors: socket.socket | None = None, locks: Sequence[str] = ()
+    ) -> None:
+        """`successors` listens for who takes over the control, if anybody may."""
+        self._control: socket.socket | None = None
+        self._successors = successors
+        self._locks = locks
         self._events = Events()
         self._affinities = Affinities()
         self._pipes = Pipes()
@@ -45,11 +54,13 @@ class Forwarder:
         self._unread = bytearray()
         #: Given up for a moment when there are no descriptors left, to get rid of who asks for one.
         self._reserve = os.open(os.devnull, os.O_RDONLY)
-        self._events.add(control.fileno(), IN, self._on_control)
         self._events.every_tick(self._tick)
+        if successors is not None:
+            self._events.add(successors.fileno(), IN, self._on_successor)
+        self._be_told_by(control)
 
     def run(self) -> None:
-        """Until the other side of the control socket is closed."""
+        """Until nobody needs it."""
         try:
             self._events.run()
         finally:
@@ -58,19 +69,58 @@ class Forwarder:
             for relay in list(self._relays):
                 relay.close()
             self._pipes.close()
-            self._events.close()
             os.close(self._reserve)
+            # Whoever waits for the end finds nothing open any more.
+            if self._control is not None:
+                self._control.close()
+            self._events.close()
 
     def _tick(self, now: float) -> None:
+        if self._control is None and not _is_any_locked(self._locks):
+            self._events.stop()
         for relay in [relay for relay in self._relays if relay.deadline]:
             relay.expire(now)
         for listener in self._listeners.values():
             if isinstance(listener, Datagrams):
                 listener.expire(now)
 
-    # --- what to do
+    # --- who says what to do
+
+    def _be_told_by(self, control: socket.socket) -> None:
+        self._control = control
+        self._unread.clear()
+        self._events.add(control.fileno(), IN, self._on_control)
+        self._say({"version": VERSION, "pid": os.getpid(), "open": list(self._balancers)})
+
+    def _on_successor(self, mask: int) -> None:
+        assert self._successors is not None
+        try:
+            successor, _ = self._successors.accept()
+        except OSError:
+            return
+        self._leave_control()
+        self._be_told_by(successor)
+
+    def _leave_control(self) -> None:
+        if self._control is not None:
+            self._events.remove(self._control.fileno())
+            self._control.close()
+            self._control = None
+
+    def _lose_control(self) -> None:
+        self._leave_control()
+        if self._successors is None:
+            self._events.stop()
+
+    def _say(self, message: dict[str, Any]) -> None:
+        assert self._control is not None
+        try:
+            self._control.sendall(json.dumps(message).encode() + b"\n")
+        except OSError:
+            self._lose_control()
 
     def _on_control(self, mask: int) -> None:
+        assert self._control is not None
         try:
             data = self._control.recv(_READ, socket.MSG_DONTWAIT)
         except BlockingIOError:
@@ -78,17 +128,20 @@ class Forwarder:
         except OSError:
             data = b""
         if not data:
-            self._events.stop()
+            self._lose_control()
             return
         self._unread += data
         *lines, rest = self._unread.split(b"\n")
         self._unread = bytearray(rest)
-        for line in lines:
-            answer = json.dumps(self._obey(json.loads(line))).encode() + b"\n"
-            try:
-                self._control.sendall(answer)
-            except OSError:
+        for message in map(json.loads, lines):
+            if "end" in message:
                 self._events.stop()
+                return
+            answer = self._obey(message)
+            if self._control is not None:
+                self._say(answer)
+
+    # --- what to do
 
     def _obey(self, message: dict[str, Any]) -> dict[str, Any]:
         for each in message["close"]:
@@ -176,13 +229,47 @@ class Forwarder:
         self._reserve = os.open(os.devnull, os.O_RDONLY)
 
 
+def _is_any_locked(paths: Sequence[str]) -> bool:
+    """Without trying: who tries holds a lock for a moment, and keeps others from it."""
+    with open(_LOCKS, encoding="ascii") as file:
+        locked = {line.split()[5].rpartition(":")[2] for line in file if "->" not in line}
+    for path in paths:
+        with contextlib.suppress(OSError):
+            if str(os.stat(path).st_ino) in locked:
+                return True
+    return False
+
+
+def _listen(path: str) -> socket.socket:
+    """At a path that may be longer than those of sockets."""
+    folder, name = os.path.split(path)
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)
+    at = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listener.bind(f"/proc/self/fd/{at}/{name}")
+    os.close(at)
+    os.chmod(path, 0o600)
+    listener.listen()
+    return listener
+
+
 def main(arguments: list[str]) -> None:
+    descriptor, *rest = arguments
     # The terminal's interrupt is for the cluster, which then ends this process in order.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    with socket.socket(fileno=int(arguments[0])) as control:
+    control = socket.socket(fileno=int(descriptor))
+    if not rest:
         Forwarder(control).run()
+        return
+    # Whoever started this has no child to wait for.
+    if os.fork():
+        os._exit(0)
+    path, *locks = rest
+    with _listen(path) as successors:
+        Forwarder(control, successors, locks).run()
 
 
 if __name__ == "__main__":

@@ -1,9 +1,12 @@
 """The language between the proxy and its forwarder: addresses to listen at, and where they lead.
 
-Both processes use it. On the wire a message is a line of JSON:
+Both processes use it. On the wire a message is a line of JSON. The forwarder says first what it has, which is
+nothing unless it has outlived another proxy:
 
+    ← {"version": 1, "pid": 4711, "open": [frontend, …]}
     → {"number": 7, "open": [[frontend, route], …], "close": [frontend, …], "asked": [address, …]}
     ← {"number": 7, "failed": [[frontend, errno], …], "used": [address, …]}
+    → {"end": true}
 
 A frontend that is opened again gets the new route; its connections stay where they are. Those of a frontend
 that is closed go on, too: `used` says at which of the addresses asked for there still are some.
@@ -11,9 +14,12 @@ that is closed go on, too: `used` says at which of the addresses asked for there
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
-__all__ = ["Backend", "Frontend", "Route", "frontend_from_json", "route_from_json"]
+__all__ = ["VERSION", "Backend", "Frontend", "Route", "frontend_from_json", "route_from_json"]
+
+#: Of the language. A forwarder that speaks another is replaced.
+VERSION: Final = 1
 
 
 class Backend(NamedTuple):

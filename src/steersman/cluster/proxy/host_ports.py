@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, cast
 
 from steersman.aio import Scope
 from steersman.cluster.proxy.frontends import Backend, Frontend, Route
-from steersman.cluster.proxy.process import ForwarderProcess
+from steersman.cluster.proxy.process import ForwarderProcess, Home
 from steersman.election import default_identity
 from steersman.objects.resources import PODS
 from steersman.runtime import Change, Key, Manager, Recorder
@@ -32,9 +32,10 @@ _RETRY_S: Final = 2.0
 _MARK: Final = b'"hostPort"'
 
 
-def add_host_ports(manager: Manager, nodes: Mapping[str, str]) -> HostPorts:
-    """Have a manager open them. `nodes` are those of this machine, with their addresses."""
-    ports = HostPorts(manager, nodes)
+def add_host_ports(manager: Manager, nodes: Mapping[str, str], home: Home | None = None) -> HostPorts:
+    """Have a manager open them. `nodes` are those of this machine, with their addresses. With a `home` they
+    stay open without a manager."""
+    ports = HostPorts(manager, nodes, home)
     manager.add_service("host ports", ports.run)
     return ports
 
@@ -58,13 +59,13 @@ def host_ports(pod: Object, nodes: Mapping[str, str]) -> Iterator[tuple[Frontend
 
 
 class HostPorts:
-    def __init__(self, manager: Manager, nodes: Mapping[str, str]) -> None:
+    def __init__(self, manager: Manager, nodes: Mapping[str, str], home: Home | None) -> None:
         self._clock = manager.clock
         self._nodes = nodes
         self._pods = manager.informers.get(PODS)
         recorder = Recorder(manager.client, "host-ports", default_identity(), clock=manager.clock)
         self._recorder = manager.add_recorder(recorder)
-        self.forwarder: Final = ForwarderProcess(manager.clock, self._on_failure)
+        self.forwarder: Final = ForwarderProcess(manager.clock, self._on_failure, home)
         #: By pod, in the order in which they came: of two that want the same, the first has it.
         self._wanted: dict[Key, dict[Frontend, Backend]] = {}
         self._open: dict[Frontend, Route] = {}
@@ -74,16 +75,18 @@ class HostPorts:
         self._scope: Scope | None = None
 
     async def run(self) -> None:
-        """Until cancelled; then nothing answers any more."""
+        """Until cancelled; then nothing answers any more, unless the forwarder stays."""
         await self._pods.wait_synced()
         self._pods.add_handler(self._on_pod)
         try:
             async with Scope() as self._scope:
-                await self._work.wait()
+                if not self.forwarder.may_be_there:
+                    await self._work.wait()
                 self._scope.start(self.forwarder.run(), name="forwarder of host ports")
+                await self._apply()
+                await self.forwarder.close_others()
                 while True:
                     await self._work.wait()
-                    self._work.clear()
                     await self._apply()
         finally:
             self._scope = None
@@ -103,6 +106,7 @@ class HostPorts:
         self._work.set()
 
     async def _apply(self) -> None:
+        self._work.clear()
         wanted: dict[Frontend, Route] = {}
         for ports in self._wanted.values():
             for frontend, backend in ports.items():

@@ -1,24 +1,29 @@
-"""The forwarder's process, from the proxy's side: started, told, and started again when it ends.
+"""The forwarder's process, from the proxy's side: started or found, told, and started again when it ends.
 
 A process rather than a thread: connections are then carried while this process is busy with other things, and
-the other way round. It is told changes only; one that was started anew is told everything.
+the other way round. With a `Home` it also carries them while there is no proxy, and the next proxy finds it
+there. It is told changes only; one that was started anew is told everything.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
+import os
 import socket
 import subprocess
 import sys
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from steersman.aio import Backoff, Clock, SystemClock
-from steersman.cluster.proxy.frontends import Frontend, Route, frontend_from_json
+from steersman.cluster.proxy.frontends import VERSION, Frontend, Route, frontend_from_json
 
-__all__ = ["ForwarderProcess"]
+__all__ = ["ForwarderProcess", "Home"]
 
 _log = logging.getLogger(__name__)
 
@@ -28,6 +33,39 @@ _LINE: Final = 1 << 24
 _END_S: Final = 5.0
 
 
+@dataclass(frozen=True, slots=True)
+class Home:
+    """Where a forwarder is found by the next proxy, and how long it stays."""
+
+    #: Has its socket and log, named after `name`.
+    folder: Path
+    name: str
+    #: Locked by those it works for: it ends when there is neither a proxy nor any of them.
+    locks: tuple[Path, ...]
+    #: Whether it stays when the proxy ends in order. When that is killed, it does in any case.
+    stays: Callable[[], bool]
+
+    @property
+    def path(self) -> Path:
+        """Of its socket."""
+        return self.folder / f"{self.name}.sock"
+
+    def connect(self) -> socket.socket | None:
+        """A connection to the forwarder that is there; None if none is."""
+        sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            # By way of the folder's descriptor, since paths of sockets are short.
+            at = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                sock.connect(f"/proc/self/fd/{at}/{self.path.name}")
+            finally:
+                os.close(at)
+        except OSError:
+            sock.close()
+            return None
+        return sock
+
+
 class ForwarderProcess:
     """Keeps frontends open. `run` must be running."""
 
@@ -35,11 +73,16 @@ class ForwarderProcess:
         self,
         clock: Clock | None = None,
         on_failure: Callable[[Frontend, int], None] = lambda frontend, code: None,
+        home: Home | None = None,
     ) -> None:
         """`on_failure` hears of frontends that cannot be opened, with their errno."""
         self._clock = clock or SystemClock()
         self._on_failure = on_failure
+        self._home = home
         self._routes: dict[Frontend, Route] = {}
+        #: What the forwarder had when it was found.
+        self._found: set[Frontend] = set()
+        self.pid: int | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._reader: asyncio.StreamReader | None = None
         self._writer: asyncio.StreamWriter | None = None
@@ -49,8 +92,14 @@ class ForwarderProcess:
         self._waiting: dict[int, asyncio.Future[list[str]]] = {}
 
     @property
-    def pid(self) -> int | None:
-        return None if self._process is None else self._process.pid
+    def stays(self) -> bool:
+        """Whether connections are carried on when the proxy ends in order."""
+        return self._home is not None and self._home.stays()
+
+    @property
+    def may_be_there(self) -> bool:
+        """Whether one of an earlier proxy may carry connections now."""
+        return self._home is not None and self._home.path.exists()
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -61,7 +110,7 @@ class ForwarderProcess:
                 await self._start()
                 await self._listen()
                 why = "it has ended"
-            except OSError as error:
+            except (OSError, ValueError) as error:
                 why = str(error)
             finally:
                 await self._stop()
@@ -79,6 +128,11 @@ class ForwarderProcess:
         if opened or closed:
             await self._up.wait()
             await self._tell(opened, closed)
+
+    async def close_others(self) -> None:
+        """All that is wanted is open: close what only an earlier proxy wanted."""
+        closed, self._found = self._found - self._routes.keys(), set()
+        await self.apply({}, closed)
 
     async def used(self, addresses: Collection[str]) -> set[str]:
         """At which of these there still are connections, if only of frontends that are closed."""
@@ -110,17 +164,36 @@ class ForwarderProcess:
         self._writer.write(json.dumps(message, separators=(",", ":")).encode() + b"\n")
 
     async def _start(self) -> None:
-        ours, theirs = socket.socketpair()
-        try:
+        sock = self._home.connect() if self._home is not None else None
+        if sock is None or not await self._meet(sock):
+            ours, theirs = socket.socketpair()
             with theirs:
-                self._process = _spawn(theirs.fileno())
-            self._reader, self._writer = await asyncio.open_connection(sock=ours, limit=_LINE)
-        except BaseException:
-            ours.close()
-            raise
+                self._process = _spawn(theirs.fileno(), self._home)
+            if not await self._meet(ours):
+                raise OSError("it does not say what it has")
+            if self._home is not None:
+                # Its first process has ended: who outlives others is nobody's child.
+                await _wait(self._process)
+                self._process = None
         if self._routes:
             self._write(0, self._routes)
         self._up.set()
+
+    async def _meet(self, sock: socket.socket) -> bool:
+        """Talk by this socket. False if one is there that has to be replaced, and is ending now."""
+        try:
+            self._reader, self._writer = await asyncio.open_connection(sock=sock, limit=_LINE)
+        except BaseException:
+            sock.close()
+            raise
+        async with asyncio.timeout(_END_S):
+            said = json.loads(await self._reader.readline() or b"{}")
+        if said.get("version") != VERSION:
+            await self._leave(stays=False)
+            return False
+        self.pid = said["pid"]
+        self._found = {frontend_from_json(each) for each in said["open"]}
+        return True
 
     async def _listen(self) -> None:
         assert self._reader is not None
@@ -134,26 +207,52 @@ class ForwarderProcess:
                 done.set_result(answer["used"])
 
     async def _stop(self) -> None:
-        writer, process = self._writer, self._process
-        self._reader = self._writer = self._process = None
+        process, self._process, self.pid = self._process, None, None
         self._up.clear()
         for done in self._waiting.values():
             if not done.done():
                 done.set_result([])
         self._waiting.clear()
-        if writer is not None:
-            writer.close()
+        await self._leave(stays=self.stays)
         if process is not None:
             await _wait(process)
 
+    async def _leave(self, *, stays: bool) -> None:
+        """Talk no more with the forwarder; unless it stays, have it end."""
+        reader, writer = self._reader, self._writer
+        self._reader = self._writer = None
+        if reader is None or writer is None:
+            return
+        if not stays:
+            with contextlib.suppress(OSError):
+                writer.write(b'{"end": true}\n')
+                async with asyncio.timeout(_END_S):
+                    await reader.read()
+        writer.close()
 
-def _spawn(control: int) -> subprocess.Popen[bytes]:
+
+def _spawn(control: int, home: Home | None) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "steersman.cluster.proxy.forwarder", str(control)]
+    if home is None:
+        return _run(command, control, None)
+    # What it has to say goes to a file: it outlives whoever reads ours.
+    path = home.folder / f"{home.name}.log"
+    log = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    try:
+        return _run([*command, str(home.path), *map(str, home.locks)], control, log)
+    finally:
+        os.close(log)
+
+
+def _run(command: list[str], control: int, log: int | None) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        [sys.executable, "-m", "steersman.cluster.proxy.forwarder", str(control)],
+        command,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
+        stderr=log,
         pass_fds=(control,),
         start_new_session=True,
+        cwd="/",
     )
 
 

@@ -11,14 +11,14 @@ import asyncio
 import errno
 import logging
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 from steersman.aio import Scope
 from steersman.cluster.machine import Machine, MachineError
 from steersman.cluster.proxy.frontends import Frontend, Route
 from steersman.cluster.proxy.health_checks import HealthChecks
-from steersman.cluster.proxy.process import ForwarderProcess
+from steersman.cluster.proxy.process import ForwarderProcess, Home
 from steersman.cluster.proxy.routing import Place, is_proxied, local_endpoints, routes
 from steersman.election import default_identity
 from steersman.objects.resources import ENDPOINT_SLICES, NODES, SERVICES
@@ -45,11 +45,16 @@ _PROBLEMS: Final = {
 
 
 def add_proxy(
-    manager: Manager, machine: Machine, node_addresses: Sequence[str] = ("127.0.0.1",)
+    manager: Manager,
+    machine: Machine,
+    node_addresses: Sequence[str] = ("127.0.0.1",),
+    home: Home | None = None,
+    recalled: Callable[[], None] = lambda: None,
 ) -> ServiceProxy:
     """Have a manager run the proxy. `node_addresses` are those of the cluster's nodes on this machine: there
-    node ports answer, and nodes that have one of them are here."""
-    proxy = ServiceProxy(manager, machine, node_addresses)
+    node ports answer, and nodes that have one of them are here. With a `home` services answer without a
+    proxy, too; `recalled` is told when all their addresses are known again."""
+    proxy = ServiceProxy(manager, machine, node_addresses, home, recalled)
     manager.add_service("service proxy", proxy.run)
     return proxy
 
@@ -60,7 +65,14 @@ class _Node(NamedTuple):
 
 
 class ServiceProxy:
-    def __init__(self, manager: Manager, machine: Machine, node_addresses: Sequence[str]) -> None:
+    def __init__(
+        self,
+        manager: Manager,
+        machine: Machine,
+        node_addresses: Sequence[str],
+        home: Home | None,
+        recalled: Callable[[], None],
+    ) -> None:
         self._clock = manager.clock
         self._machine = machine
         self._node_addresses = node_addresses
@@ -70,7 +82,8 @@ class ServiceProxy:
         self._slices.cache.add_index(_INDEX, _service_names)
         recorder = Recorder(manager.client, "service-proxy", default_identity(), clock=manager.clock)
         self._recorder = manager.add_recorder(recorder)
-        self.forwarder: Final = ForwarderProcess(manager.clock, self._on_failure)
+        self.forwarder: Final = ForwarderProcess(manager.clock, self._on_failure, home)
+        self._recalled = recalled
         self._health_checks = HealthChecks(node_addresses)
         #: Those on this machine, by name.
         self._known_nodes: dict[str, _Node] = {}
@@ -92,7 +105,7 @@ class ServiceProxy:
         """Set while everything that is known is applied."""
 
     async def run(self) -> None:
-        """Until cancelled; then nothing answers any more."""
+        """Until cancelled; then nothing answers any more, unless the forwarder stays."""
         for informer in (self._services, self._slices, self._nodes):
             await informer.wait_synced()
         handlers = (
@@ -106,22 +119,19 @@ class ServiceProxy:
                 for informer, handler in handlers:
                     informer.add_handler(handler)
                 self._mark(self._services.cache.keys())
+                await self._apply_changes()
+                await self.forwarder.close_others()
+                self._recalled()
                 while True:
                     await self._work.wait()
-                    self._work.clear()
-                    keys, self._dirty = list(self._dirty), set()
-                    for start in range(0, len(keys), _AT_ONCE):
-                        await self._apply(keys[start : start + _AT_ONCE])
-                        await asyncio.sleep(0)
-                    if not self._dirty:
-                        self.settled.set()
+                    await self._apply_changes()
         finally:
             self._scope = None
             for informer, handler in handlers:
                 informer.remove_handler(handler)
             await self._health_checks.close()
             claimed = {(key, each.address) for key, claims in self._claims.items() for each in claims}
-            for key, address in self._leaving | claimed:
+            for key, address in () if self.forwarder.stays else self._leaving | claimed:
                 await self._remove(key, address)
             for state in (self._claims, self._routes, self._owners, self._leaving):
                 state.clear()
@@ -174,6 +184,15 @@ class ServiceProxy:
         return Place(nodes, frozenset(zones))
 
     # --- applying
+
+    async def _apply_changes(self) -> None:
+        self._work.clear()
+        keys, self._dirty = list(self._dirty), set()
+        for start in range(0, len(keys), _AT_ONCE):
+            await self._apply(keys[start : start + _AT_ONCE])
+            await asyncio.sleep(0)
+        if not self._dirty:
+            self.settled.set()
 
     async def _apply(self, keys: Iterable[Key]) -> None:
         opened: dict[Frontend, Route] = {}

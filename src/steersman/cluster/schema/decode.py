@@ -23,7 +23,7 @@ from steersman.cluster.schema.scalars import Decode
 from steersman.cluster.schema.table import definition, type_name
 from steersman.cluster.schema.wire import WireField, message
 
-__all__ = ["Decoded", "decode", "decode_type", "go_type"]
+__all__ = ["SELF_DECODING", "Decoded", "decode", "decode_type", "go_type"]
 
 _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
 _EXTENSIONS: Final = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
@@ -148,7 +148,7 @@ def _zero(schema: dict[str, Any]) -> Callable[[], Any]:
     reference = schema.get("$ref")
     if reference is None:
         return {"string": str, "integer": int, "boolean": bool, "number": float}.get(schema["type"], _nothing)
-    if reference not in _SPECIAL:
+    if reference not in SELF_DECODING:
         decode_struct = _struct(reference)
         return lambda: decode_struct(None, None, Findings())
     return _SPECIAL_ZEROS.get(reference.rpartition(".")[2], _nothing)
@@ -188,7 +188,7 @@ def _element(named: str) -> str:
 def _decoder(schema: dict[str, Any], named: str = "") -> Decode:
     reference = schema.get("$ref")
     if reference is not None:
-        return _SPECIAL[reference] if reference in _SPECIAL else _struct(reference)
+        return SELF_DECODING[reference] if reference in SELF_DECODING else _struct(reference)
     expected = named or go_type(schema)
     match schema["type"]:
         case "array":
@@ -286,7 +286,8 @@ def _decode_schema_or_strings(value: Any, place: Place, findings: Findings) -> A
     return None
 
 
-_SPECIAL: Final[dict[str, Decode]] = {
+#: Types that read their JSON themselves in Go.
+SELF_DECODING: Final[dict[str, Decode]] = {
     _META + "Time": scalars.decode_time,
     _META + "MicroTime": scalars.decode_micro_time,
     _META + "FieldsV1": scalars.as_it_is,

@@ -105,7 +105,19 @@ class ResourceType:
     @property
     def storage_version_hash(self) -> str:
         """What discovery shows, empty when nothing is stored."""
-        return storage_version_hash(self.storage) if self.storage else ""
+        if not self.storage:
+            return ""
+        version = _HASHED_VERSIONS.get((self.group, self.kind), self.storage.version)
+        return storage_version_hash(self.storage._replace(version=version))
+
+
+#: kube-apiserver stores what became v1 in its own release in the version that the release before knows.
+_HASHED_VERSIONS = {
+    ("certificates.k8s.io", "ClusterTrustBundle"): "v1beta1",
+    ("certificates.k8s.io", "PodCertificateRequest"): "v1beta1",
+    ("resource.k8s.io", "DeviceTaintRule"): "v1beta2",
+    ("storagemigration.k8s.io", "StorageVersionMigration"): "v1beta1",
+}
 
 
 def storage_version_hash(gvk: GVK) -> str:

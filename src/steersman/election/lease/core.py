@@ -8,7 +8,8 @@ request; one that was given up meanwhile is ignored.
 |-----------|------------------------------|-----------|-----------------------------------------------|
 | following | Tick                         |           | Read                                          |
 |           | Found: free or expired       |           | Write (acquire)                               |
-|           | Found: held                  |           | – (read again in 2–4.4 s)                     |
+|           | Found: held                  |           | – (read again in 2–4.4 s, or when it expires) |
+|           | `hurry`                      |           | – (read now, and every 0.2 s for 2 s)         |
 |           | Written                      | leading   | Elect                                         |
 |           | Refused, Unanswered          |           | – (read again)                                |
 | leading   | Tick                         |           | Write (renew); Read if that failed last time  |
@@ -146,6 +147,9 @@ class WorkEnded:
     """What the leader did, or still did after losing, has ended."""
 
 
+#: How much sooner than usual somebody looks who was told to hurry.
+_HURRY = 0.1
+
 Answer = Found | Written | Refused | Unanswered
 Event = Tick | Answer | WorkEnded
 
@@ -211,6 +215,7 @@ class LeaseCore:
         #: When the request under way was sent; None if there is none.
         self._sent_at: float | None = None
         self._next_at = 0.0
+        self._hurried_until = -math.inf
         #: Until when this process leads, unless it renews.
         self._leads_until = 0.0
         #: Whether the last renewal failed, so that the lease may be other than we know it.
@@ -235,6 +240,12 @@ class LeaseCore:
         if self.state is State.LEADING:
             return min(self._next_at, self._leads_until) if idle else self._leads_until
         return self._next_at if idle and self.state is State.FOLLOWING else None
+
+    def hurry(self, now: float) -> None:
+        """The lease may be free any moment: a follower looks now, and often for a while."""
+        if self.state is State.FOLLOWING and now >= self._hurried_until:
+            self._next_at = now
+        self._hurried_until = now + self._settings.retry_period_s
 
     def step(self, event: Event, now: float, wall: str = "") -> list[Command]:
         """What to do about `event`. `wall` is the time that people would say it is."""
@@ -331,7 +342,14 @@ class LeaseCore:
         if known is None or not known.holder or (lease is not None and self._is_ours(lease)):
             return True
         # Also a lease that was deleted is waited for: its leader may not know yet.
-        return now >= self._observed_at + (known.duration_s or self._settings.duration_s)
+        return now >= self._free_at()
+
+    def _free_at(self) -> float:
+        """When the lease as last seen is over, if it is not renewed."""
+        known = self._observed
+        if known is None or not known.holder:
+            return self._observed_at
+        return self._observed_at + (known.duration_s or self._settings.duration_s)
 
     def _is_ours(self, lease: Lease) -> bool:
         return lease.holder == self.identity and lease.acquired in self._acquired
@@ -388,8 +406,14 @@ class LeaseCore:
         return min(limit_s, self._leads_until - now) if self.state is State.LEADING else limit_s
 
     def _retry_later(self, now: float) -> None:
-        spread = 1.0 + self._settings.jitter * self._rand()
-        self._next_at = now + self._settings.retry_period_s * spread
+        pause_s = self._settings.retry_period_s * (1.0 + self._settings.jitter * self._rand())
+        if now < self._hurried_until:
+            pause_s = self._settings.retry_period_s * _HURRY
+        self._next_at = now + pause_s
+        free_at = self._free_at()
+        if now < free_at:
+            # What expires earlier is looked at when it has, but not by everybody at the same instant.
+            self._next_at = min(self._next_at, free_at + 0.1 * pause_s)
 
     def _lose(self, why: str) -> list[Command]:
         self.state = State.LOST

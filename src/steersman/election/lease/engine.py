@@ -74,6 +74,7 @@ class LeaseElector:
         self._core = LeaseCore(self.identity, self._settings, rand)
         self._lost_at: float | None = None
         self._running = False
+        self._contest: _Contest | None = None
 
     @property
     def is_leader(self) -> bool:
@@ -98,6 +99,12 @@ class LeaseElector:
             return ""
         return f"work goes on though leadership was lost {late_s:.0f} s ago"
 
+    def hurry(self) -> None:
+        """The lease may be free any moment: a follower looks now, and often for a while."""
+        self._core.hurry(self._clock.monotonic())
+        if self._contest is not None:
+            self._contest.look_at_clock()
+
     async def run(self, work: Work) -> None:
         """Contend; run `work` whenever elected; return when `work` has returned and the lease is free."""
         if self._running:
@@ -106,9 +113,11 @@ class LeaseElector:
         core = self._core = LeaseCore(self.identity, self._settings, self._rand)
         try:
             async with Scope() as scope:
-                await _Contest(self, core, scope, work).run()
+                self._contest = _Contest(self, core, scope, work)
+                await self._contest.run()
         finally:
             self._running = False
+            self._contest = None
             self._lost_at = None
             # Whatever way this ended, nobody leads here any more.
             core.state = State.RELEASED
@@ -180,6 +189,10 @@ class _Contest:
             raise self._cancelled
         if self._failure is not None:
             raise self._failure
+
+    def look_at_clock(self) -> None:
+        """The core may want to do something earlier than it said."""
+        self._report(Tick())
 
     def _is_over(self, event: Event) -> bool:
         """Whether there is nothing more to run: the work has ended for good, or nobody wants it to begin."""

@@ -77,6 +77,9 @@ class RaftElector:
     def leader(self) -> str:
         return self.manager.leader
 
+    def hurry(self) -> None:
+        """Nothing to be done: a leader that lets go names its successor."""
+
     def check(self) -> str:
         lost_at = self._lost_at
         if lost_at is None or (late_s := self._clock.monotonic() - lost_at) < _GRACE_S:

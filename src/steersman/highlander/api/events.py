@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 from uuid import uuid4
@@ -30,7 +31,7 @@ __all__ = ["Events"]
 
 _REMEMBERED = 2048
 _MOST_VIEWERS = 256
-#: What may wait for a viewer before it is dropped.
+#: What may wait for a viewer, beside what it was told first, before it is dropped.
 _PATIENCE_BYTES = 1 << 20
 _PULSE_S = 1.0
 _HEADERS = (
@@ -63,6 +64,13 @@ class _Event:
         return self._bytes
 
 
+@dataclass(frozen=True, slots=True)
+class _Viewer:
+    tenant: str
+    #: More than this waiting for it is too much.
+    patience_bytes: int
+
+
 class Events:
     """Listens to boards, and to whom it may tell it."""
 
@@ -73,7 +81,7 @@ class Events:
         self._boot = uuid4().hex[:8]
         self._number = 0
         self._recent: deque[_Event] = deque(maxlen=_REMEMBERED)
-        self._viewers: dict[Stream, str] = {}
+        self._viewers: dict[Stream, _Viewer] = {}
         self._scope = Scope()
         self._pulse: asyncio.Task[None] | None = None
 
@@ -92,10 +100,11 @@ class Events:
         stream = request.stream(200, _HEADERS)
         missed = self._since(last_id)
         if missed is None:
-            stream.write(_message("snapshot", self.snapshot(tenant), f"{self._boot}-{self._number}"))
+            first = _message("snapshot", self.snapshot(tenant), f"{self._boot}-{self._number}")
         else:
-            stream.write(b"".join(self._encoded(missed, tenant)) or b": up to date\n\n")
-        self._viewers[stream] = tenant
+            first = b"".join(self._encoded(missed, tenant)) or b": up to date\n\n"
+        stream.write(first)
+        self._viewers[stream] = _Viewer(tenant, _PATIENCE_BYTES + len(first))
         stream.on_close(lambda: self._gone(stream))
         if self._pulse is None:
             self._pulse = self._scope.start(self._beat(), name="pulse")
@@ -121,9 +130,9 @@ class Events:
         self._number += 1
         event = _Event(self._number, what, board.controller.tenant, self._view(board, value))
         self._recent.append(event)
-        for stream, tenant in tuple(self._viewers.items()):
-            if event.concerns(tenant):
-                self._write(stream, event.encoded(self._boot))
+        for stream, viewer in tuple(self._viewers.items()):
+            if event.concerns(viewer.tenant):
+                self._write(stream, viewer, event.encoded(self._boot))
 
     def _view(self, board: Board, value: object) -> Callable[[], object]:
         if isinstance(value, WorkloadState):
@@ -138,7 +147,7 @@ class Events:
         boot, _, number = last_id.rpartition("-")
         if boot != self._boot or not number.isdecimal():
             return None
-        last = int(number)
+        last = int(number[:18])
         oldest = self._recent[0].number if self._recent else self._number + 1
         if not oldest - 1 <= last <= self._number:
             return None
@@ -147,8 +156,8 @@ class Events:
     def _encoded(self, events: Iterable[_Event], tenant: str) -> list[bytes]:
         return [event.encoded(self._boot) for event in events if event.concerns(tenant)]
 
-    def _write(self, stream: Stream, message: bytes) -> None:
-        if stream.buffered > _PATIENCE_BYTES:
+    def _write(self, stream: Stream, viewer: _Viewer, message: bytes) -> None:
+        if stream.buffered > viewer.patience_bytes:
             stream.abort()
         else:
             stream.write(message)
@@ -161,14 +170,15 @@ class Events:
         try:
             while self._viewers:
                 messages: dict[str, bytes] = {}
-                for stream, tenant in tuple(self._viewers.items()):
+                for stream, viewer in tuple(self._viewers.items()):
+                    tenant = viewer.tenant
                     if tenant not in self._boards:
                         # The tenant is gone: who connects again is told so.
                         stream.end()
                         continue
                     if tenant not in messages:
                         messages[tenant] = _message("pulse", self._pulse_of(self._boards[tenant]))
-                    self._write(stream, messages[tenant])
+                    self._write(stream, viewer, messages[tenant])
                 await self._clock.sleep(_PULSE_S)
         finally:
             self._pulse = None

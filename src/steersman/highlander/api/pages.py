@@ -8,7 +8,7 @@ from importlib.resources import files
 
 from steersman.http import Request, Response
 
-__all__ = ["page"]
+__all__ = ["is_page", "page"]
 
 _FILES = {
     "/": ("index.html", b"text/html; charset=utf-8"),
@@ -34,6 +34,10 @@ _SAFETY = (
 def _load(name: str) -> tuple[bytes, bytes]:
     content = files("steersman.highlander.dashboard").joinpath(name).read_bytes()
     return content, b'"%b"' % hashlib.sha256(content).hexdigest()[:20].encode()
+
+
+def is_page(path: str) -> bool:
+    return path in _FILES
 
 
 def page(request: Request) -> Response | None:

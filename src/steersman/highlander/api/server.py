@@ -9,10 +9,12 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import re
 import resource
 import ssl as tls
 from collections.abc import Awaitable, Callable
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -24,7 +26,7 @@ from steersman.highlander.api import views
 from steersman.highlander.api.access import Access
 from steersman.highlander.api.events import Events
 from steersman.highlander.api.openapi import document
-from steersman.highlander.api.pages import page
+from steersman.highlander.api.pages import is_page, page
 from steersman.highlander.api.routes import find, methods_of
 from steersman.highlander.errors import HighlanderError, NotLeader
 from steersman.highlander.metrics import HighlanderMetrics
@@ -38,16 +40,13 @@ _log = logging.getLogger(__name__)
 LogReader = Callable[[PodView, str, int], Awaitable[str]]
 """The last so many lines of a container of a pod."""
 
-_JSON = (
-    (b"Content-Type", b"application/json"),
+_SAFETY = (
     (b"Cache-Control", b"no-store"),
     (b"X-Content-Type-Options", b"nosniff"),
+    (b"Content-Security-Policy", b"default-src 'none'; frame-ancestors 'none'"),
 )
-_TEXT = (
-    (b"Content-Type", b"text/plain; charset=utf-8"),
-    (b"Cache-Control", b"no-store"),
-    (b"X-Content-Type-Options", b"nosniff"),
-)
+_JSON = ((b"Content-Type", b"application/json"), *_SAFETY)
+_TEXT = ((b"Content-Type", b"text/plain; charset=utf-8"), *_SAFETY)
 #: An action that takes longer goes on; whoever asked is told so.
 _ACTION_S = 20.0
 _LINES, _MOST_LINES = 200, 5000
@@ -136,7 +135,7 @@ class Api:
             return static
         found = find(request.method, request.path)
         if found is None:
-            allowed = methods_of(request.path)
+            allowed = ["GET", "HEAD"] if is_page(request.path) else methods_of(request.path)
             if not allowed:
                 raise RequestRefused(404, f"there is nothing at {request.path}")
             raise RequestRefused(
@@ -169,7 +168,7 @@ class Api:
 
     def _metrics(self, asked: _Asked) -> Response:
         content, content_type = self.metrics.render()
-        return Response(200, content, ((b"Content-Type", content_type.encode()),))
+        return Response(200, content, ((b"Content-Type", content_type.encode()), *_SAFETY))
 
     def _openapi(self, asked: _Asked) -> Response:
         return Response(200, orjson.dumps(document(self.version)), _JSON)
@@ -188,12 +187,13 @@ class Api:
                 "uptime": views.duration(now - started),
                 "startTime": views.moment(started),
                 "goroutineCount": len(asyncio.all_tasks()),
-                "memoryStats": {
-                    "maxResidentBytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10,
-                    "numGC": sum(generation["collections"] for generation in gc.get_stats()),
-                },
+                "memoryStats": _memory(),
                 "leadershipHistory": [views.leadership_change(entry) for entry in board.history],
-                "serverInfo": {"port": str(self.port), "viewers": str(self._hub.viewers)},
+                "serverInfo": {
+                    "dbInfo": board.controller.storage_address,
+                    "port": str(self.port),
+                    "viewers": str(self._hub.viewers),
+                },
             }
         )
 
@@ -233,10 +233,10 @@ class Api:
 
     def _pods(self, asked: _Asked) -> Response:
         now = self._clock.wall()
-        return _success([views.pod(one, now) for one in self._board(asked).pods])
+        return _success([views.labelled_pod(one, now) for one in self._board(asked).pods])
 
     def _pod(self, asked: _Asked) -> Response:
-        return _success(views.pod(self._pod_asked_for(asked), self._clock.wall()))
+        return _success(views.labelled_pod(self._pod_asked_for(asked), self._clock.wall()))
 
     async def _logs(self, asked: _Asked) -> Response:
         pod = self._pod_asked_for(asked)
@@ -247,7 +247,7 @@ class Api:
         if pod.containers and container not in pod.containers:
             raise RequestRefused(404, f"the pod has no container {container}")
         lines = asked.query.get("tail", str(_LINES))
-        if not lines.isdecimal() or not 1 <= int(lines) <= _MOST_LINES:
+        if not re.fullmatch(r"[0-9]{1,4}", lines) or not 1 <= int(lines) <= _MOST_LINES:
             raise RequestRefused(400, f"tail must be a number from 1 to {_MOST_LINES}")
         try:
             text = await read(pod, container, int(lines))
@@ -301,6 +301,8 @@ class Api:
             raise RequestRefused(409, str(problem) or "this controller does not lead")
         if isinstance(problem, HighlanderError):
             raise RequestRefused(400, str(problem))
+        if isinstance(problem, ClientError):
+            raise RequestRefused(502, f"the cluster did not take it: {problem}")
         raise problem
 
     # finding
@@ -325,15 +327,26 @@ class Api:
         return _success(views.workload(state, self._clock.wall()))
 
 
+def _memory() -> dict[str, int]:
+    """In bytes: what the process has now and had at most, and what the interpreter holds."""
+    resident = int(Path("/proc/self/statm").read_bytes().split()[1]) * resource.getpagesize()
+    return {
+        "alloc": resident,
+        "sys": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10,
+        "numGC": sum(generation["collections"] for generation in gc.get_stats()),
+    }
+
+
 def _reason(body: bytes) -> str:
     """Why, if the body says so: `{"reason": "…"}`."""
     if not body:
         return ""
     try:
         reason = orjson.loads(body).get("reason", "")
+        # One line, as logs and the history have it.
+        return " ".join(reason.split())[:200]
     except (ValueError, AttributeError) as error:
         raise RequestRefused(400, 'the body must be like {"reason": "…"}') from error
-    return str(reason)[:200]
 
 
 async def _outcome(action: Awaitable[None]) -> Exception | None:

@@ -23,6 +23,7 @@ from steersman.objects.times import format_time
 
 __all__ = [
     "Controller",
+    "LabelledPod",
     "LeadershipChange",
     "Pod",
     "Status",
@@ -31,6 +32,7 @@ __all__ = [
     "Workload",
     "active",
     "controller",
+    "labelled_pod",
     "leadership_change",
     "not_ready",
     "pod",
@@ -48,6 +50,7 @@ GROUPS = {
     WorkloadKind.SERVICE: "service",
     WorkloadKind.PERSISTENT: "persistent",
 }
+_STORAGES = {"redis": "Redis", "db": "PostgreSQL", "lease": "Lease", "raft": "Raft"}
 _ACTIVE = frozenset((WorkloadPhase.STARTING, WorkloadPhase.RUNNING, WorkloadPhase.DEGRADED))
 
 
@@ -151,8 +154,16 @@ class Pod(TypedDict):
     startedAt: str | None
     epoch: int
     controllerId: str
+    clusterName: str
     containers: list[str]
     images: list[str]
+
+
+class LabelledPod(Pod):
+    """With what else its metadata says."""
+
+    labels: dict[str, str]
+    annotations: dict[str, str]
 
 
 # Written so because `from` is a word of the language.
@@ -164,6 +175,7 @@ LeadershipChange = TypedDict(
 
 class Storage(TypedDict):
     type: str
+    address: str
     connected: bool
     error: str
     failures: int
@@ -313,8 +325,16 @@ def workload(state: WorkloadState, now: float) -> Workload:
         "restarts": state.restarts,
         "epoch": state.epoch,
         "pods": [pod(one, now) for one in state.pods],
-        "details": dict(state.details),
+        "details": {**_of_its_pod(state), **state.details},
     }
+
+
+def _of_its_pod(state: WorkloadState) -> dict[str, Any]:
+    """What the public project tells of a process."""
+    if state.kind is not WorkloadKind.PROCESS or not state.pods:
+        return {}
+    pod = state.pods[0]
+    return {"podPhase": pod.phase, "podIP": pod.ip, "hostIP": pod.host_ip}
 
 
 def pod(view: PodView, now: float) -> Pod:
@@ -333,9 +353,14 @@ def pod(view: PodView, now: float) -> Pod:
         "startedAt": moment(view.started),
         "epoch": view.epoch,
         "controllerId": view.controller_id,
+        "clusterName": view.labels.get("cluster-name", ""),
         "containers": list(view.containers),
         "images": list(view.images),
     }
+
+
+def labelled_pod(view: PodView, now: float) -> LabelledPod:
+    return {**pod(view, now), "labels": dict(view.labels), "annotations": dict(view.annotations)}
 
 
 def leadership_change(entry: Transition) -> LeadershipChange:
@@ -352,10 +377,11 @@ def leadership_change(entry: Transition) -> LeadershipChange:
 def storage(state: ControllerState) -> Storage:
     return {
         "type": state.storage_type,
+        "address": state.storage_address,
         "connected": state.storage_healthy,
         "error": state.storage_error,
         "failures": state.storage_failures,
-        "details": {},
+        "details": {"type": _STORAGES.get(state.storage_type, state.storage_type)},
     }
 
 

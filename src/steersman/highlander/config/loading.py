@@ -1,7 +1,7 @@
 """The configuration of a process: flags over the environment over the file, checked as a whole.
 
     tenants:                 several tenants in one process: what stands beside the list is common to all,
-    - tenant: a              and each entry says what it has of its own
+    - tenant: a              and each entry says what it has of its own; --tenant chooses one of them
     - tenant: b
 
 Every problem is named with its file, line and field, all of them at once. Secrets are read from files and
@@ -29,6 +29,7 @@ ENVIRONMENT: Mapping[str, tuple[str, ...]] = {
     "ID": ("id",),
     "TENANT": ("tenant",),
     "PORT": ("port",),
+    "BIND": ("api", "bind"),
     "NAMESPACE": ("namespace",),
     "STORAGE_TYPE": ("storageType",),
     "REDIS_ADDR": ("redis", "addr"),
@@ -45,6 +46,7 @@ ENVIRONMENT: Mapping[str, tuple[str, ...]] = {
 _PREFIX = "HIGHLANDER_"
 _SECRETS = (("redis", "password"), ("databaseURL",))
 _TENANTS = "tenants"
+_TENANT = "TENANT"
 
 #: By the names of ENVIRONMENT; what is None was not given.
 Overrides = Mapping[str, str | None]
@@ -71,6 +73,7 @@ def load(
     document = _document(file)
     given = {name: environment.get(f"{_PREFIX}{name}") for name in ENVIRONMENT}
     sources = [("the environment variable " + _PREFIX, given), ("the flag --", dict(flags or {}))]
+    chosen = _chosen_tenant(document, sources)
     problems: list[str] = []
     warnings: list[str] = []
     tenants: list[TenantConfig] = []
@@ -83,6 +86,10 @@ def load(
             tenants.append(TenantConfig.model_validate(merged))
         except ValidationError as error:
             problems += _explained(part, origins, error)
+    if chosen is not None:
+        tenants = [tenant for tenant in tenants if tenant.tenant == chosen]
+        if not tenants and not problems:
+            problems.append(f"{document.at((_TENANTS,))}: there is no tenant {chosen!r}")
     names = [tenant.tenant for tenant in tenants]
     problems += [
         f"{document.file}: there are two tenants {name!r}" for name in set(names) if names.count(name) > 1
@@ -90,6 +97,16 @@ def load(
     if problems:
         raise ConfigError("\n".join(dict.fromkeys(problems)))
     return Loaded(tuple(tenants), tuple(warnings))
+
+
+def _chosen_tenant(document: Document, sources: list[tuple[str, dict[str, str | None]]]) -> str | None:
+    """Of a file with several tenants, environment and flags do not rename one but choose it."""
+    if _TENANTS not in document.value:
+        return None
+    chosen = None
+    for _, values in sources:
+        chosen = values.pop(_TENANT, None) or chosen
+    return chosen
 
 
 def _document(file: Path | None) -> Document:

@@ -90,7 +90,7 @@ class RaftSection(Model):
 class ApiConfig(Model):
     """The HTTP listener of the process; `port` is its port."""
 
-    bind: str = ""
+    bind: str = Field(default="", description="The address it listens on; all of the host's if empty.")
     token_file: str = Field(default="", description="Who has this token may pause, restart, step down.")
     tls_cert_file: str = ""
     tls_key_file: str = ""
@@ -155,6 +155,20 @@ class TenantConfig(Model):
         )
 
     @property
+    def storage_address(self) -> str:
+        """Where the lock is, as far as it may be shown: nothing of who asks for it."""
+        match self.storage_type:
+            case "redis":
+                return _without_user(self.redis.addr)
+            case "db":
+                url = self.database_url.get_secret_value() if self.database_url is not None else ""
+                return _without_user(url) if "://" in url else self.database_url_file
+            case "lease":
+                return f"{self.lease.namespace or self.namespace}/{self.lease.name or self.tenant}"
+            case "raft":
+                return self.raft.service or ", ".join(self.raft.peers.values())
+
+    @property
     def follows_custom_resources(self) -> bool:
         return self.custom_resources or bool(self.references)
 
@@ -180,3 +194,11 @@ class TenantConfig(Model):
 def _require(spec: WorkloadSpec, field: str, value: str) -> None:
     if not value:
         raise ValueError(f"{spec.kind} {spec.name}: {field} is missing")
+
+
+def _without_user(url: str) -> str:
+    """Without name, password and query, any of which may be secret."""
+    scheme, separator, rest = url.rpartition("://")
+    place, _, query = rest.partition("?")
+    # Where an @ follows a ?, either may be part of a password.
+    return f"{scheme}{separator}{'' if '@' in query else place.rpartition('@')[2]}"

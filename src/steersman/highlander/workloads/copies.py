@@ -60,6 +60,9 @@ def pod_view(pod: Object, key: WorkloadKey) -> PodView:
         reason=_reason(status),
         containers=tuple(each["name"] for each in containers),
         images=tuple(each.get("image") or "" for each in containers),
+        host_ip=status.get("hostIP") or "",
+        labels=metadata.get("labels") or {},
+        annotations=metadata.get("annotations") or {},
     )
 
 

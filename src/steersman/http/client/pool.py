@@ -7,6 +7,7 @@ pool while they do, so that watches never starve requests.
 from __future__ import annotations
 
 import asyncio
+import os
 import ssl as tls
 from collections import deque
 
@@ -174,7 +175,7 @@ class Pool:
         except TimeoutError as error:
             raise TimedOut(f"no connection to {where} within {self._connect_timeout_s} s") from error
         except OSError as error:
-            raise ConnectFailed(f"no connection to {where}: {error}") from error
+            raise ConnectFailed(f"no connection to {where}: {_reason(error)}") from error
         if self._closed:
             connection.abort()
             raise ClientClosed("the client is closed")
@@ -219,3 +220,10 @@ class Pool:
             if not waiter.done():
                 waiter.set_result(None)
                 return
+
+
+def _reason(error: OSError) -> str:
+    """In words. What asyncio adds to them is the address, which is named already."""
+    if isinstance(error, ConnectionError) and error.errno:
+        return os.strerror(error.errno)
+    return str(error)

@@ -7,7 +7,7 @@ Nothing here talks to a cluster; the command line is the caller.
 
 from __future__ import annotations
 
-from steersman.operator.packaging.election import LOCK_URL, Engine, engine_of, take_part
+from steersman.operator.packaging.election import LOCK_URL, RAFT_HOST, Engine, engine_of, take_part
 from steersman.operator.packaging.manifests import manifests
 from steersman.operator.packaging.permissions import Permission, permissions
 from steersman.operator.packaging.rbac import rbac
@@ -15,6 +15,7 @@ from steersman.operator.packaging.release import Release, default_name
 
 __all__ = [
     "LOCK_URL",
+    "RAFT_HOST",
     "Engine",
     "Permission",
     "Release",

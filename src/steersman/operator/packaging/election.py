@@ -14,11 +14,24 @@ from steersman.election import Lease, PostgresLock, RaftConfig, RedisLock
 from steersman.election.config import ElectionConfig
 from steersman.operator.errors import OperatorError
 from steersman.operator.operator import Chain
+from steersman.raft.config import DEFAULT_PORT
 
-__all__ = ["LOCK_URL", "RAFT_FOLDER", "RAFT_HTTP_PORT", "RAFT_TLS_FOLDER", "Engine", "engine_of", "take_part"]
+__all__ = [
+    "LOCK_URL",
+    "RAFT_FOLDER",
+    "RAFT_HOST",
+    "RAFT_HTTP_PORT",
+    "RAFT_TLS_FOLDER",
+    "Engine",
+    "engine_of",
+    "take_part",
+]
 
 #: The environment variable with the address of Redis or PostgreSQL.
 LOCK_URL: Final = "STEERSMAN_LOCK_URL"
+#: The environment variable with the address that a Raft node listens at, where the pods of a machine share
+#: its ports (`hostNetwork`, process nodes); all addresses without it.
+RAFT_HOST: Final = "STEERSMAN_RAFT_HOST"
 RAFT_FOLDER: Final = "/data/raft"
 RAFT_TLS_FOLDER: Final = "/etc/raft-tls"
 RAFT_HTTP_PORT: Final = 8081
@@ -53,11 +66,18 @@ def engine_of(operators: Iterable[Chain[Any]]) -> Engine:
 
 
 def take_part(
-    operators: Iterable[Chain[Any]], engine: Engine, *, name: str, namespace: str, url: str = ""
+    operators: Iterable[Chain[Any]],
+    engine: Engine,
+    *,
+    name: str,
+    namespace: str,
+    url: str = "",
+    host: str = "",
 ) -> bool:
     """Have operators that declare no election take part in this one; whether there were any.
 
-    `url` is of the store, for those that have one. Raises OperatorError if one has declared another.
+    `url` is of the store, for those that have one; `host` is where a Raft node listens. Raises OperatorError
+    if one has declared another.
     """
     operators = list(operators)
     declared = engine_of(operators)
@@ -65,29 +85,32 @@ def take_part(
         if engine is not declared:
             raise OperatorError(f"the operator says itself how it elects a leader: by {declared}")
         return False
-    election = _election(engine, name, namespace, url)
+    election = _raft(name, namespace, host) if engine is Engine.RAFT else _election(engine, name, url)
     if election is not None:
         for operator in operators:
             operator.with_leader_election(election)
     return election is not None
 
 
-def _election(engine: Engine, name: str, namespace: str, url: str) -> ElectionConfig | None:
+def _election(engine: Engine, name: str, url: str) -> ElectionConfig | None:
     match engine:
-        case Engine.NONE:
-            return None
         case Engine.LEASE:
             return Lease(name)
         case Engine.REDIS:
             return RedisLock(url, name)
         case Engine.POSTGRES:
             return PostgresLock(url, name)
-        case Engine.RAFT:
-            return (
-                RaftConfig(name)
-                .service_name(f"{name}-headless", stateful_set=name)
-                .namespace(namespace)
-                .storage("rocksdb", RAFT_FOLDER)
-                .tls(RAFT_TLS_FOLDER)
-                .http(f":{RAFT_HTTP_PORT}")
-            )
+        case _:
+            return None
+
+
+def _raft(name: str, namespace: str, host: str) -> RaftConfig:
+    raft = (
+        RaftConfig(name)
+        .service_name(f"{name}-headless", stateful_set=name)
+        .namespace(namespace)
+        .storage("rocksdb", RAFT_FOLDER)
+        .tls(RAFT_TLS_FOLDER)
+        .http(f"{host}:{RAFT_HTTP_PORT}")
+    )
+    return raft.listen(f"{host}:{DEFAULT_PORT}") if host else raft

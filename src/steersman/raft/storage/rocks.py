@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import msgspec
-from rocksdict import AccessType, DBRecoveryMode, Options, Rdict, WriteBatch, WriteOptions
+from rocksdict import AccessType, DBRecoveryMode, Options, Rdict, WriteBatch
 
 from steersman.raft.core import Entry, HardState, Snapshot, SnapshotMeta
 from steersman.raft.errors import StorageError
@@ -41,9 +41,6 @@ class RocksStorage:
 
     def __init__(self, path: Path | str) -> None:
         self._path = Path(path)
-        self._synced = WriteOptions()
-        self._synced.sync = True
-        self._unsynced = WriteOptions()
         try:
             self._path.mkdir(parents=True, exist_ok=True)
             self._db = Rdict(str(self._path), _options(), access_type=AccessType.read_write())
@@ -158,7 +155,11 @@ class RocksStorage:
 
     def _commit(self, batch: WriteBatch, *, sync: bool) -> None:
         try:
-            self._db.write(batch, self._synced if sync else self._unsynced)
+            self._db.write(batch)
+            if sync:
+                # Not an option of the write: that would hold the interpreter's lock, and with it every
+                # thread of the program, until the disk has answered.
+                self._db.flush_wal(True)
         except Exception as error:
             raise StorageError(f"Raft's folder {self._path} takes no writes: {_one_line(error)}") from error
 

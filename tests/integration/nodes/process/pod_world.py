@@ -103,9 +103,6 @@ async def process_node(
     def services(parts: NodeParts) -> PodServices:
         made.append(parts.runtime)
 
-        async def image_folder(image: str, _policy: str) -> Path | None:
-            return parts.images.folder(image)
-
         return pod_services(
             client,
             nodes.timers,
@@ -115,7 +112,7 @@ async def process_node(
             runtime=parts.runtime,
             events=parts.events,
             services=manager.informers.get(SERVICES),
-            image_folder=image_folder,
+            image_folder=parts.images.folder,
         )
 
     config = ProcessNodeConfig(

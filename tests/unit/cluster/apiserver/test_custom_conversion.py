@@ -612,3 +612,164 @@ async def test_a_service_without_endpoints_cannot_be_asked(client: ApiClient, ho
     assert code == 500
     assert status["message"].endswith('no endpoints available for service "converter"')
     assert "https://converter.system.svc:443/convert?timeout=30s" in status["message"]
+
+
+def unconverted(storage: str) -> Object:
+    """A definition whose versions differ in name only, and that takes a while to be served."""
+    made = definition({}, storage, **{f"field{n}": {"type": "string", "maxLength": n} for n in range(300)})
+    made["spec"]["conversion"] = {"strategy": "None"}
+    return made
+
+
+def by_webhook(hook: Converter) -> Object:
+    webhook = {"clientConfig": hook.client_config(), "conversionReviewVersions": ["v1"]}
+    return {"spec": {"conversion": {"strategy": "Webhook", "webhook": webhook}}}
+
+
+def before_webhook(storage: str, test: Callable[[ApiClient, Converter], Awaitable[None]]) -> None:
+    """Run a test that begins with a definition without a webhook."""
+
+    async def body() -> None:
+        async with asyncio.timeout(PATIENCE_S), converter() as (hook, _), api() as client:
+            await client.ok("POST", DEFINITIONS, unconverted(storage))
+            await established(client)
+            await test(client, hook)
+
+    asyncio.run(body())
+
+
+def test_who_has_changed_the_conversion_sees_objects_converted() -> None:
+    async def run(client: ApiClient, hook: Converter) -> None:
+        await client.ok("POST", path("v1"), web_app("v1", "a", "one"))
+        assert (await client.patch(DEFINITION, by_webhook(hook)))[0] == 200
+        seen, listed, made = await asyncio.gather(
+            client.ok("GET", path("v2", "a")),
+            client.ok("GET", path("v2")),
+            client.ok("POST", path("v2"), web_app("v2", "b", "two")),
+        )
+        assert seen["spec"] == listed["items"][0]["spec"] == {"hostname": "one"}
+        assert made["spec"] == {"hostname": "two"}
+        assert (await client.ok("GET", path("v1", "b")))["spec"] == {"host": "two"}
+
+    before_webhook("v1", run)
+
+
+def test_who_has_watched_the_conversion_change_sees_objects_converted() -> None:
+    async def run(client: ApiClient, hook: Converter) -> None:
+        await client.ok("POST", path("v1"), web_app("v1", "a", "one"))
+        current = await client.ok("GET", DEFINITION)
+        since = current["metadata"]["resourceVersion"]
+        async with client.watch(f"{DEFINITIONS}?watch=true&resourceVersion={since}") as events:
+            change = asyncio.create_task(client.patch(DEFINITION, by_webhook(hook)))
+            await events.next()
+            assert (await client.ok("GET", path("v2", "a")))["spec"] == {"hostname": "one"}
+            await change
+
+    before_webhook("v1", run)
+
+
+class Doorkeeper:
+    """An admission webhook that lets nobody through before it is told to."""
+
+    def __init__(self) -> None:
+        self.asked = asyncio.Queue[Object]()
+        self.open = asyncio.Event()
+
+    async def handle(self, request: Request) -> Response:
+        review = orjson.loads(request.content)
+        self.asked.put_nowait(review["request"])
+        await self.open.wait()
+        answer = {"uid": review["request"]["uid"], "allowed": True}
+        return Response(200, orjson.dumps({**review, "request": None, "response": answer}))
+
+
+@asynccontextmanager
+async def doorkeeper(client: ApiClient) -> AsyncIterator[Doorkeeper]:
+    made = Doorkeeper()
+    server = Server(made.handle)
+    await server.start("127.0.0.1", 0, server_tls(_PAIR.certificate, _PAIR.key))
+    ca = base64.b64encode(AUTHORITY.pem).decode()
+    rule = {"apiGroups": [GROUP], "apiVersions": ["*"], "operations": ["*"], "resources": ["webapps"]}
+    webhook = {
+        "name": "door.example.com",
+        "clientConfig": {"url": f"https://localhost:{server.port}/", "caBundle": ca},
+        "rules": [rule],
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+    }
+    base = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+    await client.ok("POST", base, {"metadata": {"name": "door"}, "webhooks": [webhook]})
+    try:
+        yield made
+    finally:
+        made.open.set()
+        await server.close()
+
+
+async def _create(client: ApiClient) -> Object:
+    return await client.ok("POST", path("v1"), web_app("v1", "new", "one"))
+
+
+async def _patch(client: ApiClient) -> Object:
+    code, patched = await client.patch(path("v1", "old"), {"spec": {"host": "one"}})
+    assert code == 200, patched
+    return patched
+
+
+async def _apply(client: ApiClient) -> Object:
+    code, made = await applied(client, "me", web_app("v1", "new", "one"))
+    assert code == 201, made
+    return made
+
+
+@pytest.mark.parametrize("write", [_create, _patch, _apply])
+def test_a_write_that_began_before_is_stored_converted(
+    write: Callable[[ApiClient], Awaitable[Object]],
+) -> None:
+    async def run(client: ApiClient, hook: Converter) -> None:
+        await client.ok("POST", path("v2"), web_app("v2", "old", "zero"))
+        async with doorkeeper(client) as door:
+            writing = asyncio.ensure_future(write(client))
+            await door.asked.get()
+            await client.patch(DEFINITION, by_webhook(hook))
+            door.open.set()
+            written = await writing
+        assert (written["apiVersion"], written["spec"]) == (V1, {"host": "one"})
+        name = written["metadata"]["name"]
+        assert (await client.ok("GET", path("v2", name)))["spec"] == {"hostname": "one"}
+
+    before_webhook("v2", run)
+
+
+def test_a_deletion_that_began_before_marks_the_object_in_its_version() -> None:
+    async def run(client: ApiClient, hook: Converter) -> None:
+        held = web_app("v1", "a", "one")
+        held["metadata"]["finalizers"] = ["example.com/hold"]
+        await client.ok("POST", path("v1"), held)
+        versions = [version_of(name, "v2") for name in ("v1", "v2")]
+        await client.patch(DEFINITION, {"spec": {"versions": versions}})
+        async with doorkeeper(client) as door:
+            deleting = asyncio.ensure_future(client.ok("DELETE", path("v1", "a")))
+            await door.asked.get()
+            await client.patch(DEFINITION, by_webhook(hook))
+            door.open.set()
+            await deleting
+        marked = await client.ok("GET", path("v2", "a"))
+        assert "deletionTimestamp" in marked["metadata"]
+        assert marked["spec"] == {"hostname": "one"}
+
+    before_webhook("v1", run)
+
+
+def test_a_request_that_waits_for_its_resource_learns_that_it_is_gone() -> None:
+    async def run(client: ApiClient, hook: Converter) -> None:
+        async with doorkeeper(client) as door:
+            writing = asyncio.ensure_future(client.ask("POST", path("v1"), web_app("v1", "a", "one")))
+            await door.asked.get()
+            versions = [{**version_of("v1", "v2"), "served": False}, version_of("v2", "v2")]
+            await client.patch(DEFINITION, {"spec": {"versions": versions}})
+            door.open.set()
+            code, _ = await writing
+        assert code == 404
+
+    before_webhook("v2", run)

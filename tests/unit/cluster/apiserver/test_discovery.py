@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from steersman.cluster.apiserver.discovery import Discovery
 from steersman.cluster.apiserver.resource import Catalog
+from steersman.cluster.codec import NotAcceptable
 from steersman.cluster.schema.resources import all_resources
 from steersman.http import Response
 from steersman.objects.status import StatusError
@@ -224,6 +226,20 @@ def test_what_is_not_there(path: str) -> None:
 
 
 def test_forms_that_do_not_exist() -> None:
-    with pytest.raises(StatusError) as refused:
+    with pytest.raises(NotAcceptable):
         DISCOVERY.serve(ask("/apis", accept="text/html"))
-    assert refused.value.code == 406
+    for path in ("/api", "/apis/apps", "/apis/apps/v1"):
+        with pytest.raises(StatusError, match="Available representations: application/json") as refused:
+            DISCOVERY.serve(ask(path, accept="text/html"))
+        assert refused.value.code == 406
+
+
+@pytest.mark.parametrize("path", ["/api", "/apis", "/apis/apps", "/apis/apps/v1"])
+def test_documents_are_yaml_for_those_who_ask(path: str) -> None:
+    plain, written = DISCOVERY.serve(ask(path)), DISCOVERY.serve(ask(path, accept="application/yaml"))
+    assert plain is not None
+    assert written is not None
+    assert (b"Content-Type", b"application/yaml") in written.headers
+    assert isinstance(written.body, bytes)
+    assert isinstance(plain.body, bytes)
+    assert yaml.safe_load(written.body) == json.loads(plain.body)

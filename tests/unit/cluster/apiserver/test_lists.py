@@ -112,6 +112,14 @@ async def test_pretty_json_is_indented(client: ApiClient) -> None:
 
 
 @with_api
+async def test_a_list_from_anywhen_comes_as_a_whole(client: ApiClient) -> None:
+    await make(client, "a", "b", "c")
+    listing = await client.ok("GET", f"{MAPS}?limit=1&resourceVersion=0")
+    assert names(listing) == ["a", "b", "c"]
+    assert "continue" not in listing["metadata"]
+
+
+@with_api
 async def test_events_are_served_in_both_groups(client: ApiClient) -> None:
     event = {
         "apiVersion": "v1",

@@ -312,12 +312,13 @@ def test_resource_versions(text: str, version: int | None) -> None:
     ids=lambda text: text[:20],
 )
 def test_bad_resource_versions(text: str, problem: str) -> None:
+    detail = f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": {problem}'
+    with pytest.raises(StatusError) as error:
+        parse_resource_version(text, listing=True)
+    assert (error.value.code, error.value.message) == (400, f"invalid resource version: {detail}")
     with pytest.raises(StatusError) as error:
         parse_resource_version(text)
-    assert error.value.message == (
-        f'invalid resource version: resourceVersion: Invalid value: "{text}": '
-        f'strconv.ParseUint: parsing "{text}": {problem}'
-    )
+    assert (error.value.code, error.value.reason, error.value.message) == (500, "", detail)
 
 
 @pytest.mark.parametrize(

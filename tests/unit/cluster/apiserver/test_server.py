@@ -320,6 +320,18 @@ async def test_yaml_for_those_who_ask(client: ApiClient) -> None:
 async def test_forms_nobody_speaks(client: ApiClient) -> None:
     code, body = await client.ask("GET", MAPS, headers={"accept": "text/html"})
     assert (code, body["reason"]) == (406, "NotAcceptable")
+    router = "406: Not Acceptable\n\nAvailable representations: "
+    offered = "application/json, application/yaml, application/vnd.kubernetes.protobuf"
+    refused = f"only the following media types are accepted: {offered}"
+    for path, accept, message in (
+        (f"{MAPS}/a", "text/html", router + offered),
+        (f"{MAPS}/a", "application/*", router + offered),
+        ("/api/v1/namespaces/default/pods/a/log", "text/html", f"{router}text/plain, {offered}"),
+        ("/api/v1/namespaces/default/pods/a/log", "text/plain", refused),
+        (MAPS, "application/json;as=Table;v=v2;g=meta.k8s.io", refused),
+    ):
+        code, body = await client.ask("GET", path, headers={"accept": accept})
+        assert (code, body["message"]) == (406, message)
     code, body = await client.ask("POST", MAPS, b"x", {"content-type": "text/html"})
     assert (code, body) == (
         415,

@@ -72,6 +72,64 @@ async def test_identity_cannot_be_changed_by_an_update(client: ApiClient) -> Non
     assert "Precondition failed: UID in precondition" in status["message"]
 
 
+_OTHER_UID = "11111111-1111-4111-8111-111111111111"
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "key"),
+    [
+        (MAPS, "", "/registry/configmaps/default/a"),
+        (MAPS, "?dryRun=All", "/configmaps/default/a"),
+        ("/api/v1/namespaces/default/endpoints", "", "/registry/services/endpoints/default/a"),
+    ],
+    ids=["stored", "dry run", "kept elsewhere"],
+)
+def test_a_put_of_another_uid_is_a_conflict_below(path: str, query: str, key: str) -> None:
+    @with_api
+    async def check(client: ApiClient) -> None:
+        made = await client.ok("POST", path, {"metadata": {"name": "a"}})
+        body = {"metadata": {"name": "a", "uid": _OTHER_UID}}
+        code, status = await client.ask("PUT", f"{path}/a{query}", body)
+        assert (code, status["message"].partition("StorageError: ")[2]) == (
+            409,
+            f"invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition "
+            f"failed: UID in precondition: {_OTHER_UID}, UID in object meta: {made['metadata']['uid']}",
+        )
+
+    check()
+
+
+@with_api
+async def test_a_patch_cannot_change_the_uid(client: ApiClient) -> None:
+    await client.ok("POST", MAPS, config_map("a"))
+    code, status = await client.patch(f"{MAPS}/a", {"metadata": {"uid": "x"}})
+    message = 'ConfigMap "a" is invalid: metadata.uid: Invalid value: "x": field is immutable'
+    assert (code, status["message"]) == (422, message)
+
+
+@pytest.mark.parametrize(
+    ("method", "version", "answer"),
+    [
+        ("POST", "5", (500, None, "resourceVersion should not be set on objects to be created")),
+        ("POST", "0", (201, None, None)),
+        ("POST", "x", (201, None, None)),
+        ("PUT", "0", (200, None, None)),
+        ("PUT", "x", (500, None, 'strconv.ParseUint: parsing "x": invalid syntax')),
+    ],
+)
+def test_versions_in_bodies(method: str, version: str, answer: tuple[int, str | None, str | None]) -> None:
+    @with_api
+    async def check(client: ApiClient) -> None:
+        path = MAPS
+        if method == "PUT":
+            await client.ok("POST", MAPS, config_map("a"))
+            path = f"{MAPS}/a"
+        code, status = await client.ask(method, path, {"metadata": {"name": "a", "resourceVersion": version}})
+        assert (code, status.get("reason"), status.get("message")) == answer
+
+    check()
+
+
 @with_api
 async def test_racing_patches_all_land(client: ApiClient) -> None:
     await client.ok("POST", MAPS, config_map("a"))
@@ -129,7 +187,10 @@ def test_a_broken_patch_is_a_bad_request(kind: str) -> None:
         await client.ok("POST", DEPLOYMENTS, deployment("d"))
         code, status = await client.patch(f"{DEPLOYMENTS}/d", b"{nope", kind)
         assert (code, status["reason"]) == (400, "BadRequest")
-        assert status["message"].startswith("error decoding patch: invalid character")
+        prefix = "" if kind == "strategic-merge" else "error decoding patch: "
+        assert status["message"].startswith(f"{prefix}invalid character")
+        # Nothing is read before there is something to change.
+        assert (await client.patch(f"{DEPLOYMENTS}/none", b"{nope", kind))[0] == 404
 
     with_api(body)()
 

@@ -10,6 +10,7 @@ from steersman.cluster.codec import (
     RESOURCE,
     NotAcceptable,
     Representation,
+    is_routed,
     negotiate,
     wants_pretty,
 )
@@ -62,18 +63,24 @@ def test_the_best_acceptable_representation_is_chosen(
 @pytest.mark.parametrize(
     "accept, routed",
     [
-        ("text/html", True),
-        ("nonsense", True),
-        (",", True),
-        ("application/vnd.kubernetes.protobuf", False),
-        ("application/json;as=Table;v=v1;g=meta.k8s.io", False),
-        ("text/html, application/json;stream=x", False),
+        ("text/html", False),
+        ("nonsense", False),
+        (",", False),
+        ("application/vnd.kubernetes.protobuf", True),
+        ("application/json;as=Table;v=v1;g=meta.k8s.io", True),
+        ("text/html, application/json;stream=x", True),
     ],
 )
 def test_what_cannot_be_written_is_not_acceptable(accept: str, routed: bool) -> None:
-    with pytest.raises(NotAcceptable, match="only the following media types are accepted") as caught:
+    with pytest.raises(NotAcceptable, match="only the following media types are accepted"):
         negotiate(accept, PLAIN)
-    assert caught.value.routed is routed
+    assert is_routed(accept) is routed
+
+
+@pytest.mark.parametrize("accept, routed", [("", True), ("application/*", False), ("*/*;q=0.1", True)])
+def test_the_router_knows_no_ranges_but_one(accept: str, routed: bool) -> None:
+    assert is_routed(accept) is routed
+    assert negotiate(accept, PLAIN).media_type == JSON
 
 
 def test_discovery_names_its_form_in_the_content_type() -> None:

@@ -190,14 +190,15 @@ def test_what_a_killed_cluster_left_is_cleaned_by_the_next() -> None:
 
 
 @as_root
-def test_addresses_of_pods_are_left_to_who_opens_the_same_folder(tmp_path: Path) -> None:
+def test_addresses_that_are_owned_are_left_to_who_opens_the_same_folder(tmp_path: Path) -> None:
     async def body() -> None:
         ranges = own_ranges(10)
-        service, kept, other = str(ranges.services[7]), str(ranges.pods[7]), str(ranges.pods[8])
+        gone, kept, other = str(ranges.pods[6]), str(ranges.services[7]), str(ranges.pods[8])
         machine = await open_machine(tmp_path, ranges=ranges, as_root=True)
-        for address in (service, kept, other):
+        for address in (gone, kept, other):
             await machine.add(address)
-        await machine.close(leave_pods=True)
+        await machine.remove(gone)
+        await machine.close(leave_owned=True)
         assert on_machine(ranges) == {kept, other}
 
         machine = await open_machine(tmp_path, as_root=True)

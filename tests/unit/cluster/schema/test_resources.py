@@ -68,6 +68,13 @@ def test_storage_version_hashes_are_those_a_real_server_shows() -> None:
     assert compared > 5
 
 
+def test_what_just_became_v1_is_hashed_as_the_release_before_stores_it() -> None:
+    found = resources.find("resource.k8s.io", "v1", "devicetaintrules")
+    assert found is not None
+    stored = GVK("resource.k8s.io", "v1beta2", "DeviceTaintRule")
+    assert found.storage_version_hash == resources.storage_version_hash(stored)
+
+
 @pytest.mark.parametrize(
     "key, expected",
     [

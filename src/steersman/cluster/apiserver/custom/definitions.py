@@ -6,7 +6,9 @@ One worker goes through the definitions that changed, one at a time and always f
        └──deleted──> Terminating: instances go, then the finalizer, then the definition
 
 The catalog changes before `Established` is written, so a client that sees the condition can use the
-resource at once.
+resource at once. All versions of a definition change at once. From the moment its new spec is stored until
+they have, requests for them wait, and what has begun is stored by the new ones or not at all: who has seen
+the definition change sees its objects changed.
 """
 
 from __future__ import annotations
@@ -15,12 +17,15 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
 
 from steersman.cluster.apiserver.atrest import encode
 from steersman.cluster.apiserver.call import Api, Object, StoreReader, timestamp
 from steersman.cluster.apiserver.custom.deletion import CLEANUP_FINALIZER, remove_instances
 from steersman.cluster.apiserver.custom.kind import Since
+from steersman.cluster.apiserver.custom.resource import CustomResource
 from steersman.cluster.apiserver.custom.serving import custom_resources
 from steersman.cluster.apiserver.resource import Resource
 from steersman.cluster.cel import aside, on_loop
@@ -47,6 +52,14 @@ _RETRY_S = 0.5
 _LONGEST_REQUEST_S = 60.0
 
 
+class _Served(NamedTuple):
+    """What is served of a definition, and what it was made from."""
+
+    basis: Object
+    generation: int
+    resources: Sequence[CustomResource]
+
+
 class Definitions:
     def __init__(self, api: Api, changed: Callable[[], None]) -> None:
         """`changed` is called whenever other resources are served than before."""
@@ -60,8 +73,7 @@ class Definitions:
         self._subscription: Subscription | None = None
         #: Connections to conversion webhooks, once there is one.
         self._clients: WebhookClients | None = None
-        #: What is served of each definition, and the spec it was made from.
-        self._served: dict[str, tuple[Object, Sequence[Resource]]] = {}
+        self._served: dict[str, _Served] = {}
 
     def start(self) -> None:
         """Serve what is established already, then follow."""
@@ -69,9 +81,9 @@ class Definitions:
         for record in store.range(prefix).records:
             definition = self._resource.read(record.value)
             if condition_is_true(definition, "Established"):
-                basis, since = _basis(definition), Since()
+                since = Since()
                 resources = custom_resources(definition, since, self._webhook_clients)
-                self._replace(record.key, basis, since, resources)
+                self._replace(record.key, definition, since, resources)
             self._note(record.key)
         self._subscription = store.watch(prefix, store.revision, self._on_events)
         self._api.scope.start(self._work(), name="custom resource definitions")
@@ -79,6 +91,10 @@ class Definitions:
     def _on_events(self, events: Sequence[Event]) -> None:
         for event in events:
             self._note(event.key)
+            served = self._served.get(event.key)
+            if served is not None and (event.deleted or _generation(event.value) != served.generation):
+                for resource in served.resources:
+                    resource.suspect()
 
     def _note(self, key: str) -> None:
         self._waiting[key] = None
@@ -107,6 +123,8 @@ class Definitions:
                     await asyncio.sleep(_RETRY_S)
                 except Exception:  # noqa: BLE001 - one bad definition must not stop the others
                     _log.exception("custom resource definition %s could not be served", key)
+                finally:
+                    self._confirm(key)
 
     async def _settle(self, key: str) -> None:
         """Bring one definition one step further; a written step wakes us for the next."""
@@ -143,13 +161,21 @@ class Definitions:
                 self._note(self._resource.key("", other["metadata"]["name"]))
 
     async def _serve(self, definition: Object) -> None:
-        key, basis = self._resource.key("", definition["metadata"]["name"]), _basis(definition)
+        key = self._resource.key("", definition["metadata"]["name"])
         known = self._served.get(key)
-        if known is not None and known[0] == basis:
+        if known is not None and known.basis == _basis(definition):
+            self._served[key] = known._replace(generation=definition["metadata"].get("generation", 0))
+            self._confirm(key)
             return
         since, clients = Since(), partial(on_loop, self._webhook_clients)
         resources = await aside(lambda: custom_resources(definition, since, clients))
-        self._replace(key, basis, since, resources)
+        self._replace(key, definition, since, resources)
+
+    def _confirm(self, key: str) -> None:
+        """What is served of a definition is what it says; unless it has changed once more."""
+        if key in self._served and key not in self._waiting:
+            for resource in self._served[key].resources:
+                resource.confirm()
 
     def _webhook_clients(self) -> WebhookClients:
         if self._clients is None:
@@ -162,14 +188,20 @@ class Definitions:
     def _withdraw(self, key: str) -> None:
         known = self._served.pop(key, None)
         if known is not None:
-            self._change(known[1], ())
+            self._change(known.resources, ())
 
-    def _replace(self, key: str, basis: Object, since: Since, resources: Sequence[Resource]) -> None:
+    def _replace(
+        self, key: str, definition: Object, since: Since, resources: Sequence[CustomResource]
+    ) -> None:
         """Serve a definition's resources from now on. What is written next is written by their schemas,
         except by requests that have begun."""
         known = self._served.get(key)
-        self._change(known[1] if known else (), resources)
-        self._served[key] = (basis, resources)
+        self._change(known.resources if known else (), resources)
+        generation = definition["metadata"].get("generation", 0)
+        self._served[key] = _Served(_basis(definition), generation, resources)
+        if key in self._waiting:
+            for resource in resources:
+                resource.suspect()
         if known is None:
             since.revision = self._api.store.revision + 1
         else:
@@ -180,8 +212,10 @@ class Definitions:
         await asyncio.sleep(_LONGEST_REQUEST_S)
         since.revision = self._api.store.revision + 1
 
-    def _change(self, old: Sequence[Resource], new: Sequence[Resource]) -> None:
+    def _change(self, old: Sequence[CustomResource], new: Sequence[CustomResource]) -> None:
         self._api.catalog.replace(old, new)
+        for resource in old:
+            resource.retire()
         # Watchers come again and see the objects as they are served now.
         for prefix in {resource.prefix for resource in old}:
             self._api.hubs.end(prefix)
@@ -190,11 +224,11 @@ class Definitions:
     def published(self) -> list[Extension]:
         """What OpenAPI shows of the resources served now."""
         shown = []
-        for key, (_, resources) in self._served.items():
+        for key, served in self._served.items():
             record = self._api.store.get(key)
             if record is not None:
                 definition = self._resource.read(record.value)
-                types = [resource.type for resource in resources]
+                types = [resource.type for resource in served.resources]
                 shown.append(Extension(types, partial(_published_types, definition, types)))
         return shown
 
@@ -226,6 +260,22 @@ class Definitions:
     async def _later(self, key: str) -> None:
         await asyncio.sleep(_RETRY_S)
         self._note(key)
+
+
+class _Metadata(msgspec.Struct):
+    generation: int = 0
+
+
+class _Definition(msgspec.Struct):
+    metadata: _Metadata
+
+
+_definition = msgspec.json.Decoder(_Definition).decode
+
+
+def _generation(value: bytes) -> int:
+    """The generation of a stored definition, which its spec alone changes."""
+    return _definition(value).metadata.generation
 
 
 def _basis(definition: Object) -> Object:

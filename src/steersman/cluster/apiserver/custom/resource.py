@@ -12,6 +12,7 @@ without a mark are an object as it is shown already.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -50,9 +51,10 @@ def _unmarked(value: bytes) -> tuple[str, bytes]:
 class CustomResource(Resource):
     """One served version of a definition."""
 
-    __slots__ = ("_custom", "_version", "conversion")
+    __slots__ = ("_custom", "_version", "conversion", "handover")
 
     conversion: WebhookConversion | None
+    handover: asyncio.Event | None
 
     def __init__(
         self,
@@ -65,6 +67,7 @@ class CustomResource(Resource):
         super().__init__(resource_type, kind, strategy)
         self.warning = warning
         self.conversion = conversion
+        self.handover = None
         self._custom = kind
         self._version = resource_type.version
 
@@ -126,7 +129,26 @@ class CustomResource(Resource):
     async def at_rest(self, obj: Object) -> bytes:
         if self.conversion is not None and self.stored.version != self._version:
             [obj] = await self.conversion.convert([obj], self.stored.version)
+        if self.handover is not None:
+            await self.stays()
         return encode(self.to_stored(obj))
+
+    def suspect(self) -> None:
+        """The definition changed: nothing is begun or stored until it is known what that means for this."""
+        if self.handover is None:
+            self.handover = asyncio.Event()
+
+    def confirm(self) -> None:
+        """It is what is to be served."""
+        if self.handover is not None:
+            self.handover.set()
+            self.handover = None
+
+    def retire(self) -> None:
+        """Others are served from now on, or none."""
+        self.suspect()
+        assert self.handover is not None
+        self.handover.set()
 
     def is_current(self, value: bytes) -> bool:
         return _unmarked(value)[0] in ("", self.stored.version)

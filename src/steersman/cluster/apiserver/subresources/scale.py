@@ -7,11 +7,11 @@ from collections.abc import Callable
 import orjson
 
 from steersman.cluster.apiserver.apply import APPLY, apply_to, note_repeated_keys, read_configuration
-from steersman.cluster.apiserver.bodies import accept_patched, match_name, match_namespace, read_part
+from steersman.cluster.apiserver.bodies import match_name, match_namespace, read_part
 from steersman.cluster.apiserver.call import Api, Call, Object, timestamp
 from steersman.cluster.apiserver.kinds import accept_built_in
 from steersman.cluster.apiserver.options import WriteOptions
-from steersman.cluster.apiserver.patch import apply_patch, patch_type, read_patch
+from steersman.cluster.apiserver.patch import Change, patch_type
 from steersman.cluster.apiserver.reads import find
 from steersman.cluster.apiserver.render import respond_value
 from steersman.cluster.apiserver.subresources.scale_owners import (
@@ -53,7 +53,8 @@ async def update_scale(api: Api, call: Call) -> Response:
         raise bad_request(
             f"the name of the object ({given}) does not match the name on the URL ({call.path.name})"
         )
-    return await _write(api, call, lambda scale: _tracked(api, call, scale, body, options), options)
+    uid = body["metadata"].get("uid", "")
+    return await _write(api, call, lambda scale: _tracked(api, call, scale, body, options), options, uid)
 
 
 async def patch_scale(api: Api, call: Call) -> Response:
@@ -61,12 +62,12 @@ async def patch_scale(api: Api, call: Call) -> Response:
     if kind == APPLY:
         return await _apply(api, call)
     options = WriteOptions.parse(call.query, "PatchOptions")
-    change = read_patch(call)
+    change = Change(
+        call, options, kind, schema_of(_SCALE), lambda value: accept_built_in(_SCALE, value), _SCALE
+    )
 
     def patched(scale: Object) -> Object:
-        changed = apply_patch(kind, scale, change, schema_of(_SCALE))
-        new = accept_patched(call, changed, options, lambda value: accept_built_in(_SCALE, value))
-        return _tracked(api, call, scale, new, options)
+        return _tracked(api, call, scale, change.applied_to(scale), options)
 
     return await _write(api, call, patched, options)
 
@@ -104,7 +105,9 @@ def _tracked(api: Api, call: Call, scale: Object, new: Object, options: WriteOpt
     return {**new, "metadata": {**new["metadata"], "managedFields": entries}}
 
 
-async def _write(api: Api, call: Call, make: Callable[[Object], Object], options: WriteOptions) -> Response:
+async def _write(
+    api: Api, call: Call, make: Callable[[Object], Object], options: WriteOptions, uid: str = ""
+) -> Response:
     """Store the replicas of the Scale that `make` makes of the present one."""
 
     def transform(old: Object) -> Object:
@@ -132,6 +135,6 @@ async def _write(api: Api, call: Call, make: Callable[[Object], Object], options
         )
         return new
 
-    endpoint = Endpoint(call.resource.strategy.prepare_update, applies=True)
+    endpoint = Endpoint(call.resource.strategy.prepare_update, applies=True, uid=uid)
     written = await replace(api, call, transform, options, endpoint)
     return respond_value(api, call, _scale(call, call.resource.read(written.value)))

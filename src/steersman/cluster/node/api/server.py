@@ -61,13 +61,13 @@ class NodeApi:
         *,
         client: Client,
         client_ca: bytes,
-        tls: Callable[[], ssl.SSLContext],
+        tls: ssl.SSLContext,
         bind: str = "127.0.0.1",
         port: int = 0,
         clock: Clock | None = None,
     ) -> None:
         """`client` asks the API who somebody is and what they may; `client_ca` (PEM) vouches for clients'
-        certificates. `tls` makes the server's context (see `http.server_tls`), anew for every `renew`."""
+        certificates. `tls` is the server's context (see `http.server_tls`) until the first `renew`."""
         self._agents = agents
         self._tls = tls
         self._bind = bind
@@ -77,7 +77,6 @@ class NodeApi:
         self._server = Server(self._handle, on_error=_on_error)
         self._requests: Counter[tuple[str, str]] = Counter()
         self._reports = Reports(Measurer(clock.wall), self._requests)
-        self._context: ssl.SSLContext | None = None
         self._routes: Mapping[str, _Route] = {
             "healthz": _Route(_health, (0, 1)),
             "pods": _Route(_pods),
@@ -93,23 +92,22 @@ class NodeApi:
 
     async def start(self) -> int:
         """Serve; returns the port, which nodes have to know before they register (`NodeConfig.port`)."""
-        context = self._context = self._tls()
+        first = self._tls
         # Certificates are renewed while the server runs: every handshake takes the newest.
-        context.sni_callback = self._newest
-        await self._server.start(self._bind, self._port, context)
+        first.sni_callback = self._newest
+        await self._server.start(self._bind, self._port, first)
         return self._server.port
 
-    def renew(self) -> None:
+    def renew(self, tls: ssl.SSLContext) -> None:
         """Use another certificate, for new connections."""
-        self._context = self._tls()
+        self._tls = tls
 
     async def stop(self) -> None:
         await self._server.drain(_DRAIN_S)
         await self._server.close()
 
     def _newest(self, connection: ssl.SSLObject, _name: str | None, _first: ssl.SSLContext) -> None:
-        if self._context is not None:
-            connection.context = self._context
+        connection.context = self._tls
 
     # Requests
 

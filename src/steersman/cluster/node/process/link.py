@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from steersman.cluster.node.errors import RuntimeFailed
 from steersman.cluster.node.process.errors import KeeperGone
-from steersman.cluster.node.process.keeper.protocol import Frames, Outgoing, receive
+from steersman.cluster.node.process.keeper.protocol import SOCKET, Frames, Outgoing, receive
 
 __all__ = ["KeeperLink", "start_keeper"]
 
@@ -28,7 +28,6 @@ Message = dict[str, Any]
 
 #: Loads the keeper's package by itself, without the ones around it.
 _BOOT: Final = "import sys; sys.path.insert(0, sys.argv.pop(1)); from keeper.main import main; main()"
-_SOCKET: Final = "keeper.sock"
 #: What the first process ends with when another keeper has the folder.
 _TAKEN: Final = 3
 
@@ -82,7 +81,7 @@ class KeeperLink:
             # By way of the folder's descriptor, since paths of sockets are short.
             at = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             try:
-                sock.connect(f"/proc/self/fd/{at}/{_SOCKET}")
+                sock.connect(f"/proc/self/fd/{at}/{SOCKET}")
             finally:
                 os.close(at)
             sock.setblocking(False)

@@ -6,6 +6,7 @@ Start reading at `pod_volumes` (what happens when), then `sources` (what each ki
 
 from __future__ import annotations
 
+from steersman.cluster.node.volumes.certificates import PodCertificates
 from steersman.cluster.node.volumes.mounts import container_mounts
 from steersman.cluster.node.volumes.pod_volumes import PodVolumes
 from steersman.cluster.node.volumes.projections import Projections
@@ -15,6 +16,7 @@ from steersman.cluster.node.volumes.tokens import Tokens
 
 __all__ = [
     "ImageFolder",
+    "PodCertificates",
     "PodVolumes",
     "Projections",
     "Ready",

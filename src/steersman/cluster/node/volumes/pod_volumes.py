@@ -18,7 +18,6 @@ from steersman.cluster.node.volumes.errors import VolumeProblem
 from steersman.cluster.node.volumes.projections import is_projected, references_of
 from steersman.cluster.node.volumes.references import NotRead, References
 from steersman.cluster.node.volumes.sources import Ready, VolumeSources
-from steersman.cluster.node.volumes.tokens import Tokens
 from steersman.cluster.node.volumes.usage import limited_volumes, too_much, used_bytes
 from steersman.objects.fields import quote
 
@@ -56,7 +55,6 @@ class PodVolumes:
     def __init__(
         self,
         sources: VolumeSources,
-        tokens: Tokens,
         references: References,
         timers: Timers,
         start: Starter,
@@ -65,7 +63,6 @@ class PodVolumes:
         """`references` is to tell `changed`; `poke` has a pod looked at that waits for something, or may not
         go on."""
         self._sources = sources
-        self._tokens = tokens
         self._references = references
         self._timers = timers
         self._start = start
@@ -113,12 +110,11 @@ class PodVolumes:
             held.over = True
             if held.refreshing is not None:
                 held.refreshing.cancel()
-            self._references.release(uid)
-            self._tokens.forget(uid)
             for what in ("refresh", "renew", "sizes"):
                 self._timers.cancel((self, uid, what))
             async with held.lock:
-                pass
+                self._references.release(uid)
+                self._sources.forget(uid)
         if self._sources.pod_folder(uid).exists():
             await asyncio.to_thread(self._sources.remove, uid)
 

@@ -1,6 +1,6 @@
 """The files of volumes that show API objects: configMap, secret, downwardAPI and projected.
 
-What the objects say comes from `References`, tokens from `Tokens`.
+What the objects say comes from `References`, tokens from `Tokens`, certificates from `PodCertificates`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from steersman.cluster.node.downward import NodeFacts
 from steersman.cluster.node.volumes.atomic import File
+from steersman.cluster.node.volumes.certificates import PodCertificates, certificate_requests_of
 from steersman.cluster.node.volumes.errors import VolumeProblem
 from steersman.cluster.node.volumes.ownership import fs_group_of
 from steersman.cluster.node.volumes.payloads import (
@@ -46,7 +47,8 @@ _TRUST_BUNDLES: Final = ResourceType(
 #: All of them: anybody may read them, and there are few.
 _ALL_BUNDLES: Final = Reference(_TRUST_BUNDLES, "", "")
 _CERTIFICATE: Final = re.compile(r"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----\n?", re.DOTALL)
-_TOKEN_MODE: Final = 0o600
+#: Of what is the pod's own, where its group is then let in.
+_OWN_MODE: Final = 0o600
 
 
 class Projected(NamedTuple):
@@ -67,35 +69,62 @@ def references_of(pod: Pod) -> Iterator[Reference]:
     for name in secret_names(spec):
         yield Reference.to(SECRETS, namespace, name)
     for volume in spec.get("volumes") or ():
-        if any("clusterTrustBundle" in one for one in (volume.get("projected") or {}).get("sources") or ()):
-            yield _ALL_BUNDLES
+        for part in (volume.get("projected") or {}).get("sources") or ():
+            if "clusterTrustBundle" in part:
+                yield _ALL_BUNDLES
+            elif "podCertificate" in part:
+                yield certificate_requests_of(pod)
+
+
+class _Volume(NamedTuple):
+    """What is to be filled."""
+
+    pod: Pod
+    name: str
+    mode: int
+    #: Reads what it shows now.
+    known: Callable[[str], bytes]
+
+    @property
+    def own_mode(self) -> int:
+        """Of files that are nobody else's business."""
+        return self.mode if fs_group_of(self.pod) is None else _OWN_MODE
 
 
 class Projections:
-    def __init__(self, references: References, tokens: Tokens, node: NodeFacts) -> None:
+    def __init__(
+        self, references: References, tokens: Tokens, certificates: PodCertificates, node: NodeFacts
+    ) -> None:
         self._references = references
         self._tokens = tokens
+        self._certificates = certificates
         self._node = node
 
-    async def project(self, pod: Pod, kind: str, source: Source, known: Callable[[str], bytes]) -> Projected:
+    async def project(
+        self, pod: Pod, name: str, kind: str, source: Source, known: Callable[[str], bytes]
+    ) -> Projected:
         """What a volume has to show; `known` reads what it shows now. Raises `VolumeProblem`, `NotRead`."""
         mode = source.get("defaultMode")
-        mode = DEFAULT_MODE if mode is None else int(mode)
+        volume = _Volume(pod, name, DEFAULT_MODE if mode is None else int(mode), known)
         if kind != "projected":
-            return await self._part(pod, kind, source, mode, known)
+            return await self._part(volume, kind, source)
         files: Files = {}
         renewals = []
         for part in source.get("sources") or ():
             for part_kind, part_source in part.items():
-                made = await self._part(pod, part_kind, part_source, mode, known)
+                made = await self._part(volume, part_kind, part_source)
                 files |= made.files
                 if made.renew_at is not None:
                     renewals.append(made.renew_at)
         return Projected(files, min(renewals, default=None))
 
-    async def _part(
-        self, pod: Pod, kind: str, source: Source, mode: int, known: Callable[[str], bytes]
-    ) -> Projected:
+    def forget(self, uid: str) -> None:
+        """A pod is over."""
+        self._tokens.forget(uid)
+        self._certificates.forget(uid)
+
+    async def _part(self, volume: _Volume, kind: str, source: Source) -> Projected:
+        pod, mode = volume.pod, volume.mode
         items, optional = source.get("items") or (), bool(source.get("optional"))
         match kind:
             case "configMap":
@@ -108,9 +137,11 @@ class Projections:
             case "downwardAPI":
                 return Projected(downward_files(pod, items, mode, self._node))
             case "serviceAccountToken":
-                return await self._token(pod, source, mode, known)
+                return await self._token(volume, source)
+            case "podCertificate":
+                return await self._certificate(volume, source)
             case "clusterTrustBundle":
-                return Projected({source["path"]: File(await self._anchors(source), mode)})
+                return Projected({source["path"]: File(await self._anchors(source), volume.own_mode)})
         raise VolumeProblem(f"this node cannot project {kind}")
 
     async def _object(self, pod: Pod, kind: ResourceType, name: str, *, optional: bool) -> Mapping[str, Any]:
@@ -120,8 +151,8 @@ class Projections:
             raise VolumeProblem(f"{kind.kind.lower()} {quote(name)} not found")
         return found or {}
 
-    async def _token(self, pod: Pod, source: Source, mode: int, known: Callable[[str], bytes]) -> Projected:
-        metadata = pod["metadata"]
+    async def _token(self, volume: _Volume, source: Source) -> Projected:
+        pod, metadata = volume.pod, volume.pod["metadata"]
         request = TokenRequest(
             metadata["namespace"],
             pod["spec"].get("serviceAccountName") or "default",
@@ -130,10 +161,22 @@ class Projections:
             source.get("audience", ""),
             source.get("expirationSeconds") or 3600,
         )
-        token = await self._tokens.get(request, known(source["path"]))
-        if fs_group_of(pod) is not None:
-            mode = _TOKEN_MODE
-        return Projected({source["path"]: File(token.text.encode(), mode)}, token.renew_at)
+        token = await self._tokens.get(request, volume.known(source["path"]))
+        return Projected({source["path"]: File(token.text.encode(), volume.own_mode)}, token.renew_at)
+
+    async def _certificate(self, volume: _Volume, source: Source) -> Projected:
+        found = await self._certificates.get(volume.pod, volume.name, source)
+        contents = {
+            "credentialBundlePath": found.key + found.chain,
+            "keyPath": found.key,
+            "certificateChainPath": found.chain,
+        }
+        files = {
+            source[field]: File(content, volume.own_mode)
+            for field, content in contents.items()
+            if source.get(field)
+        }
+        return Projected(files, found.renew_at)
 
     async def _anchors(self, source: Source) -> bytes:
         bundles = await self._references.all(_ALL_BUNDLES)

@@ -21,9 +21,11 @@ from steersman.cluster.node.volumes.atomic import write_files
 from steersman.cluster.node.volumes.claims import claimed_folder
 from steersman.cluster.node.volumes.errors import VolumeProblem
 from steersman.cluster.node.volumes.host_paths import check_host_path
+from steersman.cluster.node.volumes.memory import memory_size, mount_memory, unmount_all
 from steersman.cluster.node.volumes.nested import nested_folders
 from steersman.cluster.node.volumes.ownership import fs_group_of, give_to_group
 from steersman.cluster.node.volumes.projections import PROJECTED, Projections
+from steersman.objects.quantities import Quantity
 
 __all__ = ["ImageFolder", "Ready", "VolumeSources"]
 
@@ -56,13 +58,15 @@ class VolumeSources:
         client: Client,
         clock: Clock,
         projections: Projections,
+        memory: Quantity,
         image_folder: ImageFolder = lambda _: None,
     ) -> None:
-        """`folder` has a folder for each pod."""
+        """`folder` has a folder for each pod, `memory` is all that pods may use."""
         self._folder = folder
         self._client = client
         self._clock = clock
         self._projections = projections
+        self._memory = memory
         self._image_folder = image_folder
 
     def pod_folder(self, uid: str) -> Path:
@@ -94,6 +98,10 @@ class VolumeSources:
         kind = next((field for field in volume if field != "name"), "unknown")
         raise VolumeProblem(f"this node has no volumes of type {kind}")
 
+    def forget(self, uid: str) -> None:
+        """What was asked for in the name of a pod is of no use any more."""
+        self._projections.forget(uid)
+
     def known(self) -> list[str]:
         """The pods for which something was made."""
         try:
@@ -105,6 +113,10 @@ class VolumeSources:
         """Take away everything that was made for a pod. Blocks."""
         folder = self.pod_folder(uid)
         _remove_tree(folder / "volumes")
+        if (folder / "volumes").exists():
+            # What is mounted is empty by now, and in the way.
+            unmount_all(folder / "volumes" / _EMPTY_DIR)
+            _remove_tree(folder / "volumes")
         for name in ("etc-hosts", "resolv.conf"):
             (folder / name).unlink(missing_ok=True)
         try:
@@ -137,7 +149,7 @@ class VolumeSources:
             except OSError:
                 return b""
 
-        made = await self._projections.project(pod, kind, source, known)
+        made = await self._projections.project(pod, name, kind, source, known)
         self._made(path, _SCRATCH_MODE)
         for folder in nested_folders(pod, name):
             (path / folder).mkdir(0o755, parents=True, exist_ok=True)
@@ -157,7 +169,11 @@ class VolumeSources:
         uid = pod["metadata"]["uid"]
         self.make_pod_folder(uid)
         path = self.scratch(uid, name)
-        if self._made(path, _SCRATCH_MODE) and (group := fs_group_of(pod)) is not None:
+        is_new = self._made(path, _SCRATCH_MODE)
+        if medium:
+            size = memory_size(pod, source.get("sizeLimit"), self._memory)
+            is_new |= mount_memory(path, size, _SCRATCH_MODE)
+        if is_new and (group := fs_group_of(pod)) is not None:
             give_to_group(path, group, readonly=False)
         return Ready(path)
 

@@ -17,13 +17,13 @@ import sys
 import time
 
 from . import cgroups, roots
+from .protocol import LOCK, SOCKET
 from .server import Keeper
 from .stragglers import kill_marked
 from .system_calls import become_subreaper
 
-__all__ = ["SOCKET", "TAKEN", "main"]
+__all__ = ["TAKEN", "main"]
 
-SOCKET = "keeper.sock"
 TAKEN = 3
 _REMOVE_TRIES = 100
 _REMOVE_S = 0.02
@@ -34,7 +34,7 @@ def main() -> None:
     isolate containers (`best`, `mirror`, `none`)."""
     _, folder, tag, alone_s, isolation = sys.argv
     os.umask(0o077)
-    lock = os.open(f"{folder}/keeper.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    lock = os.open(f"{folder}/{LOCK}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -14,10 +14,13 @@ import struct
 from collections import deque
 from typing import Any
 
-__all__ = ["MAX_FDS", "Frames", "Outgoing", "receive"]
+__all__ = ["LOCK", "MAX_FDS", "SOCKET", "Frames", "Outgoing", "receive"]
 
 Message = dict[str, Any]
 
+#: In the node's folder: where the keeper is talked to, and what it has locked while it lives.
+SOCKET = "keeper.sock"
+LOCK = "keeper.lock"
 _HEAD = struct.Struct("!IH")
 #: More than this is not a message but a mistake.
 _MAX_BYTES = 64 << 20

@@ -29,6 +29,8 @@ Plan = dict[str, Any]
 KINDS = ("overlay", "mirror")
 #: File systems with files of people, which get an upper layer; others are shown as they are.
 _LAYERED = frozenset(("ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "zfs", "tmpfs", "ramfs", "overlay"))
+#: In the paths of other pods' volumes, which are no part of the machine.
+_POD_VOLUMES = "/kubernetes.io~empty-dir/"
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "ptmx")
 _DEVICE_FOLDERS = ("pts", "shm", "mqueue")
 _DEVICE_LINKS = {
@@ -154,6 +156,8 @@ class MountTable:
             head, _, rest = line.partition(" - ")
             fields, (kind, _, options) = head.split(" "), rest.split(" ", 2)
             path = re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), fields[4])
+            if _POD_VOLUMES in path:
+                continue
             writable = "ro" not in (*fields[5].split(","), *options.split(","))
             found[path] = (path, kind, writable)
         self.found = sorted(found.values())

@@ -1,0 +1,96 @@
+"""Writes what Highlander's chart has from the code: custom resource definitions and the schema of its values.
+
+    python scripts/highlander_chart.py
+
+tests/unit/highlander/test_manifests.py fails when they are not what this would write.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from steersman.highlander.config import json_schema
+from steersman.highlander.resources import definitions
+from steersman.operator.packaging.text import as_yaml
+
+CHART = Path(__file__).parents[1] / "deploy" / "highlander" / "chart"
+
+Schema = dict[str, Any]
+
+
+def files() -> dict[str, str]:
+    """Their text by path in the chart."""
+    made = {f"crds/{one['metadata']['name']}.yaml": as_yaml(one) for one in definitions(public=True)}
+    return {**made, "values.schema.json": json.dumps(values_schema(), indent=2) + "\n"}
+
+
+def values_schema() -> Schema:
+    config = json_schema()
+    definitions_ = config.pop("$defs")
+    del config["$schema"]
+    names: Schema = {"type": "array", "items": {"type": "string"}}
+    properties = {
+        "image": _text("An image in which `steer` is installed."),
+        "replicas": {"type": "integer", "minimum": 0, "description": "How many controllers."},
+        "gracePeriodSeconds": {
+            "type": "integer",
+            "minimum": 1,
+            "description": "What a controller has to stop its workloads and see them gone.",
+        },
+        "config": {**config, "description": "The configuration, as in the file."},
+        "secret": _text(
+            "A Secret with any of the keys api-token, redis-addr, redis-password, database-url; "
+            "the release's name if empty."
+        ),
+        "rbac": _object(
+            "What the controllers may do.",
+            {
+                "namespaces": {**names, "description": "Where workloads run; config.namespace if empty."},
+                "tenants": {**names, "description": "Those of the configuration; config.tenant if empty."},
+                "leases": _switch("The lock is a Lease (storageType lease)."),
+                "customResources": _switch("Custom resources are followed, in all namespaces."),
+            },
+        ),
+        "fencing": _switch("Have the API refuse what a former leader still sends."),
+        "networkPolicy": _switch("Say who may look at the API and the dashboard."),
+        "monitoringNamespace": _text("Where scrapes come from."),
+        "serviceMonitor": _switch("For Prometheus' operator, if the cluster has it."),
+        "resources": {"type": "object", "description": "Of a controller, as in a container."},
+        "nodeSelector": {"type": "object", "additionalProperties": {"type": "string"}},
+        "tolerations": {"type": "array", "items": {"type": "object"}},
+        # Helm's own.
+        "global": {"type": "object"},
+    }
+    return {
+        # What Helm's older versions know.
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "title": "Values of the chart of Highlander",
+        **_object("", properties),
+        "$defs": definitions_,
+    }
+
+
+def _object(about: str, properties: Schema) -> Schema:
+    described = {"description": about} if about else {}
+    return {"type": "object", **described, "properties": properties, "additionalProperties": False}
+
+
+def _text(about: str) -> Schema:
+    return {"type": "string", "description": about}
+
+
+def _switch(about: str) -> Schema:
+    return {"type": "boolean", "description": about}
+
+
+def main() -> None:
+    for path, text in files().items():
+        file = CHART / path
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

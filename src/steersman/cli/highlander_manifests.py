@@ -1,0 +1,80 @@
+"""`steer highlander manifests`: what to apply to run a configuration in a cluster."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from steersman.cli.emitting import Format, emit
+from steersman.cli.failure import CommandFailed
+
+__all__ = ["manifests"]
+
+_EXAMPLES = """Print what a cluster needs to run a configuration: rights, controllers, how to reach them.
+
+Rights are those that the configuration needs and no others. What is not to be in a file comes from a Secret
+with any of the keys api-token, redis-addr, redis-password, database-url.
+
+Examples:
+
+  steer highlander manifests --config highlander.yaml --image r.example/steersman:1 | kubectl apply -f -
+
+  steer highlander manifests --config highlander.yaml --tenant shop --replicas 3 --fencing > shop.yaml
+"""
+
+
+def manifests(
+    config: Annotated[Path, typer.Option(metavar="FILE", help="The configuration, in YAML.")],
+    image: Annotated[str, typer.Option(help="With `steer` in it.")] = "steersman:latest",
+    name: Annotated[
+        str, typer.Option(help="Of everything made.", show_default="highlander, or highlander-TENANT")
+    ] = "",
+    namespace: Annotated[str, typer.Option(help="Of the controllers.")] = "highlander",
+    replicas: Annotated[int, typer.Option(min=1, help="How many controllers.")] = 2,
+    tenant: Annotated[
+        str, typer.Option(help="Only this one of the file's tenants.", show_default="all of them")
+    ] = "",
+    secret: Annotated[
+        str, typer.Option(metavar="NAME", help="Where secrets are.", show_default="--name")
+    ] = "",
+    fencing: Annotated[
+        bool, typer.Option("--fencing", help="Have the API refuse late writes of former leaders.")
+    ] = False,
+    network_policy: Annotated[bool, typer.Option(help="Who may look at the API and the dashboard.")] = True,
+    service_monitor: Annotated[
+        bool, typer.Option("--service-monitor", help="For Prometheus' operator, if the cluster has it.")
+    ] = False,
+    monitoring_namespace: Annotated[str, typer.Option(help="Where scrapes come from.")] = "monitoring",
+    output: Annotated[Format, typer.Option(help="YAML documents, or a List as JSON.")] = Format.YAML,
+) -> None:
+    from steersman.highlander.config import load
+    from steersman.highlander.errors import ConfigError
+    from steersman.highlander.manifests import Deployed
+    from steersman.highlander.manifests import manifests as made
+
+    deployed = Deployed(
+        image=image,
+        name=name or (f"highlander-{tenant}" if tenant else "highlander"),
+        namespace=namespace,
+        replicas=replicas,
+        tenant=tenant,
+        secret=secret,
+        fencing=fencing,
+        network_policy=network_policy,
+        service_monitor=service_monitor,
+        monitoring_namespace=monitoring_namespace,
+    )
+    try:
+        # What the environment here says is not what it says there, but for secrets that have to be somewhere.
+        loaded = load(config, flags={"TENANT": tenant}, environment={"HIGHLANDER_DATABASE_URL": "secret"})
+        objects = made(config.read_text(encoding="utf-8"), loaded.tenants, deployed)
+    except ConfigError as error:
+        raise CommandFailed(str(error), 2) from None
+    for warning in loaded.warnings:
+        typer.echo(f"warning: {warning}, or the key of the Secret {secret or deployed.name}", err=True)
+    emit(objects, output)
+
+
+manifests.__doc__ = _EXAMPLES

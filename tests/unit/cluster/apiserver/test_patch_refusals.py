@@ -1,0 +1,142 @@
+"""What is said about patches whose result is no object of its kind."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.support.api import ApiClient, Object, with_api
+
+DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
+DEPLOYMENT: Object = {
+    "metadata": {"name": "d"},
+    "spec": {
+        "selector": {"matchLabels": {"app": "d"}},
+        "template": {
+            "metadata": {"labels": {"app": "d"}},
+            "spec": {"containers": [{"name": "c", "image": "nginx:1.27"}]},
+        },
+    },
+}
+
+
+def pod_spec(**fields: Any) -> Object:
+    return {"spec": {"template": {"spec": fields}}}
+
+
+_POD_SPEC = "map[spec:map[template:map[spec:map["
+
+
+@pytest.mark.parametrize(
+    ("change", "shown", "why"),
+    [
+        ({"spec": {"replicas": "x"}}, "map[spec:map[replicas:x]]", "unrecognized type: int32"),
+        ({"spec": {"replicas": 1.5}}, "map[spec:map[replicas:1.5]]", "cannot convert float64 to int32"),
+        (
+            {"metadata": {"labels": {"a": 1}}},
+            "map[metadata:map[labels:map[a:1]]]",
+            "cannot convert int64 to string",
+        ),
+        ({"metadata": {"labels": "a"}}, "map[metadata:map[labels:a]]", "cannot restore map from string"),
+        ({"spec": {"paused": "yes"}}, "map[spec:map[paused:yes]]", "unrecognized type: bool"),
+        ({"spec": "x"}, "map[spec:x]", "cannot restore struct from: string"),
+        (
+            pod_spec(containers={"a": 1}),
+            f"{_POD_SPEC}containers:map[a:1]]]]]",
+            "cannot restore slice from map",
+        ),
+        (
+            {"spec": {"strategy": {"rollingUpdate": {"maxSurge": True}}}},
+            "map[spec:map[strategy:map[rollingUpdate:map[maxSurge:true]]]]",
+            "json: cannot unmarshal bool into Go value of type int32",
+        ),
+    ],
+)
+def test_what_a_strategic_merge_makes_must_fit(change: Object, shown: str, why: str) -> None:
+    @with_api
+    async def check(client: ApiClient) -> None:
+        await client.ok("POST", DEPLOYMENTS, DEPLOYMENT)
+        code, status = await client.patch(f"{DEPLOYMENTS}/d", change, "strategic-merge")
+        message = f' "" is invalid: patch: Invalid value: "{shown}": {why}'
+        assert (code, status["message"]) == (422, message)
+
+    check()
+
+
+@pytest.mark.parametrize(
+    ("kind", "content", "findings"),
+    [
+        ("strategic-merge", '{"spec":{"b":1,"a":1}}', ['unknown field "spec.a"', 'unknown field "spec.b"']),
+        ("strategic-merge", '{"spec":{"paused":true,"paused":false}}', ['duplicate field "spec.paused"']),
+        ("merge", '{"spec":{"paused":true,"paused":false}}', ['duplicate field "spec.paused"']),
+        (
+            "json",
+            '[{"op":"add","path":"/spec/paused","value":1,"value":false,"extra":1}]',
+            ['json patch duplicate field "[0].value"', 'json patch unknown field "[0].extra"'],
+        ),
+    ],
+    ids=["unknown", "repeated in strategic merge", "repeated in merge", "in operations"],
+)
+def test_strict_reading_of_patches(kind: str, content: str, findings: list[str]) -> None:
+    headers = {"content-type": f"application/{kind}-patch+json"}
+
+    @with_api
+    async def check(client: ApiClient) -> None:
+        await client.ok("POST", DEPLOYMENTS, DEPLOYMENT)
+        path = f"{DEPLOYMENTS}/d?fieldValidation="
+        warned = await client.raw("PATCH", f"{path}Warn", content.encode(), headers)
+        expected = ["299 - " + json.dumps(text) for text in findings]
+        assert (warned.status, warned.headers.get_all("warning")) == (200, expected)
+        code, status = await client.ask("PATCH", f"{path}Strict", content.encode(), headers)
+        assert code == 422
+        assert status["message"].endswith("strict decoding error: " + ", ".join(findings))
+        ignored = await client.raw("PATCH", f"{path}Ignore", content.encode(), headers)
+        assert (ignored.status, ignored.headers.get_all("warning")) == (200, [])
+
+    check()
+
+
+@pytest.mark.parametrize(
+    ("kind", "change", "code", "message"),
+    [
+        ("merge", {"metadata": {"name": "e"}}, 400, "the name of the object (e) does not match the name on"),
+        (
+            "merge",
+            {"metadata": None},
+            400,
+            "the name of the object (d based on URL) was undeterminable: name",
+        ),
+        ("merge", {"kind": "Pod"}, 422, 'no kind "Pod" is registered for version "apps/v1" in scheme'),
+        (
+            "merge",
+            {"kind": "ReplicaSet"},
+            422,
+            "converting (v1.ReplicaSet) to (apps.Deployment): unknown conv",
+        ),
+        ("strategic-merge", {"kind": "Pod"}, 200, ""),
+        (
+            "strategic-merge",
+            pod_spec(containers=[{"image": "x"}]),
+            500,
+            "map: map[image:x] does not contain declared merge key: name",
+        ),
+    ],
+)
+def test_patches_that_are_refused(kind: str, change: Object, code: int, message: str) -> None:
+    @with_api
+    async def check(client: ApiClient) -> None:
+        await client.ok("POST", DEPLOYMENTS, DEPLOYMENT)
+        answered, status = await client.patch(f"{DEPLOYMENTS}/d", change, kind)
+        assert answered == code
+        assert message in status.get("message", "")
+
+    check()
+
+
+@with_api
+async def test_what_has_no_namespace_loses_it(client: ApiClient) -> None:
+    body = {"metadata": {"name": "other", "namespace": "x"}}
+    made = await client.ok("POST", "/api/v1/namespaces", body)
+    assert "namespace" not in made["metadata"]
