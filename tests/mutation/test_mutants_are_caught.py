@@ -15,7 +15,8 @@ from tests.mutation.guards import ALLOWED, GUARDS, Guard
 from tests.mutation.mutants import mutants, sample
 from tests.mutation.trial import Bench
 
-_PER_MODULE = 2
+#: Each is a run of pytest. `STEERSMAN_MUTANTS` asks for more of them.
+_PER_MODULE = int(os.environ.get("STEERSMAN_MUTANTS", "1"))
 
 #: The first of them waits for all guarding tests to pass once.
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
