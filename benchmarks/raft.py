@@ -13,7 +13,8 @@ import statistics
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -29,6 +30,7 @@ __all__ = ["run"]
 
 _SIZE = 3
 _IN_FLIGHT = (1, 64)
+_ROUND_S = 1.0
 #: What etcd's own messages look like: field 1 is the key, field 2 the value.
 _PUT = "/etcdserverpb.KV/Put"
 _STATUS = "/etcdserverpb.Maintenance/Status"
@@ -37,18 +39,12 @@ _STATUS = "/etcdserverpb.Maintenance/Status"
 def run(options: Options) -> list[Table]:
     if shutil.which("etcd") is None:
         raise Unusable("etcd is not installed: scripts/install-servers etcd-server")
-    seconds, kills = (1.0, 2) if options.quick else (5.0, 20)
+    rounds, kills = (2, 2) if options.quick else (7, 20)
     with tempfile.TemporaryDirectory() as folder:
         with EtcdCluster(Path(folder) / "etcd") as etcd:
-            peer = _measure([server.pid for server in etcd.servers.values()], etcd.bench, seconds)
+            with Cluster(Path(folder) / "idle", _SIZE, writers=0) as cluster:
+                own, peer = _measure([_nodes(cluster), _servers(etcd)], rounds)
             peer_failover = _fail_over_etcd(etcd, max(1, kills // 4))
-        with Cluster(Path(folder) / "idle", _SIZE, writers=0) as cluster:
-            leader = _leader(cluster)
-            own = _measure(
-                [member.pid for member in cluster.all],
-                lambda in_flight, seconds: leader.ask(f"bench {in_flight} {seconds}"),
-                seconds,
-            )
         with Cluster(Path(folder) / "kills", _SIZE) as cluster:
             failover = _fail_over(cluster, kills)
             lost = cluster.lost()
@@ -59,23 +55,51 @@ def run(options: Options) -> list[Table]:
     return tables
 
 
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Three processes, and how to have them write for some seconds with so many writes in flight."""
+
+    pids: Sequence[int]
+    bench: Callable[[int, float], dict[str, float]]
+
+
+def _nodes(cluster: Cluster) -> Measured:
+    return Measured(
+        [member.pid for member in cluster.all],
+        lambda in_flight, seconds: _leader(cluster).ask(f"bench {in_flight} {seconds}"),
+    )
+
+
+def _servers(etcd: EtcdCluster) -> Measured:
+    return Measured([server.pid for server in etcd.servers.values()], etcd.bench)
+
+
 def _leader(cluster: Cluster) -> Member:
     found: Member = until(lambda: next((m for m in cluster.all if m.ask("status").get("leads")), None))
     return found
 
 
-def _measure(
-    pids: list[int], bench: Callable[[int, float], dict[str, float]], seconds: float
-) -> dict[str, float]:
-    measured: dict[str, float] = {"memory": max(map(memory_mb, pids))}
+def _measure(systems: Sequence[Measured], rounds: int) -> list[dict[str, float]]:
+    """All at rest, then in turn, so that whatever else the machine does meets them alike; of each figure the
+    median over the rounds."""
     time.sleep(1.0)
-    before, started = sum(map(cpu_seconds, pids)), time.monotonic()
-    time.sleep(seconds)
-    measured["idle"] = 100 * (sum(map(cpu_seconds, pids)) - before) / (time.monotonic() - started)
-    for in_flight in _IN_FLIGHT:
-        for name, value in bench(in_flight, seconds).items():
-            measured[f"{in_flight} {name}"] = value
-    return measured
+    before, started = [_cpu(system) for system in systems], time.monotonic()
+    time.sleep(rounds * _ROUND_S)
+    took_s = time.monotonic() - started
+    measured: list[dict[str, list[float]]] = [
+        {"idle": [100 * (_cpu(system) - cpu_s) / took_s], "memory": [max(map(memory_mb, system.pids))]}
+        for system, cpu_s in zip(systems, before, strict=True)
+    ]
+    for _ in range(rounds):
+        for in_flight in _IN_FLIGHT:
+            for system, figures in zip(systems, measured, strict=True):
+                for name, value in system.bench(in_flight, _ROUND_S).items():
+                    figures.setdefault(f"{in_flight} {name}", []).append(value)
+    return [{name: statistics.median(values) for name, values in figures.items()} for figures in measured]
+
+
+def _cpu(system: Measured) -> float:
+    return sum(map(cpu_seconds, system.pids))
 
 
 def _writes(own: dict[str, float], peer: dict[str, float]) -> Table:
@@ -88,6 +112,7 @@ def _writes(own: dict[str, float], peer: dict[str, float]) -> Table:
             key = f"{in_flight} {name}"
             table.add(f"{in_flight} in flight, {name.removesuffix('_ms')}", own[key], "ms", peer=peer[key])
     table.notes.append("own nodes: embedded, RocksDB, mutual TLS; etcd: Python gRPC client, plaintext")
+    table.notes.append("in turns of a second, medians of the turns")
     return table
 
 

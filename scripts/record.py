@@ -41,7 +41,7 @@ SVG = """<svg viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">
 </style>
 <defs>
 <clipPath id="{unique_id}-clip-terminal">
-<rect width="{terminal_width}" height="{terminal_height}"/>
+<rect width="100%" height="100%"/>
 </clipPath>
 {lines}
 </defs>
@@ -60,8 +60,7 @@ class Terminal:
     """A terminal of its own, with a shell in it."""
 
     def __init__(self, home: Path, columns: int, rows: int) -> None:
-        self._socket = home / f"terminal-{time.monotonic_ns()}"
-        self._tmux = ("tmux", "-S", str(self._socket), "-f", os.devnull)
+        self._tmux = ("tmux", "-S", str(home / f"terminal-{time.monotonic_ns()}"), "-f", os.devnull)
         environment = {
             "HISTFILE": os.devnull,
             "HOME": str(home),
@@ -113,9 +112,7 @@ class Terminal:
         """End what runs in it, in order, then the shell."""
         self.press("C-c")
         self._until(lambda: self.text().rstrip().endswith("$"), "the prompt")
-        self._run("send-keys", "-l", "exit")
-        self._run("send-keys", "Enter")
-        self._until(lambda: not self._socket.exists(), "the end")
+        self._run("kill-server")
 
     def _until(self, holds: Callable[[], bool], what: str) -> None:
         deadline = time.monotonic() + PATIENCE_S
@@ -191,7 +188,8 @@ def demo(recording: Recording) -> None:
 
 def up(recording: Recording) -> None:
     server, terminal = recording.terminal(columns=90), recording.terminal(columns=110)
-    server.type("clear; steer up --port 0")
+    server.run("clear")
+    server.type("steer up --port 0")
     kubeconfig = server.wait(r"export KUBECONFIG=(\S+)")[1]
     server.wait("kubectl get")
     recording.picture("up", server)
@@ -226,7 +224,7 @@ def operator(recording: Recording) -> None:
     assert found is not None
     code = recording.home / "shop.py"
     code.write_text(found[1])
-    # A Service's name must not begin with a digit: the second one cannot work.
+    # A Service's name must have no dots: the second one cannot work.
     apps = [
         {
             "apiVersion": "example.com/v1",
@@ -234,7 +232,7 @@ def operator(recording: Recording) -> None:
             "metadata": {"name": name},
             "spec": {"image": "web:1"},
         }
-        for name in ("shop", "2nd-shop")
+        for name in ("shop", "shop.old")
     ]
     (recording.home / "apps.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": apps}))
     with recording.cluster("--runtime", "simulated") as kubeconfig:
@@ -246,20 +244,21 @@ def operator(recording: Recording) -> None:
         terminal.run("kubectl apply -f apps.json")
         terminal.run("kubectl rollout status deployment shop; clear")
         terminal.run(f"steer why webapp/shop --address {address}")
-        terminal.run(f"steer why webapp/2nd-shop --address {address}")
+        terminal.run(f"steer why webapp/shop.old --address {address} | head -4")
         recording.picture("why", terminal)
         terminal.type(f"clear; steer top --address {address}")
-        terminal.wait(r"\d\.\d")
+        terminal.wait(r"webapps.*/\d +\d+\.\d ")
         recording.picture("top", terminal)
         terminal.press("C-c")
+        terminal.wait("^\\$ clear; steer top")
         code.write_text(found[1].replace("port(80)", "port(8080)").replace("port(80, 80)", "port(80, 8080)"))
-        terminal.run("clear; kubectl delete webapp 2nd-shop; clear")
+        terminal.run("clear; kubectl delete webapp shop.old; clear")
         terminal.run("steer diff shop.py")
         recording.picture("diff", terminal)
 
 
 def validate(recording: Recording) -> None:
-    terminal = recording.terminal(columns=100)
+    terminal = recording.terminal(columns=110)
     (recording.home / "highlander.yaml").write_text(
         "tenant: shop\n"
         "storageType: lease\n"

@@ -73,7 +73,9 @@ def _documented(path: str, value: Any, others: Mapping[str, Any]) -> list[str]:
         options = [":members:", ":undoc-members:"]
         if issubclass(value, BaseModel):
             options.append(f":exclude-members: {_PYDANTIC}")
-        elif value.__mro__[1].__module__.startswith("steersman"):
+        elif value.__mro__[1].__module__.startswith("steersman") and not getattr(
+            value, "_is_protocol", False
+        ):
             # What a class has from others is shown with it, unless those are on the same page.
             shown = [each.__name__ for each in value.__mro__[1:] if each in others.values()]
             options.append(f":inherited-members: {', '.join((*shown, *_ANCESTORS))}")

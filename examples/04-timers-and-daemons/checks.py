@@ -56,9 +56,10 @@ async def keep_looking(ctx: Context[TcpCheck]) -> None:
         await ctx.clock.sleep(check.spec.every_seconds)
 
 
-@op.timer(every=REPORT_EVERY_S)
+@op.timer(every=REPORT_EVERY_S, catch_up=False)
 async def report(ctx: Context[TcpCheck]) -> None:
-    """Once an hour, say so if it is not reachable."""
+    """Once an hour, say so if it is not reachable. A report that falls into a restart is no loss, so that
+    nothing need be written down to make up for it."""
     for condition in ctx.resource.status.conditions:
         if condition.type == "Reachable" and condition.status != "True":
             await ctx.warning("Unreachable", f"since {condition.last_transition_time}: {condition.message}")

@@ -166,6 +166,9 @@ def _remember(board: Board) -> None:
         (93784, "controller-2_c0de", "controller-1_b00t", "lease expired", 42),
     ):
         board._history.append(Transition(now - age_s, before, after, reason, epoch))
+    for key, known in board._workloads.items():
+        age_s = 93690 if known.ready or known.paused else 48
+        board._workloads[key] = replace(known, since=now - age_s)
     board.change(
         last_transition=now - 93784,
         last_reason="lease expired",

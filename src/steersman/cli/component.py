@@ -154,7 +154,7 @@ def _run(
     try:
         run_loop(_serve(components, asked, kubeconfig, context, lease, address))
     except AddressInUse as error:
-        raise CommandFailed(f"--metrics-bind: {error}") from None
+        raise CommandFailed(f"--metrics-bind: {error}; choose another, or off") from None
     except ClientError as error:
         raise no_use_of_the_api(error) from None
     except (MachineError, ValueError) as error:

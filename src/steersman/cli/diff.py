@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from steersman.cli.colours import coloured
-from steersman.cli.failure import no_use_of_the_api, one_line
+from steersman.cli.failure import CommandFailed, no_use_of_the_api, one_line
 from steersman.cli.options import ContextOption, KubeconfigOption, Output, Where
 from steersman.cli.packaged import ModuleArgument
 
@@ -50,7 +50,7 @@ def diff(
     output: Annotated[Output, typer.Option(help="json: a list for scripts.")] = Output.TEXT,
 ) -> None:
     from steersman.cli.loading import load
-    from steersman.client import ClientError
+    from steersman.client import ClientError, NoSuchKind
 
     loaded = load(module)
     where = Where(None, kubeconfig, context)
@@ -60,6 +60,9 @@ def diff(
 
     try:
         found = asyncio.run(rehearsed())
+    except NoSuchKind as error:
+        install = f"steer crd {module} | kubectl apply -f -"
+        raise CommandFailed(f"{one_line(error)}; if it is not installed: {install}", 2) from None
     except ClientError as error:
         raise no_use_of_the_api(error, 2) from None
     if output is Output.JSON:
@@ -88,6 +91,7 @@ async def _rehearsals(
             if not definition.reconciles:
                 continue
             resource = definition.resource
+            await client.resource_type(resource.api_version, resource.kind)  # else NoSuchKind
             if name is not None:
                 place = (namespace or client.namespace) if resource.namespaced else ""
                 keys = [Key(place, name)]

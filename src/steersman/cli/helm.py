@@ -71,7 +71,7 @@ def helm(
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / path).write_text(text)
     except OSError as error:
-        raise CommandFailed(f"{error.filename}: {error.strerror}") from None
+        raise CommandFailed(f"{error.filename or folder}: {error.strerror}") from None
     typer.echo(f"{folder} is a chart of {len(files)} files. Next: helm install NAME {folder}")
 
 

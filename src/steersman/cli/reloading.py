@@ -18,7 +18,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -78,7 +78,7 @@ class _Reload:
         while not self._stopped:
             spare, self._spare = self._spare, None
             self._running = spare or await _Process.start(self._arguments)
-            self._running.go()
+            self._running.go(self._notices.wake)
             changed = await self._change(self._running)
             if changed is not None:
                 self._times = files_of(self._root)
@@ -112,6 +112,7 @@ class _Process:
     def __init__(self, process: asyncio.subprocess.Process, pipe: int) -> None:
         self._process = process
         self._pipe = pipe
+        self._ending: asyncio.Task[int] | None = None
 
     @classmethod
     async def start(cls, arguments: Sequence[str]) -> _Process:
@@ -132,8 +133,10 @@ class _Process:
     def ended(self) -> bool:
         return self._process.returncode is not None
 
-    def go(self) -> None:
+    def go(self, on_end: Callable[[], None]) -> None:
         os.write(self._pipe, b"\n")
+        self._ending = asyncio.create_task(self._process.wait())
+        self._ending.add_done_callback(lambda _: on_end())
 
     async def stop(self) -> None:
         if self._pipe >= 0:

@@ -32,10 +32,10 @@ _EXAMPLES = """Run operators in the foreground; Ctrl-C stops them.
 Examples:
 
 \b
-  steer run webapp.py --cluster          in a cluster of its own, gone afterwards
+  steer run webapp.py --cluster          in a cluster of its own
   steer run webapp.py --cluster --dev    start again whenever the code changes
-  steer run webapp.py --install-crds     in the cluster of KUBECONFIG, or the pod's
-  steer run webapp.py --ha lease         one of several leads, the others stand by
+  steer run webapp.py --install-crds     in the cluster of KUBECONFIG
+  steer run webapp.py --ha lease         one of several leads
   steer run shop.operators:orders --namespace shop --namespace test
 
 \b
@@ -144,7 +144,7 @@ def _run(loaded: Loaded, plan: _Plan) -> None:
     try:
         run_loop(_serve(loaded, plan))
     except AddressInUse as error:
-        raise CommandFailed(f"--metrics-bind: {error}") from None
+        raise CommandFailed(f"--metrics-bind: {error}; choose another, or off") from None
     except ClientError as error:
         raise no_use_of_the_api(error) from None
     except (OperatorError, WebhookError) as error:

@@ -6,7 +6,7 @@ import asyncio
 import json
 import sys
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
+from datetime import date, datetime
 from typing import Annotated, Any
 
 import typer
@@ -55,7 +55,8 @@ def why(
     elif not found:
         raise CommandFailed(f"no reconcile of {kind} {namespace}/{name} is remembered")
     else:
-        sys.stdout.writelines(f"{line}\n" for entry in found for line in _lines(entry))
+        today = datetime.now().astimezone().date()
+        sys.stdout.writelines(f"{line}\n" for entry in found for line in _lines(entry, today))
 
 
 why.__doc__ = _EXAMPLES
@@ -73,11 +74,13 @@ async def _reconciles(where: Where, operator: str, query: Mapping[str, str]) -> 
     return sorted(found, key=lambda entry: float(entry["at"]))
 
 
-def _lines(entry: Mapping[str, Any]) -> Iterable[str]:
-    at = datetime.fromtimestamp(entry["at"], UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
+def _lines(entry: Mapping[str, Any], today: date) -> Iterable[str]:
+    at = datetime.fromtimestamp(entry["at"]).astimezone()
+    day = "" if at.date() == today else f"{at:%Y-%m-%d} "
+    result = "error" if entry["error"] else "success"
     tries = f" (try {entry['attempt']})" if entry["attempt"] > 1 else ""
     yield (
-        f"{at}  {entry['result']}{tries} in {_duration(entry['seconds'])}"
+        f"{day}{at:%H:%M:%S}.{at.microsecond // 1000:03}  {result}{tries} in {_duration(entry['seconds'])}"
         f"  because {', '.join(entry['reasons']) or 'it was asked for'}"
     )
     for write in entry["writes"]:

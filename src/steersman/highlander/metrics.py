@@ -7,14 +7,14 @@ scrape.
 
 from __future__ import annotations
 
+import os
+import resource
 from collections.abc import Iterator, Mapping
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from steersman.highlander.state import Board, ControllerPhase, Distribution, WorkloadKind, WorkloadPhase
-
-if TYPE_CHECKING:
-    from prometheus_client import CollectorRegistry
 
 __all__ = ["COUNTERS", "HISTOGRAMS", "PREFIX", "HighlanderMetrics"]
 
@@ -61,36 +61,22 @@ Labels = Mapping[str, str]
 class HighlanderMetrics:
     """What one process exposes on /metrics.
 
-    The text is written here and not by prometheus_client: with hundreds of workloads that takes so long that
-    renewals of the lock would wait for it.
+    The text is written here and not by prometheus_client: loading it, and having it write what hundreds of
+    workloads have to say, takes so long that renewals of the lock would wait for it.
     """
 
     def __init__(self, boards: Mapping[str, Board]) -> None:
         """`boards` by tenant: read when scraped, so it may change."""
         self._boards = boards
-        self._registry: CollectorRegistry | None = None
-
-    @property
-    def registry(self) -> CollectorRegistry:
-        """Where others add what they count, beside the process' own; made when first asked for."""
-        if self._registry is None:
-            from prometheus_client import CollectorRegistry, PlatformCollector, ProcessCollector
-
-            self._registry = CollectorRegistry()
-            ProcessCollector(registry=self._registry)
-            PlatformCollector(registry=self._registry)
-        return self._registry
 
     def render(self) -> tuple[bytes, str]:
         """All families as Prometheus' text, and its content type."""
-        from prometheus_client import generate_latest
-
         lines = [
             line
-            for families in (self._controllers, self._workloads, self._counters, self._histograms)
+            for families in (self._controllers, self._workloads, self._counters, self._histograms, _process)
             for line in families()
         ]
-        return "\n".join([*lines, ""]).encode() + generate_latest(self.registry), _CONTENT_TYPE
+        return "\n".join([*lines, ""]).encode(), _CONTENT_TYPE
 
     def _controllers(self) -> Iterator[str]:
         states = [({"tenant": tenant}, board.controller) for tenant, board in self._boards.items()]
@@ -150,6 +136,29 @@ class HighlanderMetrics:
             text, _ = HISTOGRAMS.get(name, ("Measured by the controller.", False))
             yield from _family(name, "histogram", text)
             yield from samples
+
+
+def _process() -> Iterator[str]:
+    """The process itself, under the names that all of Prometheus' clients use; nothing without /proc."""
+    try:
+        stat = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
+        files = len(os.listdir("/proc/self/fd"))
+        booted = float(Path("/proc/stat").read_text().partition("\nbtime ")[2].split()[0])
+    except OSError:
+        return
+    ticks = os.sysconf("SC_CLK_TCK")
+    # As proc(5) counts them, less the two before the name's end.
+    for name, kind, text, value in (
+        ("cpu_seconds_total", "counter", "Processor time.", (int(stat[11]) + int(stat[12])) / ticks),
+        ("start_time_seconds", "gauge", "When it was started.", booted + int(stat[19]) / ticks),
+        ("virtual_memory_bytes", "gauge", "Its address space.", int(stat[20])),
+        ("resident_memory_bytes", "gauge", "Its memory.", int(stat[21]) * os.sysconf("SC_PAGE_SIZE")),
+        ("open_fds", "gauge", "Its open files.", files),
+        ("max_fds", "gauge", "How many it may open.", resource.getrlimit(resource.RLIMIT_NOFILE)[0]),
+    ):
+        yield f"# HELP process_{name} {text}"
+        yield f"# TYPE process_{name} {kind}"
+        yield f"process_{name} {float(value)}"
 
 
 def _family(name: str, kind: str, text: str) -> tuple[str, str]:

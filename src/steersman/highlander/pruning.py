@@ -6,10 +6,11 @@ Deployment go with it. Claims stay: they hold data.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Collection
 from typing import Any
 
-from steersman.client import Conflict
+from steersman.client import ClientError, Conflict
 from steersman.highlander.live import LiveObjects
 from steersman.highlander.workloads.objects import Part
 from steersman.highlander.workloads.ownership import key_of
@@ -18,6 +19,8 @@ from steersman.objects.resources import CRON_JOBS, DEPLOYMENTS, PODS, SERVICES, 
 from steersman.runtime import Key, Writes
 
 __all__ = ["leftovers", "prune"]
+
+_log = logging.getLogger(__name__)
 
 Object = dict[str, Any]
 
@@ -38,14 +41,20 @@ def leftovers(live: LiveObjects, tenant: str, wanted: Collection[Part]) -> list[
 async def prune(
     writes: Writes, live: LiveObjects, tenant: str, wanted: Callable[[], Collection[Part]]
 ) -> int:
-    """Delete what is not wanted; how many objects that were."""
+    """Delete what is not wanted; how many objects that were. One that cannot be deleted holds up no other."""
     found = leftovers(live, tenant, wanted())
+    problem: ClientError | None = None
     for resource, obj in found:
         if "deletionTimestamp" not in obj["metadata"]:
             try:
                 await writes.delete(resource, Key.of(obj), obj["metadata"]["uid"])
             except Conflict:
                 continue
+            except ClientError as error:
+                _log.warning("%s %s: %s", resource.kind, Key.of(obj), error)
+                problem = error
+    if problem is not None:
+        raise problem
     return len(found)
 
 

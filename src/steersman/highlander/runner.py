@@ -16,16 +16,17 @@ from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 from steersman.aio import Backoff, Clock, Scope
-from steersman.client import AlreadyExists, Client, ClientError
+from steersman.client import Client, ClientError, Conflict
 from steersman.election import Leadership, LeadershipLost
 from steersman.highlander.config.specs import WorkloadSpec
 from steersman.highlander.errors import ConfigError, ForeignObject
 from steersman.highlander.live import LiveObjects
+from steersman.highlander.pinning import PinnedWrites
 from steersman.highlander.showing import observed
 from steersman.highlander.state import Board, WorkloadKind, WorkloadPhase
 from steersman.highlander.stopping import is_stopped, living_copies, stop
 from steersman.highlander.workloads.copies import is_living, living
-from steersman.highlander.workloads.objects import Part, parts
+from steersman.highlander.workloads.objects import Part, at_rest, is_at_rest, parts
 from steersman.highlander.workloads.ownership import (
     HASH,
     MANAGER,
@@ -36,7 +37,7 @@ from steersman.highlander.workloads.ownership import (
 )
 from steersman.objects.resources import PODS
 from steersman.operator.children import Children
-from steersman.runtime import Key, Writes
+from steersman.runtime import Key
 
 __all__ = ["Reign", "Runner"]
 
@@ -69,7 +70,7 @@ class Reign:
         self.clock = clock
         self.default_grace_s = default_grace_s
         self.client = client
-        self.writes = Writes(client, MANAGER, live.cache, leadership.check)
+        self.writes = PinnedWrites(client, MANAGER, live.cache, leadership.check)
         self.children = Children(client, MANAGER, live.cache, self.writes)
 
     @property
@@ -149,6 +150,10 @@ class Runner:
                 self._show(WorkloadPhase.REFUSED, str(error))
                 attempts += 1
                 wait_s = _RETRIES.wait_s(attempts)
+            except Conflict:
+                # It has changed since it was seen; the watch shows it.
+                attempts += 1
+                wait_s = _RETRIES.wait_s(attempts)
             except (ClientError, ConfigError) as error:
                 attempts += 1
                 wait_s = _RETRIES.wait_s(attempts)
@@ -216,8 +221,15 @@ class Runner:
         wanted = parts(self._spec, key, reign.stamp, default_grace_s=reign.default_grace_s)
         if key.kind is WorkloadKind.PROCESS:
             return await self._process(wanted[0])
+        if living_copies(reign.live, reign.tenant, key) and any(self._rests(part) for part in wanted):
+            # A pod that is ending does not count for whoever would start the next.
+            self._show(WorkloadPhase.STOPPING)
+            return None
         for part in wanted:
             await self._refuse_foreign(part)
+            if _cached(reign.live, part) is None:
+                # What makes an object may arrive late, when it has been made: then it must start nothing.
+                await reign.children.apply(part.resource, at_rest(part).object)
             await reign.children.apply(part.resource, part.object)
         return self._show_life()
 
@@ -230,6 +242,10 @@ class Runner:
         reign = self._reign
         there = {pod["metadata"]["uid"] for pod in reign.live.of_workload(PODS, reign.tenant, self.key)}
         return bool(self._unwanted & there) or not is_stopped(reign.live, reign.tenant, self.key)
+
+    def _rests(self, part: Part) -> bool:
+        live = _cached(self._reign.live, part)
+        return live is not None and is_at_rest(part.resource, live)
 
     def _others(self) -> list[Any]:
         """Living copies that another leader has started."""
@@ -244,12 +260,8 @@ class Runner:
             if rest_s > 0:
                 self._show(WorkloadPhase.BACKING_OFF)
                 return rest_s
-            try:
-                await reign.writes.create(wanted.resource, wanted.object)
-            except AlreadyExists:
-                await self._refuse_foreign(wanted)
-                # It is ours, and the watch will show it.
-                return None
+            await self._refuse_foreign(wanted)
+            await reign.writes.create(wanted.resource, wanted.object)
             reign.board.count("workload_operations_total", operation="start", **self._labels())
             self._expect_ready()
             return self._show_life()

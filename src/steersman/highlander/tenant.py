@@ -27,6 +27,7 @@ from typing import Any
 from steersman.aio import Clock, Scope, SystemClock
 from steersman.client import Client, ClientError
 from steersman.election import Leadership, LeadershipLost
+from steersman.highlander.abandoned import stop_abandoned
 from steersman.highlander.config.models import TenantConfig
 from steersman.highlander.config.specs import WorkloadSpec
 from steersman.highlander.errors import ConfigError, NotLeader
@@ -172,10 +173,10 @@ class Tenant:
             end_listening()
             self.board.change(phase=ControllerPhase.STOPPED, is_leader=False)
 
-    def stop(self, *, leave: bool = False) -> None:
+    def stop(self, reason: str = "the controller stops", *, leave: bool = False) -> None:
         """Have `run` end: the workloads stop and are gone (with `leave` they stay), the lock is released."""
         self._leave = leave
-        self._end_leading("the controller stops")
+        self._end_leading(reason)
         self._stopped.set()
         self._resting.set()
 
@@ -398,7 +399,17 @@ class Tenant:
             await self._check_cluster()
             if self._reigning is not None and await self._failback.is_due():
                 self._end_leading(f"gives way to {self._failback.preferred}")
+            await self._stop_abandoned()
             await self._clock.sleep(_HEALTH_S)
+
+    async def _stop_abandoned(self) -> None:
+        """Stop what an earlier leader left here, if somebody else leads."""
+        elector = self._elector
+        # A Raft's term may be ahead of its leader's.
+        if not self._contending or self._config.storage_type == "raft":
+            return
+        if elector.leader not in ("", self._identity):
+            await stop_abandoned(self._client, self._live, self.name, elector.term)
 
     async def _check_storage(self) -> None:
         began = self._clock.monotonic()
@@ -518,8 +529,9 @@ class Tenant:
 
     async def _set_paused(self, workload: str, paused: bool) -> None:
         runner = self._runner(workload)
-        self._paused = (self._paused | {workload}) if paused else (self._paused - {workload})
-        await save_paused(self._client, self.name, self._config.namespace, self._paused)
+        wanted = (self._paused | {workload}) if paused else (self._paused - {workload})
+        await save_paused(self._client, self.name, self._config.namespace, wanted)
+        self._paused = wanted
         runner.pause(paused)
 
     def _runner(self, workload: str) -> Runner:

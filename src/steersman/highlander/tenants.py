@@ -183,8 +183,9 @@ class Tenants:
     def _end(self, member: _Member) -> None:
         member.leaving = True
         self._leaving.append(member)
+        self._api.retire(member.tenant.name)
         _log.info("tenant %s left the configuration", member.tenant.name)
-        member.tenant.stop(leave=member.config.on_loss == "leave")
+        member.tenant.stop("it left the configuration", leave=member.config.on_loss == "leave")
 
     async def _life(self, member: _Member, before: _Member | None) -> None:
         """From when it contends until its lock is released; after the one of its name that is ending."""

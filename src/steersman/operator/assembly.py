@@ -243,7 +243,9 @@ class _Assembly:
             manager.add(self._controller(reconciler))
         for timer in definition.timers:
             name = f"{definition.name}-{timer.name}"
-            calls = TimerReconciler(timer, self._primary.cache, reconciler, manager.clock.wall)
+            calls = TimerReconciler(
+                timer, definition, self._primary.cache, reconciler, self._tools.writes, manager.clock.wall
+            )
             controller = Controller(
                 name,
                 calls,

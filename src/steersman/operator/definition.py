@@ -41,6 +41,8 @@ class Timer:
     name: str
     function: Callable[[Context[Any]], Awaitable[None]]
     every_s: float
+    #: Whether a time at which nobody led is made up for.
+    catch_up: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,6 +55,9 @@ Target = TypeVar("Target", bound=CustomResource)
 #: A validating function returns warnings or nothing, a mutating one a changed object or nothing.
 Ask = Callable[[AdmissionRequest[V]], Awaitable[Any]]
 
+#: Timers of shorter intervals do not write down when they were called, unless they are asked to.
+_CATCHES_UP_FROM_S = 3600.0
+
 
 class Chain(Generic[R]):
     """Everything that can be declared. An `Operator` has it, and so has each of its handlers."""
@@ -77,15 +80,24 @@ class Chain(Generic[R]):
         return Handler(self.definition, function)
 
     def timer(
-        self, every: float | timedelta
+        self, every: float | timedelta, *, catch_up: bool | None = None
     ) -> Callable[[Callable[[Context[R]], Awaitable[None]]], Handler[R, [Context[R]], None]]:
-        """`@op.timer(60)`: a function called for every object in this interval, while the operator leads."""
+        """`@op.timer(60)`: a function called for every object in this interval, while the operator leads. The
+        times of an object are the same after a restart.
+
+        With `catch_up` a time that fell into a gap (a restart, a change of leader, an hour without operators)
+        is made up for: once, however many were missed, and soon, within a fifth of the interval and ten
+        minutes, not for all objects at once. For that, each call leaves its time in an annotation of the
+        object. Without it the next time is waited for, and nothing is written. By default timers of an hour
+        and more catch up.
+        """
         every_s = seconds(every)
         if every_s <= 0:
             raise OperatorError("a timer needs an interval greater than zero")
+        catches_up = every_s >= _CATCHES_UP_FROM_S if catch_up is None else catch_up
 
         def register(function: Callable[[Context[R]], Awaitable[None]]) -> Handler[R, [Context[R]], None]:
-            timer = Timer(function.__name__, _asynchronous(function, "timer"), every_s)
+            timer = Timer(function.__name__, _asynchronous(function, "timer"), every_s, catches_up)
             self.definition.timers.append(timer)
             return Handler(self.definition, function)
 

@@ -45,8 +45,10 @@ class Bridge:
     def _arrive(self) -> None:
         """On the node's loop."""
         self._woken = False
+        arrived = []
         while self._going:
-            self._node.submit(*self._going.popleft())
+            arrived.append(self._going.popleft())
+        self._node.submit(arrived)
 
     def come(self, answer: _Return) -> None:
         """On the node's loop: an answer goes back."""

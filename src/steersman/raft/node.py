@@ -54,7 +54,7 @@ TRAIL_ENTRIES = 500
 
 #: A write that takes less is not worth a thread: waking one, and being woken by it, takes about as long.
 #: Single writes that take longer say little, the machine may be busy; one that hangs says that the disk does.
-_QUICK_S = 0.001
+_QUICK_S = 0.002
 _HANGS_S = 0.02
 #: How many more slow writes than quick ones make a slow disk; and the most that is remembered.
 _SLOW_WRITES = 4
@@ -136,6 +136,9 @@ class RaftNode:
         #: Readys on their way to the disk, and those that wait for the next write.
         self._unwritten: list[Ready] = []
         self._writing = False
+        #: Readys with something for the state machine, and whether their turn is coming.
+        self._unapplied: list[Ready] = []
+        self._applying = False
         #: What needs no sync of its own, and therefore goes with the next write.
         self._unsynced: HardState | None = None
         #: How many more writes were slow than quick, lately.
@@ -204,17 +207,21 @@ class RaftNode:
         """What the state machine answers, when the proposal is committed and applied here.
 
         Refused and its like: nothing was changed. Whoever stops waiting does not know the outcome."""
+        if self._stopped:
+            raise NodeStopped("the node is not running")
         future = self._loop.create_future()
-        self.submit(data, future)
+        self._proposals.append((data, future))
+        self._schedule()
         return await future
 
-    def submit(self, data: bytes, answer: Answer) -> None:
-        """The same for who does not wait here."""
+    def submit(self, proposals: Sequence[tuple[bytes, Answer]]) -> None:
+        """The same for who does not wait here; they leave at once."""
         if self._stopped:
-            answer.set_exception(NodeStopped("the node is not running"))
+            for _, answer in proposals:
+                answer.set_exception(NodeStopped("the node is not running"))
             return
-        self._proposals.append((data, answer))
-        self._schedule()
+        self._proposals.extend(proposals)
+        self._pump()
 
     async def read(self) -> None:
         """Return when the state machine has everything that was committed when this was called."""
@@ -280,9 +287,9 @@ class RaftNode:
             return
         try:
             self._propose()
-            # What needs no disk is persisted at once, and that may be what the core waits for.
             self._drain()
-            while self._write():
+            # What was persisted or applied at once may be what the core waits for.
+            while self._write() or self._apply_gathered():
                 self._drain()
             self._arm()
         except Exception as error:  # noqa: BLE001 - whatever it is, the node must not go on
@@ -321,15 +328,49 @@ class RaftNode:
         if ready.messages:
             self._send(ready.messages)
         self._unwritten.append(ready)
-        if ready.snapshot is not None:
-            self._restore(ready.snapshot)
-        for entry in ready.committed:
-            self._apply(entry)
-        for read in ready.reads:
-            future = self._reads.get(read.context)
-            if future is not None and not future.done():
-                future.set_result(None)
-        if ready.snapshot is not None or ready.committed:
+        if ready.snapshot is not None or ready.committed or ready.reads:
+            self._unapplied.append(ready)
+
+    # The state machine
+
+    def _apply_gathered(self) -> bool:
+        """Whether something was applied. Somebody waits for what a leader applies; a follower's turn comes
+        when its acknowledgements have left."""
+        if not self._unapplied:
+            return False
+        if self.leads:
+            self._apply_readys()
+            return True
+        if not self._applying:
+            self._applying = True
+            self._loop.call_soon(self._apply_later)
+        return False
+
+    def _apply_later(self) -> None:
+        self._applying = False
+        if self._stopped:
+            return
+        try:
+            self._apply_readys()
+        except Exception as error:  # noqa: BLE001 - whatever it is, the node must not go on
+            self._fail(error)
+            return
+        if self._applied < self._raft.log.commit:
+            self._schedule()
+
+    def _apply_readys(self) -> None:
+        readys, self._unapplied = self._unapplied, []
+        before = self._applied
+        for ready in readys:
+            if ready.snapshot is not None:
+                self._restore(ready.snapshot)
+            for entry in ready.committed:
+                self._apply(entry)
+            for read in ready.reads:
+                future = self._reads.get(read.context)
+                if future is not None and not future.done():
+                    future.set_result(None)
+        if self._applied > before:
             self._raft.applied(self._applied)
             self._consider_snapshot()
 
@@ -438,6 +479,7 @@ class RaftNode:
 
     def take_snapshot(self) -> int:
         """Begin to replace the log up to here by the state; its index."""
+        self._apply_readys()
         self._snapshot_index = self._applied
         meta = self._raft.snapshot_meta(self._applied)
         self._snapshot_due = Snapshot(meta, self._machine.snapshot())

@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from rocksdict import WriteBatch
 
 from steersman.raft.core import Configuration, Entry, HardState, Snapshot, SnapshotMeta
 from steersman.raft.errors import StorageError
@@ -45,6 +46,28 @@ def test_everything_synced_is_there_after_a_crash(tmp_path):
     assert (left.first_index(), left.last_index(), left.term(2)) == (3, 9, 1)
     assert (left.snapshot().meta, left.snapshot().read(0, 9)) == (meta, b"state")
     left.close()
+
+
+@pytest.mark.parametrize(("sync", "calls"), [(True, ["write", "flush_wal"]), (False, ["write"])])
+def test_a_sync_is_a_call_of_its_own_which_does_not_stop_other_threads(tmp_path, sync, calls):
+    """Of the two, only `flush_wal` lets go of the interpreter's lock."""
+    storage = RocksStorage(tmp_path / "raft")
+    seen: list[str] = []
+
+    class Watched:
+        def write(self, batch: WriteBatch) -> None:
+            seen.append("write")
+            database.write(batch)
+
+        def flush_wal(self, sync: bool) -> None:
+            assert sync
+            seen.append("flush_wal")
+            database.flush_wal(sync)
+
+    database, storage._db = storage._db, Watched()
+    storage.write(Write(entries=entries(1, 2), sync=sync))
+    assert seen == calls
+    database.close()
 
 
 @pytest.mark.parametrize("cut", [1, 7, 20])

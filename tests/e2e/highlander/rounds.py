@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -65,6 +66,7 @@ class Fleet:
         self.beats = {name: Beats(folder / "beats" / name) for name in _LASTING}
         self.jobs = Beats(folder / "beats" / "tick")
         self.controllers: dict[str, subprocess.Popen[bytes]] = {}
+        self._starts: Counter[str] = Counter()
         stack.callback(self._end)
 
     def wires(self, name: str) -> list[Wire]:
@@ -152,7 +154,8 @@ class Fleet:
     def start(self, name: str, shift_s: float = 0.0) -> None:
         """A controller whose wall clock is wrong by so much."""
         command = [sys.executable, str(Path(__file__).with_name("controller.py")), str(shift_s)]
-        with (self.folder / f"{name}.log").open("ab") as log:
+        self._starts[name] += 1
+        with self._log(name).open("ab") as log:
             self.controllers[name] = subprocess.Popen(
                 [*command, "highlander", "--config", str(self._file(name)), "--id", name],
                 stdout=log,
@@ -166,11 +169,18 @@ class Fleet:
             self.controllers.pop(name).wait(DEADLINE_S)
 
     def leader(self) -> str:
-        """The controller whose pod runs now."""
-        assert self._server is not None
-        answer = self._server.api.get("/api/v1/namespaces/default/pods/worker-pod").json
-        name: str = answer["metadata"]["labels"]["controller-id"]
-        return name
+        """The controller whose pod runs now; between two leaders, the next one."""
+        found: list[str] = []
+
+        def known() -> bool:
+            assert self._server is not None
+            answer = self._server.api.get("/api/v1/namespaces/default/pods/worker-pod")
+            if answer.status == 200:
+                found.append(answer.json["metadata"]["labels"]["controller-id"])
+            return bool(found)
+
+        self.wait(known, "somebody leads")
+        return found[0]
 
     # what comes of it
 
@@ -198,14 +208,20 @@ class Fleet:
                 f"{name} beats in an epoch above {above}",
             )
 
-    def wait_for_members(self) -> None:
-        """Until every member of a Raft cluster votes; elsewhere there is nothing to wait for."""
-        others = max(0, len(self._member_wires) - 1)
-        logs = [self.folder / f"{name}.log" for name in self.names]
-        self.wait(
-            lambda: sum(len(re.findall(r"member \d+ votes", log.read_text())) for log in logs) >= others,
-            "every member votes",
-        )
+    def wait_contending(self) -> None:
+        """Until every controller contends, and, with Raft, has a vote."""
+        voters = max(0, len(self._member_wires) - 1)
+
+        def ready() -> bool:
+            logs = {name: self._log(name).read_text() for name in self.names}
+            votes = sum(len(re.findall(r"member \d+ votes", text)) for text in logs.values())
+            begun = (text.count("Highlander contends") >= self._starts[name] for name, text in logs.items())
+            return votes >= voters and all(begun)
+
+        self.wait(ready, "every controller contends")
+
+    def _log(self, name: str) -> Path:
+        return self.folder / f"{name}.log"
 
     def check(self) -> None:
         for beats in (*self.beats.values(), self.jobs):

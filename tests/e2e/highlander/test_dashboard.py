@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Iterator
 import pytest
 
 from steersman.highlander.api import Access, Api
+from steersman.highlander.api.events import Events
 from steersman.highlander.state import ControllerPhase, WorkloadKind
 from tests.support.browser import CHROMIUM, Page, browser
 from tests.support.highlander import PretendedTenant, lively, pod_of, pretended_logs
@@ -242,6 +243,7 @@ def test_a_lost_connection_is_seen_and_taken_up_again(play: Play) -> None:
         await scene.api.close()
         await scene.page.until("document.body.dataset.link === 'lost'")
         await scene.shows("Disconnected", "#banners")
+        await scene.shows("unknown", "#gauge-number")
         again = Api()
         again.add(lively(leads=False))
         await again.start("127.0.0.1", port)
@@ -253,6 +255,58 @@ def test_a_lost_connection_is_seen_and_taken_up_again(play: Play) -> None:
             await again.close()
         # That nothing listened is noted by the browser itself.
         assert [one for one in scene.page.problems if "ERR_" not in one] == []
+        scene.page.problems.clear()
+
+    play(scene)
+
+
+def test_a_stream_that_stands_still_is_seen_and_goes_on(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scene(scene: Scene) -> None:
+        await scene.open()
+        await scene.page.until("document.getElementById('gauge').classList.contains('off') === false")
+        with monkeypatch.context() as frozen:
+            # The connection stays; nothing comes.
+            frozen.setattr(Events, "_write", lambda *_: None)
+            await scene.page.until("document.body.dataset.link === 'stale'")
+            await scene.shows("Nothing was heard since", "#banners")
+            await scene.shows("Stale", "#link")
+            await scene.shows("unknown", "#gauge-number")
+        await scene.page.until("document.body.dataset.link === 'live'")
+        await scene.page.until("!document.querySelector('#banners .banner')")
+        await scene.page.until("parseFloat(document.getElementById('gauge-number').textContent) > 10")
+
+    play(scene)
+
+
+def test_a_tenant_without_anything_says_so(play: Play) -> None:
+    async def scene(scene: Scene) -> None:
+        empty = PretendedTenant("empty", leads=False)
+        empty.board.change(leader="", epoch=0)
+        scene.api.add(empty)
+        await scene.page.open(f"{scene.url}?tenant=empty")
+        await scene.shows("Nobody leads", "#who")
+        await scene.shows("No workloads yet", "#groups")
+        await scene.shows("No pods run", "#pods")
+        await scene.shows("Nobody has led", "#strip")
+        shown = "[...document.querySelectorAll('#filters, #search, #timeline details')].some(n => n.checkVisibility())"
+        assert await scene.page.run(shown) is False
+
+    play(scene)
+
+
+def test_tenants_that_come_and_go_are_seen(play: Play) -> None:
+    async def scene(scene: Scene) -> None:
+        await scene.open("?tenant=payments")
+        scene.api.add(lively("newcomer"))
+        await scene.shows("newcomer", "#tenants")
+        scene.api.remove("newcomer")
+        await scene.page.until("!document.getElementById('tenants').innerText.includes('newcomer')")
+        scene.api.remove("payments")
+        await scene.shows("Tenant payments is gone", "#toasts")
+        await scene.shows("This controller leads", "#who")
+        assert await scene.page.run("location.search") == "?tenant=default"
+        # The browser itself notes an answer 404 on the console.
+        assert [one for one in scene.page.problems if "404" not in one] == []
         scene.page.problems.clear()
 
     play(scene)

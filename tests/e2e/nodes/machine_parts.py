@@ -20,7 +20,7 @@ from typing import IO, Any
 from steersman.cluster.machine import open_machine
 from steersman.cluster.machine.errors import RangeTaken
 from steersman.cluster.machine.machine import _open_netlink
-from steersman.cluster.machine.neighbours import neighbours
+from steersman.cluster.machine.neighbours import listeners, neighbours
 from steersman.cluster.machine.ranges import LOOPBACK, ROUTED, Ranges, take_first_free
 from steersman.cluster.node.process.keeper.stragglers import MARK, marked
 from tests.e2e.living.parts import NAMESPACE, Part, Parts, soon
@@ -172,7 +172,8 @@ class MachineParts(Parts):
     @property
     def keeper(self) -> int:
         """The process that has the containers; 0: there is none."""
-        return next(_processes(b"keeper.main", str(self.folder / NODE).encode()), 0)
+        found = _processes(b"keeper.main", str(self.folder / NODE).encode())
+        return next((pid for pid in found if not _is_guardian(pid)), 0)
 
     @property
     def forwarder(self) -> int:
@@ -272,6 +273,14 @@ def _processes(*words: bytes) -> Iterator[int]:
             yield int(entry)
 
 
+def _is_guardian(pid: int) -> bool:
+    """Whether it only waits for the end of another."""
+    try:
+        return Path(f"/proc/{pid}/comm").read_text() == "keeper-guardian\n"
+    except OSError:
+        return True
+
+
 def _free_ranges(held: ExitStack) -> Ranges:
     """Ranges that no cluster has now; others look for theirs from the other end. Tests that run at the same
     time leave them alone while the node is not there to hold them."""
@@ -282,7 +291,7 @@ def _free_ranges(held: ExitStack) -> Ranges:
         netlink.close()
     for ranges in reversed(LOOPBACK if netlink is None else ROUTED):
         try:
-            guard = take_first_free([ranges], used)
+            guard = take_first_free([ranges], used, listeners())
         except RangeTaken:
             continue
         name = held.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -61,6 +62,7 @@ def test_why_tells_causes_writes_and_ends(address: str) -> None:
     result = invoke("why", "tea/pot", "--address", address)
     assert result.exit_code == 0, result.exception
     first, second = result.stdout.splitlines()[:2]
+    assert re.match(r"\d\d:\d\d:\d\d\.\d{3}  success", first)
     assert "  success in " in first
     assert first.endswith("  because added")
     assert second == "    wrote  apply configmaps default/pot"

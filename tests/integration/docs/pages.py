@@ -21,12 +21,26 @@ from typing import Any
 
 from markdown_it import MarkdownIt
 
-__all__ = ["DOCS", "PAGES", "ROOT", "Block", "anchors", "blocks", "commands", "examined", "links", "program"]
+__all__ = [
+    "DOCS",
+    "PAGES",
+    "README",
+    "ROOT",
+    "Block",
+    "anchors",
+    "blocks",
+    "commands",
+    "examined",
+    "files",
+    "links",
+    "program",
+]
 
 ROOT = Path(__file__).parents[3]
 DOCS = ROOT / "docs"
 #: Blocks of other pages are their authors' to run.
 _FOLDERS = ("start", "guide", "recipes", "coming-from", "reference")
+README = ROOT / "README.md"
 PAGES = sorted([DOCS / "index.md", *(page for folder in _FOLDERS for page in (DOCS / folder).glob("*.md"))])
 
 _markdown = MarkdownIt("commonmark").enable("table")
@@ -63,6 +77,18 @@ def examined(page: Path) -> Iterator[str]:
                 yield node.name
 
 
+def files(page: Path) -> dict[str, str]:
+    """The files that a reader is told to write, by name: a block that names one, and those that go on with it."""
+    found: dict[str, str] = {}
+    name = ""
+    for block in blocks(page, "python"):
+        if named := _file_name(block.code.splitlines()[0]):
+            name = named[1]
+        if name:
+            found[name] = f"{found.get(name, '')}{block.code}\n"
+    return found
+
+
 def _parsed(block: Block, page: Path) -> ast.Module:
     tree = ast.parse(block.code, str(page))
     return ast.increment_lineno(tree, block.line - 1)
@@ -71,7 +97,7 @@ def _parsed(block: Block, page: Path) -> ast.Module:
 @cache
 def program(page: Path) -> ModuleType:
     """The page's Python blocks, executed."""
-    name = "_".join(("docs", *page.relative_to(DOCS).with_suffix("").parts)).replace("-", "_")
+    name = "_".join(page.relative_to(ROOT).with_suffix("").parts).replace("-", "_")
     module = ModuleType(name)
     module.__file__ = str(page)
     sys.modules[name] = module

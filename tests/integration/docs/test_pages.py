@@ -5,6 +5,8 @@ from __future__ import annotations
 import inspect
 import shlex
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,13 +21,14 @@ from steersman.client import Client, NoSuchKind
 from steersman.objects.custom import CustomResource
 from steersman.testing import Cluster
 from tests.integration.docs.pages import (
-    DOCS,
     PAGES,
+    README,
     ROOT,
     anchors,
     blocks,
     commands,
     examined,
+    files,
     links,
     program,
 )
@@ -47,18 +50,29 @@ _PROGRAMS = {
 }
 
 
+ALL = [README, *PAGES]
+
+
 def _named(page: Path) -> str:
-    return str(page.relative_to(DOCS))
+    return str(page.relative_to(ROOT).as_posix().removeprefix("docs/"))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=_named)
+@pytest.mark.parametrize("page", ALL, ids=_named)
 def test_its_python_runs(page: Path) -> None:
     program(page)
 
 
+@pytest.mark.parametrize("page", [page for page in ALL if files(page)], ids=_named)
+def test_its_files_import_what_they_use(page: Path) -> None:
+    check = [Path(sys.executable).with_name("ruff"), "check", "--isolated", "--select", "F821", "-"]
+    for name, code in files(page).items():
+        done = subprocess.run(check, input=code, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{name}.py: {done.stdout}"
+
+
 @pytest.mark.parametrize(
     ("page", "name"),
-    [(page, name) for page in PAGES for name in examined(page)],
+    [(page, name) for page in ALL for name in examined(page)],
     ids=lambda value: value if isinstance(value, str) else _named(value),
 )
 def test_its_tests_pass(page: Path, name: str, request: pytest.FixtureRequest) -> None:
@@ -73,7 +87,7 @@ def test_its_tests_pass(page: Path, name: str, request: pytest.FixtureRequest) -
         fixtures["run_operator"].check()
 
 
-@pytest.mark.parametrize("page", PAGES, ids=_named)
+@pytest.mark.parametrize("page", ALL, ids=_named)
 def test_its_commands_exist(page: Path) -> None:
     for command in commands(page):
         for part in command.split(" | "):
@@ -106,7 +120,7 @@ def _check_steer(words: list[str]) -> None:
             )
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "yaml")], ids=_named)
+@pytest.mark.parametrize("page", [page for page in ALL if blocks(page, "yaml")], ids=_named)
 def test_its_manifests_are_accepted(page: Path, cluster: Cluster, client: Client) -> None:
     for obj in _manifests(page):
         try:
@@ -127,7 +141,7 @@ def _kinds(page: Path) -> list[type[CustomResource]]:
     return [each for each in found if issubclass(each, CustomResource) and hasattr(each, "resource_type")]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=_named)
+@pytest.mark.parametrize("page", ALL, ids=_named)
 def test_its_links_lead_somewhere(page: Path) -> None:
     for link in links(page):
         parts = urlsplit(link)

@@ -32,6 +32,8 @@ from steersman.testing import Cluster, virtual_time
 from steersman.testing.faults import Faults
 from steersman.testing.faulty import FaultyTransport
 
+pytestmark = pytest.mark.slow
+
 Object = dict[str, Any]
 ACCOUNT = "highlander"
 POD: Object = {"image": "image"}
@@ -75,12 +77,12 @@ def permissions(rules: list[Object]) -> Iterator[Permission]:
 
 def apart(permission: Permission) -> tuple[str, ...]:
     """Those with the same answer are taken away together: lacking one does not hide that another is lacking."""
-    if permission.verb in ("list", "watch"):
+    if permission.verb in ("list", "watch", "delete"):
         return (permission.verb,)
-    alone = ("configmaps", "leases", "pods/log", "services")
-    if permission.verb == "delete" or permission.resource in alone:
+    if permission.resource == "leases" or (permission.resource, permission.verb) == ("configmaps", "get"):
         return permission.resource, permission.verb
-    return "workloads", permission.verb
+    beside = permission.resource in ("configmaps", "pods/log", "services")
+    return "beside" if beside else "workloads", permission.verb
 
 
 def config(namespace: str, **fields: Any) -> TenantConfig:
@@ -178,20 +180,20 @@ async def live_all(lives: list[Life], before: list[Object], during: list[Object]
             await life.begin(cluster, scope)
         for one in during:
             await admin.create(one)
-        await clock.advance(20)
+        await clock.advance(10)
         for life in lives:
             life.look()
         # By then a run of the cron job is under way.
-        await clock.advance(50)
+        await clock.advance(55)
         for paused in (True, False):
             for life in lives:
                 await life.pause(paused)
-            await clock.advance(10)
+            await clock.advance(5)
         for life in lives:
             await life.look_at_logs()
             one_left = {"processes": WORKLOADS["processes"], "cronJobs": WORKLOADS["cronJobs"]}
             life.tenant.configure(config(life.namespace, **{"workloads": one_left, **life.fields}))
-        await clock.advance(10)
+        await clock.advance(5)
         for life in lives:
             life.tenant.configure(config(life.namespace, **{"workloads": {}, **life.fields}))
         for one in during:

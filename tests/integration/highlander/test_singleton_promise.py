@@ -11,7 +11,8 @@ import pytest
 
 from steersman.highlander.config import TenantConfig
 from steersman.highlander.stopping import stop
-from steersman.objects.resources import CRON_JOBS, DEPLOYMENTS, LEASES, NODES, PODS, STATEFUL_SETS
+from steersman.objects.resource_type import ResourceType
+from steersman.objects.resources import CRON_JOBS, DEPLOYMENTS, JOBS, LEASES, NODES, PODS, STATEFUL_SETS
 from steersman.operator.terms import TERM
 from steersman.runtime import Writes
 from steersman.testing import eventually, virtual_time
@@ -230,3 +231,70 @@ async def test_what_a_former_leader_stops_late_is_not_the_next_ones() -> None:
         assert (await here.client.get(STATEFUL_SETS, "db"))["spec"]["replicas"] == 1
         assert (await here.client.get(CRON_JOBS, "tick"))["spec"]["suspend"] is False
         await second.stop()
+
+
+@pytest.mark.parametrize(
+    ("workload", "fields"),
+    [
+        ("process/default/one", {"processes": [{}]}),
+        ("service/default/one", {"services": [{}]}),
+        ("persistent/default/one", {"persistentSets": [{}]}),
+        ("cronjob/default/one", {"cronJobs": [{"schedule": "* * * * *"}]}),
+    ],
+    ids=["process", "service", "persistent", "cronjob"],
+)
+def test_what_is_resumed_while_its_last_copy_ends_waits_for_that(
+    workload: str, fields: dict[str, Any]
+) -> None:
+    slow = {**slow_to_stop("20s"), "name": "one"}
+    slow["annotations"] = {**slow["annotations"], "simulated.steersman.dev/run-time": "never"}
+
+    @virtual_time
+    async def run() -> None:
+        async with world() as here:
+            workloads = {kind: [{**slow, **each} for each in given] for kind, given in fields.items()}
+            controller = here.start(config(workloads=workloads))
+            await here.running(controller, workload)
+            await here.pass_time(70)
+            (before,) = here.witness.copies(workload)
+            await controller.tenant.pause(workload)
+            await here.pass_time(1)
+            await controller.tenant.resume(workload)
+
+            def replaced() -> bool:
+                copies = here.witness.copies(workload)
+                return bool(copies) and copies[0]["metadata"]["uid"] != before["metadata"]["uid"]
+
+            await eventually(replaced, 120)
+            await controller.stop()
+
+    run()
+
+
+@pytest.mark.parametrize(
+    ("kind", "deleted"), [("services", PODS), ("cronJobs", PODS), ("cronJobs", JOBS)], ids=str
+)
+def test_what_somebody_deletes_is_replaced_when_it_has_ended(kind: str, deleted: ResourceType) -> None:
+    more = {"schedule": "* * * * *"} if kind == "cronJobs" else {}
+    slow = {**slow_to_stop("90s"), "name": "one", **more}
+    slow["annotations"] = {**slow["annotations"], "simulated.steersman.dev/run-time": "never"}
+    workload = f"{kind.lower().removesuffix('s')}/default/one"
+
+    @virtual_time
+    async def run() -> None:
+        async with world() as here:
+            controller = here.start(config(workloads={kind: [slow]}))
+            await here.running(controller, workload)
+            await here.pass_time(70)
+            (before,) = here.witness.copies(workload)
+            (target,) = await here.client.list(deleted)
+            await here.client.delete(deleted, target["metadata"]["name"], propagation="Background")
+
+            def replaced() -> bool:
+                copies = here.witness.copies(workload)
+                return bool(copies) and copies[0]["metadata"]["uid"] != before["metadata"]["uid"]
+
+            await eventually(replaced, 300)
+            await controller.stop()
+
+    run()

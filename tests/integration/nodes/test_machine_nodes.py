@@ -28,7 +28,7 @@ from steersman.testing import eventually
 PATIENCE_S = 60.0
 #: Certificates live so long, and are renewed after seven to nine tenths of that.
 LIFE_S = 10.0
-AGE_S = 5.0
+AGE_S = 4.0
 
 
 class ShortLived:

@@ -11,22 +11,26 @@ import asyncio
 import json
 import logging
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from steersman.aio import Scope
 from steersman.cli.loading import load
 from steersman.client import Client
 from steersman.client.credentials import FixedFields, bearer
+from steersman.election import RaftConfig
+from steersman.election.raft.replicas import ReplicaFollower
 from steersman.objects.builders import ConfigMap, Deployment
 from steersman.objects.resources import NAMESPACES
 from steersman.operator import Context, Operator, Settings
 from steersman.operator.packaging import Permission, permissions, rbac
+from steersman.raft.manager import RaftNodeManager
 from steersman.runtime import Manager
 from steersman.runtime.insight import Insight
 from steersman.testing import Cluster, eventually, mark_ready, virtual_time
 from steersman.webhooks import WebhookSettings
-from tests.integration.operator.things import Thing
+from tests.integration.operator.things import Thing, thing
 
 NAME, NAMESPACE = "webapp-operator", "default"
 
@@ -119,12 +123,13 @@ def test_every_right_is_missed_when_it_is_taken_away(
 
 
 def clerk() -> Operator[Thing]:
-    """What else an operator can declare: chosen namespaces, others' objects, members that share the work."""
+    """What else an operator can declare: chosen namespaces, others' objects, members that share the work, a
+    timer that catches up."""
     chosen = Operator(Thing, name="clerk").in_namespaces(selector="tier=web")
     op = chosen.watches(ConfigMap, lambda _: []).with_sharding("things")
 
-    @op.reconcile
-    async def reconcile(ctx: Context[Thing]) -> None:
+    @op.timer(20, catch_up=True)
+    async def tick(ctx: Context[Thing]) -> None:
         return None
 
     return op
@@ -134,6 +139,7 @@ BESIDES = [
     each
     for each in permissions([clerk()], namespace=NAMESPACE, name=NAME)
     if each.resource in ("configmaps", "leases", "namespaces")
+    or (each.resource, each.verb) == ("things", "patch")
 ]
 
 
@@ -144,6 +150,7 @@ async def share(granted: list[Permission]) -> None:
         client = cluster.client()
         await cluster.apply(Thing.crd(), *rbac(granted, name=NAME, namespace=NAMESPACE))
         await client.patch(NAMESPACES, NAMESPACE, {"metadata": {"labels": {"tier": "web"}}})
+        await client.create(thing())
         for resource in ("configmaps", "leases", "namespaces"):
             cluster.faults.refuse(422, verb="watch", resource=resource, times=1)
         cluster.faults.refuse(409, verb="update", resource="leases", times=1)
@@ -167,6 +174,41 @@ def test_members_miss_every_right(missing: Permission, caplog: pytest.LogCapture
     granted = permissions([clerk()], namespace=NAMESPACE, name=NAME)
     share([each for each in granted if each != missing])
     assert any(refusal_without(missing) in text for text in refusals(caplog)), refusals(caplog)
+
+
+def test_the_leader_of_a_raft_cluster_may_see_its_stateful_set_and_misses_the_right(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Here only who follows the StatefulSet; tests/e2e/packaging has whole nodes under exactly their rights."""
+    raft = RaftConfig("things").service_name("things-nodes", stateful_set="things")
+    granted = permissions([clerk_of_nodes(raft)], namespace=NAMESPACE, name=NAME)
+    [needed] = [each for each in granted if each.resource == "statefulsets"]
+
+    @virtual_time
+    async def follow(granted: list[Permission]) -> None:
+        async with Cluster(controllers=()) as cluster:
+            await cluster.apply(*rbac(granted, name=NAME, namespace=NAMESPACE))
+            client = cluster.client(token=await token(cluster.client()))
+            follower = ReplicaFollower(client, raft.stateful_set, NAMESPACE, cluster.clock)
+            async with Scope() as scope:
+                scope.start(follower.run(cast(RaftNodeManager, None)))
+                await cluster.clock.advance(1)
+                scope.cancel()
+
+    follow(granted)
+    assert refusals(caplog) == []
+    follow([each for each in granted if each != needed])
+    assert any(refusal_without(needed) in text for text in refusals(caplog)), refusals(caplog)
+
+
+def clerk_of_nodes(raft: RaftConfig) -> Operator[Thing]:
+    op = Operator(Thing).with_leader_election(raft)
+
+    @op.reconcile
+    async def reconcile(ctx: Context[Thing]) -> None:
+        return None
+
+    return op
 
 
 EXAMPLES = Path(__file__).parents[3] / "examples"

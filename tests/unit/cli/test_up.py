@@ -216,11 +216,13 @@ def test_the_announcement(output: Output, capsys: pytest.CaptureFixture[str]) ->
     cluster.url, cluster.kubeconfig, cluster.token = "https://127.0.0.1:1", Path("/k"), "hidden"
     command._announce(cluster, output, 0.25)
     shown = capsys.readouterr().out
-    assert shown.count("\n") == 1
     assert "hidden" not in shown
     if output is Output.JSON:
+        assert shown.count("\n") == 1
         assert json.loads(shown).items() >= {"server": "https://127.0.0.1:1", "kubeconfig": "/k"}.items()
     else:
-        assert shown.startswith(
-            "Steersman is up at https://127.0.0.1:1 (0.25 s). Use it: kubectl --kubeconfig /k"
+        assert shown == (
+            "Steersman is up at https://127.0.0.1:1 (0.25 s). Ctrl-C stops it.\n"
+            "  export KUBECONFIG=/k\n"
+            "  kubectl get namespaces\n"
         )

@@ -53,4 +53,3 @@ def test_joined_is_the_same_as_one_after_the_other(readys):
 def test_one_that_must_be_durable_makes_all_durable():
     assert join([ready(sync=False), ready(1), ready(sync=False)]).sync
     assert not join([ready(sync=False, commit=3)]).sync
-    assert join([ready(sync=False)]).empty

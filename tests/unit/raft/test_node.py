@@ -3,26 +3,44 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from random import Random
+from typing import TypeVar
 
 import pytest
 
 from steersman.raft.bridge import Bridge
-from steersman.raft.core import Config, NotLeader, Raft, Snapshot, founding
+from steersman.raft.core import (
+    AppendRequest,
+    Config,
+    Entry,
+    Message,
+    NotLeader,
+    Raft,
+    Snapshot,
+    VoteRequest,
+    VoteResponse,
+    founding,
+)
 from steersman.raft.errors import NodeStopped, StorageError
 from steersman.raft.node import RaftNode
 from steersman.raft.state_machine import ClusterState, Put
 from steersman.raft.storage import MemoryStorage, Write
 
+S = TypeVar("S", bound=MemoryStorage)
 
-def founded() -> MemoryStorage:
-    storage = MemoryStorage()
-    hard_state, meta = founding([1])
+
+def found(storage: S, voters: Sequence[int] = (1,)) -> S:
+    hard_state, meta = founding(voters)
     storage.write(Write(snapshot=Snapshot(meta, b""), hard_state=hard_state))
     return storage
+
+
+def founded() -> MemoryStorage:
+    return found(MemoryStorage())
 
 
 def alone(
@@ -147,9 +165,7 @@ def test_a_disk_that_fails_stops_the_node():
                 raise StorageError("no space left")
             super().write(write)
 
-    storage = FullDisk()
-    hard_state, meta = founding([1])
-    storage.write(Write(snapshot=Snapshot(meta, b""), hard_state=hard_state))
+    storage = found(FullDisk())
 
     async def test(node: RaftNode, machine: ClusterState) -> None:
         await until(lambda: leads(node))
@@ -162,6 +178,136 @@ def test_a_disk_that_fails_stops_the_node():
             await node.propose(machine.encode(Put("k", b"v")))
 
     alone(test, storage)
+
+
+class TimedDisk(MemoryStorage):
+    """Takes its time to sync, and notes what was written, and where."""
+
+    takes_s = 0.0
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.threads: list[int] = []
+        self.writes: list[Write] = []
+
+    def write(self, write: Write) -> None:
+        self.threads.append(threading.get_ident())
+        self.writes.append(write)
+        time.sleep(self.takes_s)
+        super().write(write)
+
+
+def test_a_slow_disk_does_not_hold_up_the_loop_and_one_that_is_quick_again_needs_no_thread():
+    storage = found(TimedDisk())
+
+    async def test(node: RaftNode, machine: ClusterState) -> None:
+        here = threading.get_ident()
+
+        async def until_written(there: bool) -> None:
+            async with asyncio.timeout(10):
+                while (storage.threads[-1] != here) != there:
+                    await node.propose(machine.encode(Put("k", b"v")))
+
+        await until(lambda: leads(node))
+        await until_written(there=False)
+        storage.takes_s = 0.005
+        await until_written(there=True)
+        storage.takes_s = 0.0
+        await until_written(there=False)
+
+    alone(test, storage)
+
+
+def test_one_write_that_hangs_is_enough():
+    storage = found(TimedDisk())
+
+    async def test(node: RaftNode, machine: ClusterState) -> None:
+        await until(lambda: leads(node))
+        storage.takes_s = 0.1
+        await node.propose(machine.encode(Put("k", b"v")))
+        await node.propose(machine.encode(Put("k", b"v")))
+        assert storage.threads[-1] != threading.get_ident()
+
+    alone(test, storage)
+
+
+def test_what_is_committed_is_stored_with_the_next_write():
+    storage = found(TimedDisk())
+
+    async def test(node: RaftNode, machine: ClusterState) -> None:
+        await until(lambda: leads(node))
+        await node.propose(machine.encode(Put("first", b"v")))
+        storage.writes.clear()
+        for number in range(3):
+            await node.propose(machine.encode(Put(f"k{number}", b"v")))
+        assert [len(write.entries) for write in storage.writes] == [1, 1, 1]
+        for write in storage.writes:
+            assert write.hard_state is not None
+            assert write.hard_state.commit == write.entries[0].index - 1
+
+    alone(test, storage)
+
+
+def among_three(test: Callable[[RaftNode, list[str]], Awaitable[None]]) -> None:
+    """Member 1 of three, with a list of what it does: `sends KIND`, `writes`, `applies`. `leaves KIND` is
+    when those that `send` has woken have had their turn."""
+    did: list[str] = []
+
+    class Disk(MemoryStorage):
+        def write(self, write: Write) -> None:
+            did.append("writes")
+            super().write(write)
+
+    class Machine(ClusterState):
+        def apply(self, index: int, data: bytes) -> bool:
+            did.append("applies")
+            return super().apply(index, data)
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+
+        def send(messages: Sequence[Message]) -> None:
+            for message in messages:
+                did.append(f"sends {type(message).__name__}")
+                loop.call_soon(did.append, f"leaves {type(message).__name__}")
+                if isinstance(message, VoteRequest):
+                    vote = VoteResponse(
+                        to=1, sender=message.to, term=message.term, granted=True, pre=message.pre
+                    )
+                    loop.call_soon(node.receive, [vote])
+
+        with ThreadPoolExecutor(1) as disk:
+            node = RaftNode(Config(id=1), found(Disk(), [1, 2, 3]), Machine(), send, disk)
+            node.start()
+            try:
+                await test(node, did)
+            finally:
+                node.stop()
+
+    asyncio.run(main())
+
+
+def test_a_follower_acknowledges_what_is_written_before_it_applies():
+    async def test(node: RaftNode, did: list[str]) -> None:
+        entry = Entry(2, 7, data=ClusterState.encode(Put("k", b"v")))
+        node.receive(
+            [AppendRequest(to=1, sender=2, term=7, prev_index=1, prev_term=1, entries=(entry,), commit=2, round=1)]
+        )  # fmt: skip
+        await until(lambda: "applies" in did)
+        applied = did.index("applies")
+        assert did[applied - 3 : applied] == ["writes", "sends AppendResponse", "leaves AppendResponse"]
+
+    among_three(test)
+
+
+def test_a_leader_writes_while_its_entries_are_on_their_way():
+    async def test(node: RaftNode, did: list[str]) -> None:
+        await until(lambda: node.leads and "sends AppendRequest" in did)
+        first = did.index("sends AppendRequest")
+        await until(lambda: "writes" in did[first:])
+        assert did[first:].index("leaves AppendRequest") < did[first:].index("writes")
+
+    among_three(test)
 
 
 def test_only_a_leader_steps_down():

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import keyword
 import re
+import shlex
 import sys
+from importlib.metadata import distribution
 from pathlib import Path
 from string import Template
 from types import new_class
 from typing import Annotated, Final, cast
+from urllib.parse import unquote, urlsplit
 
 import typer
 
@@ -50,8 +54,11 @@ def new(
         for source in sorted(path for path in _PROJECT.rglob(f"*{_SUFFIX}") if path.is_file()):
             _write(source, target, values)
     except OSError as error:
-        raise CommandFailed(f"{error.filename}: {error.strerror}") from None
-    typer.echo(f"{target} is an operator for {values['kind']}. Next: cd {target} && make install check")
+        raise CommandFailed(f"{error.filename or target}: {error.strerror}") from None
+    checkout = _checkout()
+    given = f" STEERSMAN={shlex.quote(checkout)}" if checkout else ""
+    next_steps = f"cd {shlex.quote(str(target))} && make install check{given}"
+    typer.echo(f"{target} is an operator for {values['kind']}. Next:\n  {next_steps}")
 
 
 new.__doc__ = _EXAMPLES
@@ -83,6 +90,13 @@ def _values(name: str, group: str, kind: str | None) -> dict[str, str]:
         "plural": made.resource_type.plural,
         "workload": name if name.endswith(_SUFFIX_OF_NAMES) else f"{name}{_SUFFIX_OF_NAMES}",
     }
+
+
+def _checkout() -> str:
+    """The folder that this package was installed from; empty if it came from an index."""
+    origin = distribution("steersman").read_text("direct_url.json")
+    url = json.loads(origin)["url"] if origin else ""
+    return unquote(urlsplit(url).path) if url.startswith("file:") else ""
 
 
 def _write(source: Path, target: Path, values: dict[str, str]) -> None:

@@ -10,6 +10,7 @@ from steersman.cluster.apiserver.call import Api, Call, Object, timestamp
 from steersman.cluster.apiserver.create import is_service
 from steersman.cluster.apiserver.filters import Filter
 from steersman.cluster.apiserver.options import DeleteOptions, ListOptions
+from steersman.cluster.apiserver.preconditions import failed_precondition
 from steersman.cluster.apiserver.reads import find
 from steersman.cluster.apiserver.render import respond_list, respond_object, success
 from steersman.cluster.apiserver.resource import Resource
@@ -34,10 +35,15 @@ _RETURNS_OBJECT = frozenset(
     }
 )  # fmt: skip
 _GC_FINALIZERS = ("orphan", "foregroundDeletion")
+_ORPHANS_OF_JOBS = (
+    "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove "
+    "them or set propagationPolicy=Orphan to suppress this warning"
+)
 
 
 async def delete(api: Api, call: Call) -> Response:
     options = DeleteOptions.parse(call.query, read_delete_options(call))
+    _warn_of_orphans(call, options)
     find(api, call.resource, call.path.namespace, call.path.name)
     value, gone = await remove(api, call, call.path.name, options)
     code = 202 if not gone and options.orphan_dependents is False else 200
@@ -51,8 +57,16 @@ async def delete(api: Api, call: Call) -> Response:
     return respond_object(api, call, await resource.show(value), code)
 
 
+def _warn_of_orphans(call: Call, options: DeleteOptions) -> None:
+    if call.resource.plural != "jobs" or call.resource.group != "batch":
+        return
+    if options.propagation is None and options.orphan_dependents is None:
+        call.warnings.append(_ORPHANS_OF_JOBS)
+
+
 async def delete_collection(api: Api, call: Call) -> Response:
     options = DeleteOptions.parse(call.query, read_delete_options(call))
+    _warn_of_orphans(call, options)
     listing = ListOptions.parse(call.query)
     chosen = Filter(call.resource, call.path.namespace, listing.label_selector, listing.field_selector)
     selected = await _selected(api, call.resource, chosen)
@@ -97,7 +111,11 @@ async def remove(api: Api, call: Call, name: str, options: DeleteOptions) -> tup
             if decision == "marked":
                 return await _store_marked(api, resource, record, obj, options), False
             if options.dry_run:
-                return record.value, True
+                return (_marked(resource, record, obj) if decision == "ended" else record.value), True
+            if decision == "ended":
+                record = await api.store.put(
+                    record.key, encode(resource.to_stored(obj)), expected=record.revision
+                )
             event = await api.store.delete(record.key, expected=record.revision)
         except (Conflict, NotFound):
             if options.resource_version is not None:
@@ -111,17 +129,28 @@ async def remove(api: Api, call: Call, name: str, options: DeleteOptions) -> tup
 async def _store_marked(
     api: Api, resource: Resource, record: Record, obj: Object, options: DeleteOptions
 ) -> bytes:
-    value = encode(resource.to_stored(obj))
     if resource.handover is not None:
         await resource.stays()
     if options.dry_run:
-        return stamp(value, record.revision)
+        return _marked(resource, record, obj)
+    value = encode(resource.to_stored(obj))
     return (await api.store.put(record.key, value, expected=record.revision)).value
+
+
+def _marked(resource: Resource, record: Record, obj: Object) -> bytes:
+    """What is shown of a mark that was not stored."""
+    return stamp(encode(resource.to_stored(obj)), record.revision)
 
 
 def _check_preconditions(resource: Resource, obj: Object, options: DeleteOptions) -> None:
     metadata = obj["metadata"]
     kind, name = resource.type.kind, metadata["name"]
+    if _is_namespace(resource) or _is_definition(resource):
+        wanted = {"uid": options.uid, "resourceVersion": options.resource_version}
+        if why := failed_precondition(wanted, metadata):
+            words = why if _is_namespace(resource) else why[0].lower() + why[1:]
+            raise conflict(resource.group, resource.plural, name, words)
+        return
     if options.uid is not None and options.uid != metadata["uid"]:
         why = (
             f"the UID in the precondition ({options.uid}) does not match the UID in record "
@@ -137,14 +166,17 @@ def _check_preconditions(resource: Resource, obj: Object, options: DeleteOptions
 
 
 def _mark(api: Api, resource: Resource, obj: Object, options: DeleteOptions) -> str:
-    """Prepare an object for its deletion, in place: "now", "marked" (store it) or "pending" (leave it)."""
+    """Prepare an object for its deletion, in place: "now", "ended" (store it, then
+    delete it: watchers see its end coming), "marked" (store it) or "pending" (leave it)."""
     metadata = obj["metadata"]
     if _is_namespace(resource):
         return _mark_namespace(api, obj)
     if _is_definition(resource) and "deletionTimestamp" not in metadata:
         from steersman.cluster.apiserver.custom.deletion import mark_definition
 
-        mark_definition(obj, timestamp(api.now()))
+        metadata["deletionTimestamp"] = timestamp(api.now())
+        mark_definition(obj, metadata["deletionTimestamp"])
+        return "marked"
     graceful = False
     if resource.strategy.graceful:
         if "deletionTimestamp" in metadata and metadata.get("deletionGracePeriodSeconds"):
@@ -163,7 +195,7 @@ def _mark(api: Api, resource: Resource, obj: Object, options: DeleteOptions) -> 
     if graceful and (finalizers or metadata["deletionGracePeriodSeconds"] > 0):
         return "marked"
     if not finalizers:
-        return "now"
+        return "ended" if graceful else "now"
     if "deletionTimestamp" not in metadata:
         _set_deletion(api, metadata, 0)
     metadata["deletionGracePeriodSeconds"] = 0

@@ -69,6 +69,9 @@ class Kind(Protocol):
     def scale_of(self, obj: Object) -> Object:
         """The Scale of an object whose resource has that subresource."""
 
+    def without_replicas(self, obj: Object) -> str:
+        """Where an object should say how many replicas it wants and does not; empty when it does."""
+
     def set_replicas(self, obj: Object, replicas: int) -> None: ...
 
     @property
@@ -133,6 +136,9 @@ class BuiltInKind:
 
     def scale_of(self, obj: Object) -> Object:
         return scale_of(self._type.group, self._type.plural, obj)
+
+    def without_replicas(self, obj: Object) -> str:
+        return ""
 
     def set_replicas(self, obj: Object, replicas: int) -> None:
         apply_scale(obj, replicas)

@@ -22,6 +22,10 @@ _OWN_NAME: Final = "kube-apiserver-kubelet-client"
 #: Which of a node's addresses is called, the best first.
 _ADDRESS_TYPES: Final = ("InternalIP", "Hostname", "InternalDNS", "ExternalIP", "ExternalDNS")
 _BROADCAST: Final = IPv4Address("255.255.255.255")
+_SILENT: Final = "it serves no API (its kubeletEndpoint has no port)"
+_SIMULATED: Final = (
+    "it is simulated, and nothing really runs there (steer up --runtime process has nodes that do)"
+)
 #: Logs that are followed end when their client is given up, so it is not for few places.
 _KEPT_CLIENTS: Final = 4096
 _POOL_SIZE: Final = 128
@@ -67,9 +71,9 @@ class NodeConnections:
         endpoint = (status.get("daemonEndpoints") or {}).get("kubeletEndpoint") or {}
         port = endpoint.get("Port") or 0
         if not port:
-            raise unreachable(
-                f"node {name} cannot be reached: it serves no API (its kubeletEndpoint has no port)"
-            )
+            runtime: str = (status.get("nodeInfo") or {}).get("containerRuntimeVersion") or ""
+            why = _SIMULATED if runtime.startswith("simulated:") else _SILENT
+            raise unreachable(f"node {name} cannot be reached: {why}")
         known = {entry["type"]: entry["address"] for entry in reversed(status.get("addresses") or ())}
         for kind in _ADDRESS_TYPES:
             if kind in known:

@@ -12,11 +12,13 @@ from typing import Any, NamedTuple
 import orjson
 
 from steersman.cluster.apiserver.call import Api, Call, Object
+from steersman.cluster.apiserver.kinds import BuiltInKind
 from steersman.cluster.apiserver.resource import Resource
 from steersman.cluster.apiserver.warning_headers import warning_headers
+from steersman.cluster.codec import internal_type
 from steersman.http import Content, Joined, Response
 from steersman.objects.fields import Path, invalid
-from steersman.objects.status import StatusError, options_invalid
+from steersman.objects.status import StatusError, bad_request
 
 __all__ = ["JSON", "Form", "failure", "respond_json", "respond_list", "respond_object", "success"]
 
@@ -24,7 +26,7 @@ __all__ = ["JSON", "Form", "failure", "respond_json", "respond_list", "respond_o
 class Form(NamedTuple):
     """How a client wants its answer."""
 
-    #: "object", "table" or "metadata" (PartialObjectMetadata).
+    #: "object", "table", "metadata" (PartialObjectMetadata) or "metadata list" (PartialObjectMetadataList).
     shape: str = "object"
     #: Of meta.k8s.io, for the last two.
     version: str = "v1"
@@ -108,7 +110,22 @@ def shape_object(api: Api, call: Call, obj: Object) -> Object:
         return table(api, call, [obj], metadata)
     if form.shape == "metadata":
         return _partial(obj, form)
+    if form.shape == "metadata list":
+        raise _wrong_metadata("PartialObjectMetadataList", "not a list", _go_name(call.resource))
     return obj
+
+
+def _wrong_metadata(wanted: str, found: str, go_name: str) -> StatusError:
+    message = f"you requested {wanted}, but the requested object is {found} ({go_name})"
+    return StatusError(406, "NotAcceptable", message)
+
+
+def _go_name(resource: Resource, *, of_list: bool = False) -> str:
+    """The type that kube-apiserver handles its objects in."""
+    suffix = "List" if of_list else ""
+    if not isinstance(resource.kind, BuiltInKind):
+        return f"*unstructured.Unstructured{suffix}"
+    return f"*{internal_type(resource.type.gvk)}{suffix}"
 
 
 def respond_list(
@@ -124,6 +141,8 @@ def respond_list(
     if form.shape == "table":
         body = table(api, call, objects, metadata)
     elif form.shape == "metadata":
+        raise _wrong_metadata("PartialObjectMetadata", "a list", _go_name(resource, of_list=True))
+    elif form.shape == "metadata list":
         body = {
             "kind": "PartialObjectMetadataList",
             "apiVersion": f"meta.k8s.io/{form.version}",
@@ -153,20 +172,24 @@ def _partial(obj: Object, form: Form) -> Object:
     }
 
 
+def _ends_initial_events(obj: Object) -> bool:
+    return "k8s.io/initial-events-end" in (obj["metadata"].get("annotations") or ())
+
+
 def table(api: Api, call: Call, objects: Iterable[Object], metadata: Object) -> Object:
     """Objects as `kubectl get` shows them."""
     kind = call.resource.kind
     include = (call.query.get("includeObject") or ["Metadata"])[0] or "Metadata"
     if include not in ("None", "Metadata", "Object"):
-        detail = "must be 'Metadata', 'Object', 'None', or empty"
-        raise options_invalid("TableOptions", [invalid(Path("includeObject"), include, detail)])
+        problem = invalid(Path("includeObject"), include, "must be 'Metadata', 'Object', 'None', or empty")
+        raise bad_request(f"Unable to convert to Table as requested: {problem}")
     partial = Form("metadata", call.form.version)
     body_rows = []
     for row in kind.rows(objects, api.now()):
-        shown: Object = {"cells": row.cells}
+        shown: Object = {"cells": row.cells, "object": None}
         if row.conditions:
             shown["conditions"] = row.conditions
-        if include == "Metadata":
+        if include == "Metadata" or (include == "None" and _ends_initial_events(row.object)):
             shown["object"] = _partial(row.object, partial)
         elif include == "Object":
             shown["object"] = row.object

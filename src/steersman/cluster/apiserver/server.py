@@ -45,9 +45,11 @@ from steersman.cluster.auth.websocket_tokens import authorization_of
 from steersman.cluster.codec.errors import BodyRejected, NotAcceptable, UnsupportedMediaType
 from steersman.cluster.codec.negotiate import (
     OFFERED,
+    PLAIN,
     RESOURCE,
     STREAMED,
     YAML,
+    Transforms,
     is_routed,
     negotiate,
     wants_pretty,
@@ -61,7 +63,6 @@ from steersman.objects.status import (
     method_not_allowed,
     no_such_resource,
     not_acceptable,
-    payload_too_large,
     unauthorized,
     unavailable,
     unsupported_media_type,
@@ -480,10 +481,8 @@ class APIServer:
                 streams = STREAMED if request.method == "GET" and not path.name else ()
                 raise not_acceptable((*also, *OFFERED, *streams))
         pretty = query.get("pretty", [""])[0] if query else ""
-        form = _form_for(accept, field("user-agent") or "", pretty)
-        if form is not JSON and form.shape != "object" and resource.type.storage is None:
-            raise NotAcceptable
-        return form
+        has_table = resource.type.storage is not None or resource.type.kind == "ComponentStatus"
+        return _form_for(accept, field("user-agent") or "", pretty, RESOURCE if has_table else PLAIN)
 
     # What is not a resource
 
@@ -562,7 +561,7 @@ def _refusal_of(error: Exception) -> StatusError | None:
             return internal_error(str(error))
         case RequestRefused():
             if error.status == 413:
-                return payload_too_large(error.message)
+                return StatusError(413, "RequestEntityTooLarge", error.message, headers=error.headers)
             return StatusError(error.status, "", error.message, headers=error.headers)
     return None
 
@@ -572,16 +571,22 @@ def _fault(error: Exception) -> StatusError:
     return internal_error("the server failed to handle the request; its log says why")
 
 
+_SHAPES = {
+    "Table": "table",
+    "PartialObjectMetadata": "metadata",
+    "PartialObjectMetadataList": "metadata list",
+}
+
+
 @lru_cache(maxsize=1024)
-def _form_for(accept: str, user_agent: str, pretty: str) -> Form:
-    representation = negotiate(accept, RESOURCE)
+def _form_for(accept: str, user_agent: str, pretty: str, transforms: Transforms) -> Form:
+    representation = negotiate(accept, transforms)
     converted = representation.convert
     yaml = representation.media_type == YAML
     indented = representation.pretty or wants_pretty(pretty, user_agent)
     if converted is None:
         return Form(yaml=yaml, pretty=indented) if yaml or indented else JSON
-    shape = "table" if converted.kind == "Table" else "metadata"
-    return Form(shape, converted.version, yaml, indented)
+    return Form(_SHAPES[converted.kind], converted.version, yaml, indented)
 
 
 def _version() -> dict[str, str]:

@@ -19,6 +19,7 @@ from steersman.cluster.apiserver.call import Api, Call, Object
 from steersman.cluster.apiserver.create import admitted, is_service, settled, store_new
 from steersman.cluster.apiserver.options import WriteOptions, parse_unsigned
 from steersman.cluster.apiserver.ownership import track
+from steersman.cluster.apiserver.preconditions import failed_storage_precondition
 from steersman.cluster.apiserver.render import respond_object
 from steersman.cluster.apiserver.strategies import carry_over_allocations
 from steersman.cluster.store import Conflict, NotFound, Record
@@ -140,15 +141,11 @@ async def _create(
 def _check_uid(call: Call, endpoint: Endpoint, uid: str, options: WriteOptions) -> None:
     if not endpoint.uid or endpoint.uid == uid:
         return
-    resource, name = call.resource, call.path.name
-    key = resource.registry_key(call.path.namespace, name)
-    if options.dry_run:
-        key = key.removeprefix("/registry")
-    why = (
-        f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: "
-        f"Precondition failed: UID in precondition: {endpoint.uid}, UID in object meta: {uid}"
+    resource, path = call.resource, call.path
+    why = failed_storage_precondition(
+        resource, path.namespace, path.name, {"uid": endpoint.uid}, {"uid": uid}, dry_run=options.dry_run
     )
-    raise conflict(resource.group, resource.plural, name, why)
+    raise conflict(resource.group, resource.plural, path.name, why)
 
 
 def _check_version(call: Call, new: Object, old: Object) -> None:

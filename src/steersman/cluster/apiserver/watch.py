@@ -30,10 +30,10 @@ import orjson
 from msgspec.structs import replace
 
 from steersman.cluster.apiserver.atrest import restamp
-from steersman.cluster.apiserver.call import Api, Call
+from steersman.cluster.apiserver.call import Api, Call, Object
 from steersman.cluster.apiserver.filters import Filter
 from steersman.cluster.apiserver.options import ListOptions
-from steersman.cluster.apiserver.render import shape_object
+from steersman.cluster.apiserver.render import shape_object, table
 from steersman.cluster.apiserver.resource import Resource
 from steersman.cluster.apiserver.warning_headers import warning_headers
 from steersman.cluster.store import Compacted, Event, Record, Store, Subscription
@@ -72,6 +72,8 @@ class Audience:
         self._waiting: list[bytes] = []
         self._newest = 0
         self._timer: asyncio.TimerHandle | None = None
+        #: The column definitions, where objects are shown as tables.
+        self.headers = self._headers()
 
     #: Whether events wait that no watcher has got yet, beyond those that `flush` writes.
     behind = False
@@ -156,31 +158,30 @@ class Audience:
             if resource.framed:
                 return b'{"type":"%b","object":%b%b}\n' % (kind, resource.head, value[1:])
             return b'{"type":"%b","object":%b}\n' % (kind, resource.whole(value))
-        shaped = shape_object(self._api, self._call, resource.read(value))
-        return b'{"type":"%b","object":%b}\n' % (kind, orjson.dumps(shaped))
+        return self._framed(kind, resource.read(value))
+
+    def _framed(self, kind: bytes, obj: Object) -> bytes:
+        # Who asks for lists of metadata gets objects: there is no list in a watch.
+        if self._call.form.shape != "metadata list":
+            obj = shape_object(self._api, self._call, obj)
+            if "columnDefinitions" in obj:
+                obj["columnDefinitions"] = None  # the watcher puts them into what it sends first
+        return b'{"type":"%b","object":%b}\n' % (kind, orjson.dumps(obj))
+
+    def _headers(self) -> bytes:
+        if self._call.form.shape != "table":
+            return b""
+        definitions = table(self._api, self._call, (), {})["columnDefinitions"]
+        return b'"columnDefinitions":%b' % orjson.dumps(definitions)
 
     def bookmark(self, revision: int, *, initial_events_end: bool = False) -> bytes:
+        """An object that nobody has set anything in, but for the revision."""
         kind = self._resource.type
-        metadata: dict[str, object] = {"resourceVersion": str(revision)}
+        metadata: Object = {"resourceVersion": str(revision)}
         if initial_events_end:
             metadata["annotations"] = {"k8s.io/initial-events-end": "true"}
-        obj: dict[str, object] = {"kind": kind.kind, "apiVersion": kind.api_version, "metadata": metadata}
-        if self._call.form.shape == "metadata":
-            obj["kind"], obj["apiVersion"] = "PartialObjectMetadata", f"meta.k8s.io/{self._call.form.version}"
-        elif self._call.form.shape == "table":
-            obj = shape_object(self._api, self._call, obj)
-            obj["metadata"] = metadata
-            obj["rows"] = [
-                {
-                    "cells": [],
-                    "object": {
-                        "kind": "PartialObjectMetadata",
-                        "apiVersion": f"meta.k8s.io/{self._call.form.version}",
-                        "metadata": metadata,
-                    },
-                }
-            ]
-        return b'{"type":"BOOKMARK","object":%b}\n' % orjson.dumps(obj)
+        head: Object = {"kind": kind.kind, "apiVersion": kind.api_version, "metadata": metadata}
+        return self._framed(b"BOOKMARK", head | (self._resource.kind.empty or {}) | head)
 
 
 class ConvertingAudience(Audience):
@@ -240,7 +241,7 @@ class ConvertingAudience(Audience):
 class Watcher:
     """One client's open watch."""
 
-    __slots__ = ("audience", "bookmarks", "since", "stream")
+    __slots__ = ("_headers", "audience", "bookmarks", "since", "stream")
 
     def __init__(self, stream: Stream, audience: Audience, since: int, bookmarks: bool) -> None:
         self.stream = stream
@@ -248,12 +249,16 @@ class Watcher:
         #: Events up to here are not shown (a resource version from the future, say).
         self.since = since
         self.bookmarks = bookmarks
+        self._headers = audience.headers
 
     def send(self, data: bytes) -> None:
         """Hand over bytes; a client that does not take them is cut off."""
         stream = self.stream
         if stream.closed:
             return
+        if self._headers:
+            data = data.replace(b'"columnDefinitions":null', self._headers, 1)
+            self._headers = b""
         stream.write(data)
         if stream.buffered > _BUFFER_LIMIT:
             stream.abort()

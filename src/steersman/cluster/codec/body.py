@@ -25,6 +25,7 @@ __all__ = [
     "ParsedBody",
     "decode_body",
     "decode_options",
+    "internal_type",
     "kind_error",
     "parse_body",
     "strict_error",
@@ -238,12 +239,12 @@ def _check_kind(gvk: GVK, expected: GVK) -> None:
 
 
 def _check_conversion(gvk: GVK, expected: GVK) -> None:
-    target = _internal(expected)
-    if _internal(gvk) != target:
+    target = internal_type(expected)
+    if internal_type(gvk) != target:
         raise _Fault(f"converting ({gvk.version}.{gvk.kind}) to ({target}): unknown conversion", gvk)
 
 
-def _internal(gvk: GVK) -> str:
+def internal_type(gvk: GVK) -> str:
     """The type all versions of a kind are converted through, as Go names it: core.ConfigMap."""
     package = gvk.group.partition(".")[0] or "core"
     return f"{'core' if package == 'events' else package}.{gvk.kind}"

@@ -24,6 +24,7 @@ __all__ = [
     "YAML",
     "Format",
     "Representation",
+    "Transforms",
     "input_format",
     "is_routed",
     "negotiate",

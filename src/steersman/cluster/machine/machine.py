@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Final
 
 from steersman.cluster.machine.errors import MachineError, RangeTaken
-from steersman.cluster.machine.neighbours import neighbours
+from steersman.cluster.machine.neighbours import listeners, neighbours
 from steersman.cluster.machine.netlink import Netlink
 from steersman.cluster.machine.ranges import LOOPBACK, ROUTED, Guard, Ranges, take_first_free
 
@@ -157,7 +157,7 @@ def _take(netlink: Netlink | None, ranges: Ranges | None, *, known: bool) -> Gua
     if netlink is not None and not known:
         used += neighbours(netlink.addresses())
     if ranges is None:
-        return take_first_free(LOOPBACK if netlink is None else ROUTED, used)
+        return take_first_free(LOOPBACK if netlink is None else ROUTED, used, listeners())
     if ranges.added and netlink is None:
         raise MachineError(f"addresses of {ranges.added[0]} can only be had by root")
     for network in ranges.added:

@@ -98,18 +98,25 @@ class Guard:
             self._names.pop().close()
 
 
-def take_first_free(candidates: Iterable[Ranges], used: Collection[IPv4Network]) -> Guard:
-    """The first ranges that no other cluster has and none of these networks has a part in."""
+def take_first_free(
+    candidates: Iterable[Ranges], used: Collection[IPv4Network], busy: Collection[IPv4Network] = ()
+) -> Guard:
+    """The first ranges that no other cluster has, none of the networks in `used` has a part in unless it is
+    on loopback, and none of those in `busy`."""
     tried = []
     for ranges in candidates:
         tried.append(str(ranges.services))
-        if any(network.overlaps(other) for network in ranges.added for other in used):
+        if _overlap(ranges.added, used) or _overlap(ranges, busy):
             continue
         try:
             return Guard(ranges)
         except RangeTaken:
             continue
     raise RangeTaken(f"all address ranges for services are in use: {', '.join(tried)}")
+
+
+def _overlap(networks: Iterable[IPv4Network], others: Collection[IPv4Network]) -> bool:
+    return any(network.overlaps(other) for network in networks for other in others)
 
 
 def _take_name(network: IPv4Network) -> socket.socket:

@@ -80,7 +80,7 @@ class HostPorts:
         self._pods.add_handler(self._on_pod)
         try:
             async with Scope() as self._scope:
-                if not self.forwarder.may_be_there:
+                if not self.forwarder.is_there():
                     await self._work.wait()
                 self._scope.start(self.forwarder.run(), name="forwarder of host ports")
                 await self._apply()

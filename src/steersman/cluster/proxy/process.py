@@ -30,6 +30,7 @@ _log = logging.getLogger(__name__)
 _AGAIN: Final = Backoff(0.1, 5.0)
 #: An answer's longest line.
 _LINE: Final = 1 << 24
+_MEET_S: Final = 30.0
 _END_S: Final = 5.0
 
 
@@ -96,10 +97,12 @@ class ForwarderProcess:
         """Whether connections are carried on when the proxy ends in order."""
         return self._home is not None and self._home.stays()
 
-    @property
-    def may_be_there(self) -> bool:
-        """Whether one of an earlier proxy may carry connections now."""
-        return self._home is not None and self._home.path.exists()
+    def is_there(self) -> bool:
+        """Whether one of an earlier proxy carries connections now."""
+        sock = None if self._home is None else self._home.connect()
+        if sock is not None:
+            sock.close()
+        return sock is not None
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -131,6 +134,7 @@ class ForwarderProcess:
 
     async def close_others(self) -> None:
         """All that is wanted is open: close what only an earlier proxy wanted."""
+        await self._up.wait()
         closed, self._found = self._found - self._routes.keys(), set()
         await self.apply({}, closed)
 
@@ -186,7 +190,7 @@ class ForwarderProcess:
         except BaseException:
             sock.close()
             raise
-        async with asyncio.timeout(_END_S):
+        async with asyncio.timeout(_MEET_S):
             said = json.loads(await self._reader.readline() or b"{}")
         if said.get("version") != VERSION:
             await self._leave(stays=False)

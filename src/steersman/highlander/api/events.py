@@ -4,10 +4,10 @@
     event: workload             or a new snapshot if that is too long ago or of another process
     data: {"tenant": …}
 
-A stream begins with `snapshot` (unless it is resumed). Then come `controller` of every tenant, and
-`workload`, `workload-gone` and `transition` of the chosen one. Every second a `pulse` without id tells how
-much of the lease is left: it is the heartbeat too. Nothing is encoded while nobody looks; a viewer that does
-not read is dropped.
+A stream begins with `snapshot` (unless it is resumed). Then come `controller` of every tenant, `workload`,
+`workload-gone` and `transition` of the chosen one, and `tenants` when one comes or goes. Every second a
+`pulse` without id tells how much of the lease is left: it is the heartbeat too. Nothing is encoded while
+nobody looks; a viewer that does not read is dropped.
 """
 
 from __future__ import annotations
@@ -34,12 +34,6 @@ _MOST_VIEWERS = 256
 #: What may wait for a viewer, beside what it was told first, before it is dropped.
 _PATIENCE_BYTES = 1 << 20
 _PULSE_S = 1.0
-_HEADERS = (
-    (b"Content-Type", b"text/event-stream; charset=utf-8"),
-    (b"Cache-Control", b"no-store"),
-    (b"X-Accel-Buffering", b"no"),
-    (b"X-Content-Type-Options", b"nosniff"),
-)
 
 
 class _Event:
@@ -74,6 +68,13 @@ class _Viewer:
 class Events:
     """Listens to boards, and to whom it may tell it."""
 
+    HEADERS = (
+        (b"Content-Type", b"text/event-stream; charset=utf-8"),
+        (b"Cache-Control", b"no-store"),
+        (b"X-Accel-Buffering", b"no"),
+        (b"X-Content-Type-Options", b"nosniff"),
+    )
+
     def __init__(self, boards: Mapping[str, Board], clock: Clock) -> None:
         """`boards` by tenant: read whenever something is to be shown, so it may change."""
         self._boards = boards
@@ -97,7 +98,7 @@ class Events:
         """Answer `request` with the stream."""
         if len(self._viewers) >= _MOST_VIEWERS:
             raise RequestRefused(503, "too many look already", ((b"Retry-After", b"10"),))
-        stream = request.stream(200, _HEADERS)
+        stream = request.stream(200, self.HEADERS)
         missed = self._since(last_id)
         if missed is None:
             first = _message("snapshot", self.snapshot(tenant), f"{self._boot}-{self._number}")
@@ -108,6 +109,14 @@ class Events:
         stream.on_close(lambda: self._gone(stream))
         if self._pulse is None:
             self._pulse = self._scope.start(self._beat(), name="pulse")
+
+    def tell_tenants(self) -> None:
+        """Which tenants there are now."""
+        if not self._viewers:
+            return
+        message = _message("tenants", [views.tenant(board) for board in self._boards.values()])
+        for stream, viewer in tuple(self._viewers.items()):
+            self._write(stream, viewer, message)
 
     def snapshot(self, tenant: str) -> dict[str, Any]:
         """Everything a viewer of `tenant` shows."""

@@ -31,7 +31,7 @@ from steersman.highlander.api.routes import find, methods_of
 from steersman.highlander.errors import HighlanderError, NotLeader
 from steersman.highlander.metrics import HighlanderMetrics
 from steersman.highlander.state import Board, Controls, PodView, WorkloadState
-from steersman.http import Request, RequestRefused, Response, Server
+from steersman.http import Limits, Request, RequestRefused, Response, Server
 
 __all__ = ["Api", "LogReader", "logs_of"]
 
@@ -47,6 +47,8 @@ _SAFETY = (
 )
 _JSON = ((b"Content-Type", b"application/json"), *_SAFETY)
 _TEXT = ((b"Content-Type", b"text/plain; charset=utf-8"), *_SAFETY)
+#: Requests are small; those who only hold connections must not keep others out.
+_LIMITS = Limits(header_bytes=64 << 10, body_bytes=64 << 10, header_timeout_s=10.0, connections=2048)
 #: An action that takes longer goes on; whoever asked is told so.
 _ACTION_S = 20.0
 _LINES, _MOST_LINES = 200, 5000
@@ -89,7 +91,9 @@ class Api:
         self._readers: dict[str, LogReader] = {}
         self._boards: dict[str, Board] = {}
         self._ends: dict[str, Callable[[], None]] = {}
-        self._server = Server(self.serve, on_error=_explain)
+        #: Tenants that are on their way out: shown, but nothing hangs on them.
+        self._retired: set[str] = set()
+        self._server = Server(self.serve, limits=_LIMITS, on_error=_explain)
         self._scope = Scope()
         self._hub = Events(self._boards, self._clock)
         self.metrics = HighlanderMetrics(self._boards)
@@ -109,13 +113,21 @@ class Api:
         self._ends[tenant] = self._hub.follow(board)
         if logs is not None:
             self._readers[tenant] = logs
+        self._hub.tell_tenants()
+
+    def retire(self, tenant: str) -> None:
+        """It is about to go: whether it is ready says nothing about the process."""
+        self._retired.add(tenant)
 
     def remove(self, tenant: str) -> None:
+        self._retired.discard(tenant)
         end = self._ends.pop(tenant, None)
-        if end is not None:
-            end()
+        if end is None:
+            return
+        end()
         for known in (self._controls, self._boards, self._readers):
             known.pop(tenant, None)
+        self._hub.tell_tenants()
 
     async def start(self, host: str, port: int, ssl: tls.SSLContext | None = None) -> None:
         """Listen; port 0 takes a free one. For client certificates make `ssl` with `Access.client_cas`."""
@@ -154,7 +166,11 @@ class Api:
         return Response(200, b"ok", _TEXT)
 
     def _readyz(self, asked: _Asked) -> Response:
-        reasons = {tenant: views.not_ready(board) for tenant, board in self._boards.items()}
+        reasons = {
+            tenant: views.not_ready(board)
+            for tenant, board in self._boards.items()
+            if tenant not in self._retired
+        }
         problems = [
             reason if len(reasons) == 1 else f"{tenant}: {reason}"
             for tenant, reason in reasons.items()
@@ -257,9 +273,13 @@ class Api:
             raise RequestRefused(502, f"no logs: {error}") from error
         return Response(200, text.encode(), _TEXT)
 
-    def _events(self, asked: _Asked) -> None:
+    def _events(self, asked: _Asked) -> Response | None:
+        tenant = self._tenant_of(asked)
+        if asked.request.method == "HEAD":
+            return Response(200, b"", Events.HEADERS)
         last = asked.request.headers.get("last-event-id") or asked.query.get("lastEventId", "")
-        self._hub.serve(asked.request, self._tenant_of(asked), last)
+        self._hub.serve(asked.request, tenant, last)
+        return None
 
     # acting
 

@@ -84,6 +84,7 @@ def load(
         origins = _override(merged, sources)
         try:
             tenants.append(TenantConfig.model_validate(merged))
+            warnings += _told_unused(part, tenants[-1])
         except ValidationError as error:
             problems += _explained(part, origins, error)
     if chosen is not None:
@@ -149,6 +150,13 @@ def _told_secrets(part: Document) -> Iterator[str]:
             yield f"{part.at(path)}: a secret in the file: use {path[-1]}File or {_PREFIX}{variable}"
 
 
+def _told_unused(part: Document, tenant: TenantConfig) -> Iterator[str]:
+    """A custom resource takes the place of all that an entry says beside its reference to it."""
+    for place, spec in tenant.workloads.placed():
+        if spec.workload_crd_ref is not None and spec.image:
+            yield f"{part.at(place)}: what stands beside workloadCRDRef is not used"
+
+
 def _merged(common: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
     """What a tenant says over what all say; sections are merged, lists are not."""
     merged = dict(common)
@@ -183,7 +191,7 @@ def _explained(
     part: Document, origins: Mapping[tuple[str, ...], str], error: ValidationError
 ) -> Iterator[str]:
     for each in error.errors(include_url=False, include_input=False):
-        path = each["loc"]
         message = each["msg"].removeprefix("Value error, ")
-        origin = origins.get(tuple(str(step) for step in path))
-        yield f"{origin}: {message}" if origin else f"{part.at(path)}: {message}"
+        for path, text in each.get("ctx", {}).get("problems") or [(each["loc"], message)]:
+            origin = origins.get(tuple(str(step) for step in path))
+            yield f"{origin}: {text}" if origin else f"{part.at(path)}: {text}"

@@ -11,6 +11,7 @@ from datetime import timedelta
 from typing import Literal
 
 from pydantic import AliasChoices, ConfigDict, Field, SecretStr, model_validator
+from pydantic_core import PydanticCustomError
 
 from steersman.highlander.config.specs import (
     CronJobSpec,
@@ -109,6 +110,12 @@ class WorkloadsSection(Model):
         yield from self.services
         yield from self.persistent_sets
 
+    def placed(self) -> Iterator[tuple[tuple[str | int, ...], WorkloadSpec]]:
+        """Each with its place in the file."""
+        for name, kind in type(self).model_fields.items():
+            for number, spec in enumerate(getattr(self, name)):
+                yield ("workloads", kind.alias or name, number), spec
+
 
 class TenantConfig(Model):
     """One lock and what runs under it."""
@@ -174,26 +181,31 @@ class TenantConfig(Model):
 
     @model_validator(mode="after")
     def _complete(self) -> TenantConfig:
-        if self.storage_type == "db" and self.database_url is None and not self.database_url_file:
-            raise ValueError("storageType db needs databaseURL, databaseURLFile or HIGHLANDER_DATABASE_URL")
-        seen: set[tuple[str, str, str]] = set()
-        for spec in self.workloads:
-            if not spec.name:
-                raise ValueError(f"a {spec.kind} has no name")
-            key = (spec.kind, spec.namespace or self.namespace, spec.name)
-            if key in seen:
-                raise ValueError(f"two workloads are called {'/'.join(key)}")
-            seen.add(key)
-            if spec.workload_crd_ref is None:
-                _require(spec, "image", spec.image)
-            if isinstance(spec, CronJobSpec) and spec.workload_crd_ref is None:
-                _require(spec, "schedule", spec.schedule)
+        problems = list(self._problems())
+        if problems:
+            told = "; ".join(message for _, message in problems)
+            raise PydanticCustomError("incomplete", "{told}", {"told": told, "problems": problems})
         return self
 
-
-def _require(spec: WorkloadSpec, field: str, value: str) -> None:
-    if not value:
-        raise ValueError(f"{spec.kind} {spec.name}: {field} is missing")
+    def _problems(self) -> Iterator[tuple[tuple[str | int, ...], str]]:
+        """Where, and what is wrong there, of what concerns more than one field."""
+        if self.storage_type == "db" and self.database_url is None and not self.database_url_file:
+            needed = "storageType db needs databaseURL, databaseURLFile or HIGHLANDER_DATABASE_URL"
+            yield ("storageType",), needed
+        seen: set[tuple[str, str, str]] = set()
+        for place, spec in self.workloads.placed():
+            key = (spec.kind, spec.namespace or self.namespace, spec.name)
+            if not spec.name:
+                yield (*place, "name"), f"a {spec.kind} has no name"
+            elif key in seen:
+                yield (*place, "name"), f"two workloads are called {'/'.join(key)}"
+            seen.add(key)
+            if spec.workload_crd_ref is not None:
+                continue
+            if not spec.image:
+                yield (*place, "image"), f"{spec.kind} {spec.name}: image is missing"
+            if isinstance(spec, CronJobSpec) and not spec.schedule:
+                yield (*place, "schedule"), f"{spec.kind} {spec.name}: schedule is missing"
 
 
 def _without_user(url: str) -> str:

@@ -97,10 +97,23 @@ function connect() {
     linkState();
     // The browser tries again by itself unless it was refused.
     if (source.readyState !== EventSource.CLOSED) return;
-    retryTimer = setTimeout(connect, retryMs);
+    retryTimer = setTimeout(connectAgain, retryMs);
     retryMs = Math.min(retryMs * 2, 15000);
     if (retryMs > 4000) lastId = "";
   };
+}
+
+async function connectAgain() {
+  try {
+    const tenants = (await (await fetch("api/tenants")).json()).data.map((one) => one.tenant);
+    if (shown.tenant && tenants.length && !tenants.includes(shown.tenant)) {
+      toast(`Tenant ${shown.tenant} is gone.`);
+      return choose(tenants[0]);
+    }
+  } catch {
+    // Nobody answers yet.
+  }
+  connect();
 }
 
 const TAKES = {
@@ -116,6 +129,7 @@ const TAKES = {
     rows.clear();
     $("groups").replaceChildren();
   },
+  tenants(data) { seen.tenants = new Map(data.map((tenant) => [tenant.tenant, tenant])); },
   controller({ tenant, data }) {
     const { summary, ...controller } = data;
     seen.tenants.set(tenant, summary);
@@ -222,8 +236,8 @@ function drawLeader(controller) {
 }
 
 function facts(list, pairs, stamp) {
-  replaceIfChanged(list, stamp, () => pairs.map(([name, value]) =>
-    make("div", {}, make("dt", {}, name), make("dd", {}, value))));
+  replaceIfChanged(list, stamp, () => pairs.map(([name, value, style]) =>
+    make("div", { class: style }, make("dt", {}, name), make("dd", {}, value))));
 }
 
 function drawHealth(controller) {
@@ -235,7 +249,7 @@ function drawHealth(controller) {
       controller.storageHealthy ? failures(controller.storageFailures) : "unreachable", controller.storageError],
     [`Cluster${controller.cluster ? ` · ${controller.cluster}` : ""}`, controller.clusterHealthy,
       controller.clusterHealthy ? "answers" : "unreachable", controller.clusterError],
-    ["Workloads", !bad, bad ? `${bad} need attention` : "all well", ""],
+    ["Workloads", !bad, bad ? `${bad} need attention` : busy.length ? "all well" : "none", ""],
   ];
   replaceIfChanged($("checks"), JSON.stringify(checks), () => checks.map(([name, good, word, error]) => make("li", {},
     dot(good ? "ok" : "bad"), make("span", {}, name), make("span", {}, word), error ? make("small", {}, error) : null)));
@@ -245,11 +259,16 @@ const failures = (count) => (count ? `answers · ${count} failure${count === 1 ?
 
 function drawTimeline() {
   const history = seen.history, hues = new Map();
+  $("timeline").classList.toggle("nothing", !history.length);
   say("changes", history.length ? `${seen.controller.transitions} change${seen.controller.transitions === 1 ? "" : "s"}` : "no changes yet");
   replaceIfChanged($("strip"), JSON.stringify([history, Math.floor(now() / 60000)]), () => {
-    if (!history.length) return [];
+    if (!history.length) {
+      $("axis").replaceChildren();
+      return [make("p", {}, "Nobody has led since this controller began to look.")];
+    }
     const start = Date.parse(history[0].timestamp), total = Math.max(now() - start, 1000);
-    $("axis").replaceChildren(make("span", {}, `${span(total / 1000)} ago`), make("span", {}, "now"));
+    $("axis").replaceChildren(...[1, 0.75, 0.5, 0.25].map((part) =>
+      make("span", {}, `${span((part * total) / 1000)} ago`)), make("span", {}, "now"));
     return history.flatMap((entry, index) => {
       if (!entry.to) return [];
       const from = Date.parse(entry.timestamp), next = history[index + 1], to = next ? Date.parse(next.timestamp) : now();
@@ -258,7 +277,7 @@ function drawTimeline() {
       const part = make("span", {
         class: `hue${hues.get(who)}`,
         title: `${entry.to}\nepoch ${entry.epoch}\n${fullTime(entry.timestamp)}, for ${span((to - from) / 1000)}`,
-      }, who);
+      }, make("b", {}, who));
       part.style.left = `${(100 * (from - start)) / total}%`;
       part.style.width = `${(100 * (to - from)) / total}%`;
       return [part];
@@ -294,11 +313,17 @@ function drawWorkloads() {
   }
   for (const key of rows.keys()) if (!seen.workloads.has(key)) rows.delete(key);
   changed.clear();
-  const empty = all.length ? "No workload matches." : "No workloads are configured.";
+  const empty = all.length ? "No workload matches."
+    : "No workloads yet. They are listed in the configuration under workloads, or are custom resources of this tenant.";
+  $("workloads").classList.toggle("nothing", !all.length);
   const active = document.activeElement?.id;
+  if (groups.length) groups.unshift(legend());
   $("groups").replaceChildren(...(groups.length ? groups : [make("p", { class: "empty" }, empty)]));
   if (active && document.activeElement?.id !== active) $(active)?.focus();
 }
+
+const legend = () => make("div", { class: "legend", "aria-hidden": "true" },
+  ...["", "", "State", "For", "Restarts", "Epoch", "Pods", ""].map((text) => make("span", {}, text)));
 
 function rowOf(workload) {
   const known = rows.get(workload.key);
@@ -323,7 +348,8 @@ function drawRow(workload) {
     make("span", { class: `phase ${tone}` }, workload.phase),
     make("div", { class: "meta" },
       ago(workload.lastTransition, { class: "cell" }),
-      make("span", { class: "cell hot" }, workload.restarts ? `${workload.restarts} restart${workload.restarts === 1 ? "" : "s"}` : ""),
+      make("span", { class: "cell hot" }, workload.restarts ? String(workload.restarts) : "",
+        workload.restarts ? make("span", { class: "unit" }, ` restart${workload.restarts === 1 ? "" : "s"}`) : null),
       make("span", { class: "cell mono", title: "Epoch" }, workload.epoch ? `#${workload.epoch}` : "")),
     make("div", { class: "links" }, ...pods),
     make("div", { class: "tools" }, tool("restart", workload), tool(workload.paused ? "resume" : "pause", workload)),
@@ -365,7 +391,7 @@ function drawPods() {
     make("button", { type: "button", class: "link-button", id: `pod ${pod.namespace} ${pod.name}`, onclick: () => openPod(pod.name, pod.namespace) }, pod.name),
     ago(pod.createdAt, { class: "cell" }),
     make("small", {}, [pod.reason || pod.status, pod.node, pod.ip, pod.restarts ? `${pod.restarts} restarts` : ""].filter(Boolean).join(" · "))))
-    : [make("li", { class: "empty" }, pods.length ? "No pod matches." : "No pods.")]);
+    : [make("li", { class: "empty" }, pods.length ? "No pod matches." : "No pods run.")]);
 }
 
 function replaceIfChanged(node, stamp, content) {
@@ -382,16 +408,17 @@ function drawGauge() {
   const { controller, pulse } = seen;
   if (!controller || !pulse) return;
   const lease = controller.leaseDurationSeconds, gauge = $("gauge");
-  if (!controller.isLeader || pulse.margin === null || !lease) {
+  const heard = document.body.dataset.link === "live";
+  if (!heard || !controller.isLeader || pulse.margin === null || !lease) {
     gauge.setAttribute("class", "gauge off");
     $("gauge-value").setAttribute("stroke-dasharray", "0 100");
-    say("gauge-number", controller.isLeader ? "–" : "follower");
+    say("gauge-number", !heard ? "unknown" : controller.isLeader ? "–" : "follower");
     say("gauge-unit", "");
-    say("gauge-text", controller.leader ? "Stands by to take over." : "Waits for its turn.");
+    say("gauge-text", !heard ? "Nothing is heard from the controller."
+      : controller.leader ? "Stands by to take over." : "Waits for its turn.");
     return;
   }
-  const live = document.body.dataset.link === "live";
-  const passed = live ? Math.min((Date.now() - pulse.at) / 1000, 1.5) : 0;
+  const passed = Math.min((Date.now() - pulse.at) / 1000, 1.5);
   const margin = Math.max(0, pulse.margin - passed), part = Math.min(1, margin / lease);
   gauge.setAttribute("class", `gauge ${part > 0.45 ? "" : part > 0.2 ? "warn" : "bad"}`);
   $("gauge-value").setAttribute("stroke-dasharray", `${(100 * part).toFixed(2)} 100`);
@@ -411,10 +438,11 @@ function openPod(name, namespace) {
   say("pod-title", pod.name);
   facts($("pod-facts"), [
     ["Status", [pod.status, pod.reason].filter(Boolean).join(" · ")], ["Ready", pod.ready ? "yes" : "no"],
-    ["Workload", pod.workload], ["Namespace", pod.namespace], ["Node", pod.node || "–"], ["Address", pod.ip || "–"],
-    ["Epoch", String(pod.epoch)], ["Controller", pod.controllerId || "–"], ["Restarts", String(pod.restarts)],
-    ["Created", pod.createdAt ? fullTime(pod.createdAt) : "–"], ["Started", pod.startedAt ? fullTime(pod.startedAt) : "–"],
-    ["Images", pod.images.join(", ") || "–"],
+    ["Restarts", String(pod.restarts)], ["Epoch", String(pod.epoch)],
+    ["Node", pod.node || "–"], ["Address", pod.ip || "–"], ["Controller", pod.controllerId || "–"],
+    ["Running for", pod.startedAt ? ago(pod.startedAt) : "–"],
+    ["Workload", make("span", { class: "mono" }, pod.workload), "whole"],
+    [pod.images.length > 1 ? "Images" : "Image", make("span", { class: "mono" }, pod.images.join(", ") || "–"), "whole"],
   ], JSON.stringify(pod));
   $("container").replaceChildren(...pod.containers.map((container) => make("option", { value: container }, container)));
   $("container").hidden = pod.containers.length < 2;
@@ -438,11 +466,13 @@ async function loadLogs() {
 const token = () => sessionStorage.getItem("highlander-token") ?? "";
 
 async function guarded(path, method = "GET") {
-  for (let problem = ""; ; ) {
-    if (!token() && !(await askToken(problem))) return null;
+  // The browser may have a certificate that is enough.
+  let problem = location.protocol === "https:" ? null : "";
+  for (;;) {
+    if (problem !== null && !token() && !(await askToken(problem))) return null;
     let answer;
     try {
-      answer = await fetch(path, { method, headers: { Authorization: `Bearer ${token()}` } });
+      answer = await fetch(path, { method, headers: token() ? { Authorization: `Bearer ${token()}` } : {} });
     } catch {
       toast("The controller cannot be reached.");
       return null;

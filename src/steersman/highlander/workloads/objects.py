@@ -3,8 +3,8 @@
 | kind       | objects                                            | never two copies, because             |
 |------------|----------------------------------------------------|---------------------------------------|
 | process    | Pod NAME-pod                                       | a name is there once                  |
-| cronjob    | CronJob NAME                                       | concurrencyPolicy Forbid              |
-| service    | Deployment NAME, Service NAME if it has ports      | strategy Recreate                     |
+| cronjob    | CronJob NAME                                       | concurrencyPolicy Forbid, `apart`     |
+| service    | Deployment NAME, Service NAME if it has ports      | strategy Recreate, `apart`            |
 | persistent | StatefulSet NAME, headless Service                 | each pod has a name of its own        |
 
 Stopping: a process' pod is deleted, a cron job suspended, the others scaled to none.
@@ -27,14 +27,20 @@ from steersman.highlander.config.specs import (
     WorkloadSpec,
 )
 from steersman.highlander.workloads.ownership import HASH, Stamp, WorkloadKey, identity_labels
-from steersman.highlander.workloads.pods import pod_template
+from steersman.highlander.workloads.pods import apart, pod_template
 from steersman.objects.resource_type import ResourceType
 from steersman.objects.resources import CRON_JOBS, DEPLOYMENTS, PODS, SERVICES, STATEFUL_SETS
 from steersman.operator.terms import TERM
 
-__all__ = ["Part", "parts", "pod_name", "service_name"]
+__all__ = ["Part", "at_rest", "is_at_rest", "parts", "pod_name", "service_name"]
 
 Object = dict[str, Any]
+#: With this in its spec, nothing runs of an object.
+_AT_REST: dict[ResourceType, Object] = {
+    DEPLOYMENTS: {"replicas": 0},
+    STATEFUL_SETS: {"replicas": 0},
+    CRON_JOBS: {"suspend": True},
+}
 #: Labels that change with the leader, and with it alone.
 _LEADERS = ("is-leader", "controller-id", "cluster-name")
 
@@ -78,6 +84,18 @@ def parts(
     raise TypeError(f"no workload: {spec!r}")
 
 
+def at_rest(part: Part) -> Part:
+    """The same object, but so that nothing runs of it."""
+    rest = _AT_REST.get(part.resource, {})
+    return Part(part.resource, {**part.object, "spec": {**part.object["spec"], **rest}})
+
+
+def is_at_rest(resource: ResourceType, obj: Object) -> bool:
+    """Whether an object is so that nothing runs of it, or nothing will before long."""
+    rest = _AT_REST.get(resource)
+    return rest is not None and all(obj["spec"].get(field) == value for field, value in rest.items())
+
+
 def _process(spec: ProcessSpec, key: WorkloadKey, stamp: Stamp, grace_s: int | None) -> Part:
     policy = spec.restart_policy or "Never"
     template = pod_template(spec, key, stamp, restart_policy=policy, grace_s=grace_s)
@@ -91,7 +109,7 @@ def _process(spec: ProcessSpec, key: WorkloadKey, stamp: Stamp, grace_s: int | N
 
 def _cron_job(spec: CronJobSpec, key: WorkloadKey, stamp: Stamp, grace_s: int | None) -> Part:
     policy = "Never" if spec.restart_policy == "Never" else "OnFailure"
-    template = pod_template(spec, key, stamp, restart_policy=policy, grace_s=grace_s)
+    template = apart(pod_template(spec, key, stamp, restart_policy=policy, grace_s=grace_s), stamp, key)
     job: Object = {
         # A pod that is still ending counts as one that runs.
         "podReplacementPolicy": "Failed",
@@ -117,11 +135,12 @@ def _cron_job(spec: CronJobSpec, key: WorkloadKey, stamp: Stamp, grace_s: int | 
 
 
 def _deployment(spec: ServiceSpec, key: WorkloadKey, stamp: Stamp, grace_s: int | None) -> Part:
+    template = pod_template(spec, key, stamp, restart_policy="Always", grace_s=grace_s)
     wanted = {
         "replicas": spec.replicas,
         "strategy": {"type": "Recreate"},
         "selector": {"matchLabels": identity_labels(stamp.tenant, key)},
-        "template": pod_template(spec, key, stamp, restart_policy="Always", grace_s=grace_s),
+        "template": template if spec.replicas > 1 else apart(template, stamp, key),
     }
     return Part(DEPLOYMENTS, _object(DEPLOYMENTS, key.name, key, spec, stamp, wanted))
 

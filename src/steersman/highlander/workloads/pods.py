@@ -9,12 +9,16 @@ from steersman.highlander.config.specs import Port, ResourcesSpec, ServiceSpec, 
 from steersman.highlander.workloads.merging import patched
 from steersman.highlander.workloads.ownership import Stamp, WorkloadKey, identity_labels
 
-__all__ = ["EPOCH_VARIABLE", "pod_template"]
+__all__ = ["EPOCH_VARIABLE", "apart", "pod_template"]
 
 Object = dict[str, Any]
 
 #: How a program in a pod learns its epoch: what it writes elsewhere can carry it, and be refused when stale.
 EPOCH_VARIABLE = "HIGHLANDER_EPOCH"
+
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+#: A label of all nodes a pod can run on, of the same value on all of them.
+_EVERYWHERE = "kubernetes.io/os"
 
 
 def pod_template(
@@ -35,6 +39,23 @@ def pod_template(
         if field in pod:
             pod[field] = [_with_epoch(container, stamp) for container in pod[field]]
     return {"metadata": {**metadata, "labels": labels, "annotations": annotations}, "spec": pod}
+
+
+def apart(template: Object, stamp: Stamp, key: WorkloadKey) -> Object:
+    """The template of pods of which the scheduler places none while another of the workload lives.
+
+    A controller that makes up its pods' names starts the next one when somebody deletes or evicts the last,
+    and does not wait for that to have ended. The scheduler counts a pod until it has.
+    """
+    term = {
+        "labelSelector": {"matchLabels": identity_labels(stamp.tenant, key)},
+        "topologyKey": _EVERYWHERE,
+    }
+    affinity = template["spec"].get("affinity") or {}
+    anti = affinity.get("podAntiAffinity") or {}
+    terms = [*(anti.get(_REQUIRED) or ()), term]
+    pod = {**template["spec"], "affinity": {**affinity, "podAntiAffinity": {**anti, _REQUIRED: terms}}}
+    return {**template, "spec": pod}
 
 
 def _pod_spec(spec: WorkloadSpec, key: WorkloadKey, restart_policy: str, grace_s: int | None) -> Object:

@@ -5,6 +5,7 @@
 | the kind               | list and watch it; get it to resolve a conflict                                |
 | a status               | patch its status                                                               |
 | a finalizer            | patch the object                                                               |
+| `timer(catch_up=True)` | patch the object: when it was last called is noted there                       |
 | `owns`, dependents     | list, watch, create, patch, delete; update the owner's finalizers, which is    |
 |                        | asked of whoever blocks an owner's deletion                                    |
 | `watches`              | list, watch                                                                    |
@@ -98,6 +99,8 @@ class _Needs:
             yield from self._each(primary, ("patch",), f"the status of {kind} is written", "status")
         if definition.finalizer is not None:
             yield from self._each(primary, ("patch",), f"the finalizer {definition.finalizer} is kept")
+        if any(timer.catch_up for timer in definition.timers):
+            yield from self._each(primary, ("patch",), "when a timer was last called is noted")
         for owned in definition.owns:
             yield from self._each(owned, _OWN, f"{kind} owns {owned.kind}")
         if definition.owns:

@@ -26,6 +26,8 @@ Object = dict[str, Any]
 _DISK: Final = "data"
 _TLS: Final = "raft-tls"
 _GROUP: Final = 65532
+#: How many times a pod may be asked in vain whether its webhooks are served, before it is started anew.
+_LONGEST_START: Final = 150
 
 
 def tls_secret(release: Release) -> str:
@@ -42,6 +44,10 @@ def stateful_set(release: Release, raft: RaftConfig) -> Object:
     if settings.http:
         content.port(_port(settings.http), "raft-http")
         content.readiness_probe(Probe.http("/ready", "raft-http").period(5).timeout(5))
+        if release.webhooks:
+            # A member of the Raft cluster is not asked by the API before it answers.
+            starting = Probe.http("/readyz", "metrics").period(2).timeout(5)
+            content.startup_probe(starting.failure_threshold(_LONGEST_START))
     if settings.folder is not None:
         content.volume_mount(_DISK, str(settings.folder.parent))
         claim = PersistentVolumeClaim(_DISK).storage("1Gi").access_mode("ReadWriteOnce")

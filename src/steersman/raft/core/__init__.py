@@ -11,7 +11,8 @@ it is None, and for each Ready:
 1. Send `messages`. Messages to one member keep their order if they can; they may get lost.
 2. Store, as one write that happens wholly or not at all: `snapshot` (it replaces the log), then `entries`
    (the first of them replaces everything stored from its index on), and `hard_state`. With `must_sync`, make
-   that durable. Writes of several Readys may be under way or joined, but become durable in order.
+   that durable; without, it may as well wait for the next write, or be lost in a crash. Writes of several
+   Readys may be under way or joined, but become durable in order.
 3. When this and all Readys before it are durable: send `messages_after_persist`, then call
    `persisted(number)`; from then on `LogReader` must show it. Later numbers include earlier ones. Every Ready
    is to be persisted, also one without anything to store.

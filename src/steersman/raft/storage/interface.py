@@ -1,7 +1,8 @@
 """What a node needs of its storage, checked for every kind of it by tests/conformance/raft_storage.
 
-A storage is written on the node's writing thread and read on its loop. A write happens wholly or not at all;
-with `sync` it survives a crash of the machine, without it at least one of the process.
+A storage is read on the node's loop, and written there or on its writing thread, one write at a time. A write
+happens wholly or not at all; with `sync` it survives a crash of the machine, without it at least one of the
+process. Who writes on a thread relies on the others not being kept from running meanwhile.
 """
 
 from __future__ import annotations
@@ -39,10 +40,6 @@ class Write:
     entries: Sequence[Entry] = ()
     hard_state: HardState | None = None
     sync: bool = True
-
-    @property
-    def empty(self) -> bool:
-        return self.snapshot is None and self.hard_state is None and not self.entries
 
 
 class Storage(LogReader, Protocol):

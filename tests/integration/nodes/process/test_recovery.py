@@ -87,8 +87,11 @@ def test_a_keeper_that_is_killed_takes_its_containers_along(tmp_path: Path) -> N
 
 def test_both_killed_everything_has_ended(tmp_path: Path) -> None:
     async def first(engine: World) -> None:
-        container = await engine.shell("echo up; exec sleep 1000")
+        # With a child that has left its group and session.
+        container = await engine.shell("setsid sleep 1000 & echo up; exec sleep 1000")
         await engine.says(container, "up")
+        await eventually(lambda: len(marked(f"{engine._tag}/")) == 2, PATIENCE_S)
+        (tmp_path / "tag").write_text(engine._tag)
         hello = await (await engine._keeper()).call("hello")
         await engine.create(await engine.sandbox("waiting"), "true")
         (tmp_path / "keeper").write_text(str(hello["pid"]))
@@ -101,6 +104,9 @@ def test_both_killed_everything_has_ended(tmp_path: Path) -> None:
 
     run_engine(first, tmp_path, stop_pods=False)
     os.kill(int((tmp_path / "keeper").read_text()), signal.SIGKILL)
+    # Nobody has to be started for that.
+    tag = (tmp_path / "tag").read_text()
+    asyncio.run(eventually(lambda: not marked(f"{tag}/"), PATIENCE_S))
     run_engine(second, tmp_path)
 
 

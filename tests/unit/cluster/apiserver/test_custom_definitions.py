@@ -433,3 +433,31 @@ async def test_scaling_takes_the_replicas_wherever_they_are(client: ApiClient) -
     owners = {entry["manager"]: entry["fieldsV1"]["f:spec"] for entry in scaled["metadata"]["managedFields"]}
     assert scaled["spec"] == {"size": 3, "note": "x"}
     assert owners == {"applier": {"f:note": {}}, "scaler": {"f:size": {}}}
+
+
+@with_api
+async def test_scaling_needs_no_version_but_somewhere_to_begin(client: ApiClient) -> None:
+    sized = version("v1", storage=True, size={"type": "integer"})
+    sized["subresources"] = {
+        "scale": {
+            "specReplicasPath": ".spec.size",
+            "statusReplicasPath": ".status.size",
+            "labelSelectorPath": ".status.selector",
+        }
+    }
+    await define(client, sized)
+    await client.ok("POST", things(), thing("a"))
+    path = f"{things('a')}/scale"
+    code, status = await client.ask("GET", path)
+    missing = 'Internal error occurred: the spec replicas field ".spec.size" does not exist'
+    assert (code, status["message"]) == (500, missing)
+    code, status = await client.patch(path, {})
+    assert (code, status["message"]) == (400, 'the spec replicas field ".spec.size" cannot be empty')
+    body = {"metadata": {"name": "a"}, "spec": {"replicas": -1}}
+    code, status = await client.ask("PUT", path, body)
+    assert code == 422
+    assert ".spec.size: Invalid value: -1: should be a non-negative integer" in status["message"]
+    scaled = await client.ok("PUT", path, {**body, "spec": {"replicas": 2}})
+    assert (scaled["spec"], scaled["status"]) == ({"replicas": 2}, {"replicas": 0})
+    scaled = await client.ok("PUT", path, {**body, "spec": {"replicas": 0}})
+    assert scaled["spec"] == {}

@@ -43,6 +43,15 @@ def test_a_node_without_a_port_cannot_be_called(port: int) -> None:
     assert (error.value.code, list(error.value.headers)) == (503, [])
 
 
+def test_of_a_simulated_node_people_are_told_why_it_cannot_be_called() -> None:
+    simulated = node(0, ("InternalIP", "10.0.0.1"))
+    simulated["status"]["nodeInfo"] = {"containerRuntimeVersion": "simulated://1.0"}
+    with pytest.raises(
+        StatusError, match="node n cannot be reached: it is simulated, and nothing really runs"
+    ):
+        CONNECTIONS.node(simulated)
+
+
 @pytest.mark.parametrize("host", ["10.1.2.3", "8.8.8.8", "fd00::1", "127.0.0.1", "::1"])
 @pytest.mark.parametrize("lenient", [False, True])
 def test_loopback_is_reached_only_where_pods_live_on_it(host: str, lenient: bool) -> None:

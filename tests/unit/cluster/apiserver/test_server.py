@@ -332,6 +332,13 @@ async def test_forms_nobody_speaks(client: ApiClient) -> None:
     ):
         code, body = await client.ask("GET", path, headers={"accept": accept})
         assert (code, body["message"]) == (406, message)
+    table = "application/json;as=Table;v=v1;g=meta.k8s.io"
+    statuses = await client.ok("GET", "/api/v1/componentstatuses", headers={"accept": table})
+    assert statuses["kind"] == "Table"
+    review = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+    assert (await client.ask("POST", review, {}, {"accept": table}))[0] == 406
+    _, shown = await client.ask("POST", review, {}, {"accept": f"{table},application/json"})
+    assert shown["kind"] == "SelfSubjectReview"
     code, body = await client.ask("POST", MAPS, b"x", {"content-type": "text/html"})
     assert (code, body) == (
         415,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from contextlib import AsyncExitStack
 
+import pytest
+
 from tests.support.api import ApiClient, Events, config_map, with_api
 
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -144,3 +146,68 @@ async def test_state_larger_than_any_buffer_arrives_whole(client: ApiClient) -> 
         await client.ok("POST", MAPS, config_map("after"))
         assert await events.take(1) == [("ADDED", "after")]
     assert names == sorted(names)
+
+
+TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
+WATCH_LIST = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
+
+
+@with_api
+async def test_a_bookmark_is_an_object_nobody_has_set_anything_in(client: ApiClient) -> None:
+    async with client.watch(f"/api/v1/namespaces/default/pods?{WATCH_LIST}") as events:
+        bookmark = (await events.next())["object"]
+    assert (bookmark["spec"], bookmark["status"]) == ({"containers": None}, {})
+
+
+@with_api
+async def test_only_the_first_table_of_a_watch_has_its_columns(client: ApiClient) -> None:
+    await client.ok("POST", MAPS, config_map("a"))
+    path = f"{MAPS}?{WATCH_LIST}&includeObject=None"
+    async with client.http.stream("GET", path, headers=[(b"accept", TABLE.encode())]) as response:
+        events = Events(response.lines())
+        shown = [(await events.next())["object"] for _ in range(2)]
+        await client.ok("POST", MAPS, config_map("b"))
+        shown.append((await events.next())["object"])
+    assert [bool(table["columnDefinitions"]) for table in shown] == [True, False, False]
+    assert [table["rows"][0]["cells"][0] for table in shown] == ["a", "", "b"]
+    # The end of the initial events can be told from metadata only.
+    assert [table["rows"][0]["object"] is None for table in shown] == [True, False, True]
+
+
+@pytest.mark.parametrize(
+    ("path", "form", "code", "message"),
+    [
+        (
+            f"{MAPS}?includeObject=Foo",
+            "Table",
+            400,
+            "Unable to convert to Table as requested: includeObject: ",
+        ),
+        (
+            f"{MAPS}?watch=1&includeObject=Foo",
+            "Table",
+            400,
+            "Unable to convert to Table as requested: include",
+        ),
+        (
+            MAPS,
+            "PartialObjectMetadata",
+            406,
+            "you requested PartialObjectMetadata, but the requested object is",
+        ),
+        (
+            "/api/v1/namespaces/default",
+            "PartialObjectMetadataList",
+            406,
+            "you requested PartialObjectMetadataList, but the requested object is not a list (*core.Namespace)",
+        ),
+    ],
+)
+def test_forms_that_do_not_fit(path: str, form: str, code: int, message: str) -> None:
+    @with_api
+    async def check(client: ApiClient) -> None:
+        accept = f"application/json;as={form};v=v1;g=meta.k8s.io"
+        answered, status = await client.ask("GET", path, headers={"accept": accept})
+        assert (answered, status["message"][: len(message)]) == (code, message)
+
+    check()

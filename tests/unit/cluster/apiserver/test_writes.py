@@ -234,6 +234,47 @@ async def test_pods_end_gracefully_and_only_faster(client: ApiClient) -> None:
 
 
 @with_api
+async def test_watchers_see_the_end_of_a_pod_coming(client: ApiClient) -> None:
+    await client.ok("POST", PODS, pod("p"))
+    async with client.watch(f"{PODS}?watch=1&resourceVersion=0") as events:
+        assert (await events.next())["type"] == "ADDED"
+        deleted = await client.ok("DELETE", f"{PODS}/p")
+        marked, gone = await events.next(), await events.next()
+    assert (marked["type"], gone["type"]) == ("MODIFIED", "DELETED")
+    for metadata in (deleted["metadata"], marked["object"]["metadata"]):
+        assert (metadata["deletionGracePeriodSeconds"], metadata["generation"]) == (0, 2)
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "resource", "words"),
+    [
+        ("/api/v1/namespaces", {"metadata": {"name": "a"}}, "namespaces", "Precondition failed: UID in"),
+        (MAPS, {"metadata": {"name": "a"}}, "ConfigMap", "the UID in the precondition (x) does not match"),
+    ],
+)
+def test_preconditions_of_deletion(path: str, body: Object, resource: str, words: str) -> None:
+    @with_api
+    async def check(client: ApiClient) -> None:
+        await client.ok("POST", path, body)
+        code, status = await client.ask("DELETE", f"{path}/a", {"preconditions": {"uid": "x"}})
+        assert code == 409
+        assert status["message"].startswith(f'Operation cannot be fulfilled on {resource} "a": {words}')
+
+    check()
+
+
+@with_api
+async def test_deleting_a_job_warns_of_its_pods(client: ApiClient) -> None:
+    path = "/apis/batch/v1/namespaces/default/jobs"
+    template = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "x"}]}}
+    await client.ok("POST", path, {"metadata": {"name": "j"}, "spec": {"template": template}})
+    warned = await client.raw("DELETE", f"{path}/j?dryRun=All")
+    assert warned.headers.get_all("warning")[0].startswith('299 - "child pods are preserved by default')
+    silent = await client.raw("DELETE", f"{path}/j?propagationPolicy=Orphan")
+    assert silent.headers.get_all("warning") == []
+
+
+@with_api
 async def test_the_last_finalizer_takes_the_object_with_it(client: ApiClient) -> None:
     body = config_map("a")
     body["metadata"]["finalizers"] = ["example.com/x", "example.com/y"]

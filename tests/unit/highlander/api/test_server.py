@@ -174,6 +174,22 @@ def test_readiness(leads: bool, fields: dict[str, Any], margin_s: float, code: i
     asyncio.run(check())
 
 
+def test_a_tenant_that_goes_does_not_make_the_process_unready() -> None:
+    async def check() -> None:
+        going = PretendedTenant("going")
+        going.board.change(phase=ControllerPhase.STOPPING)
+        async with serving(PretendedTenant("staying"), going) as (api, client):
+            assert (await client.request("GET", "/readyz")).status == 503
+            api.retire("going")
+            assert (await client.request("GET", "/readyz")).status == 200
+            assert len(await data_of(client, "/api/tenants")) == 2
+            api.remove("going")
+            api.add(going)
+            assert (await client.request("GET", "/readyz")).status == 503
+
+    asyncio.run(check())
+
+
 def test_without_a_tenant_it_is_not_ready() -> None:
     async def check() -> None:
         async with serving() as (_, client):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from steersman.highlander.config import load
+from steersman.highlander.config import TenantConfig, load
 from steersman.highlander.errors import ConfigError
 
 PUBLIC = """
@@ -182,3 +183,70 @@ def test_tenants_have_what_stands_beside_their_list_in_common(file: Path) -> Non
 def test_a_file_that_is_not_there_is_told() -> None:
     with pytest.raises(ConfigError, match="No such file"):
         load(Path("nowhere.yaml"), environment={})
+
+
+SEVERAL = "storageType: lease\ntenants: [{tenant: a, namespace: x}, {tenant: b, namespace: y}]\n"
+
+
+def test_of_several_tenants_one_can_be_chosen(tmp_path: Path) -> None:
+    file = tmp_path / "several.yaml"
+    file.write_text(SEVERAL)
+    assert [one.tenant for one in load(file, environment={}).tenants] == ["a", "b"]
+    chosen = load(file, environment={"HIGHLANDER_TENANT": "a"}, flags={"TENANT": "b"})
+    assert [(one.tenant, one.namespace) for one in chosen.tenants] == [("b", "y")]
+    with pytest.raises(ConfigError, match=r"several\.yaml:2: tenants: there is no tenant 'c'"):
+        load(file, environment={"HIGHLANDER_TENANT": "c"})
+
+
+ADDRESSES = [
+    ("redis", {"redis": {"addr": "redis:6379", "password": "secret"}}, "redis:6379"),
+    ("redis by URL", {"redis": {"addr": "rediss://me:secret@redis:6379/1?a=secret"}}, "rediss://redis:6379/1"),
+    ("database", {"storageType": "db", "databaseURL": "postgresql://me:secret@db/x?password=secret"},
+     "postgresql://db/x"),
+    ("password with ?", {"storageType": "db", "databaseURL": "postgresql://me:sec?ret@db/x"}, "postgresql://"),
+    ("database by DSN", {"storageType": "db", "databaseURL": "host=db password=secret"}, ""),
+    ("lease", {"storageType": "lease", "tenant": "shop", "namespace": "ns"}, "ns/shop"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("fields, address", [one[1:] for one in ADDRESSES], ids=[one[0] for one in ADDRESSES])
+def test_where_the_lock_is_is_told_without_secrets(fields: dict[str, Any], address: str) -> None:
+    assert TenantConfig.model_validate(fields).storage_address == address
+
+
+INCOMPLETE = """storageType: db
+workloads:
+  processes:
+    - {name: a, image: x}
+    - {name: a, image: x}
+    - {image: x}
+  cronJobs:
+    - {name: c, image: x}
+  services:
+    - name: s
+"""
+
+
+def test_every_workload_that_lacks_something_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "incomplete.yaml"
+    file.write_text(INCOMPLETE)
+    with pytest.raises(ConfigError) as caught:
+        load(file, environment={})
+    assert str(caught.value).replace(f"{file}:", "").splitlines() == [
+        "1: storageType: storageType db needs databaseURL, databaseURLFile or HIGHLANDER_DATABASE_URL",
+        "5: workloads.processes[1].name: two workloads are called process/default/a",
+        "6: workloads.processes[2].name: a process has no name",
+        "8: workloads.cronJobs[0].schedule: cronjob c: schedule is missing",
+        "10: workloads.services[0].image: service s: image is missing",
+    ]
+
+
+def test_what_stands_beside_a_reference_is_warned_about(tmp_path: Path) -> None:
+    file = tmp_path / "references.yaml"
+    reference = "workloadCRDRef: {name: own}"
+    file.write_text(
+        f"workloads: {{processes: [{{name: a, {reference}}}, {{name: b, image: x, {reference}}}]}}"
+    )
+    assert load(file, environment={}).warnings == (
+        f"{file}:1: workloads.processes[1]: what stands beside workloadCRDRef is not used",
+    )

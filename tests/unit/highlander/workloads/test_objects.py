@@ -146,6 +146,24 @@ def test_what_people_say_of_a_pod_is_in_it() -> None:
     assert pod["terminationGracePeriodSeconds"] == 45
 
 
+@pytest.mark.parametrize("kind", ["service", "cronjob"])
+def test_pods_that_have_no_name_of_their_own_are_kept_apart(kind: str) -> None:
+    own = {"labelSelector": {}, "topologyKey": "kubernetes.io/hostname"}
+    required = "requiredDuringSchedulingIgnoredDuringExecution"
+    affinity = {"nodeAffinity": {}, "podAntiAffinity": {required: [own]}}
+    made_template = template(main(made(kind, affinity=affinity)))
+    found = made_template["spec"]["affinity"]
+    kept, ours = found["podAntiAffinity"][required]
+    assert (found["nodeAffinity"], kept) == ({}, own)
+    labels = made_template["metadata"]["labels"]
+    assert ours["labelSelector"]["matchLabels"].items() <= labels.items()
+    assert ours["topologyKey"] == "kubernetes.io/os"
+
+
+def test_replicas_of_a_service_may_be_beside_each_other() -> None:
+    assert "affinity" not in template(main(made("service", replicas=2)))["spec"]
+
+
 def test_a_script_ends_at_the_first_command_that_fails() -> None:
     container = main(made("process", script={"commands": ["one", "two"], "shell": "/bin/bash"}))["spec"][
         "containers"

@@ -8,7 +8,7 @@ import pytest
 
 from steersman.election import Lease, RaftConfig
 from steersman.objects.builders import ConfigMap
-from steersman.operator import Operator, OperatorError
+from steersman.operator import AdmissionRequest, Operator, OperatorError
 from steersman.operator.packaging import Engine, default_name, manifests, take_part
 
 from .things import Tea, release, working
@@ -95,6 +95,18 @@ def test_nodes_talk_raft_among_themselves_only() -> None:
     spec = pod(made)
     assert spec["containers"][0]["readinessProbe"]["httpGet"] == {"path": "/ready", "port": "raft-http"}
     assert {"name": "raft-tls", "secret": {"secretName": "tea-operator-raft-tls"}} in spec["volumes"]
+
+
+def test_a_raft_node_with_webhooks_is_ready_when_they_are_served() -> None:
+    operator = by_raft()
+
+    @operator.validate
+    async def check(request: AdmissionRequest[Tea]) -> None:
+        return None
+
+    [container] = pod(manifests(release(operator)))["containers"]
+    assert container["startupProbe"]["httpGet"] == {"path": "/readyz", "port": "metrics"}
+    assert container["readinessProbe"]["httpGet"] == {"path": "/ready", "port": "raft-http"}
 
 
 def test_a_raft_cluster_of_the_operators_own_choice() -> None:

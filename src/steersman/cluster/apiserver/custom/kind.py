@@ -157,11 +157,17 @@ class CustomKind:
         }
         replicas = get_path(obj, self._scale["specReplicasPath"], int)
         status: Object = {"replicas": get_path(obj, self._scale["statusReplicasPath"], int) or 0}
-        if path := self._scale.get("labelSelectorPath"):
-            status["selector"] = get_path(obj, path, str) or ""
-        spec = {} if replicas is None else {"replicas": replicas}
+        path = self._scale.get("labelSelectorPath")
+        if path and (selector := get_path(obj, path, str)):
+            status["selector"] = selector
+        spec = {"replicas": replicas} if replicas else {}
         scale = {"kind": _SCALE.kind, "apiVersion": _SCALE.api_version, "metadata": metadata}
         return {**scale, "spec": spec, "status": status}
+
+    def without_replicas(self, obj: Object) -> str:
+        assert self._scale is not None
+        path: str = self._scale["specReplicasPath"]
+        return path if get_path(obj, path, int) is None else ""
 
     def set_replicas(self, obj: Object, replicas: int) -> None:
         assert self._scale is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from steersman.cluster.apiserver.bodies import match_namespace, read_part
 from steersman.cluster.apiserver.call import Api, Call, Object, timestamp
 from steersman.cluster.apiserver.options import WriteOptions
+from steersman.cluster.apiserver.preconditions import failed_storage_precondition
 from steersman.cluster.apiserver.render import success
 from steersman.cluster.apiserver.subresources.stored import change_stored, set_pod_condition
 from steersman.cluster.schema.resources import GVK
@@ -36,7 +37,11 @@ async def bind(api: Api, call: Call) -> Response:
     assert pods is not None
 
     def assign(pod: Object) -> None:
-        _refuse_unbindable(pod, metadata)
+        why = failed_storage_precondition(
+            pods, call.path.namespace, name, metadata, pod["metadata"], dry_run=options.dry_run
+        )
+        if why := why or _unbindable(pod):
+            raise conflict("", "pods/binding", name, why)
         pod["spec"]["nodeName"] = binding["target"]["name"]
         # A nomination is about where the pod may go; now it is there.
         pod["status"].pop("nominatedNodeName", None)
@@ -49,21 +54,13 @@ async def bind(api: Api, call: Call) -> Response:
     return success(call, 201, show_code=True)
 
 
-def _refuse_unbindable(pod: Object, wanted: Object) -> None:
-    metadata, name = pod["metadata"], pod["metadata"]["name"]
-    for part, word in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
-        if wanted.get(part) and wanted[part] != metadata[part]:
-            why = (
-                f"Precondition failed: {word} in precondition: {wanted[part]}, "
-                f"{word} in object meta: {metadata[part]}"
-            )
-            raise conflict("", "pods/binding", name, why)
-    if "deletionTimestamp" in metadata:
-        why = f"pod {name} is being deleted, cannot be assigned to a host"
-    elif pod["spec"].get("nodeName"):
-        why = f'pod {name} is already assigned to node "{pod["spec"]["nodeName"]}"'
-    elif pod["spec"].get("schedulingGates"):
-        why = f"pod {name} has non-empty .spec.schedulingGates"
-    else:
-        return
-    raise conflict("", "pods/binding", name, why)
+def _unbindable(pod: Object) -> str:
+    """Why a pod cannot be bound; empty when it can."""
+    name = pod["metadata"]["name"]
+    if "deletionTimestamp" in pod["metadata"]:
+        return f"pod {name} is being deleted, cannot be assigned to a host"
+    if pod["spec"].get("nodeName"):
+        return f'pod {name} is already assigned to node "{pod["spec"]["nodeName"]}"'
+    if pod["spec"].get("schedulingGates"):
+        return f"pod {name} has non-empty .spec.schedulingGates"
+    return ""

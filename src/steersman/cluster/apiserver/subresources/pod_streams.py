@@ -11,7 +11,7 @@ from steersman.cluster.apiserver.node_connections import NodeConnections, Place,
 from steersman.cluster.apiserver.relaying import Onward, passed_on, splice
 from steersman.http import Response
 from steersman.http.errors import ClientError
-from steersman.objects.status import StatusError, bad_request, forbidden
+from steersman.objects.status import StatusError, bad_request, forbidden, not_found
 
 __all__ = ["chosen_container", "connections", "node_of", "stream"]
 
@@ -60,9 +60,7 @@ def node_of(api: Api, pod: Object, *, insecure: bool = False) -> Place | None:
     assert nodes is not None
     record = api.store.get(nodes.key("", name))
     if record is None:
-        raise unreachable(
-            f"node {name} of pod {pod['metadata']['name']} cannot be reached: it does not exist"
-        )
+        raise not_found("", "nodes", name)
     return connections(api).node(nodes.read(record.value), insecure=insecure)
 
 

@@ -9,9 +9,10 @@ import orjson
 from steersman.cluster.apiserver.apply import APPLY, apply_to, note_repeated_keys, read_configuration
 from steersman.cluster.apiserver.bodies import match_name, match_namespace, read_part
 from steersman.cluster.apiserver.call import Api, Call, Object, timestamp
-from steersman.cluster.apiserver.kinds import accept_built_in
+from steersman.cluster.apiserver.kinds import BuiltInKind, accept_built_in
 from steersman.cluster.apiserver.options import WriteOptions
 from steersman.cluster.apiserver.patch import Change, patch_type
+from steersman.cluster.apiserver.preconditions import failed_precondition
 from steersman.cluster.apiserver.reads import find
 from steersman.cluster.apiserver.render import respond_value
 from steersman.cluster.apiserver.subresources.scale_owners import (
@@ -27,7 +28,7 @@ from steersman.objects.fields import Path
 from steersman.objects.fields import invalid as invalid_field
 from steersman.objects.managed import track_update
 from steersman.objects.patches.apply import Applier
-from steersman.objects.status import bad_request, invalid
+from steersman.objects.status import bad_request, conflict, internal_error, invalid
 
 __all__ = ["get_scale", "patch_scale", "update_scale"]
 
@@ -40,8 +41,10 @@ def _scale(call: Call, obj: Object) -> Object:
 
 async def get_scale(api: Api, call: Call) -> Response:
     record = find(api, call.resource, call.path.namespace, call.path.name)
-    value = await call.resource.show(record.value)
-    return respond_value(api, call, _scale(call, call.resource.read(value)))
+    obj = call.resource.read(await call.resource.show(record.value))
+    if path := call.resource.kind.without_replicas(obj):
+        raise internal_error(f'the spec replicas field "{path}" does not exist')
+    return respond_value(api, call, _scale(call, obj))
 
 
 async def update_scale(api: Api, call: Call) -> Response:
@@ -117,18 +120,18 @@ async def _write(
         before["metadata"]["managedFields"] = owners_of_scale(owners, paths)
         scale = make(before)
         replicas = scale["spec"].get("replicas", 0)
-        if replicas < 0:
-            error = invalid_field(
-                Path("spec").child("replicas"), replicas, "must be greater than or equal to 0"
-            )
-            raise invalid("autoscaling", "Scale", call.path.name, [error])
+        version = scale["metadata"].get("resourceVersion", "")
+        if isinstance(call.resource.kind, BuiltInKind):
+            _check(call, scale, replicas, old)
+        else:
+            # Kinds that always want a version take the stored one; their schema checks the replicas.
+            version = version or old["metadata"]["resourceVersion"]
+            path = call.resource.kind.without_replicas(old)
+            if path and not replicas and call.request.method == "PATCH":
+                raise bad_request(f'the spec replicas field "{path}" cannot be empty')
         new: Object = orjson.loads(orjson.dumps(old))
         call.resource.kind.set_replicas(new, replicas)
-        for part in ("resourceVersion", "uid"):
-            if scale["metadata"].get(part):
-                new["metadata"][part] = scale["metadata"][part]
-            else:
-                new["metadata"].pop(part, None)
+        new["metadata"]["resourceVersion"] = version
         scale_owners = scale["metadata"].get("managedFields") or ()
         new["metadata"]["managedFields"] = owners_of_workload(
             owners, scale_owners, call.resource.type.api_version, paths
@@ -138,3 +141,12 @@ async def _write(
     endpoint = Endpoint(call.resource.strategy.prepare_update, applies=True, uid=uid)
     written = await replace(api, call, transform, options, endpoint)
     return respond_value(api, call, _scale(call, call.resource.read(written.value)))
+
+
+def _check(call: Call, scale: Object, replicas: int, old: Object) -> None:
+    name = call.path.name
+    if replicas < 0:
+        error = invalid_field(Path("spec").child("replicas"), replicas, "must be greater than or equal to 0")
+        raise invalid("autoscaling", "Scale", name, [error])
+    if why := failed_precondition({"uid": scale["metadata"].get("uid")}, old["metadata"]):
+        raise conflict(call.resource.group, f"{call.resource.plural}/scale", name, why)

@@ -9,5 +9,5 @@ around them) and may not start threads. The agent imports `protocol`, `cgroups`,
                                                   └── log files, state.json of every container
 
 What lives here survives the agent's death; what is only known here and not in a file dies with the keeper,
-and so do the containers (PR_SET_PDEATHSIG).
+and so do the containers with all their processes (see `guardian`).
 """

@@ -11,7 +11,7 @@ __all__ = [
     "CLONE_NEWIPC", "CLONE_NEWNS", "CLONE_NEWUSER", "CLONE_NEWUTS", "MNT_DETACH", "MS_BIND", "MS_NODEV",
     "MS_NOEXEC", "MS_NOSUID", "MS_PRIVATE", "MS_RDONLY", "MS_REC", "MS_REMOUNT", "become_subreaper",
     "die_with_parent", "keep_capabilities", "mount", "pivot_root", "refuse_new_privileges", "set_namespace",
-    "unmount", "unshare",
+    "set_process_name", "unmount", "unshare",
 ]  # fmt: skip
 
 CLONE_NEWNS = 0x00020000
@@ -28,6 +28,7 @@ MS_REC = 16384
 MS_PRIVATE = 1 << 18
 MNT_DETACH = 2
 _PR_SET_PDEATHSIG = 1
+_PR_SET_NAME = 15
 _PR_CAPBSET_DROP = 24
 _PR_SET_CHILD_SUBREAPER = 36
 _PR_SET_NO_NEW_PRIVS = 38
@@ -95,3 +96,8 @@ def keep_capabilities(numbers: list[int]) -> None:
 def become_subreaper() -> None:
     """Be the parent of descendants whose own has ended."""
     _check(_libc.prctl(_PR_SET_CHILD_SUBREAPER, ctypes.c_ulong(1), 0, 0, 0))
+
+
+def set_process_name(name: str) -> None:
+    """What others see this process called; at most 15 characters count."""
+    _check(_libc.prctl(_PR_SET_NAME, os.fsencode(name), 0, 0, 0))
