@@ -29,6 +29,8 @@ ROOT = Path(__file__).parents[1]
 IMAGES = ROOT / "docs" / "images"
 PATIENCE_S = 60.0
 LOOK_S = 0.1
+#: In columns: pictures fill a page's width, and their letters shall have about the same size.
+NARROWEST = 92
 #: GitHub shows no pictures that are larger than a page.
 MOST_BYTES = 100_000
 
@@ -157,8 +159,8 @@ class Recording:
         """What the terminal shows now, without the names of this machine's folders."""
         shown = terminal.screen().replace(str(self.home), "~")
         lines = Text.from_ansi(shown).split("\n")
-        width = max(len(line) for line in lines)
-        console = Console(record=True, width=width + 1, file=io.StringIO(), legacy_windows=False)
+        width = max(NARROWEST, *(len(line) + 1 for line in lines))
+        console = Console(record=True, width=width, file=io.StringIO(), legacy_windows=False)
         for line in lines:
             console.print(line, no_wrap=True, overflow="ignore", crop=False)
         svg = console.export_svg(title="", code_format=SVG, unique_id=name)

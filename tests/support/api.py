@@ -39,6 +39,8 @@ class ApiClient:
         self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None
     ) -> tuple[int, Object]:
         answer = await self.raw(method, path, body, headers)
+        if (answer.headers.get("content-type") or "").startswith("text/plain"):
+            return answer.status, {"message": answer.content.decode()}
         return answer.status, orjson.loads(answer.content)
 
     async def ok(

@@ -32,7 +32,9 @@ def manifests(
         str, typer.Option(help="Of everything made.", show_default="highlander, or highlander-TENANT")
     ] = "",
     namespace: Annotated[str, typer.Option(help="Of the controllers.")] = "highlander",
-    replicas: Annotated[int, typer.Option(min=1, help="How many controllers.")] = 2,
+    replicas: Annotated[
+        int | None, typer.Option(min=1, help="How many controllers.", show_default="2; with Raft 3")
+    ] = None,
     tenant: Annotated[
         str, typer.Option(help="Only this one of the file's tenants.", show_default="all of them")
     ] = "",
@@ -54,21 +56,22 @@ def manifests(
     from steersman.highlander.manifests import Deployed
     from steersman.highlander.manifests import manifests as made
 
-    deployed = Deployed(
-        image=image,
-        name=name or (f"highlander-{tenant}" if tenant else "highlander"),
-        namespace=namespace,
-        replicas=replicas,
-        tenant=tenant,
-        secret=secret,
-        fencing=fencing,
-        network_policy=network_policy,
-        service_monitor=service_monitor,
-        monitoring_namespace=monitoring_namespace,
-    )
     try:
         # What the environment here says is not what it says there, but for secrets that have to be somewhere.
         loaded = load(config, flags={"TENANT": tenant}, environment={"HIGHLANDER_DATABASE_URL": "secret"})
+        raft = any(one.storage_type == "raft" for one in loaded.tenants)
+        deployed = Deployed(
+            image=image,
+            name=name or (f"highlander-{tenant}" if tenant else "highlander"),
+            namespace=namespace,
+            replicas=replicas or (3 if raft else 2),
+            tenant=tenant,
+            secret=secret,
+            fencing=fencing,
+            network_policy=network_policy,
+            service_monitor=service_monitor,
+            monitoring_namespace=monitoring_namespace,
+        )
         objects = made(config.read_text(encoding="utf-8"), loaded.tenants, deployed)
     except ConfigError as error:
         raise CommandFailed(str(error), 2) from None

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 
+from steersman.aio import Clock
 from steersman.client import Client, ClientError
 from steersman.highlander.live import LiveObjects
 from steersman.highlander.stopping import stop
@@ -18,20 +19,40 @@ from steersman.highlander.workloads.ownership import MANAGER, WorkloadKey, epoch
 from steersman.objects.resources import CRON_JOBS, DEPLOYMENTS, PODS, STATEFUL_SETS
 from steersman.runtime import Writes
 
-__all__ = ["stop_abandoned"]
+__all__ = ["Abandoned"]
 
 _log = logging.getLogger(__name__)
 
+#: How often a follower looks again when there was nothing: what a dead leader had sent may arrive late.
+_AGAIN_S = 60.0
 
-async def stop_abandoned(client: Client, live: LiveObjects, tenant: str, term: int) -> None:
-    """Ask for the end of what runs in epochs before `term`; what cannot be asked for now can be later."""
-    writes = Writes(client, MANAGER, live.cache)
-    for key in _abandoned(live, tenant, term):
-        _log.info("%s of %s runs in an epoch before %d: it is stopped", key, tenant, term)
-        try:
-            await stop(writes, live, tenant, key, term - 1)
-        except ClientError as error:
-            _log.warning("%s of %s was not stopped: %s", key, tenant, error)
+
+class Abandoned:
+    """What is left behind of one tenant."""
+
+    def __init__(self, client: Client, live: LiveObjects, tenant: str, clock: Clock) -> None:
+        self._writes = Writes(client, MANAGER, live.cache)
+        self._live = live
+        self._tenant = tenant
+        self._clock = clock
+        #: Nothing was there of epochs before this one, until then.
+        self._clear = (0, 0.0)
+
+    async def stop(self, term: int) -> None:
+        """Ask for the end of what runs in epochs before `term`; what cannot be asked for now can be later."""
+        now = self._clock.monotonic()
+        clear_term, until = self._clear
+        if term == clear_term and now < until:
+            return
+        found = _abandoned(self._live, self._tenant, term)
+        for key in found:
+            _log.info("%s of %s runs in an epoch before %d: it is stopped", key, self._tenant, term)
+            try:
+                await stop(self._writes, self._live, self._tenant, key, term - 1)
+            except ClientError as error:
+                _log.warning("%s of %s was not stopped: %s", key, self._tenant, error)
+        if not found:
+            self._clear = (term, now + _AGAIN_S)
 
 
 def _abandoned(live: LiveObjects, tenant: str, term: int) -> set[WorkloadKey]:

@@ -100,9 +100,10 @@ class CustomWorkloads:
         for kind, informer in self._informers.items():
             for cached in informer.cache:
                 obj = cached.object()
-                if _tenant_of(obj) != self._tenant.name and cached.key not in self._tenant.references:
+                key = _key_of(kind, obj)
+                if _tenant_of(obj) != self._tenant.name and key not in self._tenant.references:
                     continue
-                key, problem = self._read(kind, obj)
+                problem = self._read(kind, obj, key)
                 known.append((kind, obj, key, problem))
                 if "deletionTimestamp" not in obj["metadata"] and key in self._good:
                     specs[key] = self._good[key]
@@ -114,21 +115,18 @@ class CustomWorkloads:
             await self._answer(kind, obj, key, problem)
         return any("deletionTimestamp" in obj["metadata"] for _, obj, _, _ in known)
 
-    def _read(self, kind: type[Workload], obj: Object) -> tuple[WorkloadKey, str]:
-        """Which workload, and what is wrong with it."""
-        metadata = obj["metadata"]
-        spec_type: type[WorkloadSpec] = kind.model_fields["spec"].annotation  # type: ignore[assignment]
-        key = WorkloadKey(spec_type.kind, metadata["namespace"], metadata["name"])
+    def _read(self, kind: type[Workload], obj: Object, key: WorkloadKey) -> str:
+        """Take it over; what is wrong with it if that cannot be."""
         try:
             spec: WorkloadSpec = kind.from_object(obj).spec
         except InvalidObjectError as error:
-            return key, str(error)
+            return str(error)
         if not spec.image:
-            return key, "spec.image: a workload needs an image"
+            return "spec.image: a workload needs an image"
         if isinstance(spec, CronJobSpec) and not spec.schedule:
-            return key, "spec.schedule: a cron job needs a schedule"
+            return "spec.schedule: a cron job needs a schedule"
         self._good[key] = spec.model_copy(update={"name": key.name, "namespace": key.namespace})
-        return key, ""
+        return ""
 
     async def _answer(self, kind: type[Workload], obj: Object, key: WorkloadKey, problem: str) -> None:
         resource = kind.resource_type
@@ -154,6 +152,12 @@ class CustomWorkloads:
         return is_stopped(self._live, name, key) and not any(
             self._live.of_workload(resource, name, key) for resource in _MAIN
         )
+
+
+def _key_of(kind: type[Workload], obj: Object) -> WorkloadKey:
+    spec_type: type[WorkloadSpec] = kind.model_fields["spec"].annotation  # type: ignore[assignment]
+    metadata = obj["metadata"]
+    return WorkloadKey(spec_type.kind, metadata["namespace"], metadata["name"])
 
 
 def _tenant_of(obj: Mapping[str, Any]) -> str:

@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from steersman.highlander.config import TenantConfig
-from steersman.highlander.errors import ConfigError
+from steersman.highlander.config.models import RaftSection
 from steersman.highlander.permissions import rules_by_namespace
+from steersman.highlander.raft_manifests import PORT as RAFT_PORT
+from steersman.highlander.raft_manifests import headless_service, raft_of, raft_rule, stateful_set
 from steersman.highlander.resources import definitions
 from steersman.objects.resources import CRON_JOBS, DEPLOYMENTS, SERVICES, STATEFUL_SETS
 from steersman.operator.fencing import term_policy
@@ -66,18 +68,14 @@ class Deployed:
 def manifests(file: str, tenants: Sequence[TenantConfig], deployed: Deployed | None = None) -> list[Object]:
     """Objects to apply, in that order. `file` is the text of the configuration, `tenants` what it says."""
     deployed = deployed or Deployed()
-    if any(tenant.storage_type == "raft" for tenant in tenants):
-        raise ConfigError(
-            "storageType raft: controllers that keep the lock themselves need names and disks of their own, "
-            "which these manifests do not make; use redis, db or lease"
-        )
+    raft = raft_of(tenants)
     objects = [
         *_namespace(deployed),
         *(definitions(public=True) if any(tenant.follows_custom_resources for tenant in tenants) else ()),
         _object(deployed, "v1", "ServiceAccount", automountServiceAccountToken=False),
-        *_permissions(deployed, tenants),
+        *_permissions(deployed, tenants, raft),
         _object(deployed, "v1", "ConfigMap", data={"config.yaml": file}),
-        _object(deployed, "apps/v1", "Deployment", spec=_deployment(deployed)),
+        *_controllers(deployed, raft),
         _object(deployed, "v1", "Service", spec=_service(deployed)),
         _object(
             deployed,
@@ -88,7 +86,7 @@ def manifests(file: str, tenants: Sequence[TenantConfig], deployed: Deployed | N
     ]
     if deployed.network_policy:
         objects.append(
-            _object(deployed, "networking.k8s.io/v1", "NetworkPolicy", spec=_network_policy(deployed))
+            _object(deployed, "networking.k8s.io/v1", "NetworkPolicy", spec=_network_policy(deployed, raft))
         )
     if deployed.service_monitor:
         objects.append(
@@ -97,6 +95,18 @@ def manifests(file: str, tenants: Sequence[TenantConfig], deployed: Deployed | N
     if deployed.fencing:
         objects += term_policy(f"fencing.{deployed.name}", _FENCED, labels={"managed-by": "highlander"})
     return objects
+
+
+def _controllers(deployed: Deployed, raft: RaftSection | None) -> list[Object]:
+    spec = _deployment(deployed)
+    if raft is None:
+        return [_object(deployed, "apps/v1", "Deployment", spec=spec)]
+    service = _object(deployed, "v1", "Service", spec=headless_service(deployed.labels))
+    service["metadata"]["name"] = raft.service
+    return [
+        service,
+        _object(deployed, "apps/v1", "StatefulSet", spec=stateful_set(raft, deployed.name, spec)),
+    ]
 
 
 def _namespace(deployed: Deployed) -> list[Object]:
@@ -118,9 +128,13 @@ def _object(
     return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **fields}
 
 
-def _permissions(deployed: Deployed, tenants: Sequence[TenantConfig]) -> list[Object]:
+def _permissions(
+    deployed: Deployed, tenants: Sequence[TenantConfig], raft: RaftSection | None
+) -> list[Object]:
     """A role and its binding in every namespace concerned."""
     rules = rules_by_namespace(tenants)
+    if raft is not None:
+        rules.setdefault(deployed.namespace, []).append(raft_rule(deployed.name))
     return [one for namespace, wanted in rules.items() for one in _role(deployed, namespace, wanted)]
 
 
@@ -211,16 +225,21 @@ def _service(deployed: Deployed) -> Object:
     }
 
 
-def _network_policy(deployed: Deployed) -> Object:
-    """The dashboard shows what runs: only this namespace and the one that scrapes may look."""
+def _network_policy(deployed: Deployed, raft: RaftSection | None) -> Object:
+    """The dashboard shows what runs: only this namespace and the one that scrapes may look. Only controllers
+    talk Raft with controllers."""
     places = [deployed.namespace, deployed.monitoring_namespace]
     peers = [
         {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": place}}} for place in places
     ]
+    ingress = [{"from": peers, "ports": [{"protocol": "TCP", "port": "http"}]}]
+    if raft is not None:
+        among = [{"podSelector": {"matchLabels": deployed.labels}}]
+        ingress.append({"from": among, "ports": [{"protocol": "TCP", "port": RAFT_PORT}]})
     return {
         "podSelector": {"matchLabels": deployed.labels},
         "policyTypes": ["Ingress"],
-        "ingress": [{"from": peers, "ports": [{"protocol": "TCP", "port": "http"}]}],
+        "ingress": ingress,
     }
 
 

@@ -177,7 +177,7 @@ def _database_url(config: TenantConfig) -> str:
 
 
 def _raft(raft: RaftSection, name: str, namespace: str) -> RaftConfig:
-    made = RaftConfig(name).namespace(namespace)
+    made = RaftConfig(name).namespace(raft.namespace or namespace)
     if raft.node_id is not None:
         made = made.node_id(raft.node_id)
     if raft.service:

@@ -27,7 +27,7 @@ from typing import Any
 from steersman.aio import Clock, Scope, SystemClock
 from steersman.client import Client, ClientError
 from steersman.election import Leadership, LeadershipLost
-from steersman.highlander.abandoned import stop_abandoned
+from steersman.highlander.abandoned import Abandoned
 from steersman.highlander.config.models import TenantConfig
 from steersman.highlander.config.specs import WorkloadSpec
 from steersman.highlander.errors import ConfigError, NotLeader
@@ -110,6 +110,7 @@ class Tenant:
         self._elector = self._storage.elector
         self.board.measure_margin(lambda: self._elector.leads_for_s)
         self._failback = Failback(config, self._storage, self._clock)
+        self._abandoned = Abandoned(client, live, config.tenant, self._clock)
         self._extra: Specs = {}
         self._paused: set[str] = set()
         self._reigning: _Reigning | None = None
@@ -147,8 +148,8 @@ class Tenant:
         return {**self._extra, **found}
 
     @property
-    def references(self) -> frozenset[tuple[str, str]]:
-        """Custom resources that the file names as this tenant's: namespace and name."""
+    def references(self) -> frozenset[tuple[str, str, str]]:
+        """Custom resources that the file names as this tenant's: kind of workload, namespace and name."""
         return self._config.references
 
     @property
@@ -409,7 +410,7 @@ class Tenant:
         if not self._contending or self._config.storage_type == "raft":
             return
         if elector.leader not in ("", self._identity):
-            await stop_abandoned(self._client, self._live, self.name, elector.term)
+            await self._abandoned.stop(elector.term)
 
     async def _check_storage(self) -> None:
         began = self._clock.monotonic()

@@ -24,6 +24,7 @@ __all__ = [
     "internal_error",
     "invalid",
     "method_not_allowed",
+    "method_not_supported",
     "modified",
     "no_such_resource",
     "not_acceptable",
@@ -172,6 +173,11 @@ def method_not_allowed(
     action: str = "the server does not allow this method on the requested resource",
 ) -> StatusError:
     return StatusError(405, "MethodNotAllowed", action, {})
+
+
+def method_not_supported(group: str, plural: str, verb: str) -> StatusError:
+    message = f'{verb} is not supported on resources of kind "{qualified(group, plural)}"'
+    return StatusError(405, "MethodNotAllowed", message, _details(group, plural, ""))
 
 
 def expired(message: str) -> StatusError:

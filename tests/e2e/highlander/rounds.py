@@ -140,9 +140,19 @@ class Fleet:
     # the cluster
 
     def start_cluster(self) -> None:
-        self._server = self._server_stack.enter_context(
-            running("--runtime", "process", data=self.folder / "cluster", port=self._port)
-        )
+        self.wait(self._try_to_start_cluster, "the cluster has its addresses again")
+
+    def _try_to_start_cluster(self) -> bool:
+        """A cluster of another test may have taken the addresses of one that was killed, until it ends."""
+        try:
+            self._server = self._server_stack.enter_context(
+                running("--runtime", "process", data=self.folder / "cluster", port=self._port)
+            )
+        except AssertionError as error:
+            if "is used by another cluster" not in str(error):
+                raise
+            return False
+        return True
 
     def kill_cluster(self) -> None:
         assert self._server is not None

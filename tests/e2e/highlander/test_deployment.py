@@ -30,13 +30,12 @@ _TOKEN = "opensesame"
 Object = dict[str, Any]
 
 
-def settings(tenant: str, redis: int) -> Object:
+def settings(tenant: str, **storage: Any) -> Object:
     sleeper = {"name": "worker", "image": "host/sleep", "args": ["3600"], "terminationGracePeriod": 1}
     return {
         "tenant": tenant,
         "namespace": f"{tenant}-work",
-        "storageType": "redis",
-        "redis": {"addr": f"127.0.0.1:{redis}"},
+        **storage,
         "election": {"leaseDuration": "6s", "renewDeadline": "4s", "retryPeriod": "1s"},
         "workloads": {"processes": [sleeper]},
     }
@@ -46,14 +45,26 @@ def fitted(objects: list[Object]) -> list[Object]:
     """With controllers that run as whoever runs the tests (the interpreter may be where only they can read), and
     listen on their own addresses: pods that are processes share their machine's ports."""
     for one in objects:
-        if one["kind"] == "Deployment":
+        if one["kind"] in ("Deployment", "StatefulSet"):
             pod = one["spec"]["template"]["spec"]
             pod["securityContext"] |= {"runAsUser": os.getuid(), "runAsNonRoot": os.getuid() != 0}
-            address = {"name": "HIGHLANDER_BIND", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}
-            pod["containers"][0]["env"].append(address)
+            address = {"fieldRef": {"fieldPath": "status.podIP"}}
+            pod["containers"][0]["env"] += [
+                {"name": "HIGHLANDER_BIND", "valueFrom": address},
+                {"name": "HIGHLANDER_RAFT_LISTEN", "value": "$(HIGHLANDER_BIND):7100"},
+            ]
         if one["kind"] == "Namespace":
             one["metadata"]["labels"] = {}
     return objects
+
+
+def manifests(folder: Path, config: Object, *options: str) -> list[Object]:
+    file = folder / f"{config['tenant']}.yaml"
+    file.write_text(yaml.safe_dump(config))
+    asked = [str(STEER), "highlander", "manifests", "--config", str(file), "--image", _IMAGE, "--name=hl"]
+    asked += [f"--namespace={config['tenant']}", *options]
+    done = subprocess.run(asked, check=True, capture_output=True, text=True)
+    return list(yaml.safe_load_all(done.stdout))
 
 
 def apply(kubectl: Kubectl, objects: list[Object]) -> None:
@@ -81,18 +92,15 @@ def kubectl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kubectl]:
     ):
         made = Kubectl(steer.kubeconfig, tmp_path_factory.mktemp("home"))
         made("wait", "--for=create", "serviceaccount/default", "--timeout=60s")
-        for tenant in ("plain", "charted"):
+        for tenant in ("plain", "charted", "rafty"):
             for namespace in (tenant, f"{tenant}-work"):
                 made("create", "namespace", namespace)
             made.within(tenant)("create", "secret", "generic", "hl", f"--from-literal=api-token={_TOKEN}")
-        file = folder / "config.yaml"
-        file.write_text(yaml.safe_dump(settings("plain", port)))
-        asked = [str(STEER), "highlander", "manifests", "--config", str(file), "--image", _IMAGE, "--name=hl"]
-        text = subprocess.run(
-            [*asked, "--namespace=plain", "--fencing"], check=True, capture_output=True, text=True
-        ).stdout
-        apply(made, fitted(list(yaml.safe_load_all(text))))
-        values = {"image": _IMAGE, "config": settings("charted", port)}
+        redis = {"storageType": "redis", "redis": {"addr": f"127.0.0.1:{port}"}}
+        raft = {"storageType": "raft", "raft": {"service": "nodes", "insecure": True}}
+        apply(made, fitted(manifests(folder, settings("plain", **redis), "--fencing")))
+        apply(made, fitted(manifests(folder, settings("rafty", **raft))))
+        values = {"image": _IMAGE, "config": settings("charted", **redis)}
         made("apply", "-f", str(CHART / "crds"))
         apply(made, fitted(render(CHART, "hl", "charted", values)))
         yield made
@@ -113,15 +121,21 @@ def status(kubectl: Kubectl, tenant: str) -> Object:
     return found
 
 
-@pytest.mark.parametrize("tenant", ["plain", "charted"])
-def test_it_becomes_ready_and_runs_its_workloads(kubectl: Kubectl, tenant: str) -> None:
+DEPLOYED = [("plain", "deployment/hl", 2, "redis"), ("charted", "deployment/hl", 2, "redis"),
+            ("rafty", "statefulset/hl", 3, "raft")]  # fmt: skip
+
+
+@pytest.mark.parametrize("tenant, controller, count, storage", DEPLOYED, ids=[one[0] for one in DEPLOYED])
+def test_it_becomes_ready_and_runs_its_workloads(
+    kubectl: Kubectl, tenant: str, controller: str, count: int, storage: str
+) -> None:
     controllers, work = kubectl.within(tenant), kubectl.within(f"{tenant}-work")
-    until(lambda: controllers.get("deployment hl")["status"].get("readyReplicas") == 2)
+    until(lambda: controllers.get(controller)["status"].get("readyReplicas") == count)
     until(lambda: "True" in work("get", "pods", "-o=jsonpath={..conditions[?(@.type=='Ready')].status}").out)
     assert work.get("pod worker-pod")["metadata"]["labels"]["tenant"] == tenant
     shown = status(kubectl, tenant)
-    assert (shown["tenant"], shown["readyForTraffic"], shown["storageType"]) == (tenant, True, "redis")
-    errors = controllers("logs", "deployment/hl", "--all-pods").out
+    assert (shown["tenant"], shown["readyForTraffic"], shown["storageType"]) == (tenant, True, storage)
+    errors = controllers("logs", controller, "--all-pods").out
     assert "forbidden" not in errors
 
 

@@ -28,7 +28,7 @@ SEED = int(os.environ.get("STEERSMAN_HIGHLANDER_SEED", "1"))
 STORES: dict[str, tuple[int, tuple[str, ...]]] = {
     "redis": (2, ("kill", "store-hang", "partition")),
     "db": (3, ("term", "store-restart", "cut-off")),
-    "lease": (2, ("api-restart", "freeze")),
+    "lease": (2, ("kill", "freeze")),
     "raft": (3, ("kill", "partition")),
 }
 ALWAYS = ("kill", "term", "freeze", "partition", "cut-off", "api-restart", "api-hang", "kill-all")

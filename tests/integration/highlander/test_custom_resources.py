@@ -8,7 +8,7 @@ import pytest
 
 from steersman.client import NotFound
 from steersman.highlander.custom import FINALIZER
-from steersman.highlander.resources import RESOURCES, WorkloadProcess, definitions
+from steersman.highlander.resources import RESOURCES, WorkloadProcess, WorkloadService, definitions
 from steersman.objects.custom import CustomResource
 from steersman.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, PODS
 from steersman.testing import eventually, virtual_time
@@ -114,5 +114,8 @@ async def test_an_object_that_the_file_refers_to_is_the_tenants_whatever_it_says
         entry = {"name": "entry", "workloadCRDRef": {"name": "task"}}
         controller = here.start(config(workloads={"processes": [entry]}))
         await here.client.create(task(tenant="other"), kind=WorkloadProcess.resource_type)
+        namesake = {**task(tenant="other"), "kind": "WorkloadService"}
+        await here.client.create(namesake, kind=WorkloadService.resource_type)
         await here.running(controller, KEY)
+        assert list(controller.tenant.board.workloads) == [KEY]
         await controller.stop()

@@ -107,11 +107,12 @@ def test_one_of_several_tenants_may_have_controllers_of_its_own(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("text", "arguments", "problem"),
     [
-        ("storageType: raft\n", [], "storageType raft"),
+        ("storageType: raft\n", [], "raft.service is needed"),
+        ("storageType: raft\ntenants: [{tenant: a}, {tenant: b}]\n", [], "choose it with --tenant"),
         ("tenants: [{tenant: a}]\n", ["--tenant=b"], "there is no tenant 'b'"),
         ("prot: 1\n", [], "prot: there is no such key"),
     ],
-    ids=["raft", "no such tenant", "a wrong file"],
+    ids=["raft without a service", "raft and two tenants", "no such tenant", "a wrong file"],
 )
 def test_what_cannot_be_deployed_is_told(
     tmp_path: Path, text: str, arguments: list[str], problem: str
@@ -121,6 +122,36 @@ def test_what_cannot_be_deployed_is_told(
     answer = CliRunner().invoke(highlander, ["manifests", "--config", str(file), *arguments])
     assert isinstance(answer.exception, CommandFailed)
     assert problem in str(answer.exception)
+
+
+RAFT = """
+tenant: shop
+namespace: shop
+storageType: raft
+raft: {service: nodes, storage: /var/lib/raft, tls: /etc/raft-tls}
+"""
+
+
+def test_controllers_that_keep_the_lock_have_names_and_disks(tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text(RAFT)
+    answer = CliRunner().invoke(highlander, ["manifests", "--config", str(file)])
+    objects = list(yaml.safe_load_all(answer.output))
+    assert {"Service highlander/nodes", "StatefulSet highlander/highlander"} <= set(named(objects))
+    assert not [one for one in objects if one["kind"] == "Deployment"]
+    (controllers,) = [one["spec"] for one in objects if one["kind"] == "StatefulSet"]
+    assert (controllers["serviceName"], controllers["replicas"]) == ("nodes", 3)
+    pod = controllers["template"]["spec"]
+    mounts = {one["mountPath"] for one in pod["containers"][0]["volumeMounts"]}
+    assert mounts == {"/etc/highlander", "/etc/raft-tls", "/var/lib/raft"}
+    assert [one["metadata"]["name"] for one in controllers["volumeClaimTemplates"]] == ["raft"]
+    assert pod["volumes"][-1]["secret"] == {"secretName": "highlander-raft-tls"}
+    (own,) = [
+        one for one in objects if one["kind"] == "Role" and one["metadata"]["namespace"] == "highlander"
+    ]
+    assert [(rule["resources"], rule["verbs"], rule["resourceNames"]) for rule in own["rules"]] == [
+        (["statefulsets"], ["get"], ["highlander"])
+    ]
 
 
 def test_custom_resources_need_permission_everywhere(tmp_path: Path) -> None:
@@ -235,6 +266,7 @@ _PATHS = {
     "ConfigMap": "/api/v1/namespaces/{}/configmaps",
     "Service": "/api/v1/namespaces/{}/services",
     "Deployment": "/apis/apps/v1/namespaces/{}/deployments",
+    "StatefulSet": "/apis/apps/v1/namespaces/{}/statefulsets",
     "Role": "/apis/rbac.authorization.k8s.io/v1/namespaces/{}/roles",
     "RoleBinding": "/apis/rbac.authorization.k8s.io/v1/namespaces/{}/rolebindings",
     "ClusterRole": "/apis/rbac.authorization.k8s.io/v1/clusterroles",
@@ -246,6 +278,8 @@ _PATHS = {
 
 def test_a_cluster_takes_them(tmp_path: Path) -> None:
     wanted = made(tmp_path, CONFIG + "customResources: true\n", Deployed(fencing=True))
+    raft = made(tmp_path, RAFT, Deployed(name="nodes"))
+    wanted += [one for one in raft if one["kind"] in ("StatefulSet", "Service", "NetworkPolicy", "Role")]
     everything = [*wanted, *render(CHART, "hl", "highlander", {"fencing": True})]
 
     @with_api

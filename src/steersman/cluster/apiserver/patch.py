@@ -139,7 +139,9 @@ class Change:
 
     def _accepted(self, patched: Object, patch: Any, found: list[str]) -> Object:
         """The patched object read like a body; what does not decode is the patch's fault."""
-        if self.media_type != STRATEGIC and self.built_in and (why := kind_error(patched, self.gvk)):
+        if not self.built_in:
+            self._check_custom_kind(patched)
+        elif self.media_type != STRATEGIC and (why := kind_error(patched, self.gvk)):
             raise self._bad(patched, patch, why)
         resets = resets_owners(patched)
         try:
@@ -158,6 +160,19 @@ class Change:
             self.call.warnings.extend(findings)
         return obj
 
+    def _check_custom_kind(self, patched: Object) -> None:
+        wanted = {"kind": self.gvk.kind, "apiVersion": self.gvk.api_version}
+        errors = [
+            invalid_field(Path(name), patched[name], f"must be {value}")
+            for name, value in wanted.items()
+            if isinstance(patched.get(name), str) and patched[name] != value
+        ]
+        if errors:
+            claimed = GVK.of(
+                patched.get("apiVersion") or self.gvk.api_version, patched.get("kind") or self.gvk.kind
+            )
+            raise invalid(claimed.group, claimed.kind, self.call.path.name, errors)
+
     def _bad(self, patched: Object, patch: Any, why: str) -> StatusError:
         shown = go_value(patch) if self.media_type == STRATEGIC else orjson.dumps(patched).decode()
         return invalid("", "", "", [invalid_field(Path("patch"), shown, why)])
@@ -175,10 +190,9 @@ def _unknown_fields(operations: Any) -> list[str]:
 
 def patch_type(call: Call) -> str:
     content_type = (call.request.headers.get("content-type") or "").partition(";")[0].strip().lower()
-    if content_type not in PATCH_TYPES:
-        raise unsupported_patch_type()
-    if content_type == STRATEGIC and not isinstance(call.resource.kind, BuiltInKind):
-        raise unsupported_custom_patch()
+    custom = not isinstance(call.resource.kind, BuiltInKind)
+    if content_type not in PATCH_TYPES or (custom and content_type == STRATEGIC):
+        raise unsupported_custom_patch() if custom else unsupported_patch_type()
     return content_type
 
 

@@ -12,7 +12,7 @@ import logging
 import platform
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
@@ -54,6 +54,7 @@ from steersman.cluster.codec.negotiate import (
     negotiate,
     wants_pretty,
 )
+from steersman.cluster.schema.resources import group_versions
 from steersman.cluster.store import StoreError, Unavailable
 from steersman.http import Request, RequestRefused, Response
 from steersman.objects.status import (
@@ -61,8 +62,10 @@ from steersman.objects.status import (
     bad_request,
     internal_error,
     method_not_allowed,
+    method_not_supported,
     no_such_resource,
     not_acceptable,
+    not_found,
     unauthorized,
     unavailable,
     unsupported_media_type,
@@ -123,23 +126,35 @@ def _refuse_method(api: Api, call: Call) -> Response:
 _COLLECTION_HANDLERS: Mapping[str, Verb] = {"list": _list, "watch": _watch}
 
 
+_BUILT_IN_GROUPS = frozenset(group for group, _ in group_versions())
+
+
+def _lost() -> StatusError:
+    """Stands for what not even a Status is answered to: it is nobody's path."""
+    return no_such_resource()
+
+
 def _refusal_of_path(
     resource: Resource | None, path: ResourcePath, verb: str
 ) -> Callable[[], StatusError] | None:
     """Why this is not served; None when it is."""
+    absent = no_such_resource if path.group in _BUILT_IN_GROUPS else _lost
     if resource is None or bool(path.namespace) > resource.namespaced:
-        return no_such_resource
+        return absent
     if resource.namespaced and path.name and not path.namespace:
-        return no_such_resource
+        return absent
+    custom = not isinstance(resource.kind, BuiltInKind)
     verbs = resource.type.verbs
     if path.subresource:
         part = resource.type.subresources.get(path.subresource)
         if part is None or (path.rest and path.subresource != "proxy"):
-            return no_such_resource
+            return partial(not_found, path.group, path.plural, path.name) if custom else no_such_resource
         verbs = part.verbs
     elif verb in ("create", "deletecollection") and resource.namespaced and not path.namespace:
-        return method_not_allowed
-    return None if verb in verbs or not verb else method_not_allowed
+        return _lost if custom else method_not_allowed
+    if verb in verbs or not verb:
+        return None
+    return partial(method_not_supported, path.group, path.plural, verb) if custom else method_not_allowed
 
 
 _PLANS = 1024
@@ -246,6 +261,8 @@ class APIServer:
                 answer = self._aggregator.proxy(plan.backend, request, passage.user)
             elif plan.path is None:
                 answer = self._serve_path(request)
+            elif plan.refusal is _lost:
+                answer = _page_not_found()
             else:
                 call = self._call(request, plan, plan.path, passage)
                 assert plan.handler is not None
@@ -496,10 +513,12 @@ class APIServer:
             or (self.identity and self.identity.serve(request))
             or self._own(request)
         )
-        if answer is None:
-            text = ((b"Content-Type", b"text/plain; charset=utf-8"), (b"X-Content-Type-Options", b"nosniff"))
-            return Response(404, b"404 page not found\n", text)
-        return answer
+        if answer is not None:
+            return answer
+        root, group = (*request.path.strip("/").split("/"), "")[:2]
+        if root == "api" or (root == "apis" and group in _BUILT_IN_GROUPS and group):
+            raise no_such_resource()
+        return _page_not_found()
 
     def _own(self, request: Request) -> Response | None:
         path = request.path.rstrip("/")
@@ -538,6 +557,11 @@ class APIServer:
         if call is None:
             return failure(status)
         return failure(status, call.form, call.warnings)
+
+
+def _page_not_found() -> Response:
+    text = ((b"Content-Type", b"text/plain; charset=utf-8"), (b"X-Content-Type-Options", b"nosniff"))
+    return Response(404, b"404 page not found\n", text)
 
 
 def _status_of(error: Exception) -> StatusError:

@@ -38,6 +38,8 @@ ENVIRONMENT: Mapping[str, tuple[str, ...]] = {
     "REDIS_DB": ("redis", "db"),
     "DATABASE_URL": ("databaseURL",),
     "DATABASE_URL_FILE": ("databaseURLFile",),
+    "RAFT_LISTEN": ("raft", "listen"),
+    "RAFT_NAMESPACE": ("raft", "namespace"),
     "KUBECONFIG": ("cluster", "kubeconfig"),
     "CLUSTER_NAME": ("cluster", "name"),
     "PRIORITY": ("priority",),

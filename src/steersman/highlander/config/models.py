@@ -80,6 +80,7 @@ class LeaseSection(Model):
 
 class RaftSection(Model):
     service: str = Field(default="", description="The headless Service of the StatefulSet this runs as.")
+    namespace: str = Field(default="", description="Where that is; the tenant's namespace if empty.")
     node_id: int | None = None
     peers: dict[int, str] = Field(default_factory=dict, description="Number → HOST:PORT of every node.")
     storage: str = Field(default="", description="A folder; in memory if empty.")
@@ -153,12 +154,12 @@ class TenantConfig(Model):
     workloads: WorkloadsSection = Field(default_factory=WorkloadsSection)
 
     @property
-    def references(self) -> frozenset[tuple[str, str]]:
-        """Namespace and name of custom resources that are this tenant's because the file says so."""
+    def references(self) -> frozenset[tuple[str, str, str]]:
+        """Kind, namespace and name of custom resources that are this tenant's because the file says so."""
         return frozenset(
-            (spec.workload_crd_ref.namespace or spec.namespace or self.namespace, spec.workload_crd_ref.name)
+            (spec.kind, reference.namespace or spec.namespace or self.namespace, reference.name)
             for spec in self.workloads
-            if spec.workload_crd_ref is not None
+            if (reference := spec.workload_crd_ref) is not None
         )
 
     @property

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import AsyncIterator
 
 from steersman.http.body import Body
@@ -57,14 +56,20 @@ class StreamingResponse:
 
 
 class Lines:
-    """Chunks cut at line ends: each chunk is split once, whatever number of lines it holds."""
+    """Chunks cut at line ends, a line at a time.
 
-    __slots__ = ("_limit", "_partial", "_ready", "_size", "_source")
+    Cut all at once, lines that are let go one by one would leave holes between what readers keep of them.
+    """
+
+    __slots__ = ("_chunk", "_limit", "_partial", "_size", "_source", "_start")
 
     def __init__(self, source: AsyncIterator[bytes], max_line_bytes: int) -> None:
         self._source = source
         self._limit = max_line_bytes
-        self._ready: deque[bytes] = deque()
+        #: The newest chunk, and where in it the next line starts.
+        self._chunk = b""
+        self._start = 0
+        #: The beginning of that line, if it is in earlier chunks.
         self._partial: list[bytes] = []
         self._size = 0
 
@@ -72,35 +77,31 @@ class Lines:
         return self
 
     async def __anext__(self) -> bytes:
-        while not self._ready:
+        while (end := self._chunk.find(b"\n", self._start)) < 0:
+            self._set_aside(self._chunk[self._start :])
+            self._chunk, self._start = b"", 0
             try:
-                chunk = await anext(self._source)
+                self._chunk = await anext(self._source)
             except StopAsyncIteration:
                 if not self._partial:
                     raise
-                self._ready.append(b"".join(self._partial))
-                self._partial = []
-                break
-            self._take(chunk)
-        return self._ready.popleft()
+                return self._joined(b"")
+        line = self._chunk[self._start : end]
+        self._start = end + 1
+        return self._joined(line) if self._partial else line
 
-    def _take(self, chunk: bytes) -> None:
-        lines = chunk.split(b"\n")
-        if len(lines) > 1:
-            if self._partial:
-                self._partial.append(lines[0])
-                lines[0] = b"".join(self._partial)
-                self._partial = []
-                self._size = 0
-            rest = lines.pop()
-            self._ready.extend(lines)
-        else:
-            rest = chunk
+    def _set_aside(self, rest: bytes) -> None:
         if rest:
             self._partial.append(rest)
             self._size += len(rest)
             if self._size > self._limit:
                 raise ProtocolError(f"a line is longer than {self._limit} bytes")
+
+    def _joined(self, end: bytes) -> bytes:
+        line = b"".join((*self._partial, end))
+        self._partial.clear()
+        self._size = 0
+        return line
 
 
 def is_gzip(headers: Headers) -> bool:

@@ -461,3 +461,52 @@ async def test_scaling_needs_no_version_but_somewhere_to_begin(client: ApiClient
     assert (scaled["spec"], scaled["status"]) == ({"replicas": 2}, {"replicas": 0})
     scaled = await client.ok("PUT", path, {**body, "spec": {"replicas": 0}})
     assert scaled["spec"] == {}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"kind": "Other"}, 'Other.{0} "a" is invalid: kind: Invalid value: "Other": must be Thing'),
+        (
+            {"apiVersion": "x.io/v9"},
+            'Thing.x.io "a" is invalid: apiVersion: Invalid value: "x.io/v9": must be {0}/v1',
+        ),
+    ],
+)
+def test_a_patch_cannot_change_the_kind(change: Object, message: str) -> None:
+    @with_api
+    async def check(client: ApiClient) -> None:
+        await define(client)
+        await client.ok("POST", things(), thing("a"))
+        code, status = await client.patch(things("a"), change)
+        assert (code, status["message"]) == (422, message.format(GROUP))
+
+    check()
+
+
+@pytest.mark.parametrize(
+    ("changes", "code", "message"),
+    [
+        (
+            {"kind": None},
+            400,
+            "Thing in version \"v1\" cannot be handled as a Thing: Object 'Kind' is missing in",
+        ),
+        (
+            {"apiVersion": None},
+            400,
+            "the API version in the data () does not match the expected API version (",
+        ),
+        ({"kind": "Other"}, 422, 'Other.{0} "a" is invalid: kind: Invalid value: "Other": must be Thing'),
+    ],
+)
+def test_custom_objects_must_say_what_they_are(changes: Object, code: int, message: str) -> None:
+    @with_api
+    async def check(client: ApiClient) -> None:
+        await define(client)
+        body = {key: value for key, value in (thing("a") | changes).items() if value is not None}
+        answered, status = await client.ask("POST", things(), body)
+        assert answered == code
+        assert status["message"].startswith(message.format(GROUP))
+
+    check()

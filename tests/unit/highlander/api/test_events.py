@@ -2,12 +2,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 import orjson
 import pytest
 
+from steersman.highlander.api import events
 from steersman.highlander.state import WorkloadKind, WorkloadPhase
 from steersman.http import Client
 from steersman.http.errors import ClientError
@@ -189,5 +190,52 @@ def test_a_viewer_that_does_not_read_is_dropped_and_the_others_are_not() -> None
                 assert (await quick.next())[0] == "snapshot"
             with pytest.raises((ClientError, EOFError)):
                 await slow.to_the_end()
+
+    asyncio.run(check())
+
+
+def test_a_long_snapshot_may_take_its_time() -> None:
+    """More than a viewer may usually have waiting, and events come before it has read it."""
+
+    async def check() -> None:
+        tenant = lively()
+        for number in range(100):
+            tenant.show(WorkloadKind.CRON_JOB, f"big-{number}", details={"schedule": "x" * 100_000})
+        async with serving(tenant) as (_, client), viewing(client) as slow:
+            for count in range(5):
+                tenant.show(WorkloadKind.PROCESS, "small", restarts=count)
+            assert (await data_of(client, "/debug/status"))["serverInfo"]["viewers"] == "1"
+            what, snapshot = await slow.next()
+            assert (what, len(snapshot["workloads"])) == ("snapshot", 108)
+            assert [(await slow.next())[1]["data"]["restarts"] for _ in range(5)] == [0, 1, 2, 3, 4]
+
+    asyncio.run(check())
+
+
+def test_those_who_only_hold_streams_open_cannot_keep_the_server_busy() -> None:
+    async def check() -> None:
+        async with serving(lively()) as (api, client), AsyncExitStack() as held:
+            hub = api._hub
+            for _ in range(3):
+                await held.enter_async_context(viewing(client))
+            with pytest.MonkeyPatch.context() as fewer:
+                fewer.setattr(events, "_MOST_VIEWERS", 3)
+                answer = await client.request("GET", "/api/events")
+                assert (answer.status, answer.headers.get("retry-after")) == (503, "10")
+                assert (await client.request("GET", "/readyz")).status == 200
+            assert hub.viewers == 3
+
+    asyncio.run(check())
+
+
+def test_viewers_are_told_of_tenants_that_come_and_go() -> None:
+    async def check() -> None:
+        async with serving(lively("one")) as (api, client), viewing(client) as viewer:
+            await viewer.next()
+            api.add(lively("two"))
+            what, tenants = await viewer.next()
+            assert (what, [one["tenant"] for one in tenants]) == ("tenants", ["one", "two"])
+            api.remove("two")
+            assert [one["tenant"] for one in (await viewer.next())[1]] == ["one"]
 
     asyncio.run(check())

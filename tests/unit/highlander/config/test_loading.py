@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from steersman.highlander.config import TenantConfig, load
+from steersman.highlander.config.models import RaftSection
 from steersman.highlander.errors import ConfigError
+from steersman.highlander.storage import _raft
 
 PUBLIC = """
 id: controller-1
@@ -250,3 +252,9 @@ def test_what_stands_beside_a_reference_is_warned_about(tmp_path: Path) -> None:
     assert load(file, environment={}).warnings == (
         f"{file}:1: workloads.processes[1]: what stands beside workloadCRDRef is not used",
     )
+
+
+@pytest.mark.parametrize("where, found", [({}, "shop"), ({"namespace": "ops"}, "ops")], ids=["shop", "ops"])
+def test_raft_nodes_are_looked_for_where_they_run(where: dict[str, str], found: str) -> None:
+    section = RaftSection.model_validate({"service": "nodes", **where})
+    assert _raft(section, "lock", "shop").settings.namespace == found

@@ -18,10 +18,12 @@ from steersman.cluster.schema.structural import MetadataError, StructuralSchema,
 from steersman.cluster.schema.structural.engine import rule_engine
 from steersman.cluster.schema.structural.paths import get_path, set_path
 from steersman.cluster.schema.structural.schema import Verdict
-from steersman.objects.fields import FieldError
+from steersman.objects.fields import FieldError, Path
+from steersman.objects.fields import invalid as invalid_field
 from steersman.objects.metadata import validate_object_meta, validate_object_meta_update
 from steersman.objects.names import name_is_dns_subdomain
 from steersman.objects.schemas import Schema
+from steersman.objects.status import invalid
 
 if TYPE_CHECKING:
     from steersman.cluster.apiserver.columns import ColumnDefinition, Row
@@ -72,9 +74,8 @@ class CustomKind:
 
     def read(self, content_type: str, body: bytes, validation: FieldValidation) -> Decoded:
         strict = validation != "Ignore"
-        value, claimed, found = parse_body(content_type, body, self._gvk, duplicates=strict)
-        if claimed != self._gvk:
-            raise BodyRejected(self._mismatch(claimed))
+        value, _, found = parse_body(content_type, body, self._gvk, duplicates=strict)
+        self._check_claim(value, body)
         repeated = repeated_fields(value) if strict else []
         try:
             obj, unknown = self.accept(value)
@@ -86,16 +87,21 @@ class CustomKind:
         obj.setdefault("metadata", {})
         return obj, findings if strict else []
 
-    def _mismatch(self, claimed: GVK) -> str:
-        if claimed.kind == self._gvk.kind:
-            return (
-                f"the API version in the data ({claimed.api_version}) does not match the expected API "
-                f"version ({self._gvk.api_version})"
+    def _check_claim(self, value: Object, body: bytes) -> None:
+        """Unlike built-in kinds, custom ones must say what they are."""
+        kind, api_version = value.get("kind") or "", value.get("apiVersion") or ""
+        if not kind:
+            raise self._rejected(f"Object 'Kind' is missing in '{body.decode(errors='replace').strip()}'")
+        if api_version != self._gvk.api_version:
+            raise BodyRejected(
+                f"the API version in the data ({api_version}) does not match the expected API version "
+                f"({self._gvk.api_version})"
             )
-        return (
-            f'{claimed.kind} in version "{claimed.version}" cannot be handled as a {self._gvk.kind}: '
-            f"converting to {self._gvk.kind}: unknown conversion"
-        )
+        if kind != self._gvk.kind:
+            metadata = value.get("metadata")
+            name = metadata.get("name", "") if isinstance(metadata, dict) else ""
+            error = invalid_field(Path("kind"), kind, f"must be {self._gvk.kind}")
+            raise invalid(self._gvk.group, kind, name, [error])
 
     def _rejected(self, why: str) -> BodyRejected:
         kind, version = self._gvk.kind, self._gvk.version

@@ -7,7 +7,12 @@ from typing import Final
 
 from steersman.cluster.schema.validation.rules import Object, Revalidation, Rules, invalids
 from steersman.objects.fields import FieldError, Path, invalid, not_supported, quote, required
-from steersman.objects.names import is_dns1035_label, is_dns1123_subdomain, name_is_path_segment
+from steersman.objects.names import (
+    is_dns1035_label,
+    is_dns1123_subdomain,
+    is_port_number,
+    name_is_path_segment,
+)
 
 __all__ = ["RULES"]
 
@@ -58,6 +63,9 @@ def _backend(spec: Object) -> list[FieldError]:
     errors += [
         required(_SPEC.child("service", field)) for field in ("namespace", "name") if not service.get(field)
     ]
+    port = service.get("port", 0)
+    if wrong := is_port_number(port):
+        errors.append(invalid(_SPEC.child("service", "port"), port, f"port is not valid: {', '.join(wrong)}"))
     if insecure and bundle:
         text = "may not be true if caBundle is present"
         errors.append(invalid(_SPEC.child("insecureSkipTLSVerify"), insecure, text))

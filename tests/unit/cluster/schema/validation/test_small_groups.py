@@ -213,6 +213,11 @@ CREATED: dict[str, tuple[str, Any, list[str]]] = {
         {"spec": {"caBundle": "YWJj", "insecureSkipTLSVerify": None}},
         [],
     ),
+    "service at no port": (
+        "service",
+        {"spec": {"service": {"port": 0}}},
+        ["spec.service.port: Invalid value: 0: port is not valid: must be between 1 and 65535, inclusive"],
+    ),
     "insecure service": ("service", {"spec": {"caBundle": None, "insecureSkipTLSVerify": True}}, []),
     "insecure with a certificate": (
         "service",

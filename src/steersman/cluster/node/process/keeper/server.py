@@ -49,12 +49,14 @@ class _Connection:
         self._frames = Frames()
         self._outgoing = Outgoing(sock)
         self._waits = False
+        #: Nobody hears what is said any more.
+        self._is_deaf = False
         self.open = True
         sock.setblocking(False)
         keeper.loop.on_readable(sock.fileno(), self._ready)
 
     def send(self, message: Message, fds: list[int] | None = None) -> None:
-        if not self.open:
+        if not self.open or self._is_deaf:
             for fd in fds or ():
                 os.close(fd)
             return
@@ -66,8 +68,9 @@ class _Connection:
         try:
             done = self._outgoing.flush()
         except OSError:
-            self.close()
-            return
+            # What it has asked for before it left still counts: it is read to the end.
+            self._is_deaf = done = True
+            self._outgoing.close()
         if self._waits == done:
             self._waits = not done
             self._keeper.loop.watch(self._sock.fileno(), self._ready, write=self._waits)
@@ -75,21 +78,28 @@ class _Connection:
     def _ready(self) -> None:
         if self._waits:
             self._flush()
-        if not self.open:
-            return
+        self._read()
+
+    def drain(self) -> None:
+        """Do all that was asked until now."""
+        while self.open and self._read():
+            pass
+
+    def _read(self) -> bool:
+        """Whether there may be more to read."""
         try:
             data, fds = receive(self._sock)
             messages = self._frames.feed(data, fds)
         except BlockingIOError:
-            return
+            return False
         except (OSError, ValueError):
-            self.close()
-            return
+            data, messages = b"", []
         if not data:
             self.close()
-            return
+            return False
         for message, given in messages:
             self._keeper.handle(self, message, given)
+        return True
 
     def close(self) -> None:
         if not self.open:
@@ -178,8 +188,10 @@ class Keeper:
 
     # --- what can be asked
 
-    def _hello(self, _: _Connection, message: Message, fds: list[int], answer: _Reply) -> None:
+    def _hello(self, connection: _Connection, message: Message, fds: list[int], answer: _Reply) -> None:
         # What an agent that is gone has asked to start either runs or does not when the next one is told.
+        for other in [one for one in self._connections if one is not connection]:
+            other.drain()
         self._greetings.append(answer)
         self._greet()
 
