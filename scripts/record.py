@@ -62,12 +62,17 @@ class Terminal:
     """A terminal of its own, with a shell in it."""
 
     def __init__(self, home: Path, columns: int, rows: int) -> None:
-        self._tmux = ("tmux", "-S", str(home / f"terminal-{time.monotonic_ns()}"), "-f", os.devnull)
+        name = f"terminal-{time.monotonic_ns()}"
+        self._tmux = ("tmux", "-S", str(home / name), "-f", os.devnull)
+        #: Has a byte for every prompt that was shown.
+        self._prompts = home / f"{name}-prompts"
+        self._prompts.touch()
         environment = {
             "HISTFILE": os.devnull,
             "HOME": str(home),
             "LANG": "C.UTF-8",
             "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "PROMPT_COMMAND": f"echo >> {self._prompts}",
             "PS1": "$ ",
             "TERM": "screen-256color",
         }
@@ -84,12 +89,19 @@ class Terminal:
 
     def run(self, command: str) -> None:
         """Type a command and wait for the next prompt."""
-        before = self.text().count("\n$ ")
-        self.type(command)
-        self._until(lambda: self.text().count("\n$ ") > before, command)
+        with self._next_prompt(command):
+            self.type(command)
 
-    def press(self, key: str) -> None:
-        self._run("send-keys", key)
+    def interrupt(self) -> None:
+        """Ctrl-C, which ends what runs."""
+        with self._next_prompt("Ctrl-C"):
+            self._run("send-keys", "C-c")
+
+    @contextlib.contextmanager
+    def _next_prompt(self, what: str) -> Iterator[None]:
+        before = self._prompts.stat().st_size
+        yield
+        self._until(lambda: self._prompts.stat().st_size > before, f"the prompt after {what}")
 
     def wait(self, pattern: str) -> re.Match[str]:
         """Until the screen shows it."""
@@ -112,8 +124,7 @@ class Terminal:
 
     def close(self) -> None:
         """End what runs in it, in order, then the shell."""
-        self.press("C-c")
-        self._until(lambda: self.text().rstrip().endswith("$"), "the prompt")
+        self.interrupt()
         self._run("kill-server")
 
     def _until(self, holds: Callable[[], bool], what: str) -> None:
@@ -157,7 +168,7 @@ class Recording:
 
     def picture(self, name: str, terminal: Terminal) -> None:
         """What the terminal shows now, without the names of this machine's folders."""
-        shown = terminal.screen().replace(str(self.home), "~")
+        shown = terminal.screen().replace(str(self.home), "~").replace(str(ROOT), "~/steersman")
         lines = Text.from_ansi(shown).split("\n")
         width = max(NARROWEST, *(len(line) + 1 for line in lines))
         console = Console(record=True, width=width, file=io.StringIO(), legacy_windows=False)
@@ -184,8 +195,6 @@ def demo(recording: Recording) -> None:
     terminal.wait("is deleted; another takes its place")
     terminal.wait("Open http.* in a browser")
     recording.picture("demo", terminal)
-    terminal.press("C-c")
-    terminal.wait("requests were answered")
 
 
 def up(recording: Recording) -> None:
@@ -202,7 +211,7 @@ def up(recording: Recording) -> None:
     )
     terminal.run("kubectl expose deployment web --port=80 --target-port=8080")
     terminal.run("kubectl rollout status deployment web")
-    terminal.run("kubectl get pods,services -l app=web -o wide | cut -c 1-88")
+    terminal.run("kubectl get pods,services -l app=web -o wide | cut -c 1-80")
     address = terminal.wait(r"service/web +ClusterIP +(\S+)")[1]
     terminal.run(f"curl -s http://{address}/ | head -3")
     recording.picture("kubectl", terminal)
@@ -251,8 +260,7 @@ def operator(recording: Recording) -> None:
         terminal.type(f"clear; steer top --address {address}")
         terminal.wait(r"webapps.*/\d +\d+\.\d ")
         recording.picture("top", terminal)
-        terminal.press("C-c")
-        terminal.wait("^\\$ clear; steer top")
+        terminal.interrupt()
         code.write_text(found[1].replace("port(80)", "port(8080)").replace("port(80, 80)", "port(80, 8080)"))
         terminal.run("clear; kubectl delete webapp shop.old; clear")
         terminal.run("steer diff shop.py")
@@ -273,7 +281,7 @@ def validate(recording: Recording) -> None:
     terminal.run("clear")
     terminal.run("cat -n highlander.yaml")
     terminal.run("steer highlander validate --config highlander.yaml")
-    recording.picture("validate", terminal)
+    recording.picture("highlander-validate", terminal)
 
 
 SCENES: dict[str, Callable[[Recording], None]] = {

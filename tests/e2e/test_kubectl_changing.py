@@ -73,7 +73,7 @@ def test_patch_that_changes_nothing(kubectl: Kubectl) -> None:
             '[{"op":"test","path":"/data/a","value":"2"}]',
             "The request is invalid: the server rejected our request due to an error in our request",
         ),
-        ("merge", '{"metadata":{"name":"other"}}', "metadata.name"),
+        ("merge", '{"metadata":{"name":"other"}}', "does not match the name on the URL (cm)"),
     ],
     ids=["path is missing", "test fails", "name cannot change"],
 )

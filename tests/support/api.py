@@ -39,7 +39,7 @@ class ApiClient:
         self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None
     ) -> tuple[int, Object]:
         answer = await self.raw(method, path, body, headers)
-        if (answer.headers.get("content-type") or "").startswith("text/plain"):
+        if answer.status == 404 and answer.headers.get("content-type") != "application/json":
             return answer.status, {"message": answer.content.decode()}
         return answer.status, orjson.loads(answer.content)
 

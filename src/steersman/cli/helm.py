@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -18,7 +19,9 @@ from steersman.cli.packaged import (
     released,
 )
 
-__all__ = ["helm"]
+__all__ = ["FolderOption", "helm", "write_chart"]
+
+FolderOption = Annotated[Path, typer.Option("--dir", metavar="DIR", help="Where to write it.")]
 
 _EXAMPLES = """Write a Helm chart of operators.
 
@@ -36,7 +39,7 @@ Examples:
 def helm(
     module: ModuleArgument,
     image: ImageOption,
-    folder: Annotated[Path, typer.Option("--dir", metavar="DIR", help="Where to write it.")] = Path("chart"),
+    folder: FolderOption = Path("chart"),
     replicas: ReplicasOption = None,
     ha: HaOption = None,
     watch_namespace: WatchOption = None,
@@ -66,13 +69,18 @@ def helm(
     files = chart(
         release, version=chart_version, app_version=app_version or (tag if "/" not in tag else "latest")
     )
-    try:
-        for path, text in files.items():
-            (folder / path).parent.mkdir(parents=True, exist_ok=True)
-            (folder / path).write_text(text)
-    except OSError as error:
-        raise CommandFailed(f"{error.filename or folder}: {error.strerror}") from None
-    typer.echo(f"{folder} is a chart of {len(files)} files. Next: helm install NAME {folder}")
+    write_chart(folder, files)
 
 
 helm.__doc__ = _EXAMPLES
+
+
+def write_chart(folder: Path, files: Mapping[str, str]) -> None:
+    """What is in the folder under the same names is replaced."""
+    try:
+        for path, text in files.items():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise CommandFailed(f"{error.filename or folder}: {error.strerror}") from None
+    typer.echo(f"{folder} is a chart of {len(files)} files. Next: helm install NAME {folder}")

@@ -11,6 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from steersman.cli.failure import CommandFailed
+from steersman.cli.highlander_helm import helm
 from steersman.cli.highlander_manifests import manifests
 from steersman.cli.highlander_orders import drain, step_down
 from steersman.cli.options import LogLevel
@@ -21,21 +22,19 @@ if TYPE_CHECKING:
 
 __all__ = ["highlander"]
 
-_EXAMPLES = """Run workloads of which there must be one copy: there can be only one.
+_EXAMPLES = """Run workloads of which there must be only one copy.
+
+Options without a command are those of `run`.
 
 Examples:
 
-  steer highlander --config highlander.yaml            the same as run
-
-  steer highlander run --config highlander.yaml --tenant shop --storage-type lease
-
-  steer highlander validate --config highlander.yaml   names file, line and field
-
-  steer highlander schema > highlander.schema.json     for editors
-
+\b
+  steer highlander --config highlander.yaml
+  steer highlander validate --config highlander.yaml
+  steer highlander schema > highlander.schema.json      for editors
   steer highlander manifests --config highlander.yaml | kubectl apply -f -
-
-  steer highlander step-down --address http://127.0.0.1:8080 --token-file token
+  steer highlander helm --dir chart
+  steer highlander step-down --token-file token         another takes over
 """
 
 
@@ -43,12 +42,12 @@ class _RunsByDefault(TyperGroup):
     """Options without a command are those of `run`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        if args and args[0].startswith("-") and args[0] not in ("--help", "--version"):
+        if args and args[0].startswith("-") and args[0] not in ("-h", "--help", "--version"):
             args = ["run", *args]
         return super().parse_args(ctx, args)
 
 
-highlander = typer.Typer(cls=_RunsByDefault, help=_EXAMPLES.partition("\n")[0], rich_markup_mode=None)
+highlander = typer.Typer(cls=_RunsByDefault, help=_EXAMPLES, rich_markup_mode=None)
 
 ConfigOption = Annotated[
     Path | None, typer.Option("--config", metavar="FILE", help="The configuration, in YAML.")
@@ -66,9 +65,6 @@ def _highlander(
         typer.echo(f"steersman {version_of('steersman')}")
     elif context.invoked_subcommand is None:
         typer.echo(context.get_help())
-
-
-_highlander.__doc__ = _EXAMPLES
 
 
 @highlander.command("run")
@@ -96,13 +92,23 @@ def run(
     cluster_name: Annotated[str | None, typer.Option(help="As labels and the dashboard show it.")] = None,
     log_level: Annotated[LogLevel, typer.Option(help="What to log.")] = LogLevel.INFO,
 ) -> None:
-    """Contend for the lock; run the workloads while holding it. Ctrl-C stops them and lets go."""
+    """Contend for the lock; run the workloads while holding it.
+
+    Ctrl-C stops them and lets go.
+
+    Example: steer highlander run --config highlander.yaml --tenant shop
+    """
     _run(config, _flags(context), log_level)
 
 
 @highlander.command("validate")
 def validate(config: Annotated[Path, typer.Option("--config", metavar="FILE")]) -> None:
-    """Say what is wrong with a file, by line and field; nothing is run."""
+    """Say what is wrong with a file, by line and field.
+
+    Nothing is run.
+
+    Example: steer highlander validate --config highlander.yaml
+    """
     loaded = _load(config, {})
     for warning in loaded.warnings:
         typer.echo(f"warning: {warning}", err=True)
@@ -113,13 +119,17 @@ def validate(config: Annotated[Path, typer.Option("--config", metavar="FILE")]) 
 
 @highlander.command("schema")
 def schema() -> None:
-    """The JSON Schema of the file, for editors."""
+    """The JSON Schema of the file, for editors.
+
+    Example: steer highlander schema > highlander.schema.json
+    """
     from steersman.highlander.config import json_schema
 
     typer.echo(json.dumps(json_schema(), indent=2))
 
 
 highlander.command("manifests")(manifests)
+highlander.command("helm")(helm)
 highlander.command("step-down")(step_down)
 highlander.command("drain")(drain)
 

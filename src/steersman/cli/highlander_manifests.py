@@ -12,16 +12,17 @@ from steersman.cli.failure import CommandFailed
 
 __all__ = ["manifests"]
 
-_EXAMPLES = """Print what a cluster needs to run a configuration: rights, controllers, how to reach them.
+_EXAMPLES = """Print what a cluster needs to run a configuration.
 
-Rights are those that the configuration needs and no others. What is not to be in a file comes from a Secret
-with any of the keys api-token, redis-addr, redis-password, database-url.
+That is rights, controllers and how to reach them. Rights are those that the configuration needs and no
+others. What is not to be in a file comes from a Secret with any of the keys api-token, redis-addr,
+redis-password, database-url.
 
 Examples:
 
-  steer highlander manifests --config highlander.yaml --image r.example/steersman:1 | kubectl apply -f -
-
-  steer highlander manifests --config highlander.yaml --tenant shop --replicas 3 --fencing > shop.yaml
+\b
+  steer highlander manifests --config highlander.yaml | kubectl apply -f -
+  steer highlander manifests --config highlander.yaml --tenant shop
 """
 
 

@@ -92,7 +92,10 @@ def step_down(
     reason: Annotated[str, typer.Option(help="As the history shows it.")] = "asked to step down",
     timeout: TimeoutOption = _TIMEOUT_S,
 ) -> None:
-    """Have a leader stop its workloads and let go; another takes over."""
+    """Have a leader stop its workloads; another takes over.
+
+    Example: steer highlander step-down --token-file token --reason maintenance
+    """
     controller = _Controller(address, tenant, token_file, ca_file, cert_file)
     _order(controller, "step-down", {"reason": reason}, timeout)
 
@@ -106,7 +109,10 @@ def drain(
     undo: Annotated[bool, typer.Option("--undo", help="Contend again.")] = False,
     timeout: TimeoutOption = _TIMEOUT_S,
 ) -> None:
-    """Have a controller let go and contend no more."""
+    """Have a controller let go and contend no more.
+
+    Example: steer highlander drain --token-file token
+    """
     controller = _Controller(address, tenant, token_file, ca_file, cert_file)
     _order(controller, "undrain" if undo else "drain", {}, 0.0 if undo else timeout)
 

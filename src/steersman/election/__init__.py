@@ -5,17 +5,18 @@ Start reading at `elector`.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from steersman.election.config import ElectionConfig
 from steersman.election.elector import Elector, Leadership, Work, default_identity
 from steersman.election.errors import ElectionConfigError, ElectionError, LeadershipLost
 from steersman.election.lease import Lease, LeaseElector, LeaseSettings
-from steersman.election.postgres import PostgresLock
-from steersman.election.redis import RedisLock
 
 if TYPE_CHECKING:
+    from steersman.election.postgres import PostgresLock
     from steersman.election.raft import RaftConfig
+    from steersman.election.redis import RedisLock
 
 __all__ = [
     "ElectionConfig",
@@ -34,11 +35,11 @@ __all__ = [
     "default_identity",
 ]
 
+_ENGINES = {"PostgresLock": "postgres", "RaftConfig": "raft", "RedisLock": "redis"}
+
 
 def __getattr__(name: str) -> Any:
-    """Raft is loaded when it is first asked for: most operators take part in another election."""
-    if name != "RaftConfig":
+    """Engines other than the Lease are loaded when they are first asked for."""
+    if name not in _ENGINES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from steersman.election.raft import RaftConfig
-
-    return RaftConfig
+    return getattr(import_module(f"{__name__}.{_ENGINES[name]}"), name)

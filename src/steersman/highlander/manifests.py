@@ -1,7 +1,7 @@
 """What it takes to run Highlander in a cluster: identity, permissions, controllers, how to reach them.
 
 Made from the configuration, so that permissions are no wider than what it needs: in the namespaces of its
-workloads, and nowhere else unless custom resources are followed. The Helm chart in deploy/highlander/chart
+workloads, and nowhere else unless custom resources are followed. The Helm chart (`chart`)
 makes the same objects.
 """
 
@@ -68,7 +68,7 @@ class Deployed:
 def manifests(file: str, tenants: Sequence[TenantConfig], deployed: Deployed | None = None) -> list[Object]:
     """Objects to apply, in that order. `file` is the text of the configuration, `tenants` what it says."""
     deployed = deployed or Deployed()
-    raft = raft_of(tenants)
+    raft = raft_of(deployed.name, tenants)
     objects = [
         *_namespace(deployed),
         *(definitions(public=True) if any(tenant.follows_custom_resources for tenant in tenants) else ()),

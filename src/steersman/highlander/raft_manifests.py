@@ -24,8 +24,8 @@ _DISK = "raft"
 _TLS = "raft-tls"
 
 
-def raft_of(tenants: Sequence[TenantConfig]) -> RaftSection | None:
-    """How the controllers keep the lock; None if something else does. Raises ConfigError."""
+def raft_of(name: str, tenants: Sequence[TenantConfig]) -> RaftSection | None:
+    """How the controllers called `name` keep the lock; None if something else does. Raises ConfigError."""
     if not any(tenant.storage_type == "raft" for tenant in tenants):
         return None
     if len(tenants) > 1:
@@ -35,6 +35,8 @@ def raft_of(tenants: Sequence[TenantConfig]) -> RaftSection | None:
         raise ConfigError(
             "storageType raft: raft.service is needed, the name of the controllers' own Service"
         )
+    if raft.service == name:
+        raise ConfigError(f"raft.service: {name} is the Service of their API; it needs another name")
     return raft
 
 

@@ -244,7 +244,9 @@ class Tenant:
             self._note_loss(self._reason or "the lock could not be kept")
             if self._config.on_loss == "stop":
                 await self._stop_after_loss(runners, leadership.term)
-            raise
+            if not self._let_go.is_set():
+                raise
+            # It was about to let go: there is nothing to contend for again.
         finally:
             self._reigning = None
 

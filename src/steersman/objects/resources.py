@@ -35,6 +35,7 @@ __all__ = [
     "PERSISTENT_VOLUMES",
     "PERSISTENT_VOLUME_CLAIMS",
     "PODS",
+    "POD_CERTIFICATE_REQUESTS",
     "POD_DISRUPTION_BUDGETS",
     "POD_TEMPLATES",
     "PRIORITY_CLASSES",
@@ -86,6 +87,9 @@ CRON_JOBS: Final = _R("batch", "v1", "CronJob", "cronjobs")
 JOBS: Final = _R("batch", "v1", "Job", "jobs")
 CERTIFICATE_SIGNING_REQUESTS: Final = _R(
     "certificates.k8s.io", "v1", "CertificateSigningRequest", "certificatesigningrequests", namespaced=False
+)
+POD_CERTIFICATE_REQUESTS: Final = _R(
+    "certificates.k8s.io", "v1", "PodCertificateRequest", "podcertificaterequests"
 )
 LEASES: Final = _R("coordination.k8s.io", "v1", "Lease", "leases")
 ENDPOINT_SLICES: Final = _R("discovery.k8s.io", "v1", "EndpointSlice", "endpointslices")

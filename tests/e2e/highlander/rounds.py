@@ -176,7 +176,8 @@ class Fleet:
     def signal(self, name: str, number: signal.Signals) -> None:
         self.controllers[name].send_signal(number)
         if number in (signal.SIGKILL, signal.SIGTERM):
-            self.controllers.pop(name).wait(DEADLINE_S)
+            self.controllers[name].wait(DEADLINE_S)
+            del self.controllers[name]
 
     def leader(self) -> str:
         """The controller whose pod runs now; between two leaders, the next one."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -15,15 +16,19 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.support.helm import render
+from steersman.highlander.chart import chart
+from tests.support.helm import rendered
 from tests.support.kubectl import Kubectl
 from tests.support.redis_server import redis_server
 from tests.support.servers import free_port
 from tests.support.steer import STEER, running
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(300),
+    pytest.mark.skipif(not shutil.which("kubectl"), reason="there is no kubectl on the PATH"),
+]
 
-CHART = Path(__file__).parents[3] / "deploy" / "highlander" / "chart"
 _DEADLINE_S = 120.0
 _IMAGE = "steersman:under-test"
 _TOKEN = "opensesame"
@@ -101,8 +106,9 @@ def kubectl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kubectl]:
         apply(made, fitted(manifests(folder, settings("plain", **redis), "--fencing")))
         apply(made, fitted(manifests(folder, settings("rafty", **raft))))
         values = {"image": _IMAGE, "config": settings("charted", **redis)}
-        made("apply", "-f", str(CHART / "crds"))
-        apply(made, fitted(render(CHART, "hl", "charted", values)))
+        files = chart()
+        apply(made, [yaml.safe_load(text) for path, text in files.items() if path.startswith("crds/")])
+        apply(made, fitted(rendered(files, "hl", "charted", values)))
         yield made
 
 

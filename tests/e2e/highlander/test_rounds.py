@@ -142,7 +142,6 @@ def test_never_two_copies(
         median_s, late_s = statistics.median(ordered), ordered[int(0.99 * len(ordered))]
         record_property(f"{fault}_s", median_s)
         print(f"{storage} {fault}: {len(ordered)} gaps, median {median_s:.2f} s, p99 {late_s:.2f} s")
-    assert statistics.median(gaps["kill"] or [0.0]) < TTL_S + 1
     if ROUNDS:
         assert statistics.median(gaps["kill"]) <= LIMITS_S.get(storage, TTL_S + 1)
         assert statistics.median(gaps["term"]) <= statistics.median(gaps["kill"]) + HAND_OVER_S

@@ -96,6 +96,17 @@ def test_a_reconcile_that_fails_is_told(cluster: Cluster, tmp_path: Path) -> Non
     assert (result.exit_code, result.stderr) == (2, "steer: WebApp default/web fails: ValueError: no luck\n")
 
 
+def test_a_kind_that_is_not_installed(cluster: Cluster, tmp_path: Path) -> None:
+    (tmp_path / "other.py").write_text(WEBAPP.read_text().replace('group="example.com"', 'group="not.there"'))
+    command = ["diff", str(tmp_path / "other.py"), "--kubeconfig", str(cluster.kubeconfig)]
+    result = CliRunner().invoke(entry.app, command)
+    assert isinstance(result.exception, CommandFailed)
+    assert result.exception.code == 2
+    assert str(result.exception).startswith(
+        'no matches for kind "WebApp" in version "not.there/v1"; if it is'
+    )
+
+
 def test_an_object_that_is_not_there(cluster: Cluster) -> None:
     result = diff(cluster, "nothing")
     assert isinstance(result.exception, CommandFailed)

@@ -19,8 +19,9 @@ from steersman.objects.resources import (
     CERTIFICATE_SIGNING_REQUESTS,
     CLUSTER_ROLE_BINDINGS,
     CLUSTER_ROLES,
+    POD_CERTIFICATE_REQUESTS,
 )
-from tests.integration.controllers.workloads import World, with_workloads
+from tests.integration.controllers.workloads import NAMESPACE, World, with_workloads
 
 Object = dict[str, Any]
 
@@ -121,3 +122,17 @@ async def test_what_was_decided_stays_so(world: World) -> None:
     await world.client.replace(decided, kind=CERTIFICATE_SIGNING_REQUESTS, subresource="approval")
     await world.quiet()
     assert await _approval(world) is None
+
+
+@with_workloads("podcertificaterequest-cleaner")
+async def test_a_pods_request_is_kept_for_a_quarter_of_an_hour(world: World) -> None:
+    asked = {
+        "signerName": "example.com/s", "podName": "p", "podUID": "1", "serviceAccountName": "s",
+        "serviceAccountUID": "2", "nodeName": "n", "nodeUID": "3", "stubPKCS10Request": "eA==",
+    }  # fmt: skip
+    metadata = {"name": "r", "namespace": NAMESPACE}
+    await world.create(POD_CERTIFICATE_REQUESTS, {"metadata": metadata, "spec": asked})
+    await asyncio.sleep(14 * 60)
+    assert await world.names(POD_CERTIFICATE_REQUESTS) == ["r"]
+    await asyncio.sleep(62)
+    assert await world.names(POD_CERTIFICATE_REQUESTS) == []

@@ -43,6 +43,23 @@ async def _until(client: Client, *, there: bool) -> float:
     return asyncio.get_running_loop().time()
 
 
+@virtual_time
+async def test_a_leader_that_loses_the_lock_while_it_stops_ends_all_the_same() -> None:
+    async with world() as here:
+        slow = process(annotations={"simulated.steersman.dev/stop-time": "60s"}, terminationGracePeriod=3600)
+        first = here.start(config(workloads={"processes": [slow]}))
+        await here.running(first)
+        second = here.start(config("b", workloads={"processes": [slow]}))
+        ending = asyncio.ensure_future(first.stop())
+        await here.pass_time(2)
+        first.faults.hang(resource="leases")
+        await eventually(lambda: second.leads, 30)
+        first.faults.clear()
+        await eventually(ending.done, 20)
+        await here.running(second)
+        await second.stop()
+
+
 class NarrowTransport(PassingTransport):
     """As many requests at once as a pool has connections."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import re
 import shutil
@@ -18,17 +17,18 @@ from typer.testing import CliRunner
 
 from steersman.cli.failure import CommandFailed
 from steersman.cli.highlander import highlander
+from steersman.highlander.chart import chart
 from steersman.highlander.config import load
 from steersman.highlander.manifests import Deployed, manifests
 from steersman.highlander.metrics import HighlanderMetrics
 from tests.support.api import ApiClient, with_api
-from tests.support.helm import render
+from tests.support.helm import rendered
 from tests.support.highlander import lively
 
 Object = dict[str, Any]
 
 DEPLOY = Path(__file__).parents[3] / "deploy" / "highlander"
-CHART = DEPLOY / "chart"
+CHART = chart()
 CONFIG = """
 tenant: shop
 namespace: shop
@@ -108,11 +108,18 @@ def test_one_of_several_tenants_may_have_controllers_of_its_own(tmp_path: Path) 
     ("text", "arguments", "problem"),
     [
         ("storageType: raft\n", [], "raft.service is needed"),
+        ("storageType: raft\nraft: {service: hl}\n", ["--name=hl"], "raft.service: hl is"),
         ("storageType: raft\ntenants: [{tenant: a}, {tenant: b}]\n", [], "choose it with --tenant"),
         ("tenants: [{tenant: a}]\n", ["--tenant=b"], "there is no tenant 'b'"),
         ("prot: 1\n", [], "prot: there is no such key"),
     ],
-    ids=["raft without a service", "raft and two tenants", "no such tenant", "a wrong file"],
+    ids=[
+        "raft without a service",
+        "raft with a Service that is taken",
+        "raft and two tenants",
+        "no such tenant",
+        "a wrong file",
+    ],
 )
 def test_what_cannot_be_deployed_is_told(
     tmp_path: Path, text: str, arguments: list[str], problem: str
@@ -200,39 +207,19 @@ def test_the_chart_makes_the_same_objects(tmp_path: Path, case: str) -> None:
     # Helm makes the namespace if it is told to, and has definitions in a folder of their own.
     elsewhere = ("CustomResourceDefinition", "Namespace")
     own = [one for one in made(tmp_path, text, deployed) if one["kind"] not in elsewhere]
-    chart = render(CHART, deployed.name, deployed.namespace, values)
+    charted = rendered(CHART, deployed.name, deployed.namespace, values)
     key = lambda one: (one["kind"], one["metadata"].get("namespace", ""))  # noqa: E731
-    for mine, theirs in zip(sorted(own, key=key), sorted(chart, key=key), strict=True):
+    for mine, theirs in zip(sorted(own, key=key), sorted(charted, key=key), strict=True):
         if mine["kind"] == "ConfigMap":
             assert list(mine.pop("data")) == list(theirs.pop("data")) == ["config.yaml"]
         assert theirs == mine
 
 
 def test_the_charts_configuration_is_a_good_one(tmp_path: Path) -> None:
-    (config_map,) = [one for one in render(CHART, "hl", "ops") if one["kind"] == "ConfigMap"]
+    (config_map,) = [one for one in rendered(CHART, "hl", "ops") if one["kind"] == "ConfigMap"]
     file = tmp_path / "config.yaml"
     file.write_text(config_map["data"]["config.yaml"])
     assert load(file, environment={}).tenants[0].redis.addr == "redis:6379"
-
-
-def _chart_files() -> Any:
-    """scripts/highlander_chart.py, which is no package's."""
-    script = Path(__file__).parents[3] / "scripts" / "highlander_chart.py"
-    spec = importlib.util.spec_from_file_location("highlander_chart", script)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.files()
-
-
-def test_the_charts_made_files_are_current() -> None:
-    files = _chart_files()
-    assert {str(file.relative_to(CHART)) for file in (CHART / "crds").iterdir()} == set(files) - {
-        "values.schema.json"
-    }
-    for path, text in files.items():
-        assert (CHART / path).read_text() == text, "run scripts/highlander_chart.py"
 
 
 VALUES: list[tuple[str, Object, bool]] = [
@@ -247,14 +234,14 @@ VALUES: list[tuple[str, Object, bool]] = [
 
 @pytest.mark.parametrize("values, good", [case[1:] for case in VALUES], ids=[case[0] for case in VALUES])
 def test_values_are_checked(values: Object, good: bool) -> None:
-    schema = json.loads((CHART / "values.schema.json").read_text())
-    given = {**yaml.safe_load((CHART / "values.yaml").read_text()), **values}
+    schema = json.loads(CHART["values.schema.json"])
+    given = {**yaml.safe_load(CHART["values.yaml"]), **values}
     assert jsonschema_rs.validator_for(schema).is_valid(given) is good
 
 
 def test_every_value_is_described() -> None:
-    schema = json.loads((CHART / "values.schema.json").read_text())["properties"]
-    assert set(yaml.safe_load((CHART / "values.yaml").read_text())) == set(schema) - {"global"}
+    schema = json.loads(CHART["values.schema.json"])["properties"]
+    assert set(yaml.safe_load(CHART["values.yaml"])) == set(schema) - {"global"}
 
 
 _PATHS = {
@@ -278,9 +265,9 @@ _PATHS = {
 
 def test_a_cluster_takes_them(tmp_path: Path) -> None:
     wanted = made(tmp_path, CONFIG + "customResources: true\n", Deployed(fencing=True))
-    raft = made(tmp_path, RAFT, Deployed(name="nodes"))
+    raft = made(tmp_path, RAFT, Deployed(name="keepers"))
     wanted += [one for one in raft if one["kind"] in ("StatefulSet", "Service", "NetworkPolicy", "Role")]
-    everything = [*wanted, *render(CHART, "hl", "highlander", {"fencing": True})]
+    everything = [*wanted, *rendered(CHART, "hl", "highlander", {"fencing": True})]
 
     @with_api
     async def check(client: ApiClient) -> None:

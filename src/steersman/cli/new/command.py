@@ -7,7 +7,6 @@ import keyword
 import re
 import shlex
 import sys
-from importlib.metadata import distribution
 from pathlib import Path
 from string import Template
 from types import new_class
@@ -94,6 +93,8 @@ def _values(name: str, group: str, kind: str | None) -> dict[str, str]:
 
 def _checkout() -> str:
     """The folder that this package was installed from; empty if it came from an index."""
+    from importlib.metadata import distribution
+
     origin = distribution("steersman").read_text("direct_url.json")
     url = json.loads(origin)["url"] if origin else ""
     return unquote(urlsplit(url).path) if url.startswith("file:") else ""

@@ -16,11 +16,10 @@ from typing import Any, Final
 
 from cryptography import x509
 
-from steersman.cluster.controllers.reconciling import moment, retrying_conflicts
+from steersman.cluster.controllers.expiring import delete_when_over
 from steersman.cluster.controllers.setup import Setup
 from steersman.objects.resources import CERTIFICATE_SIGNING_REQUESTS
 from steersman.objects.times import parse_time
-from steersman.runtime import Request, Result
 
 __all__ = ["add", "expires_at"]
 
@@ -60,19 +59,4 @@ def _end_of(certificate: str) -> datetime | None:
 
 
 def add(setup: Setup) -> None:
-    requests = setup.informer(CERTIFICATE_SIGNING_REQUESTS)
-    name = "certificatesigningrequest-cleaner"
-    writes = setup.writes(name, requests)
-
-    async def reconcile(request: Request) -> Result | None:
-        cached = requests.cache.get(request.key)
-        expires = expires_at(cached.object()) if cached is not None else None
-        if cached is None or expires is None:
-            return None
-        left_s = (expires - moment(setup.clock)).total_seconds()
-        if left_s > 0:
-            return Result.requeue(left_s)
-        await writes.delete(CERTIFICATE_SIGNING_REQUESTS, request.key, cached.uid, propagation=None)
-        return None
-
-    setup.controller(name, retrying_conflicts(reconcile)).primary(requests)
+    delete_when_over(setup, "certificatesigningrequest-cleaner", CERTIFICATE_SIGNING_REQUESTS, expires_at)

@@ -34,6 +34,7 @@ CONTROLLERS: dict[str, str] = {
     "nodelifecycle": "nodelifecycle.controller",
     "persistentvolume-binder": "volumes.binder",
     "persistentvolume-expander": "volumes.expander",
+    "podcertificaterequest-cleaner": "pod_certificate_cleaner",
     "podgc": "podgc",
     "pv-protection": "pv_protection",
     "pvc-protection": "pvc_protection",

@@ -69,7 +69,8 @@ class RedisStore:
             self._redis = self._connect()
         try:
             return await cast(Any, self._redis.eval(script, 1, self._key, *map(str, arguments)))
-        except (RedisError, OSError) as error:
+        except (RedisError, OSError, RuntimeError) as error:
+            # RuntimeError is uvloop's, when a connection breaks between being made and being used.
             raise StoreUnavailable(self._redacted(str(error) or type(error).__name__)) from error
 
     def _connect(self) -> Redis:

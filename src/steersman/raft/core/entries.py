@@ -22,6 +22,7 @@ __all__ = [
     "SnapshotMeta",
     "StoredSnapshot",
     "founding",
+    "size_of",
 ]
 
 #: What an entry costs beside its data, in memory and on the wire, roughly.
@@ -48,6 +49,11 @@ class Entry(msgspec.Struct, frozen=True, gc=False, array_like=True):
     @property
     def size(self) -> int:
         return len(self.data) + _ENTRY_OVERHEAD
+
+
+def size_of(entries: Sequence[Entry]) -> int:
+    """Of all of them; for the many that come with every write, cheaper than asking each."""
+    return sum([len(entry.data) for entry in entries]) + _ENTRY_OVERHEAD * len(entries)
 
 
 class HardState(msgspec.Struct, frozen=True, gc=False, array_like=True):

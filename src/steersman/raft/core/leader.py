@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from steersman.raft.core.entries import Entry, EntryKind
+from steersman.raft.core.entries import Entry, EntryKind, size_of
 from steersman.raft.core.errors import ChangeRefused, Overloaded, Refused, Transferring
 from steersman.raft.core.member import Member, RoleKind
 from steersman.raft.core.membership import Change, Configuration, enter_joint, leave_joint, simple
@@ -237,7 +237,7 @@ class Leader:
         index = member.log.last
         term = member.term
         entries = [Entry(index + position, term, kind, item) for position, item in enumerate(data, start=1)]
-        size = sum([entry.size for entry in entries])
+        size = size_of(entries)
         self._pending.append((index + len(entries), size))
         self._pending_bytes += size
         member.append(entries)

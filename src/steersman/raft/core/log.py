@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 
-from steersman.raft.core.entries import Entry, LogReader, SnapshotMeta
+from steersman.raft.core.entries import Entry, LogReader, SnapshotMeta, size_of
 from steersman.raft.core.errors import ContractBroken, LogLost
 
 __all__ = ["Log"]
@@ -110,15 +110,15 @@ class Log:
             if not found or found[0].index != low:
                 raise ContractBroken(f"the storage does not have entry {low}")
             return found
-        start = low - self._offset
-        stop = high - self._offset
+        found = self._window[low - self._offset : high - self._offset]
+        if size_of(found) <= max_bytes:
+            return found
         size = 0
-        for position in range(start, stop):
-            size += self._window[position].size
-            if size > max_bytes and position > start:
-                stop = position
-                break
-        return self._window[start:stop]
+        for count, entry in enumerate(found):
+            size += entry.size
+            if count and size > max_bytes:
+                return found[:count]
+        return found
 
     def hint(self, index: int, term: int) -> tuple[int, int]:
         """The last entry up to `index` whose term is at most `term`: nothing between can match."""
@@ -135,7 +135,7 @@ class Log:
             if entries[0].index != self.last + 1:
                 raise ContractBroken(f"entry {entries[0].index} cannot follow {self.last}")
             self._window.extend(entries)
-            self._window_bytes += sum([entry.size for entry in entries])
+            self._window_bytes += size_of(entries)
             self.last = entries[-1].index
 
     def merge(self, entries: Sequence[Entry]) -> Sequence[Entry]:
@@ -163,7 +163,7 @@ class Log:
                 f"entry {index} would be overwritten, but entries up to {self.commit} are committed"
             )
         keep = max(index - self._offset, 0)
-        self._window_bytes -= sum(entry.size for entry in self._window[keep:])
+        self._window_bytes -= size_of(self._window[keep:])
         del self._window[keep:]
         self._offset = min(self._offset, index)
         self.last = index - 1
@@ -239,5 +239,5 @@ class Log:
         self.first = index + 1
         dropped = self._window[: max(index + 1 - self._offset, 0)]
         del self._window[: len(dropped)]
-        self._window_bytes -= sum(entry.size for entry in dropped)
+        self._window_bytes -= size_of(dropped)
         self._offset = max(self._offset, index + 1)

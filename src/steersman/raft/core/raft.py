@@ -10,7 +10,7 @@ from random import Random
 
 from steersman.raft.core.candidate import Candidate
 from steersman.raft.core.config import Config
-from steersman.raft.core.entries import Entry, HardState, LogReader, SnapshotMeta
+from steersman.raft.core.entries import Entry, HardState, LogReader, SnapshotMeta, size_of
 from steersman.raft.core.errors import ContractBroken, NotLeader
 from steersman.raft.core.follower import Follower
 from steersman.raft.core.leader import Leader
@@ -184,7 +184,7 @@ class Raft(Member):
             return None
         self._number += 1
         if committed:
-            self._note_delivered(committed[-1].index, sum([entry.size for entry in committed]))
+            self._note_delivered(committed[-1].index, size_of(committed))
         return self._bundle(hard_state, committed, reads)
 
     def _bundle(self, hard_state: HardState, committed: Sequence[Entry], reads: Sequence[Read]) -> Ready:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from steersman.raft.core.entries import Entry
+from steersman.raft.core.entries import Entry, size_of
 from steersman.raft.core.errors import ContractBroken
 from steersman.raft.core.member import Member
 from steersman.raft.core.messages import (
@@ -113,7 +113,7 @@ class Replication:
         )
         self._append(id_, previous, entries)
         if entries and progress.state is ProgressState.REPLICATE:
-            progress.sent(entries[-1].index, sum([entry.size for entry in entries]))
+            progress.sent(entries[-1].index, size_of(entries))
 
     def _append(self, id_: int, previous: int, entries: tuple[Entry, ...]) -> None:
         member = self._member

@@ -510,3 +510,34 @@ def test_custom_objects_must_say_what_they_are(changes: Object, code: int, messa
         assert status["message"].startswith(message.format(GROUP))
 
     check()
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "code", "message"),
+    [
+        ("GET", f"/apis/{GROUP}/v1/nopes", 404, "404 page not found\n"),
+        ("GET", f"/apis/{GROUP}/v1/things/a", 404, "404 page not found\n"),
+        ("POST", f"/apis/{GROUP}/v1/things", 404, "404 page not found\n"),
+        ("GET", f"{things('a')}/scale", 404, 'things.{0} "a" not found'),
+        ("DELETE", f"{things('a')}/status", 405, 'delete is not supported on resources of kind "things.{0}"'),
+        (
+            "PATCH",
+            things("a"),
+            415,
+            "the body of the request was in an unknown format - accepted media types",
+        ),
+    ],
+)
+def test_refusals_of_what_a_definition_does_not_serve(
+    method: str, path: str, code: int, message: str
+) -> None:
+    @with_api
+    async def check(client: ApiClient) -> None:
+        with_status = version("v1", storage=True)
+        with_status["subresources"] = {"status": {}}
+        await define(client, with_status)
+        answered, status = await client.ask(method, path, {} if method in ("POST", "PATCH") else None)
+        assert answered == code
+        assert status["message"].startswith(message.format(GROUP))
+
+    check()

@@ -14,7 +14,7 @@ from steersman.objects.builders import ConfigMap
 from steersman.operator import Operator
 from steersman.operator.packaging import Engine, Release, manifests, take_part
 from steersman.operator.packaging.chart import MARKED_NAME, MARKED_NAMESPACE, chart
-from tests.support.go_templates import render
+from tests.support.helm import rendered as rendered_by_helm
 
 from .things import Tea, working
 
@@ -43,15 +43,7 @@ def charted(operator: Operator[Any], engine: Engine | None = None) -> dict[str, 
 
 
 def rendered(files: dict[str, str], values: Object | None = None) -> list[Object]:
-    """As `helm template brewer --namespace kitchen` does."""
-    context = {
-        "Values": _over(yaml.safe_load(files["values.yaml"]), values or {}),
-        "Release": {"Name": "brewer", "Namespace": "kitchen"},
-        "Chart": {"AppVersion": yaml.safe_load(files["Chart.yaml"])["appVersion"]},
-    }
-    texts = [text for path, text in files.items() if path.startswith("templates/") and path.endswith(".yaml")]
-    documents = [document for text in texts for document in yaml.safe_load_all(render(text, context))]
-    return [document for document in documents if document is not None]
+    return rendered_by_helm(files, "brewer", "kitchen", values)
 
 
 def _over(values: Object, other: Object) -> Object:

@@ -24,7 +24,7 @@ from steersman.cluster.node.volumes.errors import VolumeProblem
 from steersman.cluster.node.volumes.references import Reference, References
 from steersman.objects.fields import quote
 from steersman.objects.resource_type import ResourceType
-from steersman.objects.resources import NODES, SERVICE_ACCOUNTS
+from steersman.objects.resources import NODES, POD_CERTIFICATE_REQUESTS, SERVICE_ACCOUNTS
 from steersman.objects.times import parse_time
 
 if TYPE_CHECKING:
@@ -37,9 +37,6 @@ _log = logging.getLogger(__name__)
 Pod = Mapping[str, Any]
 Source = Mapping[str, Any]
 
-_REQUESTS: Final = ResourceType(
-    "certificates.k8s.io", "v1", "PodCertificateRequest", "podcertificaterequests"
-)
 #: Certificates that were made together are not all renewed together.
 _JITTER_S: Final = 300.0
 #: A request that has not been seen for so long was deleted.
@@ -90,7 +87,9 @@ class _Slot:
 def certificate_requests_of(pod: Pod) -> Reference:
     """The requests that were made for a pod. A node may look only at its own."""
     name, node = pod["metadata"]["name"], pod["spec"]["nodeName"]
-    return Reference(_REQUESTS, pod["metadata"]["namespace"], f"spec.nodeName={node},spec.podName={name}")
+    return Reference(
+        POD_CERTIFICATE_REQUESTS, pod["metadata"]["namespace"], f"spec.nodeName={node},spec.podName={name}"
+    )
 
 
 class PodCertificates:
@@ -215,7 +214,7 @@ class PodCertificates:
             spec["unverifiedUserAnnotations"] = annotations
         owner = {"apiVersion": "v1", "kind": "Pod", "name": metadata["name"], "uid": metadata["uid"]}
         named = {"namespace": metadata["namespace"], "generateName": "req-", "ownerReferences": [owner]}
-        made = await self._client.create({"metadata": named, "spec": spec}, kind=_REQUESTS)
+        made = await self._client.create({"metadata": named, "spec": spec}, kind=POD_CERTIFICATE_REQUESTS)
         return str(made["metadata"]["name"])
 
     async def _uid(self, kind: ResourceType, name: str, namespace: str | None = None) -> str:

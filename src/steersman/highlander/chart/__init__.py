@@ -1,32 +1,43 @@
-"""Writes what Highlander's chart has from the code: custom resource definitions and the schema of its values.
+"""Highlander's Helm chart: the templates beside this, and what is made of the code: custom resource
+definitions and the schema of its values.
 
-    python scripts/highlander_chart.py
-
-tests/unit/highlander/test_manifests.py fails when they are not what this would write.
+`steer highlander helm` writes it.
 """
 
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from collections.abc import Iterable
+from importlib import resources
+from importlib.resources.abc import Traversable
 from typing import Any
 
 from steersman.highlander.config import json_schema
 from steersman.highlander.resources import definitions
 from steersman.operator.packaging.text import as_yaml
 
-CHART = Path(__file__).parents[1] / "deploy" / "highlander" / "chart"
+__all__ = ["chart"]
 
 Schema = dict[str, Any]
 
 
-def files() -> dict[str, str]:
-    """Their text by path in the chart."""
+def chart() -> dict[str, str]:
+    """Its files: their text by path."""
+    here = resources.files(__name__)
     made = {f"crds/{one['metadata']['name']}.yaml": as_yaml(one) for one in definitions(public=True)}
-    return {**made, "values.schema.json": json.dumps(values_schema(), indent=2) + "\n"}
+    return {
+        **_texts([here / "Chart.yaml", here / "values.yaml"]),
+        **_texts((here / "templates").iterdir(), "templates/"),
+        **made,
+        "values.schema.json": json.dumps(_values_schema(), indent=2) + "\n",
+    }
 
 
-def values_schema() -> Schema:
+def _texts(files: Iterable[Traversable], folder: str = "") -> dict[str, str]:
+    return {f"{folder}{file.name}": file.read_text(encoding="utf-8") for file in files}
+
+
+def _values_schema() -> Schema:
     config = json_schema()
     definitions_ = config.pop("$defs")
     del config["$schema"]
@@ -83,14 +94,3 @@ def _text(about: str) -> Schema:
 
 def _switch(about: str) -> Schema:
     return {"type": "boolean", "description": about}
-
-
-def main() -> None:
-    for path, text in files().items():
-        file = CHART / path
-        file.parent.mkdir(exist_ok=True)
-        file.write_text(text, encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()
