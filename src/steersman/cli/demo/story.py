@@ -69,9 +69,15 @@ async def _crash(victim: PodLine) -> None:
 async def _find_address(client: Client, scene: Scene) -> bool:
     service = await client.find(SERVICES, _NAME)
     ingress = ((service or {}).get("status") or {}).get("loadBalancer", {}).get("ingress") or ()
-    if ingress:
-        scene.url = f"http://{ingress[0]['ip']}"
-    return bool(ingress)
+    if not ingress:
+        return False
+    url = f"http://{ingress[0]['ip']}"
+    # The address is known a moment before somebody listens there.
+    with contextlib.suppress(ClientError):
+        async with Http(url) as http:
+            await http.request("GET", "/who")
+        scene.url = url
+    return bool(scene.url)
 
 
 async def _restarted(scene: Scene, victim: PodLine) -> bool:
