@@ -184,12 +184,12 @@ class LockElector:
     async def observe(self) -> LockState:
         """Who holds the lock at this moment, asked of the store; raises StoreUnavailable. For observers that
         do not contend."""
-        async with _requests() as scope:
-            try:
+        try:
+            async with _requests() as scope:
                 return await self._ask(scope, self._store.observe())
-            finally:
-                if not self._running:
-                    await self._close(scope)
+        finally:
+            if not self._running:
+                await self._close()
 
     def hurry(self) -> None:
         """The lock may be free any moment: a follower looks now, and often for a while."""
@@ -368,15 +368,20 @@ class LockElector:
 
     async def _leave(self) -> None:
         """After a run, however it ended: no lock is left behind, and no connection."""
-        async with _requests() as scope:
-            await self._give_up(scope)
-            await self._close(scope)
+        try:
+            async with _requests() as scope:
+                await self._give_up(scope)
+        finally:
+            await self._close()
 
     # asking
 
-    async def _close(self, scope: Scope) -> None:
-        with suppress(StoreUnavailable):
-            await self._ask(scope, self._store.close())
+    async def _close(self) -> None:
+        """To be called when no request is under way, not even one that is being cancelled: it would have its
+        connection back in the store's hands after they were closed."""
+        async with _requests() as scope:
+            with suppress(StoreUnavailable):
+                await self._ask(scope, self._store.close())
 
     async def _ask(self, scope: Scope, request: Coroutine[Any, Any, T], limit_s: float | None = None) -> T:
         """The answer to a request, unless it takes too long."""
