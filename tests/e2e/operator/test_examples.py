@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -30,9 +29,10 @@ def started(program: Path, folder: Path) -> Iterator[Kubectl]:
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
     assert process.stdout
     try:
-        found = re.search(r"--kubeconfig (\S+) get", process.stdout.readline())
-        assert found, (folder / "log").read_text()
-        yield Kubectl(Path(found[1]), folder)
+        lines = (line.strip().partition("export KUBECONFIG=")[2] for line in process.stdout)
+        kubeconfig = next(filter(None, lines), "")
+        assert kubeconfig, (folder / "log").read_text()
+        yield Kubectl(Path(kubeconfig), folder)
         process.terminate()
         assert process.wait(DEADLINE_S) == 0
     finally:
