@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+
 from hypothesis import HealthCheck, settings
 
 pytest_plugins = ["steersman.testing.plugin"]
@@ -11,3 +13,7 @@ pytest_plugins = ["steersman.testing.plugin"]
 settings.register_profile("exploring", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("repeatable", settings.get_profile("exploring"), derandomize=True, database=None)
 settings.load_profile("repeatable")
+
+# What is started in the background of a shell ignores these, and so would every program that a test starts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGQUIT, signal.SIG_DFL)

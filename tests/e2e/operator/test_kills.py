@@ -107,6 +107,7 @@ def test_an_operator_that_is_killed_again_and_again_gets_there(
                 operator.kill()
             kills += not chapter.done()
         with started() as operator:
+            operator.wait_ready()
             until(lambda: operator.alive and chapter.done())  # noqa: B023
             assert operator.stop() == 0
         generations = {each["metadata"]["generation"] for each in here.deployments.values()}

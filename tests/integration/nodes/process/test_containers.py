@@ -100,6 +100,24 @@ def test_stop_asks_first_and_kills_later(tmp_path: Path) -> None:
     run_engine(test, tmp_path)
 
 
+def test_a_program_does_not_ignore_what_the_nodes_shell_ignored(tmp_path: Path) -> None:
+    async def test(engine: World) -> None:
+        sandbox = await engine.sandbox()
+        held = await engine.start(
+            sandbox, "sh", "-c", "trap 'exit 9' QUIT; echo up; while :; do sleep 0.1; done",
+            lifecycle={"stopSignal": "SIGQUIT"},
+        )  # fmt: skip
+        await engine.says(held, "up")
+        await engine.stop_container(held, PATIENCE_S)
+        assert (await engine.status(held)).exit_code == 9
+
+    before = signal.signal(signal.SIGQUIT, signal.SIG_IGN)
+    try:
+        run_engine(test, tmp_path)
+    finally:
+        signal.signal(signal.SIGQUIT, before)
+
+
 @ISOLATION
 def test_nothing_of_a_container_outlives_it(tmp_path: Path, isolation: Isolation) -> None:
     """Not even what has left its process group, and does not hear signals."""

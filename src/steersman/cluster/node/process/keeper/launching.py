@@ -21,7 +21,6 @@ Spec = dict[str, Any]
 
 #: The child's end of the pipe that tells what went wrong; closed by a successful exec.
 _REPORT_FD = 3
-_RESET = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _NO_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -83,8 +82,10 @@ def _arrange(stdio: tuple[int, int, int], report: int) -> None:
     for number in range(_REPORT_FD):
         os.set_blocking(number, True)
     signal.set_wakeup_fd(-1)
-    for one in _RESET:
-        signal.signal(one, signal.SIG_DFL)
+    # Some are handled by the keeper, others were ignored by whoever started it, such as a shell.
+    for one in signal.valid_signals():
+        if signal.getsignal(one) is not signal.SIG_DFL:
+            signal.signal(one, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     os.umask(0o022)
 
