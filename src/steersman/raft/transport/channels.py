@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, TypeVar
 
 import grpc  # type: ignore[import-untyped]
@@ -18,6 +19,7 @@ T = TypeVar("T")
 SERVICE = "steersman.raft.Raft"
 _ASK_TIMEOUT_S = 5.0
 _MAX_BYTES = 16 << 20
+_ERROR_NUMBER = re.compile(r" \(\d+\)$")
 
 #: Of both ends.
 OPTIONS = [
@@ -66,7 +68,8 @@ async def ask(at: Located, tls: TlsFiles | None, method: str, request: Any, repl
 
 
 def reason(error: BaseException) -> str:
-    """Why, without what gRPC says before it comes to that."""
+    """Why, without what gRPC says before it comes to that, and the error's number after it."""
     details = getattr(error, "details", None)
     text = str(details() if callable(details) else error)
-    return text.rpartition("last error: ")[2].rpartition("remote host: ")[2]
+    why = text.rpartition("last error: ")[2].rpartition("remote host: ")[2].removeprefix("connect: ")
+    return _ERROR_NUMBER.sub("", why)
