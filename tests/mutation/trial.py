@@ -65,8 +65,9 @@ class Bench:
     def _run(self, path: Path, tests: Sequence[str], timeout_s: float) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "--tb=short",
-             # Hypothesis' plugin takes longer to import than a guard to run.
-             "-p", "no:cacheprovider", "-p", "no:hypothesispytest", f"--timeout={_TEST_TIMEOUT_S}", *tests],
+             # Hypothesis takes longer to import than a guard to run, and so do asserts that explain themselves.
+             "-p", "no:cacheprovider", "-p", "no:hypothesispytest", "--assert=plain", "--confcutdir=tests",
+             f"--timeout={_TEST_TIMEOUT_S}", *tests],
             cwd=_REPOSITORY,
             env={**os.environ, "PYTHONPATH": str(path), "PYTHONDONTWRITEBYTECODE": "1"},
             stdout=subprocess.PIPE,

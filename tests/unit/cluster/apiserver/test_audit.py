@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from steersman.cluster.apiserver.audit import AuditEvent, Auditor, LogUnusable, Rotation
@@ -379,6 +379,7 @@ def test_tokens_are_never_written(action: Action, body: Any) -> None:
     assert REDACTED.encode() in audit.log.data
 
 
+@settings(deadline=None, derandomize=True)
 @given(
     st.recursive(
         st.none() | st.integers() | st.text(),
