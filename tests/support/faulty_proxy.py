@@ -35,6 +35,8 @@ class FaultyProxy:
         self._flowing.set()
         self._answering = asyncio.Event()
         self._answering.set()
+        self._ending = asyncio.Event()
+        self._ending.set()
         self._refusing = False
         self._writers: set[asyncio.StreamWriter] = set()
         scope.start(self._listen(), name=f"proxy {self.port}")
@@ -50,6 +52,13 @@ class FaultyProxy:
         self._flowing.set()
         self._answering.set()
         self._refusing = False
+
+    def hold_ends(self) -> None:
+        """Connections that one side has given up stay open for the other, until `let_end`."""
+        self._ending.clear()
+
+    def let_end(self) -> None:
+        self._ending.set()
 
     def refuse(self) -> None:
         """All connections break, and new ones do at once."""
@@ -107,6 +116,7 @@ class FaultyProxy:
                     await writer.drain()
             # The end takes as long as what came before it.
             await asyncio.sleep(self.delay_s)
+            await self._ending.wait()
         finally:
             self._writers.discard(writer)
             writer.close()

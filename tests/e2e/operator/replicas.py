@@ -25,8 +25,6 @@ __all__ = ["Engine", "Fleet", "Replica", "until"]
 
 PROGRAM = Path(__file__).with_name("replicated_webapp.py")
 PATIENCE_S = 30.0
-#: Long enough for a server to do what it is asked for.
-_LATE_S = 0.5
 
 
 async def until(question: Callable[[], bool | Awaitable[bool]], what: str) -> None:
@@ -97,16 +95,17 @@ class Replica:
             proxy.hold(answers=False)
 
     def connect(self) -> None:
-        """What it sent arrives now, and only some time after that the end of connections it has given up."""
+        """What it sent arrives now, but that it has given connections up only when it is `forgotten`: whoever
+        is asked has all the time to do it."""
         for proxy in self._proxies:
-            proxy.delay_s = _LATE_S
+            proxy.hold_ends()
             proxy.flow()
         self._engine.silence(self.number, False)
 
-    def hurry(self) -> None:
-        """Nothing is late any more."""
+    def forgotten(self) -> None:
+        """Connections from the time when it was cut off end."""
         for proxy in self._proxies:
-            proxy.delay_s = 0.0
+            proxy.let_end()
 
 
 class Fleet:

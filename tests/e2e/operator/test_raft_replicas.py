@@ -167,7 +167,7 @@ def test_a_raft_leader_that_fails_is_replaced_and_never_writes_after_its_success
                     cut_off, took_s["cut off"] = await fail_over(fleet, apps, writes, "cut_off")
                     cut_off.connect()
                     await until(nodes.complete, "the silenced one is back")
-                    cut_off.hurry()
+                    cut_off.forgotten()
 
                     await until(nodes.transfer, "leadership is handed over when asked for")
                     apps.next_version()

@@ -97,6 +97,7 @@ def test_a_leader_that_fails_is_replaced_and_never_writes_after_its_successor(
                 cut_off.connect()
                 late = str(cut_off.term)
                 await until(lambda: late in audited.refused_terms(namespace), "its late writes are refused")
+                cut_off.forgotten()
                 await apps.converge()
                 # Only former leaders are refused; one that was paused while it sent a write may be among them.
                 assert max(map(int, audited.refused_terms(namespace))) < fleet.leader.term

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from steersman.cluster.apiserver.atrest import encode, stamp
 from steersman.cluster.apiserver.bodies import read_delete_options
 from steersman.cluster.apiserver.call import Api, Call, Object, timestamp
 from steersman.cluster.apiserver.create import is_service
-from steersman.cluster.apiserver.filters import Filter
 from steersman.cluster.apiserver.options import DeleteOptions, ListOptions
 from steersman.cluster.apiserver.preconditions import failed_precondition
-from steersman.cluster.apiserver.reads import find
+from steersman.cluster.apiserver.reads import find, page_of
 from steersman.cluster.apiserver.render import respond_list, respond_object, success
 from steersman.cluster.apiserver.resource import Resource
 from steersman.cluster.apiserver.strategies import grace_period_s
@@ -67,10 +64,8 @@ def _warn_of_orphans(call: Call, options: DeleteOptions) -> None:
 async def delete_collection(api: Api, call: Call) -> Response:
     options = DeleteOptions.parse(call.query, read_delete_options(call))
     _warn_of_orphans(call, options)
-    listing = ListOptions.parse(call.query)
-    chosen = Filter(call.resource, call.path.namespace, listing.label_selector, listing.field_selector)
-    selected = await _selected(api, call.resource, chosen)
-    for record, _ in selected:
+    page = await page_of(api, call, ListOptions.parse(call.query))
+    for record in page.records:
         name = record.key.rpartition("/")[2]
         namespace = call.resource.read(record.value)["metadata"].get("namespace", "")
         one = call.on(namespace, name)
@@ -79,17 +74,7 @@ async def delete_collection(api: Api, call: Call) -> Response:
         except StatusError as error:
             if error.code != 404:
                 raise
-    values = [value for _, value in selected]
-    return respond_list(api, call, values, {"resourceVersion": str(api.store.revision)})
-
-
-async def _selected(api: Api, resource: Resource, chosen: Filter) -> list[tuple[Record, bytes]]:
-    """The records to delete, each with what is shown of it. Selectors are about what is shown."""
-    records = api.store.range(chosen.scope).records
-    values: Sequence[bytes] = [record.value for record in records]
-    if (pending := resource.shown(values)) is not None:
-        values = await pending
-    return [(record, value) for record, value in zip(records, values, strict=True) if chosen.matches(value)]
+    return respond_list(api, call, page.values, page.metadata)
 
 
 async def remove(api: Api, call: Call, name: str, options: DeleteOptions) -> tuple[bytes, bool]:
@@ -170,7 +155,7 @@ def _mark(api: Api, resource: Resource, obj: Object, options: DeleteOptions) -> 
     delete it: watchers see its end coming), "marked" (store it) or "pending" (leave it)."""
     metadata = obj["metadata"]
     if _is_namespace(resource):
-        return _mark_namespace(api, obj)
+        return _mark_namespace(api, resource, obj, options)
     if _is_definition(resource) and "deletionTimestamp" not in metadata:
         from steersman.cluster.apiserver.custom.deletion import mark_definition
 
@@ -187,11 +172,7 @@ def _mark(api: Api, resource: Resource, obj: Object, options: DeleteOptions) -> 
             grace = grace_period_s(obj, options.grace_period_s)
             _set_deletion(api, metadata, grace)
             graceful = True
-    finalizers = _finalizers(resource, metadata, options)
-    if finalizers:
-        metadata["finalizers"] = finalizers
-    else:
-        metadata.pop("finalizers", None)
+    finalizers = _renew_finalizers(resource, metadata, options)
     if graceful and (finalizers or metadata["deletionGracePeriodSeconds"] > 0):
         return "marked"
     if not finalizers:
@@ -210,7 +191,7 @@ def _is_definition(resource: Resource) -> bool:
     return resource.plural == "customresourcedefinitions" and resource.group == "apiextensions.k8s.io"
 
 
-def _mark_namespace(api: Api, obj: Object) -> str:
+def _mark_namespace(api: Api, resource: Resource, obj: Object, options: DeleteOptions) -> str:
     """A namespace goes through Terminating; it is gone when its finalizers are."""
     metadata = obj["metadata"]
     if not obj["spec"].get("finalizers") and not metadata.get("finalizers"):
@@ -219,6 +200,7 @@ def _mark_namespace(api: Api, obj: Object) -> str:
         return "pending"
     metadata["deletionTimestamp"] = timestamp(api.now())
     obj["status"]["phase"] = "Terminating"
+    _renew_finalizers(resource, metadata, options)
     return "marked"
 
 
@@ -241,6 +223,16 @@ def _shorten(api: Api, metadata: Object, options: DeleteOptions) -> bool:
     metadata["deletionTimestamp"] = timestamp(end)
     metadata["deletionGracePeriodSeconds"] = asked
     return True
+
+
+def _renew_finalizers(resource: Resource, metadata: Object, options: DeleteOptions) -> list[str]:
+    """Add the request's wish for its dependents, in place: the finalizers there are now."""
+    finalizers = _finalizers(resource, metadata, options)
+    if finalizers:
+        metadata["finalizers"] = finalizers
+    else:
+        metadata.pop("finalizers", None)
+    return finalizers
 
 
 def _finalizers(resource: Resource, metadata: Object, options: DeleteOptions) -> list[str]:

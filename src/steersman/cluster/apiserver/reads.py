@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Awaitable
-from dataclasses import replace
+from collections.abc import Awaitable, Sequence
+from dataclasses import dataclass, replace
 from string import ascii_letters, digits
 
 import orjson
@@ -21,7 +21,7 @@ from steersman.cluster.store import Compacted, FutureRevision, Record
 from steersman.http import Response
 from steersman.objects.status import StatusError, bad_request, expired, not_found, revision_too_large
 
-__all__ = ["find", "get", "list_objects"]
+__all__ = ["find", "get", "list_objects", "page_of"]
 
 _LIST_EXPIRED = "The resourceVersion for the provided list is too old."
 _CONTINUE_EXPIRED = (
@@ -62,14 +62,37 @@ def _check_fresh(api: Api, asked: int | None) -> None:
         raise revision_too_large(asked, api.store.revision)
 
 
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What a list shows: `values` are the `records` as the client's version has them."""
+
+    records: Sequence[Record]
+    values: Sequence[bytes]
+    metadata: Object
+
+
 def list_objects(api: Api, call: Call, options: ListOptions) -> Response | Awaitable[Response]:
-    chosen = Filter(call.resource, call.path.namespace, options.label_selector, options.field_selector)
-    if options.limit and options.resource_version == 0 and call.resource.type.kind != "Event":
-        # kube-apiserver's cache answers these as a whole; events are not in it.
-        options = replace(options, limit=0)
-    after, revision = _start(api, chosen, options)
     if call.resource.conversion is not None:
-        return _list_converted(api, call, options, chosen, after, revision)
+        return _list_converted(api, call, options)
+    page = _plain_page(api, call, options)
+    return respond_list(api, call, page.values, page.metadata)
+
+
+async def _list_converted(api: Api, call: Call, options: ListOptions) -> Response:
+    page = await _converted_page(api, call, options)
+    return respond_list(api, call, page.values, page.metadata)
+
+
+async def page_of(api: Api, call: Call, options: ListOptions) -> Page:
+    """What a list with these options would show."""
+    if call.resource.conversion is not None:
+        return await _converted_page(api, call, options)
+    return _plain_page(api, call, options)
+
+
+def _plain_page(api: Api, call: Call, options: ListOptions) -> Page:
+    chosen, options = _chosen(call, options)
+    after, revision = _start(api, chosen, options)
     try:
         records, shown_revision, token, remaining = _page(api, chosen, options, after, revision)
     except Compacted:
@@ -77,14 +100,14 @@ def list_objects(api: Api, call: Call, options: ListOptions) -> Response | Await
     except FutureRevision:
         raise revision_too_large(revision, api.store.revision) from None
     metadata = _list_metadata(shown_revision, token, remaining if chosen.everything else None)
-    return respond_list(api, call, [record.value for record in records], metadata)
+    return Page(records, [record.value for record in records], metadata)
 
 
-async def _list_converted(
-    api: Api, call: Call, options: ListOptions, chosen: Filter, after: str, revision: int
-) -> Response:
-    """A list whose objects a webhook may have to convert. Selectors are about the converted objects, so all
-    are converted before one is chosen."""
+async def _converted_page(api: Api, call: Call, options: ListOptions) -> Page:
+    """Of objects that a webhook may have to convert. Selectors are about the converted objects, so all are
+    converted before one is chosen."""
+    chosen, options = _chosen(call, options)
+    after, revision = _start(api, chosen, options)
     limit = options.limit
     try:
         found = api.store.range(
@@ -94,7 +117,7 @@ async def _list_converted(
         raise _expired(options) from None
     except FutureRevision:
         raise revision_too_large(revision, api.store.revision) from None
-    values = [record.value for record in found.records]
+    values: Sequence[bytes] = [record.value for record in found.records]
     if (pending := call.resource.shown(values)) is not None:
         values = await pending
     numbers = [number for number, value in enumerate(values) if chosen.matches(value)]
@@ -103,7 +126,16 @@ async def _list_converted(
     if page and (found.remaining or len(page) < len(numbers)):
         token = _write_token(chosen, found.records[page[-1]].key, found.revision)
     metadata = _list_metadata(found.revision, token, found.remaining if chosen.everything else None)
-    return respond_list(api, call, [values[number] for number in page], metadata)
+    return Page([found.records[number] for number in page], [values[number] for number in page], metadata)
+
+
+def _chosen(call: Call, options: ListOptions) -> tuple[Filter, ListOptions]:
+    """What the list is about, and the options that count for it."""
+    chosen = Filter(call.resource, call.path.namespace, options.label_selector, options.field_selector)
+    if options.limit and options.resource_version == 0 and call.resource.type.kind != "Event":
+        # kube-apiserver's cache answers these as a whole; events are not in it.
+        options = replace(options, limit=0)
+    return chosen, options
 
 
 def _list_metadata(revision: int, token: str, remaining: int | None) -> Object:

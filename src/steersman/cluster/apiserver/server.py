@@ -135,7 +135,7 @@ def _lost() -> StatusError:
 
 
 def _refusal_of_path(
-    resource: Resource | None, path: ResourcePath, verb: str
+    method: str, resource: Resource | None, path: ResourcePath, verb: str
 ) -> Callable[[], StatusError] | None:
     """Why this is not served; None when it is."""
     absent = no_such_resource if path.group in _BUILT_IN_GROUPS else _lost
@@ -144,6 +144,8 @@ def _refusal_of_path(
     if resource.namespaced and path.name and not path.namespace:
         return absent
     custom = not isinstance(resource.kind, BuiltInKind)
+    if method == "HEAD" and not custom and path.subresource != "proxy":
+        return method_not_allowed
     verbs = resource.type.verbs
     if path.subresource:
         part = resource.type.subresources.get(path.subresource)
@@ -370,7 +372,7 @@ class APIServer:
         resource = self._api.catalog.find(path.group, path.version, path.plural)
         verb = self._verb(method, path, query, resource)
         action, backend = action_of(path, verb, query), self._backend(path)
-        refusal = _refusal_of_path(resource, path, verb)
+        refusal = _refusal_of_path(method, resource, path, verb)
         if resource is None or refusal is not None:
             return _Plan(action, query, path, resource, backend, refusal=refusal)
         return _Plan(action, query, path, resource, backend, self._handler(resource, path, verb))

@@ -156,3 +156,16 @@ def test_bad_options_are_refused(query: str, message: str) -> None:
         assert message in status["message"]
 
     with_api(body)()
+
+
+@with_api
+async def test_a_collection_is_deleted_page_by_page_where_a_limit_is_set(client: ApiClient) -> None:
+    await make(client, *"abcde")
+    first = await client.ok("DELETE", f"{MAPS}?limit=2")
+    assert names(first) == ["a", "b"]
+    assert first["metadata"]["remainingItemCount"] == 3
+    assert names(await client.ok("GET", MAPS)) == ["c", "d", "e"]
+    token = first["metadata"]["continue"]
+    rest = await client.ok("DELETE", f"{MAPS}?limit=9&continue={token}")
+    assert names(rest) == ["c", "d", "e"]
+    assert names(await client.ok("GET", MAPS)) == []

@@ -239,7 +239,7 @@ async def test_the_servers_own_paths(client: ApiClient) -> None:
 
 @with_api
 async def test_head_is_get_without_a_body(client: ApiClient) -> None:
-    for path in (MAPS, "/api/v1/namespaces/default", "/healthz", "/apis", f"{MAPS}/nope"):
+    for path in ("/healthz", "/apis", "/version", "/api/v1"):
         got, asked = await client.raw("GET", path), await client.raw("HEAD", path)
         assert (asked.status, asked.content) == (got.status, b"")
         assert asked.headers.get("content-length") == got.headers.get("content-length")

@@ -339,6 +339,8 @@ async def test_too_large_a_body_is_refused_as_a_status(client: ApiClient) -> Non
         ("PUT", MAPS, 405),
         ("POST", f"{MAPS}/a", 405),
         ("PATCH", MAPS, 405),
+        ("HEAD", MAPS, 405),
+        ("HEAD", f"{MAPS}/a", 405),
         ("GET", f"{MAPS}/a/nope", 404),
         ("POST", "/api/v1/configmaps", 405),
         ("DELETE", "/api/v1/configmaps", 405),
@@ -393,3 +395,20 @@ async def test_owners_are_not_forgotten_through_a_subresource(client: ApiClient)
     code, changed = await client.patch(f"{DEPLOYMENTS}/d/status", change)
     assert code == 200
     assert [entry.get("subresource", "") for entry in changed["metadata"]["managedFields"]] == ["", "status"]
+
+
+@pytest.mark.parametrize(
+    ("wish", "finalizers"),
+    [("Foreground", ["foregroundDeletion"]), ("Orphan", ["orphan"]), ("Background", None)],
+)
+def test_a_namespace_remembers_what_shall_become_of_its_dependents(
+    wish: str, finalizers: list[str] | None
+) -> None:
+    @with_api
+    async def scenario(client: ApiClient) -> None:
+        await client.ok("POST", "/api/v1/namespaces", {"metadata": {"name": "a"}})
+        marked = await client.ok("DELETE", f"/api/v1/namespaces/a?propagationPolicy={wish}")
+        assert marked["metadata"].get("finalizers") == finalizers
+        assert marked["status"]["phase"] == "Terminating"
+
+    scenario()
