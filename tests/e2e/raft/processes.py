@@ -169,6 +169,11 @@ class Cluster:
             for node in self._peers:
                 self.authority.write(self.tls_folder(node), f"node-{node}")
 
+    @property
+    def addresses(self) -> list[str]:
+        """Of all nodes there may be, as clients are told them."""
+        return list(self._peers.values())
+
     def tls_folder(self, node: int) -> Path:
         return self.folder / f"tls-{node}"
 
@@ -218,12 +223,10 @@ class Cluster:
         return found
 
     def voters(self) -> list[int]:
-        for member in self.members.values():
-            status = member.ask("status")
-            if status.get("leads"):
-                voters: list[int] = status["voters"]
-                return voters
-        return []
+        """Who votes, if all of them know it: a change that only the leader knows of is forgotten with it."""
+        told = {node: member.ask("status") for node, member in self.members.items()}
+        voters: list[int] = next((status["voters"] for status in told.values() if status.get("leads")), [])
+        return voters if all(told[node].get("voters") == voters for node in voters) else []
 
     def silence_s(self) -> float:
         """The longest time between two acknowledged writes, whoever wrote."""
