@@ -1,8 +1,9 @@
 """Three Raft nodes beside three of etcd, on loopback, in one run: writes, failover, what being idle costs.
 
-The nodes are `tests/e2e/raft/member.py` with RocksDB and mutual TLS; they write from inside their program, as
-an operator does. etcd (Debian's package) is asked over gRPC by a Python client, and talks to its peers in the
-clear: it has the easier part.
+The nodes are `tests/e2e/raft/member.py` with RocksDB and mutual TLS. They are written to from inside their
+program, as an operator does (embedded), and by a client that is no member, with a certificate (through the
+network). etcd (Debian's package) is asked over gRPC by a Python client in the same way, and talks to it and
+to its peers in the clear: it has the easier part.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import statistics
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -24,6 +25,7 @@ import grpc  # type: ignore[import-untyped]
 from benchmarks.options import Options, Unusable
 from benchmarks.process import cpu_seconds, memory_mb
 from benchmarks.table import Table
+from steersman.raft.client import RaftClient
 from tests.e2e.raft.processes import Cluster, Member, free_ports, until
 
 __all__ = ["run"]
@@ -43,12 +45,13 @@ def run(options: Options) -> list[Table]:
     with tempfile.TemporaryDirectory() as folder:
         with EtcdCluster(Path(folder) / "etcd") as etcd:
             with Cluster(Path(folder) / "idle", _SIZE, writers=0) as cluster:
-                own, peer = _measure([_nodes(cluster), _servers(etcd)], rounds)
+                systems = [_nodes(cluster), _asked(cluster), _servers(etcd)]
+                own, asked, peer = _measure(systems, rounds)
             peer_failover = _fail_over_etcd(etcd, max(1, kills // 4))
         with Cluster(Path(folder) / "kills", _SIZE) as cluster:
             failover = _fail_over(cluster, kills)
             lost = cluster.lost()
-    tables = [_writes(own, peer), _rest(own, peer), _failover(failover, peer_failover)]
+    tables = [_writes(own, asked, peer), _rest(own, peer), _failover(failover, peer_failover)]
     tables[-1].check(not lost, f"acknowledged writes are lost: {lost}")
     for table in tables:
         table.peer_name = "etcd"
@@ -68,6 +71,39 @@ def _nodes(cluster: Cluster) -> Measured:
         [member.pid for member in cluster.all],
         lambda in_flight, seconds: _leader(cluster).ask(f"bench {in_flight} {seconds}"),
     )
+
+
+def _asked(cluster: Cluster) -> Measured:
+    """The same nodes through the network."""
+
+    async def bench(in_flight: int, seconds: float) -> dict[str, float]:
+        async with RaftClient(cluster.addresses, tls=cluster.tls_folder(0)) as client:
+            return await _load(lambda writer: client.put(f"bench/{writer}", b"x" * 64), in_flight, seconds)
+
+    return Measured(
+        [member.pid for member in cluster.all],
+        lambda in_flight, seconds: asyncio.run(bench(in_flight, seconds)),
+    )
+
+
+async def _load(put: Callable[[int], Awaitable[object]], in_flight: int, seconds: float) -> dict[str, float]:
+    """What a client gets done, once it is connected."""
+    await put(0)
+    took_s: list[float] = []
+    end = time.perf_counter() + seconds
+
+    async def write(writer: int) -> None:
+        while (started := time.perf_counter()) < end:
+            await put(writer)
+            took_s.append(time.perf_counter() - started)
+
+    await asyncio.gather(*map(write, range(in_flight)))
+    took_s.sort()
+    return {
+        "rate": len(took_s) / seconds,
+        "median_ms": 1000 * took_s[len(took_s) // 2],
+        "p99_ms": 1000 * took_s[len(took_s) * 99 // 100],
+    }
 
 
 def _servers(etcd: EtcdCluster) -> Measured:
@@ -102,16 +138,21 @@ def _cpu(system: Measured) -> float:
     return sum(map(cpu_seconds, system.pids))
 
 
-def _writes(own: dict[str, float], peer: dict[str, float]) -> Table:
+def _writes(own: dict[str, float], asked: dict[str, float], peer: dict[str, float]) -> Table:
     table = Table("Writes to three nodes, durable on a majority")
     for in_flight, times_better in zip(_IN_FLIGHT, (1, 5), strict=True):
         rate = f"{in_flight} rate"
-        table.add(f"{in_flight} in flight", own[rate], "writes/s", peer=peer[rate],
-                  bar=times_better * peer[rate], more_is_better=True)  # fmt: skip
-        for name in ("median_ms", "p99_ms"):
-            key = f"{in_flight} {name}"
-            table.add(f"{in_flight} in flight, {name.removesuffix('_ms')}", own[key], "ms", peer=peer[key])
-    table.notes.append("own nodes: embedded, RocksDB, mutual TLS; etcd: Python gRPC client, plaintext")
+        bar = times_better * peer[rate]
+        for way, measured, of_way in (("embedded", own, bar), ("through the network", asked, None)):
+            name = f"{in_flight} in flight, {way}"
+            table.add(name, measured[rate], "writes/s", peer=peer[rate], bar=of_way, more_is_better=True)
+            for figure in ("median", "p99"):
+                key = f"{in_flight} {figure}_ms"
+                table.add(f"{name}, {figure}", measured[key], "ms", peer=peer[key])
+    table.notes.append("own nodes: RocksDB, mutual TLS; embedded: from the leader's own program")
+    table.notes.append(
+        "through the network, and etcd: a Python client on one connection; etcd's in plaintext"
+    )
     table.notes.append("in turns of a second, medians of the turns")
     return table
 
@@ -200,24 +241,13 @@ class EtcdCluster:
         return asyncio.run(self._bench(self.leader(), in_flight, seconds))
 
     async def _bench(self, node: int, in_flight: int, seconds: float) -> dict[str, float]:
-        took_s: list[float] = []
-        end = time.perf_counter() + seconds
         async with grpc.aio.insecure_channel(f"127.0.0.1:{self._clients[node]}") as channel:
             ask = channel.unary_unary(_PUT)
 
             async def put(writer: int) -> None:
-                request = _field(1, b"bench/%d" % writer) + _field(2, b"x" * 64)
-                while (started := time.perf_counter()) < end:
-                    await ask(request)
-                    took_s.append(time.perf_counter() - started)
+                await ask(_field(1, b"bench/%d" % writer) + _field(2, b"x" * 64))
 
-            await asyncio.gather(*map(put, range(in_flight)))
-        took_s.sort()
-        return {
-            "rate": len(took_s) / seconds,
-            "median_ms": 1000 * took_s[len(took_s) // 2],
-            "p99_ms": 1000 * took_s[len(took_s) * 99 // 100],
-        }
+            return await _load(put, in_flight, seconds)
 
 
 def _fail_over_etcd(etcd: EtcdCluster, kills: int) -> list[float]:

@@ -1,4 +1,4 @@
-"""`steer raft`: ask a running Raft node how it is, and tell it what to do.
+"""`steer raft`: ask a running Raft node how it is, and tell it what to do; read and write the nodes' state.
 
 The node is reached on the port that the members use. With certificates, the command shows one of them: inside
 a pod, the node's own.
@@ -10,10 +10,11 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from base64 import b64encode
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from ipaddress import ip_address
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -21,11 +22,14 @@ from steersman.cli.failure import CommandFailed, one_line
 from steersman.cli.options import Output
 
 if TYPE_CHECKING:
+    from steersman.raft.client import RaftClient
     from steersman.raft.state_machine import Located
     from steersman.raft.transport import NodeReport, Order
     from steersman.raft.transport.tls import TlsFiles
 
 __all__ = ["raft"]
+
+T = TypeVar("T")
 
 _EXAMPLES = """Ask a running Raft node how it is, and tell it what to do.
 
@@ -35,6 +39,8 @@ Examples:
   steer raft status                            of the node on this machine
   steer raft transfer 2 --tls /etc/raft-tls    node 2 shall lead
   steer raft snapshot --output json
+  steer raft put greeting hello                into the nodes' shared state
+  steer raft get greeting
 
 \b
   kubectl exec web-0 -- steer raft members --tls /etc/raft-tls
@@ -123,6 +129,94 @@ def snapshot(
     _show(report, output, [f"{report.name} has a snapshot up to index {report.snapshot_index}"])
 
 
+Key = Annotated[str, typer.Argument(metavar="KEY", help="Of the nodes' shared state.", show_default=False)]
+Over = Annotated[
+    int | None,
+    typer.Option(
+        metavar="VERSION", help="Only over this version; 0: only if it is not there.", show_default="any"
+    ),
+]
+
+
+@raft.command()
+def get(
+    key: Key, address: Address = _ADDRESS, tls: Tls = None, name: Name = "", output: Format = Output.TEXT
+) -> None:
+    """Print the value of a key, as of now. The leader is found by asking the node at ADDRESS.
+
+    Example: steer raft get greeting --output json
+    """
+    value = _state(address, tls, name, lambda client: client.get(key))
+    if value is None:
+        raise CommandFailed(f"there is no {key}")
+    if output is Output.JSON:
+        sys.stdout.write(json.dumps({"key": key, **_shown(value.data), "version": value.version}) + "\n")
+    else:
+        sys.stdout.buffer.write(value.data + b"\n")
+
+
+@raft.command()
+def put(
+    key: Key,
+    value: Annotated[str, typer.Argument(metavar="VALUE", help="Text.", show_default=False)],
+    over: Over = None,
+    address: Address = _ADDRESS,
+    tls: Tls = None,
+    name: Name = "",
+    output: Format = Output.TEXT,
+) -> None:
+    """Write a key when a majority of the nodes has it. The leader is found by asking the one at ADDRESS.
+
+    Example: steer raft put greeting hello --over 0
+    """
+    held = _state(address, tls, name, lambda client: client.put(key, value.encode(), over=over))
+    _written(key, held, over, output)
+
+
+@raft.command()
+def delete(
+    key: Key,
+    over: Over = None,
+    address: Address = _ADDRESS,
+    tls: Tls = None,
+    name: Name = "",
+    output: Format = Output.TEXT,
+) -> None:
+    """Delete a key. The leader is found by asking the node at ADDRESS.
+
+    Example: steer raft delete greeting
+    """
+    held = _state(address, tls, name, lambda client: client.delete(key, over=over))
+    _written(key, held, over, output)
+
+
+def _shown(data: bytes) -> dict[str, str]:
+    try:
+        return {"value": data.decode()}
+    except UnicodeDecodeError:
+        return {"base64": b64encode(data).decode()}
+
+
+def _written(key: str, held: bool, over: int | None, output: Output) -> None:
+    if not held:
+        found = "is there already" if over == 0 else f"does not have version {over}"
+        raise CommandFailed(f"nothing was changed: {key} {found}")
+    if output is Output.JSON:
+        sys.stdout.write(json.dumps({"key": key}) + "\n")
+
+
+def _state(address: str, folder: Path | None, name: str, use: Callable[[RaftClient], Awaitable[T]]) -> T:
+    """What a client of the nodes' state is answered."""
+
+    async def ask(at: Located, tls: TlsFiles | None) -> T:
+        from steersman.raft.client import RaftClient
+
+        async with RaftClient([f"{at.name}={at.address}"], tls=tls) as client:
+            return await use(client)
+
+    return _talk(address, folder, name, ask)
+
+
 def _order(
     action: str,
     address: str,
@@ -133,14 +227,26 @@ def _order(
     of_leader: bool = False,
 ) -> NodeReport:
     """What the node, or with `of_leader` the one that leads, answers."""
+    from steersman.raft.transport import Order
+
+    return _talk(
+        address, folder, name, lambda at, tls: _ask(at, tls, Order(action, to_node), of_leader=of_leader)
+    )
+
+
+def _talk(
+    address: str,
+    folder: Path | None,
+    name: str,
+    ask: Callable[[Located, TlsFiles | None], Coroutine[Any, Any, T]],
+) -> T:
     # gRPC reports every connection that fails, unless told not to before it is loaded.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     try:
         import grpc  # type: ignore[import-untyped] # noqa: F401
     except ModuleNotFoundError:
         raise CommandFailed("Raft needs more packages: pip install 'steersman[raft]'") from None
-    from steersman.raft.errors import NodeError
-    from steersman.raft.transport import Order
+    from steersman.raft.errors import NodeError, OutcomeUnknown, PeerUnavailable
     from steersman.raft.transport.tls import TlsFiles
 
     host, _, port = address.rpartition(":")
@@ -148,13 +254,19 @@ def _order(
         raise CommandFailed(f"--address: {address!r} is not HOST:PORT", 2)
     tls = TlsFiles.folder(folder) if folder is not None else None
     try:
-        at = _located(address, host.strip("[]"), tls, name)
-        return asyncio.run(_ask(at, tls, Order(action, to_node), of_leader=of_leader))
+        return asyncio.run(ask(_located(address, host.strip("[]"), tls, name), tls))
+    except OutcomeUnknown as error:
+        raise CommandFailed(f"it may have been done, or not: {one_line(error)}") from None
     except NodeError as error:
         text = one_line(error)
-        if tls is None and "refused" not in text:
+        if tls is None and isinstance(error, PeerUnavailable) and not _heard(text):
             text += " (a node with certificates needs --tls)"
         raise CommandFailed(text) from None
+
+
+def _heard(failure: str) -> bool:
+    """Whether it says that the machine answered, and that is not what it says to the wrong protocol."""
+    return "refused" in failure or "does not lead" in failure
 
 
 def _located(address: str, host: str, tls: TlsFiles | None, name: str) -> Located:

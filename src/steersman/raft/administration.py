@@ -15,7 +15,6 @@ from steersman.raft.errors import NodeError, NodeStopped, SettingsError
 from steersman.raft.membership import ClusterManager
 from steersman.raft.node import RaftNode
 from steersman.raft.transport import MemberReport, NodeReport, Order, OrderReply
-from steersman.raft.transport.tls import names_match
 
 __all__ = ["Administration", "hand_over"]
 
@@ -53,8 +52,8 @@ class Administration:
     async def obey(self, order: Order, shown: Sequence[str] | None) -> OrderReply:
         """`shown` are the names of the certificate that the order came with; None: it needs none."""
         cluster = self._cluster
-        if shown is not None and not any(names_match(shown, name) for name in cluster.names):
-            return OrderReply(f"the certificate of {', '.join(shown) or 'nobody'} is not a member's")
+        if refusal := cluster.stranger(shown):
+            return OrderReply(refusal)
         action = self._actions.get(order.action)
         if action is None:
             return OrderReply(f"there is no order {order.action!r}")

@@ -4,8 +4,9 @@ NodeError
 ├── StorageError       the folder cannot be used; one line says why (terminal: somebody must look)
 ├── SettingsError      settings that name nothing or would not be safe (caller's fault)
 ├── NodeStopped        the node does not run, or was stopped meanwhile
-├── PeerUnavailable    a peer did not answer (retryable)
-└── OutcomeUnknown     a proposal may or may not have been applied: the answer was compacted away
+├── PeerUnavailable    a peer did not answer, or nobody that leads: nothing was changed (retryable)
+├── NotAllowed         the nodes do not do this for this caller (terminal)
+└── OutcomeUnknown     a proposal may or may not have been applied: its answer was compacted away or lost
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 __all__ = [
     "NodeError",
     "NodeStopped",
+    "NotAllowed",
     "OutcomeUnknown",
     "PeerUnavailable",
     "SettingsError",
@@ -40,5 +42,9 @@ class PeerUnavailable(NodeError):
     """No answer, or none that makes sense."""
 
 
+class NotAllowed(NodeError):
+    """Whoever asks again is told the same."""
+
+
 class OutcomeUnknown(NodeError):
-    """This node missed what became of the proposal."""
+    """Whoever asked has missed what became of the proposal."""

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
@@ -30,13 +29,15 @@ from steersman.raft.bridge import Bridge
 from steersman.raft.config import NodeConfig
 from steersman.raft.core import Status
 from steersman.raft.discovery import node_id_from_hostname, node_of
-from steersman.raft.errors import NodeError, NodeStopped, SettingsError
+from steersman.raft.errors import NodeStopped, SettingsError
 from steersman.raft.membership import SIZE_KEY, ClusterManager
 from steersman.raft.node import Lease, NodeMetrics, RaftNode
 from steersman.raft.probes import Probes
+from steersman.raft.service import StateService
 from steersman.raft.state_machine import ClusterState, Command, Delete, Put, Value
 from steersman.raft.storage import Storage
 from steersman.raft.transport import Network
+from steersman.raft.transport.loading import load_grpc
 
 __all__ = ["RaftNodeManager"]
 
@@ -337,19 +338,14 @@ async def _now(function: Callable[..., T], *arguments: Any) -> T:
 
 
 def _grpc_network(config: NodeConfig, cluster: ClusterManager) -> Network:
-    # gRPC reports every connection that ends, unless told not to before it is loaded.
-    os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
-    # Its event engine hands every message to another thread: three nodes at rest take 4.4 % of a core with
-    # it, 2.7 to 3.1 % without (`python -m benchmarks raft`).
-    os.environ.setdefault("GRPC_EXPERIMENTS", "-event_engine_client,-event_engine_listener")
-    try:
-        from steersman.raft.transport.grpc import RaftNetwork
-    except ModuleNotFoundError as error:
-        raise NodeError("Raft needs `pip install 'steersman[raft]'`") from error
+    load_grpc()
+    from steersman.raft.transport.grpc import RaftNetwork
+
     return RaftNetwork(
         config.listen_address(),
         cluster.hello,
         cluster.locate,
         config.settings.tls,
         Administration(cluster).obey,
+        StateService(cluster),
     )

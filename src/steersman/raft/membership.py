@@ -39,13 +39,15 @@ from steersman.raft.node import RaftNode
 from steersman.raft.state_machine import ClusterState, Command, Forget, Introduce, Located
 from steersman.raft.storage import Identity, Storage, Write
 from steersman.raft.transport import Hello, JoinReply, JoinRequest, Network, ProbeReply, ProbeRequest
+from steersman.raft.transport.tls import names_match
 
-__all__ = ["SIZE_KEY", "ClusterManager"]
+__all__ = ["OWN_KEYS", "SIZE_KEY", "ClusterManager"]
 
 _log = logging.getLogger(__name__)
 
-#: How many nodes the cluster shall have, in the replicated state.
-SIZE_KEY = "steersman/size"
+#: In the replicated state: what keys of the cluster's own begin with, and how many nodes it shall have.
+OWN_KEYS = "steersman/"
+SIZE_KEY = f"{OWN_KEYS}size"
 
 #: How often to look whether something is to be done: while there is, and while all is as it should be.
 _LOOK_S = 0.2
@@ -106,6 +108,17 @@ class ClusterManager:
     def names(self) -> frozenset[str]:
         """Of all members, this one included."""
         return frozenset({self.located.name, *(member.name for member in self._machine.members.values())})
+
+    def stranger(self, shown: Sequence[str] | None) -> str:
+        """Empty, or that a certificate with these names is not a member's. None: it needs none."""
+        if shown is None or any(names_match(shown, name) for name in self.names):
+            return ""
+        return f"the certificate of {', '.join(shown) or 'nobody'} is not a member's"
+
+    @property
+    def state(self) -> ClusterState:
+        """What this node knows of what the members agree on."""
+        return self._machine
 
     @property
     def snapshot_index(self) -> int:

@@ -147,8 +147,11 @@ class RaftNode:
         self._snapshot_index = storage.snapshot().meta.index
         self._applied = self._raft.status().applied_index
         self._proposals: list[tuple[bytes, Answer]] = []
-        #: By index: the term it was proposed in, and who waits.
-        self._waiting: dict[int, tuple[int, Answer]] = {}
+        #: Who waits, by the index and the term of what was proposed. An index may be proposed at again, while
+        #: what became of its predecessor is not known here yet.
+        self._waiting: dict[tuple[int, int], Answer] = {}
+        #: Of the last entry that was applied.
+        self._applied_term = 0
         self._reads: dict[int, asyncio.Future[None]] = {}
         self._read_context = 0
         self._seen = (RoleKind.FOLLOWER, 0, 0)
@@ -164,7 +167,7 @@ class RaftNode:
         self.lease = Lease(self.lease.term)
         if self._timer is not None:
             self._timer.cancel()
-        waiting = [future for _, future in (*self._proposals, *self._waiting.values())]
+        waiting = [*(future for _, future in self._proposals), *self._waiting.values()]
         for future in (*waiting, *self._reads.values()):
             if not future.done():
                 future.set_exception(NodeStopped("the node was stopped"))
@@ -250,7 +253,7 @@ class RaftNode:
             raise NodeStopped("the node is not running")
         index, term = self._raft.propose_change(changes, self._clock(), joint=joint)
         future = self._loop.create_future()
-        self._waiting[index] = (term, future)
+        self._waiting[index, term] = future
         self._schedule()
         await future
 
@@ -321,7 +324,7 @@ class RaftNode:
                 future.set_exception(refusal)
             return
         for _, future in proposals:
-            self._waiting[index] = (term, future)
+            self._waiting[index, term] = future
             index += 1
 
     def _do(self, ready: Ready) -> None:
@@ -377,24 +380,32 @@ class RaftNode:
     def _restore(self, snapshot: Snapshot) -> None:
         self._machine.restore(snapshot.data)
         self._applied = self._snapshot_index = snapshot.meta.index
-        for index in [index for index in self._waiting if index <= self._applied]:
-            _, future = self._waiting.pop(index)
+        for key in [key for key in self._waiting if key[0] <= self._applied]:
+            future = self._waiting.pop(key)
             if not future.done():
                 future.set_exception(OutcomeUnknown("a snapshot came instead of the answer"))
+        self._outlive(snapshot.meta.term)
 
     def _apply(self, entry: Entry) -> None:
         answer = self._machine.apply(entry.index, entry.data) if entry.kind is EntryKind.DATA else None
         self._applied = entry.index
         self.metrics.commits += 1
+        if entry.term != self._applied_term:
+            self._outlive(entry.term)
         if not self._waiting:
             return
-        term, future = self._waiting.pop(entry.index, (0, None))
-        if future is None or future.done():
-            return
-        if term == entry.term:
+        future = self._waiting.pop((entry.index, entry.term), None)
+        if future is not None and not future.done():
             future.set_result(answer)
-        else:
-            future.set_exception(NotLeader(self._raft.leader))
+
+    def _outlive(self, term: int) -> None:
+        """An entry of this term was committed: none of an earlier one can follow it, since the terms of a log
+        never fall. Whoever still waits for one waits in vain."""
+        self._applied_term = term
+        for key in [key for key in self._waiting if key[1] < term]:
+            future = self._waiting.pop(key)
+            if not future.done():
+                future.set_exception(NotLeader(self._raft.leader))
 
     # The disk
 

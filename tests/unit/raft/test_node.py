@@ -17,6 +17,7 @@ from steersman.raft.core import (
     AppendRequest,
     Config,
     Entry,
+    EntryKind,
     Message,
     NotLeader,
     Raft,
@@ -306,6 +307,28 @@ def test_a_leader_writes_while_its_entries_are_on_their_way():
         first = did.index("sends AppendRequest")
         await until(lambda: "writes" in did[first:])
         assert did[first:].index("leaves AppendRequest") < did[first:].index("writes")
+
+    among_three(test)
+
+
+def test_proposals_that_can_no_longer_be_committed_are_told_so():
+    """Though the next leader writes nothing where they were."""
+
+    async def test(node: RaftNode, did: list[str]) -> None:
+        await until(lambda: node.leads and "sends AppendRequest" in did)
+        term, last = node.lease.term, node.status().last_index
+        proposals = [
+            asyncio.create_task(node.propose(ClusterState.encode(Put(f"k{n}", b"v")))) for n in range(3)
+        ]
+        await until(lambda: node.status().last_index == last + 3)
+        first = Entry(last + 1, term + 1, EntryKind.NOOP, b"")
+        node.receive(
+            [AppendRequest(to=1, sender=2, term=term + 1, prev_index=last, prev_term=term, entries=(first,),
+                           commit=last + 1, round=1)]
+        )  # fmt: skip
+        async with asyncio.timeout(10):
+            outcomes = await asyncio.gather(*proposals, return_exceptions=True)
+        assert [type(outcome) for outcome in outcomes] == [NotLeader] * 3
 
     among_three(test)
 

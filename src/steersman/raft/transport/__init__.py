@@ -1,6 +1,7 @@
-"""How members reach each other. Start reading at `interface`; `grpc` is the real network.
+"""How members reach each other, and how clients reach them. Start reading at `interface` for members and at
+`requests` for clients; `grpc` is the real network, with `clients` for the latter.
 
-`grpc` needs `steersman[raft]`; it is imported by whoever asks for it.
+These two need `steersman[raft]`; they are imported by whoever asks for them.
 """
 
 from __future__ import annotations

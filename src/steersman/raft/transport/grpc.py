@@ -14,10 +14,10 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Sequence, Set
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence, Set
 from contextlib import suppress
 from ipaddress import ip_address
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import unquote
 
 import grpc  # type: ignore[import-untyped]
@@ -41,6 +41,7 @@ from steersman.raft.core import (
 from steersman.raft.errors import PeerUnavailable, SettingsError
 from steersman.raft.state_machine import Located
 from steersman.raft.transport.channels import OPTIONS, SERVICE, ask, open_channel, reason
+from steersman.raft.transport.clients import METHOD, attend
 from steersman.raft.transport.interface import (
     Administer,
     Hello,
@@ -52,11 +53,14 @@ from steersman.raft.transport.interface import (
     ProbeRequest,
     Receiver,
 )
+from steersman.raft.transport.requests import Service
 from steersman.raft.transport.tls import TlsFiles, names_match
 
 __all__ = ["RaftNetwork"]
 
 _log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 _TLS_LOOK_S = 2.0
 _IDLE_S = 5.0
@@ -88,15 +92,18 @@ class RaftNetwork:
         locate: Callable[[int], Located | None],
         tls: TlsFiles | None = None,
         administer: Administer | None = None,
+        service: Service | None = None,
     ) -> None:
         """Listens on `listen` (HOST:PORT). `hello` introduces this member to another; `locate` tells where
-        a member is; `administer` takes orders. Without `tls` everything is in the clear: the settings decide
-        where that may be, and orders are taken from this machine only."""
+        a member is; `administer` takes orders, `service` the requests of clients. Without `tls` everything is
+        in the clear: the settings decide where that may be, and orders and requests are taken from this
+        machine only."""
         self._listen = listen
         self._hello = hello
         self._locate = locate
         self._tls = tls
         self._administer = administer
+        self._service = service
         self._server: Any = None
         self._receiver: Receiver
         self._scope = Scope(on_error=lambda error: _log.error("raft network: %s", error, exc_info=error))
@@ -114,6 +121,7 @@ class RaftNetwork:
             "Probe": grpc.unary_unary_rpc_method_handler(self._probed),
             "Join": grpc.unary_unary_rpc_method_handler(self._joining),
             "Order": grpc.unary_unary_rpc_method_handler(self._ordered),
+            METHOD: grpc.stream_stream_rpc_method_handler(self._requested),
         }
         server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, handlers),))
         try:
@@ -204,18 +212,22 @@ class RaftNetwork:
         peer = self._peers.get(hello.sender)
         if peer is not None:
             peer.hurry()
+        await self._until_closing(self._take(frames, hello.sender, context))
+        return
+        yield b""
+
+    async def _until_closing(self, reading: Awaitable[None]) -> None:
+        """A stream that others have opened, until it ends or is ended here."""
         task = asyncio.current_task()
         assert task is not None
         self._inbound.add(task)
         try:
-            await self._take(frames, hello.sender, context)
+            await reading
         except asyncio.CancelledError:
             if not self._closing:
                 raise
         finally:
             self._inbound.discard(task)
-        return
-        yield b""
 
     async def _take(self, frames: AsyncIterator[bytes], sender: int, context: Any) -> None:
         async for frame in frames:
@@ -237,10 +249,10 @@ class RaftNetwork:
         return f"the certificate is for {', '.join(names) or 'nobody'}, not for {located.name}"
 
     async def _probed(self, request: bytes, context: Any) -> bytes:
-        return _encode(self._receiver.probed(msgspec.msgpack.decode(request, type=ProbeRequest)))
+        return _encode(self._receiver.probed(await _decoded(request, ProbeRequest, context)))
 
     async def _joining(self, request: bytes, context: Any) -> bytes:
-        join = msgspec.msgpack.decode(request, type=JoinRequest)
+        join = await _decoded(request, JoinRequest, context)
         refusal = self._doubt(context, join.located)
         return _encode(JoinReply(refusal) if refusal else await self._receiver.joining(join))
 
@@ -249,8 +261,29 @@ class RaftNetwork:
             return _encode(OrderReply("this node takes no orders"))
         if self._tls is None and not _is_here(context.peer()):
             return _encode(OrderReply("without certificates, orders are taken from the node's machine only"))
-        order = msgspec.msgpack.decode(request, type=Order)
+        order = await _decoded(request, Order, context)
         return _encode(await self._administer(order, None if self._tls is None else _shown(context)))
+
+    async def _requested(self, frames: AsyncIterator[bytes], context: Any) -> None:
+        service = self._service
+        if service is None:
+            refusal = "this node takes no requests"
+        elif self._tls is None and not _is_here(context.peer()):
+            refusal = "without certificates, requests are taken from the node's machine only"
+        else:
+            refusal = service.refuse(None if self._tls is None else _shown(context))
+        if service is None or refusal:
+            await context.abort(grpc.StatusCode.PERMISSION_DENIED, refusal)
+            return
+        await self._until_closing(attend(service, frames, context))
+
+
+async def _decoded(request: bytes, kind: type[T], context: Any) -> T:
+    try:
+        return msgspec.msgpack.decode(request, type=kind)
+    except msgspec.MsgspecError as error:
+        await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
+        raise  # abort has raised
 
 
 class _Peer:

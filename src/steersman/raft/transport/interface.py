@@ -1,7 +1,8 @@
 """The seam between a node and its network: what is carried, who sends it, who takes it.
 
 Raft's messages are sent and forgotten: they may get lost, the core repeats what matters. Two questions of
-nodes have answers: `probe` (who are you, who leads?) and `join` (let me in); people give an `Order`.
+nodes have answers: `probe` (who are you, who leads?) and `join` (let me in); people give an `Order`. What
+programs that are no members ask is in `requests`.
 """
 
 from __future__ import annotations
