@@ -25,6 +25,8 @@ _log = logging.getLogger(__name__)
 
 #: How often a follower looks again when there was nothing: what a dead leader had sent may arrive late.
 _AGAIN_S = 60.0
+#: For so long a new leader is left to itself: if it is of this cluster, it does the same.
+_GRACE_S = 2.0
 
 
 class Abandoned:
@@ -35,14 +37,15 @@ class Abandoned:
         self._live = live
         self._tenant = tenant
         self._clock = clock
-        #: Nothing was there of epochs before this one, until then.
-        self._clear = (0, 0.0)
+        self._term = 0
+        self._not_before = 0.0
 
     async def stop(self, term: int) -> None:
         """Ask for the end of what runs in epochs before `term`; what cannot be asked for now can be later."""
         now = self._clock.monotonic()
-        clear_term, until = self._clear
-        if term == clear_term and now < until:
+        if term != self._term:
+            self._term, self._not_before = term, now + _GRACE_S
+        if now < self._not_before:
             return
         found = _abandoned(self._live, self._tenant, term)
         for key in found:
@@ -52,7 +55,7 @@ class Abandoned:
             except ClientError as error:
                 _log.warning("%s of %s was not stopped: %s", key, self._tenant, error)
         if not found:
-            self._clear = (term, now + _AGAIN_S)
+            self._not_before = now + _AGAIN_S
 
 
 def _abandoned(live: LiveObjects, tenant: str, term: int) -> set[WorkloadKey]:

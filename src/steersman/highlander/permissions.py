@@ -21,8 +21,7 @@ _WATCHED = ["list", "watch"]
 _APPLIED = ["get", *_WATCHED, "create", "patch", "delete"]
 #: What workloads are made of: API group, resources, verbs.
 _RULES: tuple[tuple[str, list[str], list[str]], ...] = (
-    ("", ["pods"], ["get", *_WATCHED, "create", "delete"]),
-    ("", ["services"], _APPLIED),
+    ("", ["pods", "services"], _APPLIED),
     ("apps", ["deployments", "statefulsets"], _APPLIED),
     ("batch", ["cronjobs"], _APPLIED),
     ("batch", ["jobs"], [*_WATCHED, "delete"]),

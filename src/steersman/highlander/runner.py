@@ -26,7 +26,14 @@ from steersman.highlander.showing import observed
 from steersman.highlander.state import Board, WorkloadKind, WorkloadPhase
 from steersman.highlander.stopping import is_stopped, living_copies, stop
 from steersman.highlander.workloads.copies import is_living, living
-from steersman.highlander.workloads.objects import Part, at_rest, is_at_rest, parts
+from steersman.highlander.workloads.objects import (
+    Part,
+    at_rest,
+    has_gate,
+    is_at_rest,
+    parts,
+    without_gate,
+)
 from steersman.highlander.workloads.ownership import (
     HASH,
     MANAGER,
@@ -261,9 +268,10 @@ class Runner:
                 self._show(WorkloadPhase.BACKING_OFF)
                 return rest_s
             await self._refuse_foreign(wanted)
-            await reign.writes.create(wanted.resource, wanted.object)
+            made = await reign.writes.create(wanted.resource, wanted.object)
             reign.board.count("workload_operations_total", operation="start", **self._labels())
             self._expect_ready()
+            await self._let_run(made)
             return self._show_life()
         if not belongs_to(cached, reign.tenant, self.key):
             raise _foreign(wanted)
@@ -282,7 +290,13 @@ class Runner:
             return None
         if phase == "Failed" and not is_living(cached):
             return await self._process_failed(wanted, cached)
+        await self._let_run(cached)
         return self._show_life()
+
+    async def _let_run(self, pod: dict[str, Any]) -> None:
+        """Have a process' pod scheduled that was made in this epoch, and is seen to be there."""
+        if has_gate(pod):
+            await self._reign.writes.patch(PODS, Key.of(pod), without_gate(pod), type="strategic")
 
     async def _process_failed(self, wanted: Part, pod: dict[str, Any]) -> float | None:
         reign, failures, now = self._reign, self._failures, self._reign.clock.monotonic()

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from steersman.aio import Clock
 from steersman.client import Client, ClientError
@@ -33,13 +33,20 @@ from steersman.highlander.errors import ConfigError
 from steersman.highlander.workloads.ownership import label_value
 from steersman.objects.resources import LEASES
 
-__all__ = ["Contender", "Storage", "StorageDown"]
+__all__ = ["Contender", "Held", "Storage", "StorageDown"]
 
 _FAILBACK = ":failback"
 
 
 class StorageDown(Exception):
     """The lock's store does not answer."""
+
+
+class Held(NamedTuple):
+    """Who holds a lock, if anybody does, and since which term; 0 if that is not known."""
+
+    holder: str = ""
+    term: int = 0
 
 
 class Contender(Elector, Protocol):
@@ -62,13 +69,14 @@ class Storage:
         self._client = client
         self._clock = clock
         self._observers: dict[str, LockElector] = {}
-        #: The Lease's renewTime as last seen, by its name.
-        self._renewed: dict[str, str] = {}
+        #: A Lease's renewTime as last seen, and when it was first seen so, by the Lease's name.
+        self._renewed: dict[str, tuple[str, float]] = {}
         self.elector = self._contender("")
 
     @property
-    def has_failback(self) -> bool:
-        """Raft's leader is chosen by its members: there is no second lock to be had."""
+    def is_apart(self) -> bool:
+        """Whether others than the controllers keep the lock. Raft's leader is chosen by its members: there is
+        no second lock to be had, and one that does not contend is missed."""
         return self._config.storage_type != "raft"
 
     @property
@@ -81,12 +89,12 @@ class Storage:
     def failback_elector(self) -> Contender:
         return self._contender(_FAILBACK)
 
-    async def holder(self) -> str:
-        """Who holds the lock, asked of its store; empty if nobody does. Raises StorageDown."""
-        return await self._holder("")
+    async def held(self) -> Held:
+        """Who holds the lock, asked of its store. Raises StorageDown."""
+        return await self._held("")
 
     async def failback_holder(self) -> str:
-        return await self._holder(_FAILBACK)
+        return (await self._held(_FAILBACK)).holder
 
     def _contender(self, suffix: str) -> Contender:
         elector = self._declaration(suffix).elector(self._client, self._clock)
@@ -120,15 +128,16 @@ class Storage:
             case "raft":
                 return _raft(config.raft, self._lock(suffix), config.namespace)
 
-    async def _holder(self, suffix: str) -> str:
+    async def _held(self, suffix: str) -> Held:
         match self._config.storage_type:
             case "raft":
                 trouble = self.elector.check()
                 if trouble:
                     raise StorageDown(trouble)
-                return self.elector.leader
+                # Its term may be ahead of its leader's.
+                return Held(self.elector.leader)
             case "lease":
-                return await self._lease_holder(*self._lease(suffix))
+                return await self._held_lease(*self._lease(suffix))
         if suffix not in self._observers:
             observer = self._contender(suffix)
             assert isinstance(observer, LockElector)
@@ -137,18 +146,21 @@ class Storage:
             lock = await self._observers[suffix].observe()
         except StoreUnavailable as error:
             raise StorageDown(str(error)) from error
-        return lock.holder if lock.remaining_s > 0 else ""
+        return Held(lock.holder, lock.term) if lock.remaining_s > 0 else Held()
 
-    async def _lease_holder(self, name: str, namespace: str) -> str:
+    async def _held_lease(self, name: str, namespace: str) -> Held:
         try:
             lease = await self._client.find(LEASES, name, namespace)
         except ClientError as error:
             raise StorageDown(str(error)) from error
         spec = (lease or {}).get("spec") or {}
-        renewed, before = spec.get("renewTime") or "", self._renewed.get(name)
-        self._renewed[name] = renewed
-        # Whoever does not renew it between two looks does not hold it any more, or is about to lose it.
-        return "" if renewed == before else spec.get("holderIdentity") or ""
+        renewed, now = spec.get("renewTime") or "", self._clock.monotonic()
+        if name not in self._renewed or self._renewed[name][0] != renewed:
+            self._renewed[name] = renewed, now
+        is_over = now - self._renewed[name][1] >= self._config.election.lease_duration.total_seconds()
+        if is_over or not spec.get("holderIdentity"):
+            return Held()
+        return Held(spec["holderIdentity"], spec.get("leaseTransitions") or 0)
 
 
 def _redis_url(redis: RedisSection) -> str:

@@ -39,7 +39,7 @@ from steersman.highlander.runner import Reign, Runner
 from steersman.highlander.showing import observed
 from steersman.highlander.state import Board, ControllerPhase, ControllerState, WorkloadPhase
 from steersman.highlander.stopping import stop
-from steersman.highlander.storage import Storage, StorageDown
+from steersman.highlander.storage import Held, Storage, StorageDown
 from steersman.highlander.workloads.objects import Part, parts
 from steersman.highlander.workloads.ownership import MANAGER, Stamp, WorkloadKey
 from steersman.objects.resources import PODS
@@ -80,6 +80,7 @@ class _Reigning:
     scope: Scope
     runners: dict[WorkloadKey, Runner]
     tasks: dict[WorkloadKey, asyncio.Task[None]]
+    since: float
 
 
 class Tenant:
@@ -109,7 +110,7 @@ class Tenant:
         self._storage = Storage(config, self._identity, election_client or client, self._clock)
         self._elector = self._storage.elector
         self.board.measure_margin(lambda: self._elector.leads_for_s)
-        self._failback = Failback(config, self._storage, self._clock)
+        self._failback = Failback(config, self._storage, self._clock, self._is_well)
         self._abandoned = Abandoned(client, live, config.tenant, self._clock)
         self._extra: Specs = {}
         self._paused: set[str] = set()
@@ -122,10 +123,17 @@ class Tenant:
         self._drained = False
         self._changed = asyncio.Event()
         self._reason = ""
-        self._resting = asyncio.Event()
+        self._reconsidered = asyncio.Event()
+        #: After a step-down others may take over, until then.
+        self._rests_until = 0.0
+        self._pause_s = 0.0
         self._contending = False
+        #: Has leadership end though its workloads are not seen to be gone.
+        self._forsake = asyncio.Event()
+        #: Since when the cluster cannot be reached.
+        self._unreached_since: float | None = None
         #: Who held the lock when its store was last asked.
-        self._holder = ""
+        self._held = Held()
 
     @property
     def name(self) -> str:
@@ -164,7 +172,9 @@ class Tenant:
         try:
             async with Scope() as scope:
                 scope.start(self._keep_looking(), name=f"tenant {self.name}: who leads")
-                scope.start(self._keep_checking(), name=f"tenant {self.name}: health")
+                scope.start(self._keep_checking_cluster(), name=f"tenant {self.name}: cluster")
+                scope.start(self._keep_checking_storage(), name=f"tenant {self.name}: storage")
+                scope.start(self._keep_stopping_abandoned(), name=f"tenant {self.name}: abandoned copies")
                 scope.start(self._failback.run(), name=f"tenant {self.name}: failback")
                 await self._live.informers.wait_synced()
                 self._show_all()
@@ -179,43 +189,82 @@ class Tenant:
         self._leave = leave
         self._end_leading(reason)
         self._stopped.set()
-        self._resting.set()
+        self._reconsidered.set()
 
     async def _contend(self) -> None:
-        """One contest and what follows; returns when it is time to think about the next."""
-        if self._drained or self._config.remains_follower:
+        """One contest and what follows, or the wait for a time to contend."""
+        self._reconsidered.clear()
+        if why_not := self._why_not():
             phase = ControllerPhase.DRAINED if self._drained else ControllerPhase.FOLLOWING
-            self.board.change(phase=phase)
-            await self._rest(None)
+            self.board.change(phase=phase, phase_detail=why_not)
+            await self._rest()
             return
         self._let_go.clear()
-        self.board.change(phase=ControllerPhase.FOLLOWING)
+        self._forsake.clear()
+        self.board.change(phase=ControllerPhase.FOLLOWING, phase_detail="")
         self._contending = True
         async with Scope() as scope:
             contest = scope.start(self._elector.run(self._lead), name=f"tenant {self.name}: election")
             letting_go = scope.start(self._let_go.wait())
             await asyncio.wait((contest, letting_go), return_when=asyncio.FIRST_COMPLETED)
-            if self._reigning is not None or contest.done():
+            if self._reigning is not None:
                 # A leader lets go by itself, when its workloads are gone.
-                await contest
-            else:
+                forsaking = scope.start(self._forsake.wait())
+                await asyncio.wait((contest, forsaking), return_when=asyncio.FIRST_COMPLETED)
+            if not contest.done():
                 contest.cancel()
                 await asyncio.wait((contest,))
         self._contending = False
         self._note_loss(self._reason or "stepped down")
-        if not self._stopped.is_set() and not self._drained:
-            await self._rest(self._config.election.step_down_pause.total_seconds())
+        self._rests_until = self._clock.monotonic() + self._pause_s
 
-    async def _rest(self, for_s: float | None) -> None:
-        """Do not contend for so long (None: until told to)."""
-        self._resting.clear()
-        if self._stopped.is_set():
-            return
+    def _why_not(self) -> str:
+        """Why this controller does not contend now; empty if it does."""
+        if self._drained:
+            return "drained"
+        if self._config.remains_follower:
+            return "remains a follower"
+        if self._clock.monotonic() < self._rests_until:
+            return "others may lead for a while"
+        if not self._storage.is_apart:
+            return ""
+        if self._unreached_since is not None:
+            return "the cluster cannot be reached"
+        return f"{self._failback.preferred} should lead" if self._failback.preferred else ""
+
+    def _is_well(self) -> bool:
+        """Whether this controller could lead."""
+        return self._contending and self._unreached_since is None
+
+    async def _rest(self) -> None:
+        """Until things are different, or a pause is over."""
         async with Scope() as scope:
-            waits: list[asyncio.Task[Any]] = [scope.start(self._resting.wait())]
-            if for_s is not None:
-                waits.append(scope.start(self._clock.sleep(for_s)))
+            waits: list[asyncio.Task[Any]] = [scope.start(self._reconsidered.wait())]
+            pause_s = self._rests_until - self._clock.monotonic()
+            if pause_s > 0:
+                waits.append(scope.start(self._clock.sleep(pause_s)))
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+
+    def _reconsider(self) -> None:
+        """Lead, or contend, only as long as that is right as things are now."""
+        self._reconsidered.set()
+        reigning = self._reigning
+        if reigning is not None and self._has_to_give_up():
+            self._end_leading("its cluster cannot be reached")
+            self._forsake.set()
+        if self._let_go.is_set():
+            return
+        if reigning is None:
+            if self._contending and (why_not := self._why_not()):
+                self._end_leading(why_not)
+        elif self._failback.is_due(reigning.since):
+            self._end_leading(f"gives way to {self._failback.preferred}")
+
+    def _has_to_give_up(self) -> bool:
+        limit, since = self._config.election.give_up_after, self._unreached_since
+        if limit is None or since is None or not self._storage.is_apart:
+            return False
+        return self._clock.monotonic() - since >= limit.total_seconds()
 
     # leading
 
@@ -231,7 +280,7 @@ class Tenant:
         try:
             await self._take_over()
             async with Scope() as scope:
-                self._reigning = _Reigning(reign, scope, runners, {})
+                self._reigning = _Reigning(reign, scope, runners, {}, self._clock.monotonic())
                 self._run_workloads()
                 self.board.change(phase=ControllerPhase.LEADING, phase_detail="")
                 self.board.observe("failover_duration_seconds", self._clock.monotonic() - began)
@@ -388,38 +437,48 @@ class Tenant:
     async def _keep_looking(self) -> None:
         """Notice who leads."""
         while True:
-            contends = self._contending
-            leader = self._elector.leader if contends else self._holder
+            leader, term = self._who_leads()
             known = self.board.controller
             if leader != known.leader and not known.is_leader and leader != self._identity:
-                self.board.transition(leader, "elected" if leader else "gone", self._elector.term)
+                self.board.transition(leader, "elected" if leader else "gone", term)
             await self._clock.sleep(_LOOK_S)
 
-    async def _keep_checking(self) -> None:
-        """Ask the store and the cluster how they are."""
+    def _who_leads(self) -> Held:
+        return Held(self._elector.leader, self._elector.term) if self._contending else self._held
+
+    async def _keep_checking_storage(self) -> None:
+        """Ask the store how it is, and what it says of others."""
         while True:
             await self._check_storage()
-            await self._check_cluster()
-            if self._reigning is not None and await self._failback.is_due():
-                self._end_leading(f"gives way to {self._failback.preferred}")
-            await self._stop_abandoned()
-            await self._clock.sleep(_HEALTH_S)
+            await self._failback.look()
+            self._reconsider()
+            await self._clock.sleep(_LOOK_S if self._failback.preferred else _HEALTH_S)
 
-    async def _stop_abandoned(self) -> None:
-        """Stop what an earlier leader left here, if somebody else leads."""
-        elector = self._elector
-        # A Raft's term may be ahead of its leader's.
-        if not self._contending or self._config.storage_type == "raft":
+    async def _keep_checking_cluster(self) -> None:
+        """Ask the cluster how it is."""
+        while True:
+            await self._check_cluster()
+            self._reconsider()
+            await self._clock.sleep(_HEALTH_S if self._unreached_since is None else _LOOK_S)
+
+    async def _keep_stopping_abandoned(self) -> None:
+        """Stop what an earlier leader left here, while somebody else leads."""
+        if not self._storage.is_apart:
+            # A Raft's term may be ahead of its leader's.
             return
-        if elector.leader not in ("", self._identity):
-            await self._abandoned.stop(elector.term)
+        await self._live.informers.wait_synced()
+        while True:
+            leader, term = self._who_leads()
+            if leader not in ("", self._identity) and self._unreached_since is None:
+                await self._abandoned.stop(term)
+            await self._clock.sleep(_LOOK_S)
 
     async def _check_storage(self) -> None:
         began = self._clock.monotonic()
         board = self.board
         board.count("db_operations_total", operation="observe")
         try:
-            self._holder = await self._storage.holder()
+            self._held = await self._storage.held()
         except StorageDown as error:
             board.count("db_errors_total", operation="observe", error_type="unavailable")
             board.change(
@@ -432,13 +491,17 @@ class Tenant:
             board.change(storage_healthy=True, storage_error="")
 
     async def _check_cluster(self) -> None:
+        labels = f"managed-by={MANAGER}"
         try:
-            await self._client.list_page(
-                PODS, self._config.namespace, labels=f"managed-by={MANAGER}", limit=1
-            )
-        except ClientError as error:
-            self.board.change(cluster_healthy=False, cluster_error=str(error))
+            async with asyncio.timeout(_HEALTH_S):
+                await self._client.list_page(PODS, self._config.namespace, labels=labels, limit=1)
+        except (ClientError, TimeoutError) as error:
+            if self._unreached_since is None:
+                self._unreached_since = self._clock.monotonic()
+            told = str(error) or f"no answer for {_HEALTH_S:g} s"
+            self.board.change(cluster_healthy=False, cluster_error=told)
         else:
+            self._unreached_since = None
             self.board.change(cluster_healthy=True, cluster_error="")
 
     def _workload_changed(self, key: WorkloadKey) -> None:
@@ -481,7 +544,7 @@ class Tenant:
         self.board.change(priority=config.priority, remains_follower=config.remains_follower, config_error="")
         if config.remains_follower:
             self._end_leading("told to remain a follower")
-        self._resting.set()
+        self._reconsidered.set()
 
     def add_workloads(self, extra: Specs) -> None:
         """Workloads beside those of the configuration, in place of the last that were given."""
@@ -510,24 +573,26 @@ class Tenant:
     async def step_down(self, reason: str) -> None:
         if self._reigning is None:
             raise NotLeader(f"{self._identity} does not lead {self.name}")
-        self._end_leading(reason)
+        self._end_leading(reason, pause_s=self._config.election.step_down_pause.total_seconds())
 
     async def drain(self) -> None:
         self._drained = True
         self._end_leading("drained")
-        self._resting.set()
+        self._reconsidered.set()
 
     async def undrain(self) -> None:
         self._drained = False
-        self._resting.set()
+        self._reconsidered.set()
 
     async def reload(self) -> None:
         if self._reload is None:
             raise ConfigError("there is no file to read again")
         self._reload()
 
-    def _end_leading(self, reason: str) -> None:
+    def _end_leading(self, reason: str, *, pause_s: float = 0.0) -> None:
+        """Have leadership, or contending for it, end; not to be contended for for so long."""
         self._reason = reason
+        self._pause_s = pause_s
         self._let_go.set()
 
     async def _set_paused(self, workload: str, paused: bool) -> None:

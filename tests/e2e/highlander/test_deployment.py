@@ -104,11 +104,11 @@ def kubectl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kubectl]:
         redis = {"storageType": "redis", "redis": {"addr": f"127.0.0.1:{port}"}}
         raft = {"storageType": "raft", "raft": {"service": "nodes", "insecure": True}}
         apply(made, fitted(manifests(folder, settings("plain", **redis), "--fencing")))
-        apply(made, fitted(manifests(folder, settings("rafty", **raft))))
-        values = {"image": _IMAGE, "config": settings("charted", **redis)}
         files = chart()
         apply(made, [yaml.safe_load(text) for path, text in files.items() if path.startswith("crds/")])
-        apply(made, fitted(rendered(files, "hl", "charted", values)))
+        for tenant, storage in (("charted", redis), ("rafty", raft)):
+            values = {"image": _IMAGE, "config": settings(tenant, **storage)}
+            apply(made, fitted(rendered(files, "hl", tenant, values)))
         yield made
 
 

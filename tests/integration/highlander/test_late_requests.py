@@ -12,6 +12,7 @@ from steersman.operator.terms import TERM
 from steersman.testing import eventually, virtual_time
 from tests.integration.highlander.worlds import config, process, world
 
+BEAT = "process/default/beat"
 WORKLOADS: dict[str, Any] = {
     "processes": [process()],
     "cronJobs": [{"name": "tick", "image": "image", "schedule": "* * * * *"}],
@@ -75,6 +76,41 @@ async def test_what_a_former_leader_has_sent_arrives_again() -> None:
             await eventually(restored, 60)
             for key in keys:
                 await here.running(second, key)
+        await second.stop()
+
+
+@virtual_time
+async def test_what_makes_a_process_arrives_when_its_sender_leads_no_more() -> None:
+    async with world() as here:
+        recorders: list[RecordingTransport] = []
+
+        def recorded(transport: Any) -> RecordingTransport:
+            recorders.append(RecordingTransport(transport))
+            return recorders[-1]
+
+        first = here.start(config())
+        first.client.carry(recorded)
+        await here.running(first)
+        await first.die()
+        second = here.start(config("b"))
+        await here.running(second)
+        # Now the name is free.
+        await second.tenant.pause(BEAT)
+        await eventually(lambda: second.phase() == "paused", 60)
+        first.faults.clear()
+        second.faults.delay(20, resource="pods", verb="delete")
+        for _ in range(3):
+            assert 201 in await recorders[0].again()
+
+            async def is_gone() -> bool:
+                return await here.pod() is None
+
+            await eventually(is_gone, 60)
+        second.faults.clear()
+        await second.tenant.resume(BEAT)
+        await here.running(second)
+        # The witness sees what was started: never the former leader's again.
+        assert here.witness.epochs[BEAT] == [1, 2, 2]
         await second.stop()
 
 

@@ -92,6 +92,8 @@ class Witness:
         self._pods: dict[str, Object] = {}
         self.violations: list[str] = []
         self.epochs: dict[str, list[int]] = {}
+        """By workload, the epoch of every copy that was started, in that order."""
+        self._started: set[str] = set()
 
     async def run(self) -> None:
         while True:
@@ -111,9 +113,9 @@ class Witness:
             return
         self._pods[uid] = pod
         workload = _workload(pod)
-        epochs = self.epochs.setdefault(workload, [])
-        if epoch_of(pod) not in epochs:
-            epochs.append(epoch_of(pod))
+        if _runs(pod) and uid not in self._started:
+            self._started.add(uid)
+            self.epochs.setdefault(workload, []).append(epoch_of(pod))
         copies = self.copies(workload)
         if len(copies) > 1:
             names = ", ".join(f"{each['metadata']['name']} of epoch {epoch_of(each)}" for each in copies)

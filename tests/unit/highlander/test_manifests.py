@@ -198,6 +198,25 @@ CASES: dict[str, tuple[str, Deployed, Object]] = {
         Deployed(),
         {"config": {"customResources": True}, "rbac": {"customResources": True}},
     ),
+    "raft": (
+        "namespace: shop\nstorageType: raft\nraft: {service: nodes, storage: /disk, tls: /certificates}\n",
+        Deployed(replicas=3),
+        {
+            "config": {
+                "namespace": "shop",
+                "storageType": "raft",
+                "raft": {"service": "nodes", "storage": "/disk", "tls": "/certificates"},
+            }
+        },
+    ),
+    "raft beside its workloads, in memory": (
+        "namespace: shop\nstorageType: raft\nraft: {service: nodes}\n",
+        Deployed(namespace="shop", replicas=5),
+        {
+            "config": {"namespace": "shop", "storageType": "raft", "raft": {"service": "nodes"}},
+            "replicas": 5,
+        },
+    ),
 }
 
 
@@ -208,11 +227,25 @@ def test_the_chart_makes_the_same_objects(tmp_path: Path, case: str) -> None:
     elsewhere = ("CustomResourceDefinition", "Namespace")
     own = [one for one in made(tmp_path, text, deployed) if one["kind"] not in elsewhere]
     charted = rendered(CHART, deployed.name, deployed.namespace, values)
-    key = lambda one: (one["kind"], one["metadata"].get("namespace", ""))  # noqa: E731
+    key = lambda one: [one["kind"], *(one["metadata"].get(part, "") for part in ("namespace", "name"))]  # noqa: E731
     for mine, theirs in zip(sorted(own, key=key), sorted(charted, key=key), strict=True):
         if mine["kind"] == "ConfigMap":
             assert list(mine.pop("data")) == list(theirs.pop("data")) == ["config.yaml"]
         assert theirs == mine
+
+
+@pytest.mark.parametrize(
+    ("config", "problem"),
+    [
+        ({}, "config.raft.service is needed"),
+        ({"raft": {"service": "hl"}}, "config.raft.service: hl is the Service of their API"),
+        ({"raft": {"service": "nodes"}, "tenants": [{"tenant": "a"}, {"tenant": "b"}]}, "serve one tenant"),
+    ],
+    ids=["without a service", "with a Service that is taken", "two tenants"],
+)
+def test_the_chart_refuses_raft_as_the_command_does(config: Object, problem: str) -> None:
+    with pytest.raises(AssertionError, match=problem):
+        rendered(CHART, "hl", "ops", {"config": {"storageType": "raft", **config}})
 
 
 def test_the_charts_configuration_is_a_good_one(tmp_path: Path) -> None:
@@ -267,7 +300,12 @@ def test_a_cluster_takes_them(tmp_path: Path) -> None:
     wanted = made(tmp_path, CONFIG + "customResources: true\n", Deployed(fencing=True))
     raft = made(tmp_path, RAFT, Deployed(name="keepers"))
     wanted += [one for one in raft if one["kind"] in ("StatefulSet", "Service", "NetworkPolicy", "Role")]
-    everything = [*wanted, *rendered(CHART, "hl", "highlander", {"fencing": True})]
+    config = yaml.safe_load(RAFT) | {"namespace": "books"}
+    everything = [
+        *wanted,
+        *rendered(CHART, "hl", "highlander", {"fencing": True}),
+        *rendered(CHART, "kept", "shop", {"config": config}),
+    ]
 
     @with_api
     async def check(client: ApiClient) -> None:

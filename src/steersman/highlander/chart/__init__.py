@@ -44,7 +44,11 @@ def _values_schema() -> Schema:
     names: Schema = {"type": "array", "items": {"type": "string"}}
     properties = {
         "image": _text("An image in which `steer` is installed."),
-        "replicas": {"type": "integer", "minimum": 0, "description": "How many controllers."},
+        "replicas": {
+            "type": ["integer", "null"],
+            "minimum": 0,
+            "description": "How many controllers; 2 if nothing is said, with Raft 3.",
+        },
         "gracePeriodSeconds": {
             "type": "integer",
             "minimum": 1,

@@ -65,6 +65,11 @@ class ElectionSection(Model):
         default=timedelta(minutes=1),
         description="A leader gives way to one of higher priority that has been healthy for so long.",
     )
+    give_up_after: Span | None = Field(
+        default=None,
+        description="A leader that has not reached its cluster for so long lets another one lead, though its "
+        "copies may run on; never, if it is not given.",
+    )
 
     @model_validator(mode="after")
     def _ordered(self) -> ElectionSection:

@@ -8,6 +8,10 @@
 | persistent | StatefulSet NAME, headless Service                 | each pod has a name of its own        |
 
 Stopping: a process' pod is deleted, a cron job suspended, the others scaled to none.
+
+What makes an object may arrive late, when its sender does not lead any more, and must start nothing then: a
+process' pod is made behind a `GATE`, the others at rest. Whoever has seen it made has it run, by a request
+that names that very object.
 """
 
 from __future__ import annotations
@@ -32,9 +36,21 @@ from steersman.objects.resource_type import ResourceType
 from steersman.objects.resources import CRON_JOBS, DEPLOYMENTS, PODS, SERVICES, STATEFUL_SETS
 from steersman.operator.terms import TERM
 
-__all__ = ["Part", "at_rest", "is_at_rest", "parts", "pod_name", "service_name"]
+__all__ = [
+    "GATE",
+    "Part",
+    "at_rest",
+    "has_gate",
+    "is_at_rest",
+    "parts",
+    "pod_name",
+    "service_name",
+    "without_gate",
+]
 
 Object = dict[str, Any]
+#: No scheduler looks at a pod that has it.
+GATE = "highlander.steersman.dev/leader"
 #: With this in its spec, nothing runs of an object.
 _AT_REST: dict[ResourceType, Object] = {
     DEPLOYMENTS: {"replicas": 0},
@@ -96,6 +112,18 @@ def is_at_rest(resource: ResourceType, obj: Object) -> bool:
     return rest is not None and all(obj["spec"].get(field) == value for field, value in rest.items())
 
 
+def has_gate(pod: Object) -> bool:
+    return any(gate["name"] == GATE for gate in pod["spec"].get("schedulingGates") or ())
+
+
+def without_gate(pod: Object) -> Object:
+    """The strategic patch that lets a pod run, if it is as it was seen."""
+    return {
+        "metadata": {"resourceVersion": pod["metadata"]["resourceVersion"]},
+        "spec": {"schedulingGates": [{"$patch": "delete", "name": GATE}]},
+    }
+
+
 def _process(spec: ProcessSpec, key: WorkloadKey, stamp: Stamp, grace_s: int | None) -> Part:
     policy = spec.restart_policy or "Never"
     template = pod_template(spec, key, stamp, restart_policy=policy, grace_s=grace_s)
@@ -104,6 +132,11 @@ def _process(spec: ProcessSpec, key: WorkloadKey, stamp: Stamp, grace_s: int | N
     pod = _object(PODS, pod_name(key.name), key, spec, stamp, template["spec"])
     pod["metadata"]["labels"] |= metadata["labels"]
     pod["metadata"]["annotations"] |= annotations
+    if "nodeName" not in pod["spec"]:
+        pod["spec"] = {
+            **pod["spec"],
+            "schedulingGates": [*pod["spec"].get("schedulingGates", ()), {"name": GATE}],
+        }
     return Part(PODS, pod)
 
 

@@ -15,6 +15,7 @@ from steersman.highlander.config.specs import (
 )
 from steersman.highlander.errors import ConfigError
 from steersman.highlander.workloads import Part, Stamp, WorkloadKey, parts
+from steersman.highlander.workloads.objects import GATE, has_gate, without_gate
 from steersman.highlander.workloads.ownership import HASH, belongs_to, epoch_of
 from steersman.operator.terms import TERM
 
@@ -227,3 +228,27 @@ def test_a_pods_hash_is_of_what_people_wrote_not_of_who_leads() -> None:
 
     assert hashed() == hashed(Stamp("shop", "another", "elsewhere", 8))
     assert hashed() != hashed(env={"A": "1"})
+
+
+@pytest.mark.parametrize(
+    ("patch", "gates"),
+    [
+        ({}, [GATE]),
+        ({"schedulingGates": [{"name": "mine"}]}, ["mine", GATE]),
+        # Nobody schedules it.
+        ({"nodeName": "n"}, []),
+    ],
+    ids=["alone", "beside people's own", "a pod that has its node"],
+)
+def test_a_process_is_made_behind_a_gate(patch: Object, gates: list[str]) -> None:
+    pod = main(made("process", podTemplatePatch={"spec": patch}))
+    assert [gate["name"] for gate in pod["spec"].get("schedulingGates", ())] == gates
+    assert has_gate(pod) is (GATE in gates)
+
+
+def test_a_gate_is_taken_from_the_pod_that_was_seen() -> None:
+    pod = main(made("process"))
+    pod["metadata"]["resourceVersion"] = "7"
+    patch = without_gate(pod)
+    assert patch["metadata"] == {"resourceVersion": "7"}
+    assert [gate["name"] for gate in patch["spec"]["schedulingGates"]] == [GATE]
