@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Required, Self, TypedDict, TypeVar, Unpack, overload
@@ -337,7 +338,7 @@ class Client(InsidePods):
         """Make an object. Raises `AlreadyExists`, `Invalid`, …"""
         body, resource = await self._body(obj, options.get("kind"))
         path = collection(resource, options.get("namespace") or self._namespace_of(body))
-        return _like(obj, await self._write("POST", path, _WRITE, body, resource, _query(options)))
+        return _like(obj, await self._write("POST", path + _query(options), _WRITE, body, resource))
 
     @overload
     async def replace(self, obj: T, *, subresource: str = "", **options: Unpack[WriteOptions]) -> T: ...
@@ -354,7 +355,7 @@ class Client(InsidePods):
         and somebody else was faster."""
         body, resource = await self._body(obj, options.get("kind"))
         path = self._path_of(body, resource, options.get("namespace"), subresource)
-        return _like(obj, await self._write("PUT", path, _WRITE, body, resource, _query(options)))
+        return _like(obj, await self._write("PUT", path + _query(options), _WRITE, body, resource))
 
     @overload
     async def apply(self, obj: T, *, subresource: str = "", **options: Unpack[ApplyOptions]) -> T: ...
@@ -374,7 +375,7 @@ class Client(InsidePods):
         body, resource = await self._body(obj, options.get("kind"))
         path = self._path_of(body, resource, options.get("namespace"), subresource)
         query = _query(options, options.get("force", True))
-        return _like(obj, await self._write("PATCH", path, _APPLY, body, resource, query))
+        return _like(obj, await self._write("PATCH", path + query, _APPLY, body, resource))
 
     @overload
     async def patch(
@@ -409,7 +410,7 @@ class Client(InsidePods):
         path = one(resource, name, namespace or self.namespace, options.get("subresource", ""))
         wire = _PATCHES[options.get("type", "merge")]
         query = _query(options, options.get("force", False))
-        return _result(kind, await self._write("PATCH", path, wire, patch, resource, query))
+        return _result(kind, await self._write("PATCH", path + query, wire, patch, resource))
 
     async def delete(
         self,
@@ -431,7 +432,7 @@ class Client(InsidePods):
         resource = _resource(kind)
         options = _delete_options(propagation, uid, resource_version, grace_s, dry_run)
         path = one(resource, name, namespace or self.namespace)
-        answer: Object = orjson.loads(await self._write("DELETE", path, _WRITE, options, resource, {}))
+        answer: Object = orjson.loads(await self._write("DELETE", path, _WRITE, options, resource))
         return answer if _remains(answer) else None
 
     async def delete_collection(
@@ -449,8 +450,8 @@ class Client(InsidePods):
         resource = _resource(kind)
         options = _delete_options(propagation, None, None, grace_s, dry_run)
         query: Query = {"labelSelector": labels, "fieldSelector": fields}
-        path = collection(resource, namespace or self.namespace)
-        await self._write("DELETE", path, _WRITE, options, resource, query)
+        target = with_query(collection(resource, namespace or self.namespace), query)
+        await self._write("DELETE", target, _WRITE, options, resource)
 
     # building requests
 
@@ -480,20 +481,10 @@ class Client(InsidePods):
         name = (body.get("metadata") or {}).get("name") or ""
         return one(resource, name, namespace or self._namespace_of(body), subresource)
 
-    async def _write(
-        self,
-        method: str,
-        path: str,
-        wire: Wire,
-        body: Any,
-        resource: ResourceType,
-        query: Query,
-    ) -> bytes:
+    async def _write(self, method: str, target: str, wire: Wire, body: Any, resource: ResourceType) -> bytes:
         content = b"" if body is None else orjson.dumps(body)
         try:
-            answer = await self._sender.send(
-                method, with_query(path, query), wire if content else JSON, content
-            )
+            answer = await self._sender.send(method, target, wire if content else JSON, content)
         except NotFound as error:
             if not (error.details or {}).get("name"):
                 # Not the object but the resource is gone; it may come back as another.
@@ -517,9 +508,15 @@ def _like(obj: Typed | Mapping[str, Any], content: bytes) -> Any:
     return decoded if isinstance(obj, Mapping) else type(obj).from_object(decoded)
 
 
-def _query(options: WriteOptions | ApplyOptions | PatchOptions, force: bool = False) -> Query:
-    dry_run = "All" if options.get("dry_run") else None
-    return {"fieldManager": options.get("field_manager"), "force": force, "dryRun": dry_run}
+def _query(options: WriteOptions | ApplyOptions | PatchOptions, force: bool = False) -> str:
+    return _encoded_query(options.get("field_manager"), force, options.get("dry_run", False))
+
+
+@lru_cache(maxsize=64)
+def _encoded_query(field_manager: str | None, force: bool, dry_run: bool) -> str:
+    """A writer says the same with every write, so it is encoded once."""
+    dry = "All" if dry_run else None
+    return with_query("", {"fieldManager": field_manager, "force": force, "dryRun": dry})
 
 
 def _delete_options(

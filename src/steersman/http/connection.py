@@ -2,7 +2,8 @@
 
 The transport calls it; it calls the handler. It decides when to read on, when to answer and when to
 close, and leaves understanding the bytes to `parsing`. It creates no task for a handler that answers
-at once: parse, handle and write happen in one go inside `received`.
+at once: parse and handle happen in one go inside `received`. Small answers are written at the end of the
+loop's turn, together with those of other connections; whatever else is written goes behind them.
 
     phase    until                                        deadline
     -------  -------------------------------------------  ------------------------------------------
@@ -26,6 +27,7 @@ from steersman.http.coding import accepts_gzip, deflater
 from steersman.http.errors import ConnectionClosed, RequestRefused, WebSocketClosed
 from steersman.http.headers import RawHeaders
 from steersman.http.limits import Limits
+from steersman.http.outbox import Outbox
 from steersman.http.parsing import RequestParser
 from steersman.http.receiving import Receiver, probe_when_silent
 from steersman.http.request import Connection, Request
@@ -62,6 +64,7 @@ class ServerContext(Protocol):
     streams_body: Callable[[Request], bool] | None
     scope: Scope
     sweeper: Sweeper
+    outbox: Outbox
     buffer: memoryview
     draining: bool
     connections: set[ServerConnection]
@@ -87,6 +90,7 @@ class ServerConnection(Receiver):
         "_handler",
         "_keep",
         "_limits",
+        "_outbox",
         "_parser",
         "_paused",
         "_phase",
@@ -98,6 +102,7 @@ class ServerConnection(Receiver):
         "_task",
         "_transport",
         "_unsent",
+        "_unwritten",
         "_writers",
         "deadline",
     )
@@ -111,6 +116,9 @@ class ServerConnection(Receiver):
         self._handler = server.handler
         self._limits = server.limits
         self._sweeper = server.sweeper
+        self._outbox = server.outbox
+        # Answers for the end of the turn.
+        self._unwritten = b""
         self._phase = IDLE
         self.deadline = NEVER
         # The request being answered. Others wait in the parser's `ready`.
@@ -170,6 +178,7 @@ class ServerConnection(Receiver):
 
     def connection_lost(self, error: Exception | None) -> None:
         self._phase = CLOSING
+        self._unwritten = b""
         self._server.connections.discard(self)
         self._sweeper.members.discard(self)
         self._pump = None
@@ -198,7 +207,7 @@ class ServerConnection(Receiver):
             self._run_pump()
         self._advance()
 
-    # called by the sweeper and the server
+    # called by the sweeper, the outbox and the server
 
     def expire(self) -> None:
         phase = self._phase
@@ -224,6 +233,12 @@ class ServerConnection(Receiver):
             self._transport.abort()
         self._unsent = unsent
         self.deadline = self._sweeper.now + self._limits.write_timeout_s
+
+    def flush(self) -> None:
+        """Write the answers that were held back."""
+        if self._unwritten:
+            unwritten, self._unwritten = self._unwritten, b""
+            self._transport.write(unwritten)
 
     def begin_drain(self) -> None:
         """Close now if idle; otherwise the answer in progress will be the last."""
@@ -261,7 +276,7 @@ class ServerConnection(Receiver):
         if self._phase == CLOSING:
             self._stream.lost()
         else:
-            self._transport.write(head)
+            self._write(head)
         if self._server.draining:
             self._server.changed()
         return self._stream
@@ -272,7 +287,7 @@ class ServerConnection(Receiver):
         self._start(request)
         if self._phase == CLOSING:
             raise ConnectionClosed("the client has disconnected")
-        self._transport.write(self._head(request, 101, headers, b""))
+        self._write(self._head(request, 101, headers, b""))
         server = self._server
         server.connections.discard(self)
         self._sweeper.members.discard(self)
@@ -287,7 +302,7 @@ class ServerConnection(Receiver):
         if request is not None and request.expects_continue:
             request.expects_continue = False
             if not self._started and self._phase == BUSY:
-                self._transport.write(_CONTINUE)
+                self._write(_CONTINUE)
 
     def body_drained(self) -> None:
         self._control_reading()
@@ -340,7 +355,7 @@ class ServerConnection(Receiver):
                 return
             if parser.expecting is not None:
                 parser.expecting = None
-                self._transport.write(_CONTINUE)
+                self._write(_CONTINUE)
         self._control_reading()
         self._set_deadline()
 
@@ -515,15 +530,30 @@ class ServerConnection(Receiver):
         if compress:
             self._task = self._server.scope.start(self._send_compressed(head, body))
         elif not size or request.method == "HEAD":
-            self._transport.write(head)
+            self._write_soon(head)
             self._finish()
         elif size <= _JOIN_BYTES:
-            self._transport.write(head + body if isinstance(body, bytes) else b"".join((head, *body)))
+            self._write_soon(head + body if isinstance(body, bytes) else b"".join((head, *body)))
             self._finish()
         else:
-            self._transport.write(head)
+            self._write(head)
             self._pump = batches(body)
             self._run_pump()
+
+    def _write(self, data: bytes) -> None:
+        self.flush()
+        self._transport.write(data)
+
+    def _write_soon(self, data: bytes) -> None:
+        """Write with the answers of this turn; those of pipelined requests become one write."""
+        if not self._unwritten:
+            self._unwritten = data
+            self._outbox.add(self)
+            return
+        self._unwritten += data
+        if len(self._unwritten) > _JOIN_BYTES:
+            # Whether the peer takes them shows only when they are written.
+            self.flush()
 
     def _run_pump(self) -> None:
         """Write a large body as far as the peer takes it."""
@@ -540,7 +570,7 @@ class ServerConnection(Receiver):
     async def _send_compressed(self, head: bytes, body: Content) -> None:
         """A large body through gzip, part by part in a thread: 20 MB would hold the loop for 0.2 s."""
         loop = asyncio.get_running_loop()
-        self._transport.write(head)
+        self._write(head)
         compressor = deflater()
         for part in batches(body):
             data = await loop.run_in_executor(None, compressor.compress, part)
@@ -563,11 +593,12 @@ class ServerConnection(Receiver):
             self._transport.abort()
             return
         no_body = request is not None and request.method == "HEAD"
-        self._transport.write(head if no_body else head + body)
+        self._write(head if no_body else head + body)
         self._linger()
 
     def _linger(self) -> None:
         """Closing with input unread would reset the connection, and the peer would lose the answer."""
+        self.flush()
         self._phase = LINGER
         self.deadline = self._sweeper.now + self._limits.linger_s
         if self._paused:
@@ -577,6 +608,7 @@ class ServerConnection(Receiver):
             self._transport.write_eof()
 
     def _close(self) -> None:
+        self.flush()
         self._phase = CLOSING
         self.deadline = self._sweeper.now + self._limits.write_timeout_s
         self._transport.close()

@@ -18,6 +18,7 @@ from steersman.aio import Scope
 from steersman.http.connection import Handler, OnError, ServerConnection
 from steersman.http.errors import RequestRefused
 from steersman.http.limits import Limits
+from steersman.http.outbox import Outbox
 from steersman.http.receiving import new_buffer
 from steersman.http.request import Request
 from steersman.http.response import Response, plain_text
@@ -54,6 +55,7 @@ class Server:
         self.scope = Scope(on_error=self._report)
         self.connections: set[ServerConnection] = set()
         self.upgraded: set[Upgraded] = set()
+        self.outbox = Outbox()
         self.buffer = new_buffer()
         self.draining = False
         self._change = asyncio.Event()

@@ -149,7 +149,8 @@ class Children:
         if len(self._outcomes) >= _MEMORY:
             self._outcomes.clear()
         version = answer["metadata"]["resourceVersion"]
-        became = b"" if self._is_applied(answer, config) else self._became(answer)
+        taken = _is_verbatim(answer, config) or self._is_applied(answer, config)
+        became = b"" if taken else self._became(answer)
         self._outcomes[resource, key] = _Outcome(digest, number(version), became)
 
     def _is_applied(self, live: Object, config: Object) -> bool:
@@ -166,6 +167,14 @@ class Children:
                 resource.plural,
                 resource.kind,
             )
+
+
+def _is_verbatim(answer: Object, config: Object) -> bool:
+    """Whether an apply was answered with the very values sent, as most are that the server fills nothing
+    into: then there is no need to ask which fields are whose."""
+    metadata = answer["metadata"]
+    rest = {**config, "metadata": metadata}
+    return rest.items() <= answer.items() and config["metadata"].items() <= metadata.items()
 
 
 def _digest(value: Any) -> bytes:

@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import Any, Generic, TypeVar, overload
 
 from pydantic import BaseModel
@@ -252,7 +253,11 @@ class Context(Generic[R]):
         `observedGeneration` is filled in where the status has such a field and leaves it open.
         """
         given = _status_object(status)
-        if isinstance(status, BaseModel) and given.get("observedGeneration") is None and _observes(status):
+        if (
+            isinstance(status, BaseModel)
+            and given.get("observedGeneration") is None
+            and _observes(type(status))
+        ):
             given["observedGeneration"] = self.generation
         mentioned = [_condition(each) for each in given.pop("conditions", None) or ()]
 
@@ -330,8 +335,9 @@ def _status_object(status: BaseModel | Mapping[str, Any]) -> Object:
     return dict(status)
 
 
-def _observes(status: BaseModel) -> bool:
-    fields = type(status).model_fields
+@cache
+def _observes(kind: type[BaseModel]) -> bool:
+    fields = kind.model_fields
     return any("observedGeneration" in (name, field.alias) for name, field in fields.items())
 
 

@@ -154,14 +154,13 @@ class Cache:
         """
         return self.handlers.holding(key if isinstance(key, Key) else Key(*key), writer)
 
-    def wrote(self, obj: Mapping[str, Any] | bytes, writer: Hashable = None) -> None:
+    def wrote(self, obj: Mapping[str, Any], writer: Hashable = None) -> None:
         """The API answered this to our write: it is visible now. Handlers of `writer` are not told."""
-        intake = self._intake
-        new = intake.read(obj, self.get) if isinstance(obj, bytes) else intake.read_object(obj, self.get)
-        key = new.key
-        self.handlers.own(key, writer, new.resource_version)
+        key = Key.of(obj)
         old = self.get(key)
-        if self._is_past(new, old):
+        new = self._intake.read_object(obj, old)
+        self.handlers.own(key, writer, new.resource_version)
+        if new is old or self._is_past(key, new, old):
             return
         if not self._selects(new):
             if old is not None:
@@ -185,15 +184,15 @@ class Cache:
         self._take_out(key)
         self.handlers.tell_others(Change("deleted", key, old, None), writer)
 
-    def _is_past(self, new: Cached, old: Cached | None) -> bool:
+    def _is_past(self, key: Key, new: Cached, old: Cached | None) -> bool:
         """Whether an answer to a write tells nothing new, since the watch was faster or we deleted it."""
-        gone = self._gone.get(new.key)
+        gone = self._gone.get(key)
         if gone is not None and gone.covers(new):
             return True
         if old is not None:
             return new.same_version(old) or new.older_than(old)
         # Only the API knows whether it selects fields; the event will tell.
-        return bool(self._fields) or OPAQUE < new.resource_version <= self._progress_at(new.key)
+        return bool(self._fields) or OPAQUE < new.resource_version <= self._progress_at(key)
 
     def _selects(self, cached: Cached) -> bool:
         if not self._watches(cached.namespace):
@@ -220,7 +219,7 @@ class Cache:
         foreign = written is not None and not written.passed(new.resource_version)
         if written is not None and not written.versions:
             del self._written[key]
-        if self._is_gone(new, deleted):
+        if self._is_gone(key, new, deleted):
             return
         old = self.get(key)
         if old is None:
@@ -238,14 +237,14 @@ class Cache:
             self._put(new)
             self.handlers.tell(Change("modified", key, old, new))
 
-    def _is_gone(self, new: Cached, deleted: bool) -> bool:
+    def _is_gone(self, key: Key, new: Cached, deleted: bool) -> bool:
         """Whether an event is about what we took out before; the last such event ends that."""
-        gone = self._gone.get(new.key)
+        gone = self._gone.get(key)
         if gone is None:
             return False
         covered = gone.covers(new)
         if deleted or not covered:
-            del self._gone[new.key]
+            del self._gone[key]
         return covered
 
     def progress(self, version: int, namespace: str) -> None:

@@ -1,8 +1,9 @@
 """Objects as caches keep them: their bytes and the little that is asked for all the time.
 
 `Intake` makes a `Cached` of what the API sent, one decoding of the metadata each, and reduces it:
-managedFields are a third of many objects and nobody but their manager reads them. The rest of an object
-is decoded when somebody looks at it, anew each time, so a reader may change what it got.
+managedFields are a third of many objects and nobody but their manager reads them; apiVersion and kind are
+the same in all objects of a resource, so their class has them. The rest of an object is decoded when somebody
+looks at it, anew each time, so a reader may change what it got.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, TypeVar
+from functools import cache
+from typing import Any, ClassVar, TypeVar
 
 import msgspec
 import orjson
@@ -32,11 +34,14 @@ OPAQUE = 0
 class Cached(msgspec.Struct, frozen=True, eq=False, gc=False):
     """One object of a cache. Immutable: a change of the object is another `Cached`."""
 
+    head: ClassVar[bytes] = b"{"
+    """How the object's JSON begins, in the place of the first brace of `data`."""
+
     namespace: str
     name: str
     resource_version: int
     data: bytes
-    """The object's JSON, with apiVersion and kind, managedFields reduced."""
+    """The object's JSON with managedFields reduced; without apiVersion and kind, if the head has them."""
 
     @property
     def key(self) -> Key:
@@ -45,7 +50,7 @@ class Cached(msgspec.Struct, frozen=True, eq=False, gc=False):
 
     def object(self) -> dict[str, Any]:
         """The whole object: a fresh one each time, the caller's own."""
-        decoded: dict[str, Any] = orjson.loads(self.data)
+        decoded: dict[str, Any] = orjson.loads(self.head + self.data[1:])
         return decoded
 
     def as_type(self, kind: type[T]) -> T:
@@ -93,13 +98,15 @@ class Cached(msgspec.Struct, frozen=True, eq=False, gc=False):
 class Intake:
     """Makes `Cached` objects of one resource from what the API sends."""
 
-    __slots__ = ("_kept_managers", "_may_keep", "_metadata_only", "_resource")
+    __slots__ = ("_heads", "_kept_managers", "_made", "_may_keep", "_metadata_only", "_resource")
 
     def __init__(
         self, resource: ResourceType, *, kept_managers: Collection[str] = (), metadata_only: bool = False
     ) -> None:
         """`kept_managers` names the field managers whose managedFields are kept."""
         self._resource = resource
+        self._made = _kept_class(resource)
+        self._heads = (self._made.head, _head(apiVersion=resource.api_version, kind=resource.kind))
         self._kept_managers = frozenset(kept_managers)
         self._may_keep = _mentions(self._kept_managers)
         self._metadata_only = metadata_only
@@ -115,7 +122,8 @@ class Intake:
         # A namespace is shared by many objects, so it is kept once.
         namespace, name = sys.intern(metadata.namespace), metadata.name
         version = number(metadata.resource_version)
-        if known is not None and (old := _same(known((namespace, name)), version, metadata.uid)) is not None:
+        old = None if known is None else known((namespace, name))
+        if old is not None and _is_state(old, version, metadata.uid):
             return old
         if self._metadata_only and head.kind != self._resource.kind:
             # PartialObjectMetadata is how it came, not what it is.
@@ -123,34 +131,32 @@ class Intake:
         managed = bytes(metadata.managed_fields)
         if managed and managed != b"null":
             data = self._with_fewer_managers(data, managed)
-        return Cached(namespace, name, version, data)
+        return self._made(namespace, name, version, self._without_head(data))
 
-    def read_object(self, obj: Mapping[str, Any], known: Known | None = None) -> Cached:
-        """The same from a decoded object, such as the answer to a write."""
+    def read_object(self, obj: Mapping[str, Any], old: Cached | None = None) -> Cached:
+        """The same from a decoded object, such as the answer to a write; `old` is what has its name."""
         metadata = obj["metadata"]
         namespace, name = sys.intern(metadata.get("namespace") or ""), metadata["name"]
-        version, uid = number(metadata.get("resourceVersion") or ""), metadata.get("uid", "")
-        if known is not None and (old := _same(known((namespace, name)), version, uid)) is not None:
+        version = number(metadata.get("resourceVersion") or "")
+        if old is not None and _is_state(old, version, metadata.get("uid", "")):
             return old
         if "managedFields" in metadata:
             metadata = dict(metadata)
             entries = metadata.pop("managedFields") or ()
             if kept := [entry for entry in entries if entry.get("manager") in self._kept_managers]:
                 metadata["managedFields"] = kept
-        rest: Mapping[str, Any] = {} if self._metadata_only else obj
-        whole = {"apiVersion": self._resource.api_version, "kind": self._resource.kind, **rest}
-        whole["metadata"] = metadata
-        return Cached(namespace, name, version, orjson.dumps(whole))
+        rest = {} if self._metadata_only else {key: obj[key] for key in obj if key not in _TYPE}
+        return self._made(namespace, name, version, orjson.dumps({**rest, "metadata": metadata}))
 
     def _as_metadata(self, data: bytes) -> bytes:
-        resource = self._resource
-        return orjson.dumps(
-            {
-                "apiVersion": resource.api_version,
-                "kind": resource.kind,
-                "metadata": _decode_metadata(data).metadata,
-            }
-        )
+        return orjson.dumps({"metadata": _decode_metadata(data).metadata})
+
+    def _without_head(self, data: bytes) -> bytes:
+        """Of two spellings; what is spelled otherwise stays, and comes after the head it repeats."""
+        for head in self._heads:
+            if data.startswith(head):
+                return b"{" + data[len(head) :]
+        return data.lstrip()
 
     def _with_fewer_managers(self, data: bytes, managed: bytes) -> bytes:
         """The bytes with only the kept manager's managedFields; the rest stays as it came."""
@@ -181,6 +187,23 @@ class Intake:
         )
 
 
+@cache
+def _kept_class(resource: ResourceType) -> type[Cached]:
+    """What objects of a resource are kept as."""
+
+    class Kept(Cached, frozen=True, eq=False, gc=False):
+        head = _head(kind=resource.kind, apiVersion=resource.api_version)
+
+    return Kept
+
+
+def _head(**fields: str) -> bytes:
+    return orjson.dumps(fields)[:-1] + b","
+
+
+_TYPE = ("apiVersion", "kind")
+
+
 def number(resource_version: str) -> int:
     """A resourceVersion for comparing: Kubernetes promises nothing but that newer ones are larger."""
     if resource_version.isdecimal() and resource_version.isascii() and len(resource_version) <= 20:
@@ -188,11 +211,9 @@ def number(resource_version: str) -> int:
     return OPAQUE
 
 
-def _same(old: Cached | None, version: int, uid: str) -> Cached | None:
-    """What is known already, if that is this very state."""
-    if old is None or version == OPAQUE or old.resource_version != version or old.uid != uid:
-        return None
-    return old
+def _is_state(cached: Cached, version: int, uid: str) -> bool:
+    """Whether what is known already is this very state."""
+    return version != OPAQUE and cached.resource_version == version and cached.uid == uid
 
 
 def _mentions(managers: Collection[str]) -> Callable[[bytes], object]:

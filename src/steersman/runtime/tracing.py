@@ -1,18 +1,21 @@
-"""Spans of OpenTelemetry where it is installed; nothing at all where it is not.
+"""Spans of OpenTelemetry where somebody records them; nothing at all where nobody does.
 
     with tracing.span("reconcile webapps", {"name": "web"}) as span:
         span.set_attribute("result", "success")
 
-Only `opentelemetry-api` is looked for: which exporter is used, and whether, is the application's to set up
-(`opentelemetry-sdk`, or `opentelemetry-instrument`). An error that leaves a span marks it as failed, by its
-type alone: messages may hold what is nobody's business.
+Which exporter is used, and whether, is the application's to set up (`opentelemetry-sdk`, or
+`opentelemetry-instrument`). Whoever does so loads OpenTelemetry's API, so it is never loaded here: without a
+provider it would only cost. An error that leaves a span marks it as failed, by its type alone: messages may
+hold what is nobody's business.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import os
+import sys
+from collections.abc import Awaitable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, suppress
 from importlib import import_module
 from typing import Any, Final, Literal, Protocol
 
@@ -20,12 +23,18 @@ from steersman.client import Client
 from steersman.client.transport import PassingTransport
 from steersman.http import ClientResponse, Headers, RawHeaders
 
-__all__ = ["Span", "TracingTransport", "is_installed", "span", "trace_requests"]
+__all__ = ["Span", "TracingTransport", "is_recording", "span", "trace_requests"]
 
 Attribute = str | int | float | bool
 Kind = Literal["internal", "client", "server"]
 
 _NAME: Final = "steersman"
+_API: Final = "opentelemetry.trace"
+
+if "OTEL_PYTHON_TRACER_PROVIDER" in os.environ:
+    # The one provider that nobody sets up: the API finds it by this name when it is first asked.
+    with suppress(ImportError):
+        import_module(_API)
 
 
 class Span(Protocol):
@@ -37,12 +46,20 @@ class Span(Protocol):
 
 
 class _Nothing:
+    """A span that nobody records, and entering it."""
+
     __slots__ = ()
 
     def set_attribute(self, key: str, value: Attribute) -> None:
         return None
 
     def failed(self, error: BaseException) -> None:
+        return None
+
+    def __enter__(self) -> Span:
+        return self
+
+    def __exit__(self, *_failure: object) -> None:
         return None
 
 
@@ -62,36 +79,36 @@ class _Recorded:
 _nothing: Final = _Nothing()
 
 
-def _installed() -> tuple[Any, Any] | None:
-    """The API's modules for traces and for how they are named in headers. They are optional, so their types
-    are not relied on either."""
-    try:
-        return import_module("opentelemetry.trace"), import_module("opentelemetry.propagate")
-    except ImportError:
+def _api() -> Any:
+    """OpenTelemetry's API if a provider was set; else None. Optional, so its types are not relied on."""
+    trace = sys.modules.get(_API)
+    if trace is None or isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider):
         return None
+    return trace
 
 
-_otel: Final = _installed()
+def is_recording() -> bool:
+    """Whether spans are of any use to anybody."""
+    return _api() is not None
 
 
-def is_installed() -> bool:
-    return _otel is not None
-
-
-@contextmanager
 def span(
     name: str,
     attributes: Mapping[str, Attribute] | None = None,
     *,
     kind: Kind = "internal",
     headers: Headers | None = None,
-) -> Iterator[Span]:
+) -> AbstractContextManager[Span]:
     """What happens inside takes part in the trace; that of `headers`, if they name one."""
-    if _otel is None:
-        yield _nothing
-        return
-    trace, propagate = _otel
-    parent = propagate.extract(dict(headers)) if headers is not None else None
+    trace = _api()
+    return _nothing if trace is None else _recorded(trace, name, attributes, kind, headers)
+
+
+@contextmanager
+def _recorded(
+    trace: Any, name: str, attributes: Mapping[str, Attribute] | None, kind: Kind, headers: Headers | None
+) -> Iterator[Span]:
+    parent = _propagate().extract(dict(headers)) if headers is not None else None
     tracer = trace.get_tracer(_NAME)
     with tracer.start_as_current_span(
         name,
@@ -114,18 +131,17 @@ def span(
 
 def trace_requests(client: Client) -> None:
     """Have the client's requests be spans, and name the trace to the API server. Once is enough."""
-    if _otel is not None:
-        client.carry(
-            lambda transport: (
-                transport if isinstance(transport, TracingTransport) else TracingTransport(transport)
-            )
+    client.carry(
+        lambda transport: (
+            transport if isinstance(transport, TracingTransport) else TracingTransport(transport)
         )
+    )
 
 
 class TracingTransport(PassingTransport):
     """A transport whose requests are spans. Watches and WebSockets last as long as they like and are none."""
 
-    async def request(
+    def request(
         self,
         method: str,
         target: str,
@@ -133,10 +149,16 @@ class TracingTransport(PassingTransport):
         headers: RawHeaders = (),
         content: bytes = b"",
         timeout_s: float | None = None,
+    ) -> Awaitable[ClientResponse]:
+        send = self._traced if is_recording() else self._transport.request
+        return send(method, target, headers=headers, content=content, timeout_s=timeout_s)
+
+    async def _traced(
+        self, method: str, target: str, *, headers: RawHeaders, content: bytes, timeout_s: float | None
     ) -> ClientResponse:
         path = target.partition("?")[0]
         with span(method, {"http.request.method": method, "url.path": path}, kind="client") as current:
-            answer = await super().request(
+            answer = await self._transport.request(
                 method, target, headers=(*headers, *_injected()), content=content, timeout_s=timeout_s
             )
             current.set_attribute("http.response.status_code", answer.status)
@@ -145,6 +167,10 @@ class TracingTransport(PassingTransport):
 
 def _injected() -> list[tuple[bytes, bytes]]:
     carrier: dict[str, Any] = {}
-    if _otel is not None:
-        _otel[1].inject(carrier)
+    _propagate().inject(carrier)
     return [(name.encode(), str(value).encode()) for name, value in carrier.items()]
+
+
+def _propagate() -> Any:
+    """How traces are named in headers."""
+    return import_module("opentelemetry.propagate")

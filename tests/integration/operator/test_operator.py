@@ -6,6 +6,8 @@ import asyncio
 from itertools import pairwise
 from typing import Any
 
+import pytest
+
 from steersman.aio import Scope
 from steersman.client import Client, Invalid
 from steersman.objects.builders import ConfigMap, Container, Deployment, Role, Service
@@ -123,6 +125,33 @@ async def test_what_the_server_spells_differently_is_written_once() -> None:
         await settled(cluster)
         with cluster.assert_no_writes():
             await cluster.clock.advance(12 * 3600)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [{"data": {"k": "v"}}, {"data": {}, "binaryData": {"k": "YQ=="}}],
+    ids=["answered as sent", "spelled differently"],
+)
+@virtual_time
+async def test_what_others_add_to_a_child_is_no_reason_to_write(content: dict[str, Any]) -> None:
+    operator = Operator(Thing).owns(ConfigMap)
+    looked = 0
+
+    @operator.reconcile
+    async def reconcile(ctx: Context[Thing]) -> None:
+        nonlocal looked
+        looked += 1
+        await ctx.apply(ConfigMap.from_object({"metadata": {"name": ctx.name}, **content}))
+
+    async with Cluster(controllers=()) as cluster, cluster.run_operator(operator):
+        client = cluster.client()
+        await client.create(thing())
+        await settled(cluster)
+        with cluster.record() as seen:
+            await client.patch(ConfigMap, "a", {"metadata": {"annotations": {"note": "mine"}}})
+            await settled(cluster)
+        assert looked == 2
+        assert len(seen.writes) == 1, seen.writes
 
 
 @virtual_time

@@ -151,12 +151,6 @@ def test_without_a_named_writer_handlers_without_one_are_the_writers() -> None:
     assert told.heard() == ([("added", None, 5)], [])
 
 
-def test_the_answer_of_the_api_may_be_given_as_bytes() -> None:
-    told = Told()
-    told.cache.wrote(orjson.dumps(obj(5)), "me")
-    assert told.version() == 5
-
-
 def test_someone_elses_change_before_our_write_is_told_though_our_write_hides_it() -> None:
     told = Told()
     told.event(1)

@@ -82,7 +82,8 @@ def test_managed_fields_are_dropped_wherever_they_stand(managers: Any, place: st
     data = orjson.dumps(obj, option=orjson.OPT_INDENT_2 if pretty else 0)
     found = Intake(CONFIG_MAPS).read(data).object()
     assert not found["metadata"].pop("managedFields", None)
-    assert found == {"metadata": {} if place == "alone" else names, "data": {"managedFields": "mine"}}
+    left = {"metadata": {} if place == "alone" else names, "data": {"managedFields": "mine"}}
+    assert found == {"apiVersion": "v1", "kind": "ConfigMap", **left}
 
 
 @pytest.mark.parametrize("pretty", [False, True], ids=["compact", "pretty"])
@@ -96,6 +97,31 @@ def test_the_entries_of_the_kept_manager_stay(pretty: bool) -> None:
 def test_bytes_are_kept_as_they_came() -> None:
     data = b'{"kind":"ConfigMap","metadata":{"name":"a"},"number":1.0000000000000000001,"text":"\\u00e9"}'
     assert Intake(CONFIG_MAPS).read(data).data == data
+
+
+@pytest.mark.parametrize(
+    "data, kept",
+    [
+        (b'{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a"}}', b'{"metadata":{"name":"a"}}'),
+        (b'{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}', b'{"metadata":{"name":"a"}}'),
+        (b'{"metadata":{"name":"a"}}', None),
+        (b'{"metadata":{"name":"a"},"kind":"ConfigMap","apiVersion":"v1"}', None),
+        (b'{ "kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "a"} }', None),
+        (b' \n{"metadata":{"name":"a"}}', b'{"metadata":{"name":"a"}}'),
+    ],
+    ids=["first", "the other way round", "missing", "last", "with spaces", "after spaces"],
+)
+def test_what_all_objects_of_a_resource_begin_with_is_not_kept_in_each(
+    data: bytes, kept: bytes | None
+) -> None:
+    cached = Intake(CONFIG_MAPS).read(data)
+    assert cached.data == (kept or data)
+    assert cached.object() == {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
+
+
+def test_an_object_of_another_version_stays_what_it_is() -> None:
+    data = b'{"kind":"ConfigMap","apiVersion":"v2","metadata":{"name":"a"}}'
+    assert Intake(CONFIG_MAPS).read(data).object() == orjson.loads(data)
 
 
 def test_metadata_says_what_it_is_the_metadata_of() -> None:
@@ -169,7 +195,7 @@ def test_a_state_that_is_known_is_not_made_again() -> None:
         return known if key == ("x", "a") else None
 
     assert intake.read(orjson.dumps(again), find) is known
-    assert intake.read_object(again, find) is known
+    assert intake.read_object(again, known) is known
 
 
 @pytest.mark.parametrize(
@@ -190,7 +216,7 @@ def test_another_state_is_made(before: dict[str, Any], after: dict[str, Any]) ->
     def find(key: tuple[str, str]) -> Cached | None:
         return known if key == ("x", "a") else None
 
-    for made in (intake.read(orjson.dumps(obj), find), intake.read_object(obj, find)):
+    for made in (intake.read(orjson.dumps(obj), find), intake.read_object(obj, find(Key.of(obj)))):
         assert made is not known
         assert made.object() == obj
 

@@ -1,8 +1,9 @@
-"""Spans with the real OpenTelemetry SDK, and nothing at all without it."""
+"""Spans with the real OpenTelemetry SDK, and nothing at all while nobody records."""
 
 from __future__ import annotations
 
 import asyncio
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from steersman.client import Client
 from steersman.http import ClientResponse, Headers
 from steersman.objects.resource_type import ResourceType
 from steersman.runtime import tracing
-from steersman.runtime.tracing import TracingTransport, span, trace_requests
+from steersman.runtime.tracing import span, trace_requests
 
 CONFIG_MAPS = ResourceType("", "v1", "ConfigMap", "configmaps")
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -28,8 +29,7 @@ def spans(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     memory = pytest.importorskip("opentelemetry.sdk.trace.export.in_memory_span_exporter")
     exporter, provider = memory.InMemorySpanExporter(), sdk.TracerProvider()
     provider.add_span_processor(export.SimpleSpanProcessor(exporter))
-    assert tracing._otel is not None
-    monkeypatch.setattr(tracing._otel[0], "get_tracer", provider.get_tracer)
+    monkeypatch.setattr(sys.modules["opentelemetry.trace"], "get_tracer_provider", lambda: provider)
     yield exporter
     provider.shutdown()
 
@@ -117,22 +117,38 @@ def test_a_reconcile_and_its_requests_are_one_trace(spans: Any) -> None:
     ]
 
 
-def test_without_opentelemetry_nothing_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tracing, "_otel", None)
-    client = Client(Answering())  # type: ignore[arg-type]
+def test_nothing_is_done_while_nobody_records() -> None:
+    pytest.importorskip("opentelemetry.trace")
+    transport: Any = Answering()
+    client = Client(transport)
     trace_requests(client)
-    assert not isinstance(client._sender.transport, TracingTransport)
-    assert not tracing.is_installed()
-    with span("x", headers=Headers([])) as nothing:
+    assert not tracing.is_recording()
+    with span("x", headers=Headers([(b"traceparent", PARENT.encode())])) as nothing:
         nothing.set_attribute("a", 1)
         nothing.failed(ValueError())
+        asyncio.run(client.get(CONFIG_MAPS, "a", "shop"))
+    assert "traceparent" not in transport.headers
 
 
-def test_it_is_not_needed_to_run() -> None:
+@pytest.mark.parametrize(
+    ("environment", "first", "loaded"),
+    [
+        ({}, "sys.modules['opentelemetry'] = None", False),
+        ({}, "", False),
+        ({"OTEL_PYTHON_TRACER_PROVIDER": "x"}, "", True),
+        ({"OTEL_PYTHON_TRACER_PROVIDER": "x"}, "sys.modules['opentelemetry'] = None", False),
+    ],
+    ids=["not installed", "installed", "provider named in the environment", "named but not installed"],
+)
+def test_it_is_loaded_only_for_those_who_record(
+    environment: dict[str, str], first: str, loaded: bool
+) -> None:
+    pytest.importorskip("opentelemetry.trace")
     code = (
-        "import sys; sys.modules['opentelemetry'] = None\n"
+        f"import sys\n{first}\n"
         "from steersman.operator import Operator\n"
         "from steersman.runtime import tracing\n"
-        "assert not tracing.is_installed()"
+        f"assert ('opentelemetry.trace' in sys.modules) is {loaded}\n"
+        f"assert {loaded} or not tracing.is_recording()"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60, env={**os.environ, **environment})

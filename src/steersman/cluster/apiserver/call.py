@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import random
 import time
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -152,6 +153,10 @@ def _options(operation: str, query: Mapping[str, list[str]]) -> Object | None:
     return options
 
 
+#: Namespaces that a reader remembers something of.
+_REMEMBERED = 1024
+
+
 class StoreReader:
     """Stored objects for admission plugins."""
 
@@ -160,6 +165,8 @@ class StoreReader:
         self._catalog = catalog
         #: Namespaces are looked up on every create.
         self._read: dict[str, tuple[int, Object]] = {}
+        #: By group and plural, the namespaces without any: every create asks for quotas, and few have some.
+        self._without: dict[tuple[str, str], set[str]] = {}
 
     def get(self, group: str, plural: str, namespace: str, name: str) -> Object | None:
         if plural == "namespaces" and not group:
@@ -178,14 +185,32 @@ class StoreReader:
             return None
         kept = self._read.get(name)
         if kept is None or kept[0] != record.revision:
-            if len(self._read) > 1024:
+            if len(self._read) > _REMEMBERED:
                 self._read.clear()
             kept = self._read[name] = (record.revision, resource.read(record.value))
         return kept[1]
 
     def list(self, group: str, plural: str, namespace: str = "") -> Sequence[Object]:
+        without = self._without.get((group, plural))
+        if without is not None and namespace in without:
+            return ()
         resource = self._catalog.stored(group, plural)
         if resource is None:
-            return []
+            return ()
         records = self._store.range(resource.scope(namespace)).records
+        if not records:
+            self._remember_without(resource, namespace)
         return [resource.read(record.value) for record in records]
+
+    def _remember_without(self, resource: Resource, namespace: str) -> None:
+        """Until one of the resource is written, wherever."""
+        kind = (resource.group, resource.plural)
+        without = self._without.get(kind)
+        if without is None:
+            known = without = self._without[kind] = set()
+            store = self._store
+            subscription = store.watch(resource.prefix, store.revision, lambda _: known.clear())
+            weakref.finalize(self, subscription.cancel)
+        if len(without) > _REMEMBERED:
+            without.clear()
+        without.add(namespace)

@@ -315,6 +315,30 @@ async def test_a_ticket_names_its_classification(server: Server) -> None:
     }
 
 
+def test_one_that_asks_without_pause_in_company_waits_only_when_it_asks_too_much_at_once() -> None:
+    clock = [1000.0]
+
+    @served(now=lambda: clock[0])
+    async def body(server: Server) -> None:
+        (await server.admit(ANN)).done()
+
+        def at_once() -> bool:
+            answer = server.fairness.admit(RequestDigest(BOT, PODS))
+            if not isinstance(answer, Ticket):
+                return False
+            clock[0] += 0.0003
+            answer.done()
+            return True
+
+        for _ in range(200):
+            assert at_once()
+            # The loop passes on, and with it comes the time for more.
+            await asyncio.sleep(0)
+        assert [at_once() for _ in range(12)].count(True) in range(5, 8)
+
+    body()
+
+
 async def fill(server: Server, user: User) -> tuple[list[Ticket], list[asyncio.Task[Ticket]]]:
     """Take all seats a user can get, and fill the queues of its hand."""
     held: list[Ticket] = []

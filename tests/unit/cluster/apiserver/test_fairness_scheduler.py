@@ -294,6 +294,25 @@ def test_a_turn_releases_no_more_than_its_part_of_the_loops_time() -> None:
     assert light.held or light in bench.turn()
 
 
+def test_what_is_left_of_a_turn_is_for_those_who_come_before_the_next() -> None:
+    bench = Bench(level("a", queuing=Queuing(8, 2, 50)), seats=600)
+    use_loop(bench, "light", 0.0001)
+    for _ in range(200):
+        use_loop(bench, "heavy", 0.0003)
+    assert not bench.scheduler.waiting
+    bench.turn()
+    at_once = 0
+    while bench.arrive("a", "heavy")[0].held:
+        at_once += 1
+    # Six times 0.3 ms are a turn's 2 ms; nobody overtakes the one that waits.
+    assert 5 <= at_once <= 7
+    assert not bench.arrive("a", "heavy")[0].held
+    assert bench.scheduler.turn_due
+    assert len(bench.turn()) == 2
+    assert bench.arrive("a", "heavy")[0].held
+    assert bench.scheduler.turn_due, "time is released again"
+
+
 def test_a_level_that_is_deleted_drains() -> None:
     bench = Bench(level("a", borrowing=0), level("b"), seats=2)
     for _ in range(4):

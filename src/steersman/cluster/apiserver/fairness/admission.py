@@ -39,7 +39,7 @@ _WAIT_S = 15.0
 _REFUSAL = "Too many requests, please try again later."
 #: Handler time of a request that also waits (for a commit, for its client) cannot be seen from outside; this
 #: is what a create takes.
-_WAITING_VERB_S = 0.0003
+_WAITING_VERB_S = 0.0002
 _READS = frozenset({"get", "list", "head", "options"})
 _WIDE = frozenset({"list", "watch"})
 #: Connections, not requests: they are not limited here, as in kube-apiserver.
@@ -160,6 +160,9 @@ class Fairness:
         if self._scheduler.arrive(ticket, now):
             raise _refusal(flow)
         if ticket.held:
+            if self._scheduler.turn_due and not self._turn_planned:
+                self._loop = asyncio.get_running_loop()
+                self._plan()
             return ticket
         self._loop = asyncio.get_running_loop()
         assert ticket.place is not None

@@ -3,6 +3,7 @@
 Every method takes `now` and changes state at once; the same calls give the same result.
 
     arrive ──► held                 seats are free, nobody waits for them, the flow is not hot
+       │                            or what it takes is left of the turn
        │
        ├─────► waiting ──► held     by `turn`, in fair order
        │          ├──────► refused  by `expire` (time-out)
@@ -32,7 +33,7 @@ from steersman.cluster.apiserver.fairness.seats import Seats, divide
 
 __all__ = ["Scheduler", "Ticket"]
 
-#: Handler time released per turn, so that the loop looks at new requests between turns.
+#: Handler time released to hot flows per turn, so that the loop looks at new requests between turns.
 _TURN_S = 0.002
 #: A flow may use this part of the loop for ever, and this much more at once, before it is hot.
 _DRAIN = 0.25
@@ -55,8 +56,10 @@ class Scheduler:
         self.tallies: dict[tuple[str, str], Tally] = {}
         #: Requests waiting at all levels.
         self.waiting = 0
-        #: Whether `turn` might start something.
+        #: Whether `turn` might start something, or has handler time to release.
         self.turn_due = False
+        #: What is left of this turn's handler time.
+        self._left_s = _TURN_S
         #: Seats nobody is guaranteed, and how many of them are taken.
         self._pool = 0
         self._pool_used = 0
@@ -105,10 +108,12 @@ class Scheduler:
             if self._last_flow is not None:
                 self._company_until = now + _COMPANY_S
             self._last_flow = flow
-        if flow.debt_s > _BURST_S and self._is_hot(flow, now):
+        hot = flow.debt_s > _BURST_S and self._is_hot(flow, now)
+        if (hot and flow.cost_s > self._left_s) or not self._has_room(flow.level, ticket.width):
             return self._enqueue(ticket)
-        if not self._has_room(flow.level, ticket.width):
-            return self._enqueue(ticket)
+        if hot:
+            self._left_s -= flow.cost_s
+            self.turn_due = True
         self._take(ticket)
         return ""
 
@@ -154,11 +159,12 @@ class Scheduler:
         return None if oldest is None else oldest.since + self._wait_s
 
     def turn(self, now: float) -> list[Ticket]:
-        """Start waiting requests, for about one turn's worth of handler time."""
+        """Start waiting requests, for about one turn's worth of handler time; what is left of it is for those
+        who come before the next turn."""
         started: list[Ticket] = []
         blocked: set[Level] = set()
-        budget_s = _TURN_S
-        while budget_s > 0:
+        self._left_s = _TURN_S
+        while self._left_s > 0:
             level = self._next_level(blocked)
             if level is None:
                 self.turn_due = False
@@ -169,7 +175,7 @@ class Scheduler:
                 blocked.add(level)
                 continue
             self._give_turn(level, queue, ticket, now)
-            budget_s -= ticket.flow.cost_s
+            self._left_s -= ticket.flow.cost_s
             started.append(ticket)
         self.turn_due = self.waiting > 0
         return started
