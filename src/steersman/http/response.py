@@ -51,11 +51,13 @@ class Joined:
     def __iter__(self) -> Iterator[bytes]:
         values, separator = self._values, self._separator
         step = max(1, _PART_BYTES * len(values) // self.size)
-        lead = self._opening
-        for start in range(0, len(values), step):
-            yield lead + separator.join(values[start : start + step])
-            lead = separator
-        yield self._closing if values else self._opening + self._closing
+        yield self._opening + separator.join(values[:step])
+        for start in range(step, len(values), step):
+            part = list(values[start : start + step])
+            # Behind an empty value they begin with the separator, without another copy of all of it.
+            part.insert(0, b"")
+            yield separator.join(part)
+        yield self._closing
 
 
 Content = bytes | Sequence[bytes] | Joined

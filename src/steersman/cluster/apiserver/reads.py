@@ -168,17 +168,16 @@ def _start(api: Api, chosen: Filter, options: ListOptions) -> tuple[str, int]:
 
 def _page(
     api: Api, chosen: Filter, options: ListOptions, after: str, revision: int
-) -> tuple[list[Record], int, str, int]:
+) -> tuple[Sequence[Record], int, str, int]:
     """The records of a page, the revision it shows, and how to go on."""
     limit = options.limit
     if chosen.everything:
         found = api.store.range(chosen.scope, after=after, limit=limit, revision=revision)
-        records = list(found.records)
         token = ""
-        if found.remaining and records:
-            token = _write_token(chosen, records[-1].key, found.revision)
-        return records, found.revision, token, found.remaining
-    records = []
+        if found.remaining and found.records:
+            token = _write_token(chosen, found.records[-1].key, found.revision)
+        return found.records, found.revision, token, found.remaining
+    records: list[Record] = []
     while True:
         step = api.store.range(chosen.scope, after=after, limit=_PAGE_STEP if limit else 0, revision=revision)
         for record in step.records:

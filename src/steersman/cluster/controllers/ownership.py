@@ -91,19 +91,20 @@ class _SelectorSpec(msgspec.Struct):
 
 class _Selecting(msgspec.Struct):
     spec: _SelectorSpec
-    kind: str = ""
 
 
 _decode_selecting = msgspec.json.Decoder(_Selecting).decode
 
 
 def selector_of(owner: Cached) -> LabelSelector:
-    """What an owner selects: nothing if it says nothing, or nothing that makes sense."""
-    read = _decode_selecting(owner.data)
-    selector = read.spec.selector
+    """What an owner selects: nothing if it says nothing, or nothing that makes sense.
+
+    A ReplicationController has labels in the place of a selector: texts, of which a selector has none.
+    """
+    selector = _decode_selecting(owner.data).spec.selector
     if not selector:
         return NOTHING
-    if read.kind == "ReplicationController":
+    if all(isinstance(value, str) for value in selector.values()):
         return LabelSelector.from_labels(selector)
     try:
         return LabelSelector.from_object(selector)

@@ -96,6 +96,7 @@ def test_a_changed_selector_is_read_again() -> None:
             "ReplicaSet", {"matchExpressions": [{"key": "a", "operator": "?"}]}, False, id="nonsense"
         ),
         pytest.param("ReplicationController", {"a": "b"}, True, id="a replication controller's"),
+        pytest.param("ReplicationController", {"c": "d"}, False, id="another replication controller's"),
     ],
 )
 def test_selectors(kind: str, selector: dict[str, Any], matches: bool) -> None:
