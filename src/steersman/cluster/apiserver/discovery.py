@@ -46,7 +46,7 @@ class Discovery:
         if len(parts) == 2 and parts[0] == "api":
             return self._resources(request, "", parts[1])
         if len(parts) == 2 and parts[0] == "apis":
-            group = self._group(parts[1])
+            group = next((each for each in self._all_groups() if each["name"] == parts[1]), None)
             return None if group is None else self._answer(request, parts, group)
         if len(parts) == 3 and parts[0] == "apis":
             return self._resources(request, parts[1], parts[2])
@@ -70,10 +70,7 @@ class Discovery:
                 "serverAddressByClientCIDRs": addresses,
             }
             return self._answer(request, (prefix, "host", host), versions, representation)
-        groups: Sequence[Object] = [group for name in self._groups() if (group := self._group(name))]
-        if self.aggregator is not None:
-            groups = self.aggregator.merge_groups(groups)
-        document = {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
+        document = {"kind": "APIGroupList", "apiVersion": "v1", "groups": self._all_groups()}
         return self._answer(request, (prefix,), document, representation)
 
     def _answer(
@@ -109,6 +106,11 @@ class Discovery:
         if (request.headers.get("if-none-match") or "").encode() == etag:
             return Response(304, b"", headers)
         return Response(200, body, headers)
+
+    def _all_groups(self) -> Sequence[Object]:
+        """This server's and those of others."""
+        groups = [group for name in self._groups() if (group := self._group(name))]
+        return groups if self.aggregator is None else self.aggregator.merge_groups(groups)
 
     def _groups(self) -> list[str]:
         return list(dict.fromkeys(resource.group for resource in self._catalog))

@@ -8,7 +8,7 @@ import gzip
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import orjson
 import pytest
@@ -25,6 +25,7 @@ from steersman.cluster.apiserver.aggregation.registrations import Backend, local
 from steersman.cluster.apiserver.allocation import ServiceAllocator
 from steersman.cluster.apiserver.atrest import encode, stamp
 from steersman.cluster.apiserver.call import Api, StoreReader
+from steersman.cluster.apiserver.discovery import Discovery
 from steersman.cluster.apiserver.paths import parse_path
 from steersman.cluster.apiserver.resource import Catalog
 from steersman.cluster.apiserver.watch import WatchHubs
@@ -37,6 +38,8 @@ from steersman.cluster.store import open_store
 from steersman.http import Client, Request, Response, Server, server_tls
 from steersman.http.errors import Disconnected, UpgradeRefused
 from steersman.http.websocket.socket import WebSocket
+
+from .asking import ask
 
 Object = dict[str, Any]
 SERVING, FRONT = Authority.make("serving"), Authority.make("front-proxy-ca")
@@ -402,6 +405,12 @@ async def test_discovery_shows_backends_among_the_rest(there: World) -> None:
     groups = there.aggregator.merge_groups(local)
     assert [group["name"] for group in groups] == ["apps", "metrics.k8s.io"]
     assert groups[1]["preferredVersion"] == {"groupVersion": "metrics.k8s.io/v1beta1", "version": "v1beta1"}
+    discovery = Discovery(Catalog(()))
+    discovery.aggregator = there.aggregator
+    for path in ("/apis/metrics.k8s.io", "/apis/metrics.k8s.io/"):
+        answer = discovery.serve(ask(path))
+        assert answer is not None
+        assert orjson.loads(cast(bytes, answer.body)) == groups[1]
     items = there.aggregator.merge_items([{"metadata": {"name": "apps"}, "versions": [{"version": "v1"}]}])
     kind = {"group": "metrics.k8s.io", "version": "v1beta1", "kind": "PodMetrics"}
     assert items[1] == {

@@ -27,6 +27,7 @@ from steersman.cluster.node.errors import NotHere, RuntimeFailed
 from steersman.cluster.node.health import HEALTHY, Health
 from steersman.cluster.node.restarts import is_sidecar
 from steersman.cluster.node.simulated.addresses import PodAddresses
+from steersman.cluster.node.simulated.commands import Life, life_of
 from steersman.cluster.node.simulated.recovery import recovered
 from steersman.cluster.node.simulated.script import NEVER, PREFIX, Script
 from steersman.cluster.node.simulated.usage import usage_of
@@ -283,8 +284,10 @@ class SimulatedRuntime:
 
     def _schedule(self, uid: str, pod: _Pod, status: ContainerStatus) -> None:
         """Have done to a container that was just started whatever will happen to it."""
-        awaited = (pod.specs.get(status.name) or {}).get("awaited")
-        usual_s = 0.0 if awaited else _JOB_S if pod.ends else NEVER
+        spec = pod.specs.get(status.name) or {}
+        usual_s = 0.0 if spec.get("awaited") else _JOB_S if pod.ends else NEVER
+        if "life" in spec:
+            usual_s = spec["life"].run_s
         run_s = self._script(pod, status.name).seconds("run-time", usual_s)
         if run_s != NEVER:
             left_s = max(run_s - (self._now() - status.started_at), 0)
@@ -314,7 +317,8 @@ class SimulatedRuntime:
         if pod is None or status is None or status.state is not ContainerState.RUNNING:
             return
         script = self._script(pod, status.name)
-        code = script.exit_code(status.attempt)
+        life: Life | None = (pod.specs.get(status.name) or {}).get("life")
+        code = script.exit_code(status.attempt, 0 if life is None else life.code)
         reason = script.text("exit-reason") or ("Completed" if code == 0 else "Error")
         self._exit(uid, pod, status, code, reason, script.text("message"))
 
@@ -366,7 +370,11 @@ def _kept(container: Mapping[str, Any], *, awaited: bool) -> Mapping[str, Any]:
     """The part of a container's spec that the engine looks at later."""
     names = ("startupProbe", "readinessProbe", "resources")
     kept = {name: container[name] for name in names if container.get(name)}
-    return {**kept, "awaited": True} if awaited else kept
+    if awaited:
+        kept["awaited"] = True
+    if (life := life_of(container)) is not None:
+        kept["life"] = life
+    return kept
 
 
 def _new_id() -> str:

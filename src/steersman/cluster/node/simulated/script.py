@@ -10,8 +10,9 @@ An annotation `simulated.steersman.dev/<what>` is about every container of the p
 | `create-error`   | text                 | the container cannot be made: CreateContainerError             |
 | `start-time`     | duration             | starting takes so long                                         |
 | `start-error`    | text                 | the container cannot be started: RunContainerError             |
-| `run-time`       | duration or `never`  | it ends by itself after so long (without: init containers end  |
-|                  |                      | at once, those of a Job after a second, others run for ever)   |
+| `run-time`       | duration or `never`  | it ends by itself after so long (without: as its command says, |
+|                  |                      | see `commands`; else init containers end at once, those of a   |
+|                  |                      | Job after a second, others run for ever)                       |
 | `exit-code`      | numbers, by commas   | with this code; the second start with the second, … the last   |
 | `exit-reason`    | word                 | and this reason (OOMKilled), instead of Completed or Error     |
 | `message`        | text                 | its termination message                                        |
@@ -82,10 +83,10 @@ class Script:
         found = duration_s(self.text(what))
         return default if found is None else found
 
-    def exit_code(self, attempt: int) -> int:
+    def exit_code(self, attempt: int, default: int = 0) -> int:
         """The code of the container that is started for the `attempt`th time, counted from 0."""
         codes = self.text("exit-code").split(",")
-        return _code(codes[min(attempt, len(codes) - 1)], 0)
+        return _code(codes[min(attempt, len(codes) - 1)], default)
 
     @property
     def stop_code(self) -> int:
