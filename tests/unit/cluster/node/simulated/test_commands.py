@@ -58,3 +58,17 @@ def test_what_cannot_be_told(command: list[str]) -> None:
 
 def test_arguments_alone_say_nothing_without_their_image() -> None:
     assert life_of({"args": ["sleep", "1"]}) is None
+
+
+@pytest.mark.parametrize(
+    ("image", "life"),
+    [
+        ("registry.example:5000/pause:3.10", (math.inf, 0)),
+        ("pause", (math.inf, 0)),
+        ("registry.example/pause@sha256:ab", (math.inf, 0)),
+        ("pause-menu:1", None),
+        ("pause/menu:1", None),
+    ],
+)
+def test_images_that_do_nothing_do_it_for_ever(image: str, life: tuple[float, int] | None) -> None:
+    assert life_of({"image": image}) == life
