@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
+import orjson
+
 from steersman.client import AlreadyExists, Client
 from steersman.cluster.controllers.ownership import Claims, controller_reference
 from steersman.objects.resource_type import ResourceType
@@ -25,7 +27,10 @@ REVISION_LABEL: Final = "controller-revision-hash"
 
 
 def revision_data(owner: Object) -> Object:
-    return {"spec": {"template": {**owner["spec"]["template"], "$patch": "replace"}}}
+    """The patch, with its names in order: Go programs compare it with their own byte by byte."""
+    data = {"spec": {"template": {**owner["spec"]["template"], "$patch": "replace"}}}
+    ordered: Object = orjson.loads(orjson.dumps(data, option=orjson.OPT_SORT_KEYS))
+    return ordered
 
 
 def template_of(revision: Object) -> Object:

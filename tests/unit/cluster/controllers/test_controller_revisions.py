@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from steersman.cluster.controllers.controller_revisions import (
@@ -39,3 +40,12 @@ def test_revisions_are_in_order_of_number_then_age_then_name() -> None:
 
     made = [revision("d", 10, "1"), revision("c", 2, "2"), revision("b", 2, "1"), revision("a", 2, "2")]
     assert [one["metadata"]["name"] for one in in_order(made)] == ["b", "a", "c", "d"]
+
+
+def test_names_in_a_revision_are_in_order() -> None:
+    template = {"spec": {"b": 1, "a": [{"z": 1, "c": 2}]}, "metadata": {}}
+    data = json.dumps(revision_data({"spec": {"template": template}}))
+    assert data == (
+        '{"spec": {"template": {"$patch": "replace", "metadata": {}, '
+        '"spec": {"a": [{"c": 2, "z": 1}], "b": 1}}}}'
+    )
