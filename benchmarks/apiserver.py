@@ -7,8 +7,9 @@ from statistics import median
 
 from benchmarks.load import CONFIGMAP, FIRST, LoadResult, run_wrk
 from benchmarks.options import Options
+from benchmarks.peer import peer
 from benchmarks.process import ServerProcess
-from benchmarks.reference import BAR, PEER, PEER_LISTED_OBJECTS, PEER_RATES
+from benchmarks.reference import BAR, Peer
 from benchmarks.table import Table
 
 __all__ = ["run"]
@@ -24,12 +25,15 @@ def run(options: Options) -> list[Table]:
         _start(f"{folder}/unmeasured")
         first = [_start(f"{folder}/{number}") for number in range(starts)]
         data = f"{folder}/load"
+        other = peer(f"{folder}/peer", objects, requests, lists, _LIST_CONNECTIONS)
         with ServerProcess(data) as server:
-            load, memory = _load(server, objects, requests, lists)
+            load, memory = _load(server, objects, requests, lists, other)
         again = [_start(data) for _ in range(starts)]
     memory.title = f"Memory and start, {objects:,} objects"
+    if other.measured:
+        load.notes.append("kube-apiserver with etcd was measured in the same run")
     ready, cpu = _medians(first)
-    memory.add("ready, empty folder", ready, "s", peer=PEER.ready_s, bar=BAR.ready_s)
+    memory.add("ready, empty folder", ready, "s", peer=other.costs.ready_s, bar=BAR.ready_s)
     memory.add("ready, empty folder: CPU", cpu, "s")
     ready, cpu = _medians(again)
     memory.add(f"ready, {objects:,} objects", ready, "s")
@@ -47,7 +51,8 @@ def _medians(starts: list[tuple[float, float]]) -> tuple[float, float]:
     return median(ready for ready, _ in starts), median(cpu for _, cpu in starts)
 
 
-def _load(server: ServerProcess, objects: int, requests: int, lists: int) -> tuple[Table, Table]:
+def _load(server: ServerProcess, objects: int, requests: int, lists: int, other: Peer) -> tuple[Table, Table]:
+    costs, rates = other.costs, other.rates
     table = Table("Requests: 1 KB ConfigMaps, TLS, 32 connections, every write on disk")
     memory = Table("Memory")
     memory.add("after start", server.memory(), "MB")
@@ -55,18 +60,18 @@ def _load(server: ServerProcess, objects: int, requests: int, lists: int) -> tup
     created = run_wrk(server, CONFIGMAP["create"], count=objects, connections=_CONNECTIONS)
     # The last of them were perhaps cut off when wrk stopped.
     highest = created.requests + FIRST - 1 - _CONNECTIONS
-    _add(table, "create", created, PEER.create_cpu_ms, BAR.create_cpu_ms, PEER_RATES.creates)
+    _add(table, "create", created, costs.create_cpu_ms, BAR.create_cpu_ms, rates.creates)
     got = run_wrk(server, CONFIGMAP["get"], count=requests, existing=highest)
-    _add(table, "get", got, PEER.get_cpu_ms, BAR.get_cpu_ms, PEER_RATES.gets)
-    memory.add("after creates and gets", server.memory(), "MB", peer=PEER.memory_mb, bar=BAR.memory_mb)
+    _add(table, "get", got, costs.get_cpu_ms, BAR.get_cpu_ms, rates.gets)
+    memory.add("after creates and gets", server.memory(), "MB", peer=costs.memory_mb, bar=BAR.memory_mb)
 
     listed = run_wrk(server, CONFIGMAP["list"], count=lists, connections=_LIST_CONNECTIONS)
     per_object_us = listed.server_cpu_s / listed.requests / created.requests * 1e6
     table.add("listed object: CPU", per_object_us, "µs",
-              peer=PEER.listed_object_cpu_us, bar=BAR.listed_object_cpu_us)  # fmt: skip
-    comparable = objects >= PEER_LISTED_OBJECTS
+              peer=costs.listed_object_cpu_us, bar=BAR.listed_object_cpu_us)  # fmt: skip
+    comparable = objects >= other.listed_objects or other.measured
     table.add(f"list of {created.requests:,}: rate", listed.rate, "/s",
-              peer=PEER_RATES.lists if comparable else None, more_is_better=True)  # fmt: skip
+              peer=rates.lists if comparable else None, more_is_better=True)  # fmt: skip
     table.check(listed.failed == 0, f"{listed.failed} lists failed")
     memory.add("after lists", server.memory(), "MB")
 

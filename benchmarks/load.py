@@ -15,11 +15,11 @@ import signal
 import subprocess
 import tempfile
 from dataclasses import dataclass
+from typing import Protocol
 
 from benchmarks.options import Unusable
-from benchmarks.process import ServerProcess
 
-__all__ = ["CONFIGMAP", "FIRST", "LoadResult", "Request", "run_wrk"]
+__all__ = ["CONFIGMAP", "FIRST", "LoadResult", "Request", "Target", "run_wrk"]
 
 #: The number in the first name that exists.
 FIRST = 2
@@ -82,6 +82,18 @@ CONFIGMAP = {
 }
 
 
+class Target(Protocol):
+    """A server under load."""
+
+    url: str
+    #: The admin's.
+    token: str
+
+    def cpu(self) -> float:
+        """Seconds used so far."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class LoadResult:
     requests: int
@@ -101,7 +113,7 @@ class LoadResult:
 
 
 def run_wrk(
-    server: ServerProcess,
+    server: Target,
     request: Request,
     *,
     count: int,

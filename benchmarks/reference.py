@@ -9,7 +9,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["BAR", "GUARDED_CREATE_CPU_MS", "PEER", "PEER_LISTED_OBJECTS", "PEER_RATES"]
+__all__ = [
+    "BAR",
+    "GUARDED_CREATE_CPU_MS",
+    "PEER",
+    "PEER_LISTED_OBJECTS",
+    "PEER_RATES",
+    "Costs",
+    "Peer",
+    "Rates",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +35,16 @@ class Rates:
     creates: float
     gets: float
     lists: float
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    costs: Costs
+    rates: Rates
+    #: How many objects its lists had.
+    listed_objects: int
+    #: In this very run.
+    measured: bool = False
 
 
 PEER = Costs(create_cpu_ms=0.83, get_cpu_ms=0.41, listed_object_cpu_us=9.7, memory_mb=679, ready_s=3.0)
