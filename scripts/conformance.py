@@ -107,7 +107,7 @@ def _cluster(options: Sequence[str]) -> Iterator[str]:
     """A cluster that keeps nothing; its kubeconfig."""
     with tempfile.TemporaryDirectory(prefix="steersman-conformance-") as folder:
         data = ("--data", folder, "--kubeconfig", f"{folder}/kubeconfig")
-        command = [str(STEER), "up", *data, "--port", "0", "--output", "json", *options]
+        command = [str(STEER), "up", *data, "--port", "0", "--wait", "--output", "json", *options]
         process = subprocess.Popen(command, stdout=subprocess.PIPE)
         try:
             assert process.stdout

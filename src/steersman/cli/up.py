@@ -36,7 +36,7 @@ Examples:
   steer up                                   a cluster that keeps its data
   steer up --data :memory: --port 0          keeps nothing, on a free port
   steer up --nodes 100 --runtime simulated   nodes that pretend to run pods
-  steer up --output json                     for scripts: one line when ready
+  steer up --wait --output json              for scripts: one line when pods can run
 
 \b
   export KUBECONFIG=~/.local/state/steersman/cluster/kubeconfig
@@ -61,6 +61,7 @@ def up(
     audit_policy: options.AuditPolicyOption = None,
     audit_log: options.AuditLogOption = None,
     max_requests_inflight: options.InflightOption = 600,
+    wait: options.WaitOption = False,
     log_level: options.LogLevelOption = LogLevel.WARNING,
     output: options.OutputOption = Output.TEXT,
 ) -> None:
@@ -100,7 +101,7 @@ def up(
         nodes=simulated_nodes,
         process_nodes=process_nodes,
     )
-    _run(LocalCluster(config), output, started)
+    _run(LocalCluster(config), output, started, wait)
 
 
 up.__doc__ = _EXAMPLES
@@ -189,7 +190,7 @@ def _controllers(names: str) -> frozenset[str]:
         raise CommandFailed(f"--controllers: {error}", 2) from None
 
 
-def _run(cluster: LocalCluster, output: Output, started: float) -> None:
+def _run(cluster: LocalCluster, output: Output, started: float, wait: bool) -> None:
     from steersman.cluster.apiserver.audit import AuditError
     from steersman.cluster.auth.errors import ConfigurationInvalid
     from steersman.cluster.auth.pki import PkiError
@@ -197,7 +198,7 @@ def _run(cluster: LocalCluster, output: Output, started: float) -> None:
     from steersman.cluster.store import StoreError
 
     try:
-        run_loop(_serve(cluster, output, started))
+        run_loop(_serve(cluster, output, started, wait))
     except (StoreError, SchemaError, PkiError, AuditError, ConfigurationInvalid) as error:
         raise CommandFailed(str(error)) from None
     except (OSError, ValueError) as error:
@@ -215,12 +216,16 @@ def _explain(error: OSError | ValueError, cluster: LocalCluster) -> str:
     return f"{config.data}: {error}"
 
 
-async def _serve(cluster: LocalCluster, output: Output, started: float) -> None:
+async def _serve(cluster: LocalCluster, output: Output, started: float, wait: bool) -> None:
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopped.set)
     async with cluster:
+        if wait:
+            from steersman.cli.usable import wait_usable
+
+            await wait_usable(cluster, stopped)
         _announce(cluster, output, time.perf_counter() - started)
         await stopped.wait()
         for number in (signal.SIGINT, signal.SIGTERM):

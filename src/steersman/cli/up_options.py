@@ -13,7 +13,7 @@ __all__ = [
     "AdminTokenOption", "AuditLogOption", "AuditPolicyOption", "AuthenticationOption", "BindOption",
     "ControllersOption", "DataOption", "DisableAdmissionOption", "EnableAdmissionOption",
     "EncryptionKeyOption", "InflightOption", "LogLevelOption", "NodesOption", "OutputOption", "PortOption",
-    "RuntimeOption", "ServiceCidrOption", "WrittenKubeconfigOption",
+    "RuntimeOption", "ServiceCidrOption", "WaitOption", "WrittenKubeconfigOption",
 ]  # fmt: skip
 
 DataOption = Annotated[
@@ -80,3 +80,6 @@ InflightOption = Annotated[
 ]  # fmt: skip
 LogLevelOption = Annotated[LogLevel, typer.Option(help="What to log, to standard error.")]
 OutputOption = Annotated[Output, typer.Option(help="json: one line of JSON when ready.")]
+WaitOption = Annotated[
+    bool, typer.Option("--wait", help="Say that it is up when nodes are ready for pods, not before.")
+]  # fmt: skip

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from steersman.objects.conditions import condition_is
 from tests.support.steer import Answer, Steer, running
 
 pytestmark = pytest.mark.slow
@@ -50,6 +51,13 @@ def test_ready_line_for_programs(tmp_path: Path) -> None:
         assert server.announced["pid"] == server.process.pid
         assert server.api.get("/readyz").text == "ok"
         assert server.errors == ""
+
+
+def test_those_who_wait_find_nodes_and_their_account() -> None:
+    with running("--wait", "--nodes", "3", "--runtime", "simulated", "--controllers", "all") as server:
+        nodes = server.api.get("/api/v1/nodes").json["items"]
+        assert [condition_is(node["status"]["conditions"], "Ready") for node in nodes] == [True] * 3
+        assert server.api.get("/api/v1/namespaces/default/serviceaccounts/default").status == 200
 
 
 def test_secrets_are_private(tmp_path: Path) -> None:
