@@ -36,7 +36,7 @@ Examples:
   steer up                                   a cluster that keeps its data
   steer up --data :memory: --port 0          keeps nothing, on a free port
   steer up --nodes 100 --runtime simulated   nodes that pretend to run pods
-  steer up --wait --output json              for scripts: one line when pods can run
+  steer up --wait --output json              for scripts, when pods can run
 
 \b
   export KUBECONFIG=~/.local/state/steersman/cluster/kubeconfig

@@ -24,7 +24,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[tuple[ClusterConfig, Output
     """What would have been run."""
     runs: list[tuple[ClusterConfig, Output]] = []
 
-    def run(cluster: LocalCluster, output: Output, _: float) -> None:
+    def run(cluster: LocalCluster, output: Output, _: float, __: bool) -> None:
         runs.append((cluster.config, output))
 
     monkeypatch.setattr(command, "_run", run)
