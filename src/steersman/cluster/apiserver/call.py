@@ -94,6 +94,8 @@ class Call:
     warnings: list[str] = field(default_factory=list)
     #: What admission notes for the audit log.
     annotations: dict[str, str] = field(default_factory=dict)
+    #: What a patch made of an object, before it was read.
+    patched: Object | None = None
 
     @property
     def namespace(self) -> str:

@@ -11,6 +11,7 @@ from steersman.cluster.apiserver.allocation import Reservation
 from steersman.cluster.apiserver.atrest import envelope
 from steersman.cluster.apiserver.bodies import dedupe_owners, match_namespace, read_object
 from steersman.cluster.apiserver.call import Api, Call, Object, new_uid, timestamp
+from steersman.cluster.apiserver.given import explained
 from steersman.cluster.apiserver.options import WriteOptions, parse_unsigned
 from steersman.cluster.apiserver.ownership import track
 from steersman.cluster.apiserver.render import respond_object
@@ -71,7 +72,7 @@ async def store_new(
     if generated:
         metadata["name"] = attributes.name = generate_name(metadata["generateName"])
     if is_service(call):
-        reservation = api.services.reserve(obj, None)
+        reservation = api.services.reserve(obj, None, dry_run=options.dry_run)
         write = _check_and_put(api, call, attributes, obj, options, generated=generated, versioned=versioned)
         return await settled(api, reservation, write, dry_run=options.dry_run)
     value = await _check_and_put(
@@ -143,11 +144,14 @@ async def _complete_and_check(call: Call, obj: Object) -> None:
     if kind.kind == "CertificateSigningRequest":
         user = call.user
         record_requester(obj, user.name, user.uid, user.groups, user.extra)
-    errors = call.resource.kind.check_new(call.resource.checked(obj))
+    resource = call.resource
+    errors = resource.kind.check_new(resource.checked(obj))
     if not isinstance(errors, list):
         errors = await errors
     if errors:
-        raise invalid(kind.group, kind.kind, obj["metadata"].get("name", ""), errors)
+        errors = explained(call, obj, errors, resource.kind.check_new)
+        raise invalid(resource.stored.group, kind.kind, obj["metadata"].get("name", ""), errors)
+    strategy.complete_create(obj)
     call.warnings.extend(strategy.warnings_on_create(obj))
 
 

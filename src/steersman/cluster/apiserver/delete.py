@@ -141,13 +141,13 @@ def _check_preconditions(resource: Resource, obj: Object, options: DeleteOptions
             f"the UID in the precondition ({options.uid}) does not match the UID in record "
             f"({metadata['uid']}). The object might have been deleted and then recreated"
         )
-        raise conflict(resource.group, kind, name, why)
+        raise conflict(resource.stored.group, kind, name, why)
     if options.resource_version is not None and options.resource_version != metadata["resourceVersion"]:
         why = (
             f"the ResourceVersion in the precondition ({options.resource_version}) does not match the "
             f"ResourceVersion in record ({metadata['resourceVersion']}). The object might have been modified"
         )
-        raise conflict(resource.group, kind, name, why)
+        raise conflict(resource.stored.group, kind, name, why)
 
 
 def _mark(api: Api, resource: Resource, obj: Object, options: DeleteOptions) -> str:

@@ -14,6 +14,7 @@ import orjson
 
 from steersman.cluster.apiserver.atrest import encode
 from steersman.cluster.apiserver.call import Api, Call, Object, timestamp
+from steersman.cluster.apiserver.given import put_empty_lists
 from steersman.cluster.apiserver.kinds import BuiltInKind
 from steersman.cluster.apiserver.options import WriteOptions
 from steersman.cluster.apiserver.resource import Conversion, Resource
@@ -48,6 +49,7 @@ async def track(api: Api, call: Call, live: Object | None, obj: Object, options:
             convert=None if in_version is None else _pairs(in_version, before or {}, obj),
         )
 
+    emptied = put_empty_lists(call, obj) if b"[]" in call.request.content else ()
     try:
         if live is None and "managedFields" not in obj["metadata"]:
             # Nobody owned anything so far, in whatever version.
@@ -56,6 +58,9 @@ async def track(api: Api, call: Call, live: Object | None, obj: Object, options:
             entries = await with_versions(api, resource, tracked)
     except StatusError:
         entries = list(((live or {}).get("metadata") or {}).get("managedFields") or ())
+    finally:
+        for holder, key in emptied:
+            holder[key] = None
     if entries:
         obj["metadata"]["managedFields"] = entries
     else:

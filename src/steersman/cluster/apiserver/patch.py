@@ -115,6 +115,7 @@ class Change:
             raise _refused(error) from None
         if not isinstance(patched, dict):
             raise unprocessable_patch()
+        self.call.patched = patched
         obj = self._accepted(patched, patch, found)
         match_namespace(self.call, obj["metadata"])
         match_name(self.call, obj["metadata"])

@@ -35,6 +35,7 @@ _OPAQUE: Final = frozenset(
 #: The API declares a default for these fields, which are keys of lists; the published schema leaves it out.
 _KEY_DEFAULTS: Final[dict[str, dict[str, object]]] = {
     "io.k8s.api.core.v1.ContainerPort": {"protocol": "TCP"},
+    "io.k8s.api.core.v1.LocalObjectReference": {"name": ""},
     "io.k8s.api.core.v1.ServicePort": {"protocol": "TCP"},
 }
 
@@ -91,8 +92,9 @@ def _compile(node: dict[str, Any]) -> Schema:
 
 
 def _with_field_marks(schema: Schema, node: dict[str, Any], strategies: tuple[str, ...]) -> Schema:
-    """The type as a field sees it: a field may make it atomic or say how it is patched."""
-    atomic = schema.atomic or node.get("x-kubernetes-map-type") == "atomic"
+    """The type as a field sees it: a field may say whether it is atomic and how it is patched."""
+    mark = node.get("x-kubernetes-map-type")
+    atomic = schema.atomic if mark is None else mark == "atomic"
     if schema.kind != "struct" or (atomic == schema.atomic and not strategies):
         return schema
     return Schema(

@@ -188,6 +188,27 @@ def test_a_chosen_node_port_is_shared_too(allocator: ServiceAllocator, asked_by:
     assert node_ports(placed(allocator, service("dns", *ports, type="NodePort"))) == [30053, 30053]
 
 
+def test_one_node_port_for_two_ports_is_taken_by_the_first(allocator: ServiceAllocator) -> None:
+    twice = [port(80, node_port=30077), port(81, node_port=30077)]
+    assert str(refusal(allocator, service("s", *twice, type="NodePort"))) == (
+        'Service "s" is invalid: spec.ports[1].nodePort: Invalid value: 30077: provided port is already allocated'
+    )
+    assert not allocator._ports.taken
+    old = placed(allocator, service("s", port(80, node_port=30077), type="NodePort"))
+    twice = [port(80, node_port=30077), port(80, node_port=30077)]
+    refused = refusal(allocator, service("s", *twice, type="NodePort"), old)
+    assert (refused.code, str(refused)) == (500, "duplicate nodePort: {TCP 30077}")
+
+
+def test_a_dry_run_counts_node_ports_of_its_own(allocator: ServiceAllocator) -> None:
+    spec = {"type": "LoadBalancer", "externalTrafficPolicy": "Local"}
+    obj = service("s", port(80), port(81), port(82, node_port=99999), **spec)
+    allocator.reserve(obj, None, dry_run=True).cancel()
+    assert node_ports(obj) == [32769, 32770, 99999]
+    assert obj["spec"]["healthCheckNodePort"] == 100000
+    assert not allocator._ports.taken
+
+
 def test_a_port_added_later_gets_a_node_port_of_its_own(allocator: ServiceAllocator) -> None:
     old = placed(allocator, service("dns", port(53, node_port=30053), type="NodePort"))
     spec = {"clusterIP": old["spec"]["clusterIP"], "clusterIPs": old["spec"]["clusterIPs"]}

@@ -31,6 +31,7 @@ def test_lists_keyed_by_fields() -> None:
     assert (ports.patch_merge_key, ports.patch_strategies) == ("containerPort", ("merge",))
     assert at(SERVICE, "spec", "ports").key_defaults == {"protocol": "TCP"}
     assert at(POD, "spec", "containers").key_defaults == {}
+    assert at(POD, "spec", "imagePullSecrets").key_defaults == {"name": ""}
 
 
 def test_sets_atoms_and_maps() -> None:
@@ -40,6 +41,9 @@ def test_sets_atoms_and_maps() -> None:
     assert at(DEPLOYMENT, "spec", "selector").atomic
     assert not at(DEPLOYMENT, "spec", "template").atomic
     assert at(POD, "spec", "nodeSelector").atomic
+    # A reference is atomic, except where a field says otherwise.
+    assert at(GVK("", "v1", "Event"), "involvedObject").atomic
+    assert not at(GVK("", "v1", "PersistentVolume"), "spec", "claimRef").atomic
 
 
 def test_strategies_of_patches() -> None:

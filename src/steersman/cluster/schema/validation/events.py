@@ -1,7 +1,8 @@
 """Validation of Events, of the core group and of events.k8s.io.
 
-Both groups serve the same objects; what is asked of new ones differs: the core group keeps to the rules
-old clients know, events.k8s.io demands the new fields. The package's `__init__` finds `RULES` here.
+Both groups serve the same objects, which are checked under the core group's field names. What is asked of
+them differs: the core group keeps to the rules old clients know, events.k8s.io demands the new fields. The
+package's `__init__` finds `RULES` here.
 """
 
 from __future__ import annotations
@@ -20,24 +21,7 @@ __all__ = ["RULES"]
 #: Of texts, in bytes, by the core group's name of the field.
 _LIMITS: Final = {"reportingInstance": 128, "action": 128, "reason": 128, "message": 1024}
 
-#: How events.k8s.io calls the fields of the core group.
-_NEW_NAMES: Final = {
-    "involvedObject": "regarding",
-    "message": "note",
-    "source": "deprecatedSource",
-    "firstTimestamp": "deprecatedFirstTimestamp",
-    "lastTimestamp": "deprecatedLastTimestamp",
-    "count": "deprecatedCount",
-    "reportingComponent": "reportingController",
-}
-
 _SOURCE: Final = (("component", "Component", ""), ("host", "Host", ""))
-
-
-def _core(event: Object) -> Object:
-    """An event of events.k8s.io under the core group's field names."""
-    names = {new: old for old, new in _NEW_NAMES.items()}
-    return {names.get(field, field): value for field, value in event.items()}
 
 
 def _core_create(event: Object) -> list[FieldError]:
@@ -49,7 +33,6 @@ def _core_update(new: Object, old: Object) -> list[FieldError]:
 
 
 def _create(event: Object) -> list[FieldError]:
-    event = _core(event)
     errors = _shared_errors(event, "reportingController")
     errors += _series_errors(event.get("series"))
     if not event.get("eventTime"):
@@ -62,7 +45,6 @@ def _create(event: Object) -> list[FieldError]:
 
 
 def _update(new: Object, old: Object) -> list[FieldError]:
-    new, old = _core(new), _core(old)
     errors = _shared_errors(new, "reportingController")
     if new.get("series") != old.get("series"):
         errors += _series_errors(new.get("series"))
@@ -140,7 +122,9 @@ def _shared_errors(event: Object, controller_field: str) -> list[FieldError]:
 
 
 RULES: Final = {
-    # Names of old clients' events are held to no more than what a URL can carry.
-    ("", "Event"): Rules(name=name_is_path_segment, create=_core_create, update=_core_update),
+    # Metadata of old clients' events is held to no more than what a URL and a list can carry.
+    ("", "Event"): Rules(
+        name=name_is_path_segment, create=_core_create, update=_core_update, standard_finalizers=False
+    ),
     ("events.k8s.io", "Event"): Rules(create=_create, update=_update),
 }

@@ -21,6 +21,7 @@ MISMATCH = "does not match event.namespace"
 CORE = {
     "valid": ({}, []),
     "any name that fits a URL": ({"metadata": {"name": "A_b"}}, []),
+    "any finalizer": ({"metadata": {"finalizers": ["bad"]}}, []),
     "about an object elsewhere": (
         {"involvedObject": {"namespace": "other"}},
         [f'involvedObject.namespace: Invalid value: "other": {MISMATCH}'],
@@ -70,16 +71,16 @@ def test_core_event_is_created_or_refused(created: Any, patch: Any, expected: li
 EVENT: dict[str, Any] = {
     "metadata": METADATA,
     "eventTime": "2026-01-01T00:00:00.000000Z",
-    "reportingController": "example.com/controller",
+    "reportingComponent": "example.com/controller",
     "reportingInstance": "controller-1",
     "action": "Start",
     "reason": "Started",
-    "regarding": {"namespace": "default", "kind": "Pod", "name": "p"},
-    "note": "started",
+    "involvedObject": {"namespace": "default", "kind": "Pod", "name": "p"},
+    "message": "started",
     "type": "Normal",
-    "deprecatedSource": {},
-    "deprecatedFirstTimestamp": None,
-    "deprecatedLastTimestamp": None,
+    "source": {},
+    "firstTimestamp": None,
+    "lastTimestamp": None,
 }
 NEW = {
     "valid": ({}, []),
@@ -88,7 +89,7 @@ NEW = {
         ["eventTime: Required value"],
     ),
     "no controller": (
-        {"reportingController": "a b"},
+        {"reportingComponent": "a b"},
         [
             'reportingController: Invalid value: "a b": name part must consist of alphanumeric '
             "characters, '-', "
@@ -107,9 +108,9 @@ NEW = {
     "old fields and an unknown type": (
         {
             "type": "Odd",
-            "deprecatedCount": 3,
-            "deprecatedSource": {"component": "c"},
-            "deprecatedFirstTimestamp": "2026-01-01T00:00:00Z",
+            "count": 3,
+            "source": {"component": "c"},
+            "firstTimestamp": "2026-01-01T00:00:00Z",
         },
         [
             'type: Invalid value: "": has invalid value: Odd',
@@ -131,9 +132,9 @@ UPDATES = {
     "same moment, other spelling": ({"eventTime": "2026-01-01T00:00:00Z"}, []),
     "old fields stay": (
         {
-            "deprecatedSource": {"component": "c"},
-            "deprecatedCount": 2,
-            "deprecatedFirstTimestamp": "2026-01-01T00:00:00Z",
+            "source": {"component": "c"},
+            "count": 2,
+            "firstTimestamp": "2026-01-01T00:00:00Z",
         },
         [
             'source: Invalid value: {"Component":"c","Host":""}: field is immutable',
@@ -142,7 +143,7 @@ UPDATES = {
         ],
     ),
     "the rest stays": (
-        {"regarding": {"name": "q"}, "reason": "Other", "note": "n", "action": "Stop"},
+        {"involvedObject": {"name": "q"}, "reason": "Other", "message": "n", "action": "Stop"},
         [
             'involvedObject: Invalid value: {"Kind":"Pod","Namespace":"default","Name":"q","UID":"",'
             '"APIVersion":"","ResourceVersion":"","FieldPath":""}: field is immutable',
