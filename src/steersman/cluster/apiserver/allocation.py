@@ -150,8 +150,9 @@ class ServiceAllocator:
         before = self._held(old) if old else set()
         self._settle_families(service, old)
         try:
-            if needs_cluster_ip(service):
-                self._reserve_address(service, before, reservation)
+            # An address that a service has never changes; who tries is told so by validation.
+            if needs_cluster_ip(service) and (old is None or not needs_cluster_ip(old)):
+                self._reserve_address(service, reservation)
             if needs_node_port(service):
                 if old is None:
                     self._reserve_ports(service, reservation)
@@ -176,9 +177,7 @@ class ServiceAllocator:
             if errors:
                 raise invalid_object("", "Service", service["metadata"].get("name", ""), errors)
 
-    def _reserve_address(
-        self, service: Object, before: set[tuple[_Pool, int]], reservation: Reservation
-    ) -> None:
+    def _reserve_address(self, service: Object, reservation: Reservation) -> None:
         spec = service["spec"]
         asked = spec.get("clusterIP", "")
         if asked == "None":
@@ -201,8 +200,6 @@ class ServiceAllocator:
             valid = f"The range of valid IPs is {self.network}"
             why = f"the provided IP ({asked}) is not in the valid range. {valid}"
             raise self._refused(service, path, spec["clusterIPs"], f"failed to allocate IP {asked}: {why}")
-        if (pool, number) in before:
-            return
         if not pool.take(number):
             why = f"failed to allocate IP {asked}: provided IP is already allocated"
             raise self._refused(service, path, spec["clusterIPs"], why)

@@ -192,12 +192,10 @@ def _is_definition(resource: Resource) -> bool:
 
 
 def _mark_namespace(api: Api, resource: Resource, obj: Object, options: DeleteOptions) -> str:
-    """A namespace goes through Terminating; it is gone when its finalizers are."""
+    """A namespace goes through Terminating, even without finalizers; then it is gone when they are."""
     metadata = obj["metadata"]
-    if not obj["spec"].get("finalizers") and not metadata.get("finalizers"):
-        return "now"
     if "deletionTimestamp" in metadata:
-        return "pending"
+        return "pending" if obj["spec"].get("finalizers") or metadata.get("finalizers") else "now"
     metadata["deletionTimestamp"] = timestamp(api.now())
     obj["status"]["phase"] = "Terminating"
     _renew_finalizers(resource, metadata, options)

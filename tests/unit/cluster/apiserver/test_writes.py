@@ -245,6 +245,17 @@ async def test_watchers_see_the_end_of_a_pod_coming(client: ApiClient) -> None:
         assert (metadata["deletionGracePeriodSeconds"], metadata["generation"]) == (0, 2)
 
 
+@with_api
+async def test_a_namespace_terminates_before_it_is_gone(client: ApiClient) -> None:
+    path = "/api/v1/namespaces/a"
+    await client.ok("POST", "/api/v1/namespaces", {"metadata": {"name": "a"}})
+    await client.ok("PUT", f"{path}/finalize", {"metadata": {"name": "a"}, "spec": {"finalizers": []}})
+    assert (await client.ok("DELETE", path))["status"]["phase"] == "Terminating"
+    assert (await client.ok("GET", path))["metadata"]["deletionTimestamp"]
+    await client.ok("DELETE", path)
+    assert (await client.ask("GET", path))[0] == 404
+
+
 @pytest.mark.parametrize(
     ("path", "body", "resource", "words"),
     [
