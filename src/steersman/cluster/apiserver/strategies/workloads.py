@@ -275,7 +275,7 @@ WORKLOADS: Final = (
         create_warnings=lambda job: _name_warnings(job) + _job_warnings(job),
         update_warnings=_if_changed(_job_warnings),
         reset_fields=("status",),
-        subresources={"status": status_endpoint()},
+        subresources={"status": status_endpoint(also=lambda job, _: _label_job(job))},
         fields={"status.successful": lambda job: str(job["status"].get("succeeded", 0))},
         field_refusal='field label "%s" not supported for Job',
         default_propagation="Orphan",

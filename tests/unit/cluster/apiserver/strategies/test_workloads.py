@@ -96,6 +96,10 @@ def test_labels_of_a_jobs_template_are_the_jobs_unless_it_has_its_own(make: Make
     spec = {"template": template(labels={"a": "b"})}
     job = created(make, "batch/v1", "Job", "jobs", spec=spec)
     assert job["metadata"]["labels"] == GENERATED | {"a": "b"}
+    reported = deepcopy(job)
+    del reported["metadata"]["labels"]
+    strategy_for("batch", "jobs").prepare_subresource("status", reported, job)
+    assert reported["metadata"]["labels"] == job["metadata"]["labels"]
     own = created(make, "batch/v1", "Job", "jobs", spec=spec, metadata={"labels": {"mine": "1"}})
     assert own["metadata"]["labels"] == {"mine": "1"}
 
@@ -288,3 +292,15 @@ def test_an_endpoint_slice_counts_content_and_labels(make: Make) -> None:
 
     assert updated(old, "discovery.k8s.io", "endpointslices", label)["metadata"]["generation"] == 2
     assert updated(old, "discovery.k8s.io", "endpointslices", annotate)["metadata"]["generation"] == 1
+
+
+def test_an_endpoint_slice_counts_what_is_dropped(make: Make) -> None:
+    endpoints = [{"addresses": ["10.0.0.1"]}]
+    old = created(make, "discovery.k8s.io/v1", "EndpointSlice", "endpointslices", endpoints=endpoints)
+
+    def place(obj: Object) -> None:
+        obj["endpoints"][0]["deprecatedTopology"] = {"a": "b"}
+
+    new = updated(old, "discovery.k8s.io", "endpointslices", place)
+    assert new["metadata"]["generation"] == 2
+    assert "deprecatedTopology" not in new["endpoints"][0]
