@@ -1,8 +1,8 @@
-"""Empty lists and maps as a client gave them, which objects in normal form do not have.
+"""Refusals in which empty lists and maps are shown as a client gave them.
 
-Kubernetes stores none of them either, but until then it knows them from what was left out: whoever gives
-an empty list owns the field, and messages show `[]` where they would show `null`. Writes ask here, only
-for bodies in which something is empty and for objects that are refused.
+Objects in normal form do not have them, and Kubernetes stores none of them either; but until then it knows
+them from what was left out, and its messages show `[]` where they would show `null`. Writes ask here when
+an object is refused.
 """
 
 from __future__ import annotations
@@ -18,23 +18,10 @@ from steersman.cluster.apiserver.kinds import BuiltInKind, Errors
 from steersman.cluster.codec import CodecError, parse_body
 from steersman.objects.fields import FieldError
 
-__all__ = ["explained", "put_empty_lists"]
+__all__ = ["explained"]
 
 #: (what holds it, its name there, the empty value)
 _Emptied = tuple[Object, str, Any]
-
-
-def put_empty_lists(call: Call, obj: Object) -> list[tuple[Object, str]]:
-    """Put the empty lists into the object that were given for fields that are always written. Where they
-    are now and must be null again once their owner is noted."""
-    if not isinstance(call.resource.kind, BuiltInKind):
-        return []
-    put = []
-    for holder, key, value in list(_emptied(_given(call), obj)):
-        if key in holder and value == []:
-            holder[key] = value
-            put.append((holder, key))
-    return put
 
 
 def explained(
@@ -61,8 +48,8 @@ def explained(
 
 def _given(call: Call) -> Any:
     """What the client asks to be stored, as it wrote it: the body, or what its patch made."""
-    if call.patched is not None:
-        return call.patched
+    if call.patched is not None or call.given is not None:
+        return call.given if call.patched is None else call.patched
     with suppress(CodecError):
         content_type = call.request.headers.get("content-type") or ""
         return parse_body(content_type, call.request.content, call.resource.type.gvk)[0]

@@ -105,10 +105,11 @@ class BuiltInKind:
     def __init__(self, resource_type: ResourceType) -> None:
         self._type = resource_type
         self._gvk = resource_type.gvk
+        self._stored = resource_type.storage or resource_type.gvk
         self._schema: Schema | None = None
         self._empty: Object | None = None
         #: Checking one can take long enough to be noticed by others.
-        self._is_definition = resource_type.kind == "CustomResourceDefinition"
+        self._is_definition = self._stored.kind == "CustomResourceDefinition"
 
     @property
     def schema(self) -> Schema:

@@ -8,13 +8,12 @@ write needs are few.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import orjson
 
 from steersman.cluster.apiserver.atrest import encode
 from steersman.cluster.apiserver.call import Api, Call, Object, timestamp
-from steersman.cluster.apiserver.given import put_empty_lists
 from steersman.cluster.apiserver.kinds import BuiltInKind
 from steersman.cluster.apiserver.options import WriteOptions
 from steersman.cluster.apiserver.resource import Conversion, Resource
@@ -34,22 +33,22 @@ async def track(api: Api, call: Call, live: Object | None, obj: Object, options:
     A webhook that does not answer must not stop a write: all owners stay."""
     resource = call.resource
     before = resource.kind.empty if live is None else live
+    seen = obj if call.given is None else _as_given(obj, call.given)
 
     def tracked(in_version: InVersion | None) -> list[Object]:
         subresource = call.path.subresource
         return track_update(
             before,
-            obj,
+            seen,
             resource.kind.schema,
             manager=options.field_manager or call.manager,
             api_version=resource.type.api_version,
             subresource=subresource,
             time=timestamp(api.now()),
             keep=resource.ownable(subresource),
-            convert=None if in_version is None else _pairs(in_version, before or {}, obj),
+            convert=None if in_version is None else _pairs(in_version, before or {}, seen),
         )
 
-    emptied = put_empty_lists(call, obj) if b"[]" in call.request.content else ()
     try:
         if live is None and "managedFields" not in obj["metadata"]:
             # Nobody owned anything so far, in whatever version.
@@ -58,13 +57,21 @@ async def track(api: Api, call: Call, live: Object | None, obj: Object, options:
             entries = await with_versions(api, resource, tracked)
     except StatusError:
         entries = list(((live or {}).get("metadata") or {}).get("managedFields") or ())
-    finally:
-        for holder, key in emptied:
-            holder[key] = None
     if entries:
         obj["metadata"]["managedFields"] = entries
     else:
         obj["metadata"].pop("managedFields", None)
+
+
+def _as_given(value: Any, given: Any) -> Any:
+    """A value with the empty lists that it was given where it has null: even they have an owner."""
+    if value is None and given == []:
+        return given
+    if isinstance(value, dict) and isinstance(given, dict):
+        return {key: _as_given(item, given.get(key)) for key, item in value.items()}
+    if isinstance(value, list) and isinstance(given, list) and len(value) == len(given):
+        return [_as_given(*pair) for pair in zip(value, given, strict=True)]
+    return value
 
 
 async def with_versions(api: Api, resource: Resource, work: Callable[[InVersion], _Result]) -> _Result:

@@ -7,7 +7,7 @@ loaded when first used, since a start should not wait for it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -21,9 +21,6 @@ from steersman.objects.fields import Path, invalid
 from steersman.objects.status import StatusError, bad_request
 
 __all__ = ["JSON", "Form", "failure", "respond_json", "respond_list", "respond_object", "success"]
-
-#: Annotations that show a field of the internal type, of which metadata alone knows nothing.
-_FIELDS_AS_ANNOTATIONS: Final = {"DaemonSet": "deprecated.daemonset.template.generation"}
 
 
 class Form(NamedTuple):
@@ -168,20 +165,11 @@ def _frame_list(resource: Resource, values: Sequence[bytes], metadata: Object) -
 
 
 def _partial(obj: Object, form: Form) -> Object:
-    metadata = obj["metadata"]
-    if hidden := _FIELDS_AS_ANNOTATIONS.get(obj.get("kind", "")):
-        metadata = _without_annotation(metadata, hidden)
     return {
         "kind": "PartialObjectMetadata",
         "apiVersion": f"meta.k8s.io/{form.version}",
-        "metadata": metadata,
+        "metadata": obj["metadata"],
     }
-
-
-def _without_annotation(metadata: Object, name: str) -> Object:
-    kept = {key: value for key, value in (metadata.get("annotations") or {}).items() if key != name}
-    rest = {key: value for key, value in metadata.items() if key != "annotations"}
-    return rest | {"annotations": kept} if kept else rest
 
 
 def _ends_initial_events(obj: Object) -> bool:

@@ -22,7 +22,6 @@ _WORDS: Final[dict[str, Any]] = {
     **dict.fromkeys(("y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"), True),
     **dict.fromkeys(("n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"), False),
 }
-_ALIAS: Final = re.compile(r"\*([\w-]+)", re.ASCII)
 _INTEGER: Final = re.compile(r"[-+]?(?:0b[01_]+|0o[0-7_]+|0x[0-9a-fA-F_]+|0[0-7_]*|[1-9][0-9_]*)")
 _FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _NOT_NUMBERS: Final = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
@@ -95,15 +94,15 @@ def parse(body: bytes) -> tuple[Any, list[str]]:
     try:
         loader = _Loader(body)
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise Malformed(_unreadable(error)) from None
+        raise Malformed(f"yaml: {error}") from None
     try:
         node = loader.get_node() if loader.check_node() else None
         converter = _Converter()
         value = converter.convert(node) if node is not None else None
     except yaml.MarkedYAMLError as error:
-        raise Malformed(_describe(error, body)) from None
+        raise Malformed(_describe(error)) from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise Malformed(_unreadable(error)) from None
+        raise Malformed(f"yaml: {error}") from None
     except RecursionError:
         raise Malformed("yaml: exceeded max depth") from None
     finally:
@@ -121,17 +120,8 @@ def dump(value: Any) -> bytes:
     return text.encode()
 
 
-def _unreadable(error: Exception) -> str:
-    return f"yaml: {error.reason if isinstance(error, yaml.reader.ReaderError) else error}"
-
-
-def _describe(error: yaml.MarkedYAMLError, body: bytes) -> str:
-    """Go counts lines from zero, which it does not mention, and adds one where it reads single words."""
-    if isinstance(error, yaml.composer.ComposerError) and error.problem == "found undefined alias":
-        start = error.problem_mark
-        assert start is not None
-        found = _ALIAS.match(body.decode(errors="replace").split("\n")[start.line], start.column)
-        return f"yaml: unknown anchor '{found[1] if found else ''}' referenced"
+def _describe(error: yaml.MarkedYAMLError) -> str:
+    # Go counts lines from zero, which it does not mention, and adds one where it reads single words.
     line = 0
     if error.problem_mark is not None and error.problem_mark.line:
         line = error.problem_mark.line + isinstance(error, yaml.scanner.ScannerError)

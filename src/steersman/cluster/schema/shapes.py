@@ -35,7 +35,6 @@ _OPAQUE: Final = frozenset(
 #: The API declares a default for these fields, which are keys of lists; the published schema leaves it out.
 _KEY_DEFAULTS: Final[dict[str, dict[str, object]]] = {
     "io.k8s.api.core.v1.ContainerPort": {"protocol": "TCP"},
-    "io.k8s.api.core.v1.LocalObjectReference": {"name": ""},
     "io.k8s.api.core.v1.ServicePort": {"protocol": "TCP"},
 }
 

@@ -120,17 +120,6 @@ async def test_a_list_from_anywhen_comes_as_a_whole(client: ApiClient) -> None:
 
 
 @with_api
-async def test_metadata_alone_does_not_know_what_is_a_field_inside(client: ApiClient) -> None:
-    path = "/apis/apps/v1/namespaces/default/daemonsets"
-    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
-    spec = {"selector": {"matchLabels": {"a": "b"}}, "template": template}
-    made = await client.ok("POST", path, {"metadata": {"name": "d"}, "spec": spec})
-    assert "annotations" in made["metadata"]
-    accept = {"accept": "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"}
-    assert "annotations" not in (await client.ok("GET", f"{path}/d", headers=accept))["metadata"]
-
-
-@with_api
 async def test_events_are_served_in_both_groups(client: ApiClient) -> None:
     event = {
         "apiVersion": "v1",

@@ -31,7 +31,6 @@ def test_lists_keyed_by_fields() -> None:
     assert (ports.patch_merge_key, ports.patch_strategies) == ("containerPort", ("merge",))
     assert at(SERVICE, "spec", "ports").key_defaults == {"protocol": "TCP"}
     assert at(POD, "spec", "containers").key_defaults == {}
-    assert at(POD, "spec", "imagePullSecrets").key_defaults == {"name": ""}
 
 
 def test_sets_atoms_and_maps() -> None:

@@ -197,7 +197,7 @@ PODS: Final = Strategy(
         "status": status_endpoint(
             "deletionTimestamp", "ownerReferences", also=_prepare_status, warnings=_status_warnings
         ),
-        # What these two put back belongs all the same to who asked for it.
+        # Who asks these for more than they change owns that, too.
         "ephemeralcontainers": Subresource(_keep_but(_with_ephemeral_containers)),
         "resize": Subresource(_keep_but(_with_resources)),
     },
