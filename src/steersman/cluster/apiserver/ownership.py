@@ -129,6 +129,9 @@ def _in_served_versions(api: Api, resource: Resource) -> InVersion:
         if source is None or target is None:
             return None
         if source is not target:
+            if source.group != target.group:
+                # Kubernetes converts within a group only; what was owned in another one is forgotten.
+                return None
             version = obj["metadata"].get("resourceVersion", "")
             if isinstance(source.kind, BuiltInKind):
                 # Half-pruned objects come by here too; conversion expects the fields that are always there.
