@@ -40,6 +40,10 @@ def test_a_refusal_shows_what_was_given(labels: Object | None, shown: str) -> No
         causes = [cause["message"] for cause in status["details"]["causes"]]
         words = f"Invalid value: {shown}: `selector` does not match template `labels`"
         assert (code, causes) == (422, [words])
+        config = {"apiVersion": "apps/v1", "kind": "ReplicaSet", **replica_set(labels)}
+        apply = {"content-type": "application/apply-patch+yaml"}
+        _, status = await client.ask("PATCH", f"{REPLICA_SETS}/r?fieldManager=m", config, apply)
+        assert [cause["message"] for cause in status["details"]["causes"]] == [words]
 
     check()
 
