@@ -63,8 +63,8 @@ def _warn_of_orphans(call: Call, options: DeleteOptions) -> None:
 
 async def delete_collection(api: Api, call: Call) -> Response:
     options = DeleteOptions.parse(call.query, read_delete_options(call))
-    _warn_of_orphans(call, options)
     page = await page_of(api, call, ListOptions.parse(call.query))
+    _warn_of_orphans(call, options)
     for record in page.records:
         name = record.key.rpartition("/")[2]
         namespace = call.resource.read(record.value)["metadata"].get("namespace", "")

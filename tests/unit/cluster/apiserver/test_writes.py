@@ -283,6 +283,8 @@ async def test_deleting_a_job_warns_of_its_pods(client: ApiClient) -> None:
     assert warned.headers.get_all("warning")[0].startswith('299 - "child pods are preserved by default')
     silent = await client.raw("DELETE", f"{path}/j?propagationPolicy=Orphan")
     assert silent.headers.get_all("warning") == []
+    refused = await client.raw("DELETE", f"{path}?fieldSelector=spec.x%3D1")
+    assert (refused.status, refused.headers.get_all("warning")) == (400, [])
 
 
 @with_api
