@@ -11,10 +11,11 @@ from datetime import datetime
 from typing import Any, Final
 
 from steersman.cluster.schema.validation.internal_values import as_internal
-from steersman.cluster.schema.validation.rules import Object, Rules, invalids
+from steersman.cluster.schema.validation.rules import Object, Rules, foreign_finalizers, invalids
 from steersman.cluster.schema.validation.values import OBJECT_REFERENCE
 from steersman.objects.fields import FieldError, Path, invalid, required
-from steersman.objects.names import is_label_key, name_is_path_segment
+from steersman.objects.metadata import validate_object_meta
+from steersman.objects.names import is_label_key, name_is_dns_subdomain, name_is_path_segment
 
 __all__ = ["RULES"]
 
@@ -25,15 +26,22 @@ _SOURCE: Final = (("component", "Component", ""), ("host", "Host", ""))
 
 
 def _core_create(event: Object) -> list[FieldError]:
-    return _shared_errors(event, "reportingComponent")
+    """Metadata of old clients' events is looked at when all else is well, and held to no more than what a
+    URL and a list can carry."""
+    return _shared_errors(event, "reportingComponent") or validate_object_meta(
+        event["metadata"], namespaced=True, name_check=name_is_path_segment
+    )
 
 
 def _core_update(new: Object, old: Object) -> list[FieldError]:
-    return _core_create(new)
+    return _shared_errors(new, "reportingComponent")
 
 
 def _create(event: Object) -> list[FieldError]:
     errors = _shared_errors(event, "reportingController")
+    metadata = event["metadata"]
+    errors += validate_object_meta(metadata, namespaced=True, name_check=name_is_dns_subdomain)
+    errors += foreign_finalizers(metadata)
     errors += _series_errors(event.get("series"))
     if not event.get("eventTime"):
         errors.append(required(Path("eventTime")))
@@ -122,9 +130,8 @@ def _shared_errors(event: Object, controller_field: str) -> list[FieldError]:
 
 
 RULES: Final = {
-    # Metadata of old clients' events is held to no more than what a URL and a list can carry.
     ("", "Event"): Rules(
-        name=name_is_path_segment, create=_core_create, update=_core_update, standard_finalizers=False
+        create=_core_create, update=_core_update, standard_finalizers=False, own_metadata=True
     ),
-    ("events.k8s.io", "Event"): Rules(create=_create, update=_update),
+    ("events.k8s.io", "Event"): Rules(create=_create, update=_update, own_metadata=True),
 }

@@ -22,6 +22,14 @@ CORE = {
     "valid": ({}, []),
     "any name that fits a URL": ({"metadata": {"name": "A_b"}}, []),
     "any finalizer": ({"metadata": {"finalizers": ["bad"]}}, []),
+    "metadata after all else": (
+        {"metadata": {"name": "a/b"}, "involvedObject": {"namespace": "other"}},
+        [f'involvedObject.namespace: Invalid value: "other": {MISMATCH}'],
+    ),
+    "a name no URL can carry": (
+        {"metadata": {"name": "a/b"}},
+        ["metadata.name: Invalid value: \"a/b\": may not contain '/'"],
+    ),
     "about an object elsewhere": (
         {"involvedObject": {"namespace": "other"}},
         [f'involvedObject.namespace: Invalid value: "other": {MISMATCH}'],
@@ -96,6 +104,18 @@ NEW = {
             "'_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  "
             "or 'my.name', "
             " or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')",
+        ],
+    ),
+    "metadata between the old rules and the new": (
+        {"metadata": {"name": "A"}, "reportingInstance": "", "series": {"count": 1}},
+        [
+            "reportingInstance: Required value",
+            'metadata.name: Invalid value: "A": a lowercase RFC 1123 subdomain must consist of lower case '
+            "alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. "
+            "'example.com', regex used for validation is "
+            r"'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
+            'series.count: Invalid value: "": should be at least 2',
+            "series.lastObservedTime: Required value",
         ],
     ),
     "short series": (
