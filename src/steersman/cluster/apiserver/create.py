@@ -8,7 +8,7 @@ from typing import Any
 
 from steersman.cluster.admission import Attributes
 from steersman.cluster.apiserver.allocation import Reservation
-from steersman.cluster.apiserver.atrest import envelope
+from steersman.cluster.apiserver.atrest import envelope, stamp_text
 from steersman.cluster.apiserver.bodies import dedupe_owners, match_namespace, read_object
 from steersman.cluster.apiserver.call import Api, Call, Object, new_uid, timestamp
 from steersman.cluster.apiserver.given import explained
@@ -53,7 +53,7 @@ async def store_new(
     for name in _SYSTEM_FIELDS:
         metadata.pop(name, None)
     match_namespace(call, metadata)
-    versioned = _has_version(metadata.pop("resourceVersion", ""))
+    version = metadata.pop("resourceVersion", "")
     dedupe_owners(call, metadata)
     now = api.now()
     if tracked:
@@ -73,11 +73,9 @@ async def store_new(
         metadata["name"] = attributes.name = generate_name(metadata["generateName"])
     if is_service(call):
         reservation = api.services.reserve(obj, None, dry_run=options.dry_run)
-        write = _check_and_put(api, call, attributes, obj, options, generated=generated, versioned=versioned)
+        write = _check_and_put(api, call, attributes, obj, options, generated=generated, version=version)
         return await settled(api, reservation, write, dry_run=options.dry_run)
-    value = await _check_and_put(
-        api, call, attributes, obj, options, generated=generated, versioned=versioned
-    )
+    value = await _check_and_put(api, call, attributes, obj, options, generated=generated, version=version)
     return value if call.resource.conversion is None else await call.resource.show(value)
 
 
@@ -130,11 +128,11 @@ async def _check_and_put(
     options: WriteOptions,
     *,
     generated: bool,
-    versioned: bool,
+    version: str,
 ) -> bytes:
     await _complete_and_check(call, obj)
     await api.admission.validate(attributes)
-    put = _put(api, call, obj, options, generated=generated, versioned=versioned)
+    put = _put(api, call, obj, options, generated=generated, version=version)
     return await (admitted(api, attributes, put) if attributes.pending else put)
 
 
@@ -156,10 +154,10 @@ async def _complete_and_check(call: Call, obj: Object) -> None:
 
 
 async def _put(
-    api: Api, call: Call, obj: Object, options: WriteOptions, *, generated: bool, versioned: bool
+    api: Api, call: Call, obj: Object, options: WriteOptions, *, generated: bool, version: str
 ) -> bytes:
     """Store, under another generated name if the first is taken."""
-    if versioned and not options.dry_run:
+    if version and not options.dry_run and _has_version(version):
         raise unclassified("resourceVersion should not be set on objects to be created")
     resource = call.resource
     metadata = obj["metadata"]
@@ -168,7 +166,8 @@ async def _put(
         value = await resource.at_rest(obj)
         if options.dry_run:
             if api.store.get(key) is None:
-                return value
+                # Only storing takes a version away that a client gave.
+                return stamp_text(value, version) if version else value
         else:
             try:
                 return (await api.store.put(key, value, expected=0)).value

@@ -39,6 +39,16 @@ async def test_generated_names_have_the_prefix_and_differ(client: ApiClient) -> 
 
 
 @with_api
+async def test_a_dry_run_shows_the_version_it_was_given(client: ApiClient) -> None:
+    body = config_map("a")
+    body["metadata"]["resourceVersion"] = "x5"
+    dry = await client.ok("POST", f"{MAPS}?dryRun=All", body)
+    assert dry["metadata"]["resourceVersion"] == "x5"
+    made = await client.ok("POST", MAPS, body)
+    assert made["metadata"]["resourceVersion"].isdecimal()
+
+
+@with_api
 async def test_creating_what_is_being_deleted_says_so(client: ApiClient) -> None:
     body = config_map("a")
     body["metadata"]["finalizers"] = ["example.com/hold"]
