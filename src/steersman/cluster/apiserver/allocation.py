@@ -200,6 +200,9 @@ class ServiceAllocator:
             valid = f"The range of valid IPs is {self.network}"
             why = f"the provided IP ({asked}) is not in the valid range. {valid}"
             raise self._refused(service, path, spec["clusterIPs"], f"failed to allocate IP {asked}: {why}")
+        if reservation.dry_run:
+            # Nobody asks whether it is free.
+            return
         if not pool.take(number):
             why = f"failed to allocate IP {asked}: provided IP is already allocated"
             raise self._refused(service, path, spec["clusterIPs"], why)

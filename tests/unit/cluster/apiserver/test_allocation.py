@@ -200,6 +200,16 @@ def test_one_node_port_for_two_ports_is_taken_by_the_first(allocator: ServiceAll
     assert (refused.code, str(refused)) == (500, "duplicate nodePort: {TCP 30077}")
 
 
+def test_a_dry_run_may_have_a_taken_address_but_none_elsewhere(allocator: ServiceAllocator) -> None:
+    placed(allocator, service("s", clusterIP="10.96.0.9"))
+    dry = service("t", clusterIP="10.96.0.9")
+    allocator.reserve(dry, None, dry_run=True).cancel()
+    assert dry["spec"]["clusterIPs"] == ["10.96.0.9"]
+    assert "already allocated" in str(refusal(allocator, service("t", clusterIP="10.96.0.9")))
+    with pytest.raises(StatusError, match="not in the valid range"):
+        allocator.reserve(service("t", clusterIP="10.0.0.9"), None, dry_run=True)
+
+
 def test_a_dry_run_counts_node_ports_of_its_own(allocator: ServiceAllocator) -> None:
     spec = {"type": "LoadBalancer", "externalTrafficPolicy": "Local"}
     obj = service("s", port(80), port(81), port(82, node_port=99999), **spec)
