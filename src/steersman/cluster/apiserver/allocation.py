@@ -197,8 +197,10 @@ class ServiceAllocator:
         number = self._number(asked)
         spec.setdefault("clusterIPs", [asked])
         if number is None or number not in pool.numbers:
-            valid = f"The range of valid IPs is {self.network}"
-            why = f"the provided IP ({asked}) is not in the valid range. {valid}"
+            why = "the provided network does not match the current range"
+            if reservation.dry_run:
+                valid = f"The range of valid IPs is {self.network}"
+                why = f"the provided IP ({asked}) is not in the valid range. {valid}"
             raise self._refused(service, path, spec["clusterIPs"], f"failed to allocate IP {asked}: {why}")
         if reservation.dry_run:
             # Nobody asks whether it is free.

@@ -202,8 +202,8 @@ async def test_node_ports_come_and_go_with_the_type(client: ApiClient) -> None:
         (
             {"clusterIP": "192.168.1.1"},
             "spec.clusterIPs",
-            'Invalid value: ["192.168.1.1"]: failed to allocate IP 192.168.1.1: the provided IP (192.168.1.1) '
-            "is not in the valid range. The range of valid IPs is 10.96.0.0/16",
+            'Invalid value: ["192.168.1.1"]: failed to allocate IP 192.168.1.1: '
+            "the provided network does not match the current range",
         ),
         (
             {"type": "NodePort", "ports": [{"port": 80, "nodePort": 80}]},
