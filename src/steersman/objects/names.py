@@ -35,6 +35,7 @@ __all__ = [
     "is_in_range",
     "is_label_key",
     "is_label_value",
+    "is_long_name",
     "is_path_segment_name",
     "is_path_segment_prefix",
     "is_percent",
@@ -178,6 +179,11 @@ def is_dns1123_label(text: str) -> list[str]:
 
 def is_dns1123_subdomain(text: str) -> list[str]:
     return _subdomain_errors(text, "characters")
+
+
+def is_long_name(text: str) -> list[str]:
+    """A subdomain, in the words of fields whose rules are declared with their types."""
+    return _subdomain_errors(text, "bytes")
 
 
 def _subdomain_errors(text: str, unit: str) -> list[str]:

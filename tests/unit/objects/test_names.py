@@ -52,6 +52,8 @@ CONFIG_KEY_MESSAGE = (
         (names.is_dns1123_subdomain, "a.b-c.9", []),
         (names.is_dns1123_subdomain, "Bad_Name", [SUBDOMAIN_MESSAGE]),
         (names.is_dns1123_subdomain, "a" * 254, ["must be no more than 253 characters"]),
+        (names.is_long_name, "a" * 254, ["must be no more than 253 bytes"]),
+        (names.is_long_name, "Bad_Name", [SUBDOMAIN_MESSAGE]),
         (names.is_dns1123_subdomain_with_underscore, "_a.b_c", []),
         (names.is_dns1123_subdomain_caseless, "Example.COM", []),
         (names.is_dns1035_label, "a1", []),

@@ -22,7 +22,7 @@ from steersman.cluster.apiserver.strategies import (
     wants_node_ports,
 )
 from steersman.objects.fields import Path, invalid
-from steersman.objects.status import internal_error
+from steersman.objects.status import StatusError, internal_error
 from steersman.objects.status import invalid as invalid_object
 
 __all__ = ["NODE_PORTS", "Reservation", "ServiceAllocator"]
@@ -33,6 +33,8 @@ NODE_PORTS = range(30000, 32768)
 #: The lower band of the range is left to addresses people choose themselves.
 _STATIC_PORT_BAND = 86
 _STATIC_BAND_MIN, _STATIC_BAND_MAX, _STATIC_BAND_STEP = 16, 256, 16
+#: What a dry run shows, where it would choose a port, counts from here.
+_DRY_RUN_PORT = 32769
 
 
 class _Pool:
@@ -63,12 +65,17 @@ class _Pool:
 class Reservation:
     """What one request took; given back unless `keep` is called."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, dry_run: bool = False) -> None:
+        self.dry_run = dry_run
         self._taken: list[tuple[_Pool, int]] = []
         self._freed: list[tuple[_Pool, int]] = []
 
     def took(self, pool: _Pool, number: int) -> None:
         self._taken.append((pool, number))
+
+    def highest(self, pool: _Pool) -> int:
+        """The highest number taken from a pool; 0 when there is none."""
+        return max((number for owner, number in self._taken if owner is pool), default=0)
 
     def frees(self, pool: _Pool, number: int) -> None:
         """Something the old object held and the new one does not: free once the write succeeded."""
@@ -137,15 +144,20 @@ class ServiceAllocator:
             return None
         return int(parsed) if parsed in self.network else None
 
-    def reserve(self, service: Object, old: Object | None) -> Reservation:
+    def reserve(self, service: Object, old: Object | None, *, dry_run: bool = False) -> Reservation:
         """Complete a service with addresses and ports. Raises when it asks for what it cannot have."""
-        reservation = Reservation()
+        reservation = Reservation(dry_run=dry_run)
         before = self._held(old) if old else set()
         self._settle_families(service, old)
         try:
-            if needs_cluster_ip(service):
-                self._reserve_address(service, before, reservation)
-            self._reserve_ports(service, before, reservation, share=old is None)
+            # An address that a service has never changes; who tries is told so by validation.
+            if needs_cluster_ip(service) and (old is None or not needs_cluster_ip(old)):
+                self._reserve_address(service, reservation)
+            if needs_node_port(service):
+                if old is None:
+                    self._reserve_ports(service, reservation)
+                else:
+                    self._reserve_changed_ports(service, before, reservation)
             self._reserve_health_check_port(service, before, reservation)
         except BaseException:
             reservation.cancel()
@@ -165,9 +177,7 @@ class ServiceAllocator:
             if errors:
                 raise invalid_object("", "Service", service["metadata"].get("name", ""), errors)
 
-    def _reserve_address(
-        self, service: Object, before: set[tuple[_Pool, int]], reservation: Reservation
-    ) -> None:
+    def _reserve_address(self, service: Object, reservation: Reservation) -> None:
         spec = service["spec"]
         asked = spec.get("clusterIP", "")
         if asked == "None":
@@ -187,36 +197,65 @@ class ServiceAllocator:
         number = self._number(asked)
         spec.setdefault("clusterIPs", [asked])
         if number is None or number not in pool.numbers:
-            valid = f"The range of valid IPs is {self.network}"
-            why = f"the provided IP ({asked}) is not in the valid range. {valid}"
+            why = "the provided network does not match the current range"
+            if reservation.dry_run:
+                valid = f"The range of valid IPs is {self.network}"
+                why = f"the provided IP ({asked}) is not in the valid range. {valid}"
             raise self._refused(service, path, spec["clusterIPs"], f"failed to allocate IP {asked}: {why}")
-        if (pool, number) in before:
+        if reservation.dry_run:
+            # Nobody asks whether it is free.
             return
         if not pool.take(number):
             why = f"failed to allocate IP {asked}: provided IP is already allocated"
             raise self._refused(service, path, spec["clusterIPs"], why)
         reservation.took(pool, number)
 
-    def _reserve_ports(
-        self, service: Object, before: set[tuple[_Pool, int]], reservation: Reservation, *, share: bool
-    ) -> None:
-        """`share`: the same port under two protocols gets one node port, as only new services do."""
-        if not needs_node_port(service):
-            return
+    def _reserve_ports(self, service: Object, reservation: Reservation) -> None:
+        """The node ports of a new service. The same port under two protocols gets one."""
         ports: list[Object] = service["spec"].get("ports") or []
-        mine = {number for owner, number in before if owner is self._ports}
+        given: dict[int, int] = {}
         for index, port in enumerate(ports):
-            asked = port.get("nodePort") or (_shared_port(ports, port) if share else None)
-            if asked:
-                if asked not in mine and (problem := self._take_port(asked, reservation)):
-                    path = Path("spec").child("ports").index(index).child("nodePort")
-                    raise self._refused(service, path, asked, problem)
-            elif not wants_node_ports(service):
+            asked = port.get("nodePort")
+            if not asked and not wants_node_ports(service):
                 continue
-            elif (asked := self._next_port(reservation)) is None:
-                raise internal_error("failed to allocate a nodePort: range is full")
-            port["nodePort"] = asked
-            mine.add(asked)
+            shared = given.get(port["port"])
+            if shared is None:
+                asked = _shared_port(ports, port)
+            elif not asked or asked == shared:
+                port["nodePort"] = shared
+                continue
+            port["nodePort"] = self._port(service, index, asked, reservation)
+            given.setdefault(port["port"], port["nodePort"])
+
+    def _reserve_changed_ports(
+        self, service: Object, before: set[tuple[_Pool, int]], reservation: Reservation
+    ) -> None:
+        """The node ports of a service that has some already."""
+        mine = {number for owner, number in before if owner is self._ports}
+        seen = set()
+        for index, port in enumerate(service["spec"].get("ports") or []):
+            asked = port.get("nodePort")
+            if not asked and not wants_node_ports(service):
+                continue
+            if asked not in mine:
+                port["nodePort"] = self._port(service, index, asked, reservation)
+                mine.add(port["nodePort"])
+            place = f"{port['protocol']} {port['nodePort']}"
+            if place in seen:
+                raise StatusError(500, "", f"duplicate nodePort: {{{place}}}")
+            seen.add(place)
+
+    def _port(self, service: Object, index: int, asked: int | None, reservation: Reservation) -> int:
+        """The node port asked for, or a free one, taken."""
+        if asked:
+            if problem := self._take_port(asked, reservation):
+                path = Path("spec").child("ports").index(index).child("nodePort")
+                raise self._refused(service, path, asked, problem)
+            return asked
+        chosen = self._next_port(reservation)
+        if chosen is None:
+            raise internal_error("failed to allocate a nodePort: range is full")
+        return chosen
 
     def _reserve_health_check_port(
         self, service: Object, before: set[tuple[_Pool, int]], reservation: Reservation
@@ -234,15 +273,19 @@ class ServiceAllocator:
             raise internal_error(f"failed to allocate requested HealthCheck NodePort {asked}: {problem}")
 
     def _next_port(self, reservation: Reservation) -> int | None:
-        chosen = self._ports.next()
+        if reservation.dry_run:
+            highest = reservation.highest(self._ports)
+            chosen: int | None = highest + 1 if highest else _DRY_RUN_PORT
+        else:
+            chosen = self._ports.next()
         if chosen is not None:
             reservation.took(self._ports, chosen)
         return chosen
 
     def _take_port(self, number: int, reservation: Reservation) -> str:
-        """Empty when the port was free, else what is wrong with it."""
+        """Empty when the port was free, else what is wrong with it. A dry run takes ports out of range."""
         pool = self._ports
-        if number not in pool.numbers:
+        if number not in pool.numbers and not reservation.dry_run:
             span = f"{pool.numbers.start}-{pool.numbers.stop - 1}"
             return f"provided port is not in the valid range. The range of valid ports is {span}"
         if not pool.take(number):

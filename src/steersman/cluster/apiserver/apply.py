@@ -171,6 +171,7 @@ def _fresh(live: Object) -> Object:
 
 def _completed(call: Call, applied: Object) -> Object:
     """The merged object in normal form, with defaults."""
+    call.patched = applied
     kind = call.resource.type.gvk
     try:
         obj, _ = call.resource.kind.accept(applied)

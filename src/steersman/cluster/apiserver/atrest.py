@@ -27,6 +27,7 @@ __all__ = [
     "restamp",
     "revision_of",
     "stamp",
+    "stamp_text",
 ]
 
 _OPEN = b'{"metadata":{'
@@ -54,6 +55,11 @@ def stamp(value: bytes, revision: int) -> bytes:
     if value.startswith(_STAMP, _STAMP_OFFSET):
         return restamp(value, revision)
     return b'%b"resourceVersion":"%d",%b' % (_OPEN, revision, value[_STAMP_OFFSET:])
+
+
+def stamp_text(value: bytes, version: str) -> bytes:
+    """Bytes fresh from `encode` with whatever a client says their version is."""
+    return b'%b"resourceVersion":%b,%b' % (_OPEN, orjson.dumps(version), value[_STAMP_OFFSET:])
 
 
 def restamp(value: bytes, revision: int) -> bytes:

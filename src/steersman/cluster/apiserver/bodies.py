@@ -34,9 +34,10 @@ def read_object(call: Call, options: WriteOptions) -> Object:
     obj, warnings = call.resource.kind.read(content_type, content, options.field_validation)
     if warnings:
         call.warnings.extend(strict_warnings(warnings))
-    if "managedFields" not in obj["metadata"] and b"managedFields" in content:
+    if b"[]" in content or b"managedFields" in content:
         with suppress(BodyRejected):
-            if resets_owners(parse_body(content_type, content, call.resource.type.gvk)[0]):
+            call.given = parse_body(content_type, content, call.resource.type.gvk)[0]
+            if "managedFields" not in obj["metadata"] and resets_owners(call.given):
                 obj["metadata"]["managedFields"] = []
     return obj
 

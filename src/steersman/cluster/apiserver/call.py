@@ -91,9 +91,13 @@ class Call:
     #: What was authorized.
     action: Action
     passage: Passage | None = None
+    #: What a patch made of an object, before it was read.
+    patched: Object | None = None
     warnings: list[str] = field(default_factory=list)
     #: What admission notes for the audit log.
     annotations: dict[str, str] = field(default_factory=dict)
+    #: The body as it was given, if it has empty lists: the normal form, like storage, knows only none.
+    given: Any = None
 
     @property
     def namespace(self) -> str:

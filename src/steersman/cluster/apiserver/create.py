@@ -8,9 +8,10 @@ from typing import Any
 
 from steersman.cluster.admission import Attributes
 from steersman.cluster.apiserver.allocation import Reservation
-from steersman.cluster.apiserver.atrest import envelope
+from steersman.cluster.apiserver.atrest import envelope, stamp_text
 from steersman.cluster.apiserver.bodies import dedupe_owners, match_namespace, read_object
 from steersman.cluster.apiserver.call import Api, Call, Object, new_uid, timestamp
+from steersman.cluster.apiserver.given import explained
 from steersman.cluster.apiserver.options import WriteOptions, parse_unsigned
 from steersman.cluster.apiserver.ownership import track
 from steersman.cluster.apiserver.render import respond_object
@@ -52,7 +53,7 @@ async def store_new(
     for name in _SYSTEM_FIELDS:
         metadata.pop(name, None)
     match_namespace(call, metadata)
-    versioned = _has_version(metadata.pop("resourceVersion", ""))
+    version = metadata.pop("resourceVersion", "")
     dedupe_owners(call, metadata)
     now = api.now()
     if tracked:
@@ -71,12 +72,10 @@ async def store_new(
     if generated:
         metadata["name"] = attributes.name = generate_name(metadata["generateName"])
     if is_service(call):
-        reservation = api.services.reserve(obj, None)
-        write = _check_and_put(api, call, attributes, obj, options, generated=generated, versioned=versioned)
+        reservation = api.services.reserve(obj, None, dry_run=options.dry_run)
+        write = _check_and_put(api, call, attributes, obj, options, generated=generated, version=version)
         return await settled(api, reservation, write, dry_run=options.dry_run)
-    value = await _check_and_put(
-        api, call, attributes, obj, options, generated=generated, versioned=versioned
-    )
+    value = await _check_and_put(api, call, attributes, obj, options, generated=generated, version=version)
     return value if call.resource.conversion is None else await call.resource.show(value)
 
 
@@ -129,11 +128,11 @@ async def _check_and_put(
     options: WriteOptions,
     *,
     generated: bool,
-    versioned: bool,
+    version: str,
 ) -> bytes:
     await _complete_and_check(call, obj)
     await api.admission.validate(attributes)
-    put = _put(api, call, obj, options, generated=generated, versioned=versioned)
+    put = _put(api, call, obj, options, generated=generated, version=version)
     return await (admitted(api, attributes, put) if attributes.pending else put)
 
 
@@ -143,19 +142,22 @@ async def _complete_and_check(call: Call, obj: Object) -> None:
     if kind.kind == "CertificateSigningRequest":
         user = call.user
         record_requester(obj, user.name, user.uid, user.groups, user.extra)
-    errors = call.resource.kind.check_new(call.resource.checked(obj))
+    resource = call.resource
+    errors = resource.kind.check_new(resource.checked(obj))
     if not isinstance(errors, list):
         errors = await errors
     if errors:
-        raise invalid(kind.group, kind.kind, obj["metadata"].get("name", ""), errors)
+        errors = explained(call, obj, errors, resource.kind.check_new)
+        raise invalid(resource.stored.group, kind.kind, obj["metadata"].get("name", ""), errors)
+    strategy.complete_create(obj)
     call.warnings.extend(strategy.warnings_on_create(obj))
 
 
 async def _put(
-    api: Api, call: Call, obj: Object, options: WriteOptions, *, generated: bool, versioned: bool
+    api: Api, call: Call, obj: Object, options: WriteOptions, *, generated: bool, version: str
 ) -> bytes:
     """Store, under another generated name if the first is taken."""
-    if versioned and not options.dry_run:
+    if version and not options.dry_run and _has_version(version):
         raise unclassified("resourceVersion should not be set on objects to be created")
     resource = call.resource
     metadata = obj["metadata"]
@@ -164,7 +166,8 @@ async def _put(
         value = await resource.at_rest(obj)
         if options.dry_run:
             if api.store.get(key) is None:
-                return value
+                # Only storing takes a version away that a client gave.
+                return stamp_text(value, version) if version else value
         else:
             try:
                 return (await api.store.put(key, value, expected=0)).value

@@ -63,8 +63,8 @@ def _warn_of_orphans(call: Call, options: DeleteOptions) -> None:
 
 async def delete_collection(api: Api, call: Call) -> Response:
     options = DeleteOptions.parse(call.query, read_delete_options(call))
-    _warn_of_orphans(call, options)
     page = await page_of(api, call, ListOptions.parse(call.query))
+    _warn_of_orphans(call, options)
     for record in page.records:
         name = record.key.rpartition("/")[2]
         namespace = call.resource.read(record.value)["metadata"].get("namespace", "")
@@ -141,13 +141,13 @@ def _check_preconditions(resource: Resource, obj: Object, options: DeleteOptions
             f"the UID in the precondition ({options.uid}) does not match the UID in record "
             f"({metadata['uid']}). The object might have been deleted and then recreated"
         )
-        raise conflict(resource.group, kind, name, why)
+        raise conflict(resource.stored.group, kind, name, why)
     if options.resource_version is not None and options.resource_version != metadata["resourceVersion"]:
         why = (
             f"the ResourceVersion in the precondition ({options.resource_version}) does not match the "
             f"ResourceVersion in record ({metadata['resourceVersion']}). The object might have been modified"
         )
-        raise conflict(resource.group, kind, name, why)
+        raise conflict(resource.stored.group, kind, name, why)
 
 
 def _mark(api: Api, resource: Resource, obj: Object, options: DeleteOptions) -> str:
@@ -192,12 +192,10 @@ def _is_definition(resource: Resource) -> bool:
 
 
 def _mark_namespace(api: Api, resource: Resource, obj: Object, options: DeleteOptions) -> str:
-    """A namespace goes through Terminating; it is gone when its finalizers are."""
+    """A namespace goes through Terminating, even without finalizers; then it is gone when they are."""
     metadata = obj["metadata"]
-    if not obj["spec"].get("finalizers") and not metadata.get("finalizers"):
-        return "now"
     if "deletionTimestamp" in metadata:
-        return "pending"
+        return "pending" if obj["spec"].get("finalizers") or metadata.get("finalizers") else "now"
     metadata["deletionTimestamp"] = timestamp(api.now())
     obj["status"]["phase"] = "Terminating"
     _renew_finalizers(resource, metadata, options)

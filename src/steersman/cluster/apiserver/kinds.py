@@ -99,7 +99,8 @@ def accept_built_in(gvk: GVK, value: Object) -> Decoded:
 
 
 class BuiltInKind:
-    """A kind of the schema table. Objects are checked in the form they are stored in."""
+    """A kind of the schema table. Objects are checked in the form they are stored in, by the rules of the
+    group they are asked for in."""
 
     def __init__(self, resource_type: ResourceType) -> None:
         self._type = resource_type
@@ -148,7 +149,7 @@ class BuiltInKind:
         return {self._type.api_version: "spec.replicas"}
 
     def check_new(self, obj: Object) -> Errors:
-        group, kind, namespaced = self._stored.group, self._stored.kind, self._type.namespaced
+        group, kind, namespaced = self._type.group, self._type.kind, self._type.namespaced
         if self._is_definition and _is_large(obj):
             return _aside(lambda: validate_create(group, kind, namespaced, obj))
         return validate_create(group, kind, namespaced, obj)
@@ -159,7 +160,7 @@ class BuiltInKind:
         return self._check_update(new, old, subresource)
 
     def _check_update(self, new: Object, old: Object, subresource: str) -> list[FieldError]:
-        group, kind, namespaced = self._stored.group, self._stored.kind, self._type.namespaced
+        group, kind, namespaced = self._type.group, self._type.kind, self._type.namespaced
         if not subresource or subresource == "scale":
             return validate_update(group, kind, namespaced, new, old)
         if subresource == "status":

@@ -8,7 +8,7 @@ write needs are few.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import orjson
 
@@ -33,19 +33,20 @@ async def track(api: Api, call: Call, live: Object | None, obj: Object, options:
     A webhook that does not answer must not stop a write: all owners stay."""
     resource = call.resource
     before = resource.kind.empty if live is None else live
+    seen = obj if call.given is None else _as_given(obj, call.given)
 
     def tracked(in_version: InVersion | None) -> list[Object]:
         subresource = call.path.subresource
         return track_update(
             before,
-            obj,
+            seen,
             resource.kind.schema,
             manager=options.field_manager or call.manager,
             api_version=resource.type.api_version,
             subresource=subresource,
             time=timestamp(api.now()),
             keep=resource.ownable(subresource),
-            convert=None if in_version is None else _pairs(in_version, before or {}, obj),
+            convert=None if in_version is None else _pairs(in_version, before or {}, seen),
         )
 
     try:
@@ -60,6 +61,17 @@ async def track(api: Api, call: Call, live: Object | None, obj: Object, options:
         obj["metadata"]["managedFields"] = entries
     else:
         obj["metadata"].pop("managedFields", None)
+
+
+def _as_given(value: Any, given: Any) -> Any:
+    """A value with the empty lists that it was given where it has null: even they have an owner."""
+    if value is None and given == []:
+        return given
+    if isinstance(value, dict) and isinstance(given, dict):
+        return {key: _as_given(item, given.get(key)) for key, item in value.items()}
+    if isinstance(value, list) and isinstance(given, list) and len(value) == len(given):
+        return [_as_given(*pair) for pair in zip(value, given, strict=True)]
+    return value
 
 
 async def with_versions(api: Api, resource: Resource, work: Callable[[InVersion], _Result]) -> _Result:
@@ -117,6 +129,9 @@ def _in_served_versions(api: Api, resource: Resource) -> InVersion:
         if source is None or target is None:
             return None
         if source is not target:
+            if source.group != target.group:
+                # Kubernetes converts within a group only; what was owned in another one is forgotten.
+                return None
             version = obj["metadata"].get("resourceVersion", "")
             if isinstance(source.kind, BuiltInKind):
                 # Half-pruned objects come by here too; conversion expects the fields that are always there.

@@ -17,6 +17,7 @@ from steersman.cluster.apiserver.atrest import stamp
 from steersman.cluster.apiserver.bodies import dedupe_owners, match_name, match_namespace, read_object
 from steersman.cluster.apiserver.call import Api, Call, Object
 from steersman.cluster.apiserver.create import admitted, is_service, settled, store_new
+from steersman.cluster.apiserver.given import explained
 from steersman.cluster.apiserver.options import WriteOptions, parse_unsigned
 from steersman.cluster.apiserver.ownership import track
 from steersman.cluster.apiserver.preconditions import failed_storage_precondition
@@ -175,7 +176,7 @@ async def _write(
     await api.admission.admit(attributes)
     match_namespace(call, new["metadata"])
     api.access.check_write(call.user, call.action, new, old)
-    reservation = _reserve(api, call, new, old)
+    reservation = _reserve(api, call, new, old, dry_run=options.dry_run)
 
     async def check_and_store() -> bytes:
         _prepare(call, new, old, endpoint)
@@ -189,12 +190,12 @@ async def _write(
     return await settled(api, reservation, check_and_store(), dry_run=options.dry_run)
 
 
-def _reserve(api: Api, call: Call, new: Object, old: Object) -> Reservation | None:
+def _reserve(api: Api, call: Call, new: Object, old: Object, *, dry_run: bool) -> Reservation | None:
     if not is_service(call) or call.path.subresource:
         return None
     carry_over_allocations(new, old)
     call.resource.strategy.prepare_update(new, old)
-    return api.services.reserve(new, old)
+    return api.services.reserve(new, old, dry_run=dry_run)
 
 
 def _prepare(call: Call, new: Object, old: Object, endpoint: Endpoint) -> None:
@@ -214,11 +215,13 @@ def _prepare(call: Call, new: Object, old: Object, endpoint: Endpoint) -> None:
 async def _check(call: Call, new: Object, old: Object) -> None:
     resource, subresource = call.resource, call.path.subresource
     strategy, warnings = resource.strategy, call.warnings
-    errors = resource.kind.check_update(resource.checked(new), resource.checked(old), subresource, warnings)
+    kind, before = resource.kind, resource.checked(old)
+    errors = kind.check_update(resource.checked(new), before, subresource, warnings)
     if not isinstance(errors, list):
         errors = await errors
     if errors:
-        raise invalid(resource.group, resource.type.kind, call.path.name, errors)
+        errors = explained(call, new, errors, lambda obj: kind.check_update(obj, before, subresource, []))
+        raise invalid(resource.stored.group, resource.type.kind, call.path.name, errors)
     if not subresource or subresource in strategy.subresources:
         warnings.extend(strategy.warnings_on_update(new, old, subresource))
 

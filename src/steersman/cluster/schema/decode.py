@@ -67,6 +67,8 @@ class _Field(NamedTuple):
     #: Written even when empty.
     keep: bool
     decode: Decode
+    #: What messages call the struct it is in, and those embedded on the way to it.
+    owner: str
 
 
 @cache
@@ -84,8 +86,8 @@ def _struct(name: str) -> Decode:
         properties = definition(name).get("properties", {})
         wire = message(name).json_fields()
         for key, schema in properties.items():
-            known = wire.get(key) or WireField(key, 0)  # apiVersion and kind
-            fields[key] = _field(schema, known)
+            known = wire.get(key) or WireField(key, 0, embedded=".TypeMeta")  # apiVersion and kind
+            fields[key] = _field(schema, known, own_name)
             if known.always:
                 always.append((key, _zero(schema) if not known.pointer else _nothing))
 
@@ -108,12 +110,12 @@ def _struct(name: str) -> Decode:
                 continue
             if repeated and key in repeated:
                 findings.duplicate(place, key)
-            plain, keep, decode_field = field
+            plain, keep, decode_field, owner = field
             if item.__class__ is plain:
                 if item or keep:
                     out[key] = item
             elif item is not None:
-                item = decode_field(item, (place, key, own_name), findings)
+                item = decode_field(item, (place, key, owner), findings)
                 if item or keep:
                     out[key] = item
         for key, zero in always:
@@ -124,7 +126,7 @@ def _struct(name: str) -> Decode:
     return decode_struct
 
 
-def _field(schema: dict[str, Any], known: WireField) -> _Field:
+def _field(schema: dict[str, Any], known: WireField, struct: str) -> _Field:
     decoder = _decoder(schema, known.go_type)
     # Kubernetes stores protobuf, which cannot tell an empty list from none.
     if known.always and schema.get("type") in ("array", "object"):
@@ -132,7 +134,7 @@ def _field(schema: dict[str, Any], known: WireField) -> _Field:
     plain = {"string": str, "boolean": bool}.get(schema.get("type", "")) or _Never
     if schema.get("format") == "byte":
         plain = _Never
-    return _Field(plain, known.pointer or known.always, decoder)
+    return _Field(plain, known.pointer or known.always, decoder, struct + known.embedded)
 
 
 def _none_when_empty(decoder: Decode) -> Decode:

@@ -14,11 +14,12 @@ from steersman.objects.fields import quote
 
 __all__ = ["INTEGERS", "Findings", "Literal", "Place", "Repeated", "mismatch"]
 
-#: (parent, name or index, Go name of the owning struct: None for an index, "" for a map's key)
+#: (parent, name or index, Go name of the owning struct: None for an index, "" for a map's key).
+#: Names of structs embedded in the owner follow it, after dots: "Volume.VolumeSource".
 Place = tuple[Any, str | int, str | None] | None
 
 #: Go's integer types and what they hold.
-INTEGERS: Final = {"int32": (-(2**31), 2**31 - 1), "int64": (-(2**63), 2**63 - 1)}
+INTEGERS: Final = {"uint8": (0, 2**8 - 1), "int32": (-(2**31), 2**31 - 1), "int64": (-(2**63), 2**63 - 1)}
 #: As many strict errors as Kubernetes reports of one object.
 _MOST_FINDINGS: Final = 100
 
@@ -83,8 +84,9 @@ def mismatch(value: Any, place: Place, expected: str) -> str:
     while place is not None:
         parent, step, owner = place
         if owner:
-            struct = struct or owner
-            fields.append(str(step))
+            name, *embedded = owner.split(".")
+            struct = struct or name
+            fields += (str(step), *reversed(embedded))
         place = parent
     described = go_messages.json_type(value)
     if described == "number" and expected in INTEGERS:

@@ -82,7 +82,13 @@ def decode_number(value: Any, place: Place, findings: Findings) -> int | float:
     return 0
 
 
+_BYTE: Final = integer("uint8", "uint8")
+
+
 def decode_bytes(value: Any, place: Place, findings: Findings) -> str:
+    if value.__class__ is list:
+        raw = bytes(_BYTE(item, place, findings) for item in value)
+        return binascii.b2a_base64(raw, newline=False).decode()
     if value.__class__ is not str:
         if value is not None:
             findings.mismatch(value, place, "[]uint8")

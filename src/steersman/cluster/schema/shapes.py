@@ -91,8 +91,9 @@ def _compile(node: dict[str, Any]) -> Schema:
 
 
 def _with_field_marks(schema: Schema, node: dict[str, Any], strategies: tuple[str, ...]) -> Schema:
-    """The type as a field sees it: a field may make it atomic or say how it is patched."""
-    atomic = schema.atomic or node.get("x-kubernetes-map-type") == "atomic"
+    """The type as a field sees it: a field may say whether it is atomic and how it is patched."""
+    mark = node.get("x-kubernetes-map-type")
+    atomic = schema.atomic if mark is None else mark == "atomic"
     if schema.kind != "struct" or (atomic == schema.atomic and not strategies):
         return schema
     return Schema(

@@ -7,7 +7,7 @@ Read from wire.txt (whose head explains the notation); a line is parsed when its
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -32,6 +32,8 @@ class WireField:
     #: Go's name of the type, empty when the schema implies it.
     go_type: str = ""
     inline: str = ""
+    #: The Go names of the embedded structs on the way to the field, each after a dot.
+    embedded: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,9 @@ class Message:
         found: dict[str, WireField] = {}
         for field in self.fields:
             if field.inline:
-                found.update(message(field.inline).json_fields())
+                step = "." + field.inline.rpartition(".")[2]
+                for name, inner in message(field.inline).json_fields().items():
+                    found[name] = replace(inner, embedded=step + inner.embedded)
             else:
                 found[field.name] = field
         return found

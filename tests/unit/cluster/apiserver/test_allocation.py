@@ -105,6 +105,11 @@ def test_an_address_of_ones_own_choice(allocator: ServiceAllocator) -> None:
 @pytest.mark.parametrize("address", ["10.97.0.1", "10.96.0.0", "10.96.255.255"])
 def test_addresses_outside_the_range(allocator: ServiceAllocator, address: str) -> None:
     assert refusal(allocator, service(clusterIP=address)).message.endswith(
+        f"failed to allocate IP {address}: the provided network does not match the current range"
+    )
+    with pytest.raises(StatusError) as dry:
+        allocator.reserve(service(clusterIP=address), None, dry_run=True)
+    assert dry.value.message.endswith(
         f"failed to allocate IP {address}: the provided IP ({address}) is not in the valid range. "
         "The range of valid IPs is 10.96.0.0/16"
     )
@@ -186,6 +191,35 @@ def test_a_chosen_node_port_is_shared_too(allocator: ServiceAllocator, asked_by:
     ports = [port(53), port(53, "UDP")]
     ports[asked_by]["nodePort"] = 30053
     assert node_ports(placed(allocator, service("dns", *ports, type="NodePort"))) == [30053, 30053]
+
+
+def test_one_node_port_for_two_ports_is_taken_by_the_first(allocator: ServiceAllocator) -> None:
+    twice = [port(80, node_port=30077), port(81, node_port=30077)]
+    assert str(refusal(allocator, service("s", *twice, type="NodePort"))) == (
+        'Service "s" is invalid: spec.ports[1].nodePort: Invalid value: 30077: provided port is already allocated'
+    )
+    assert not allocator._ports.taken
+    old = placed(allocator, service("s", port(80, node_port=30077), type="NodePort"))
+    twice = [port(80, node_port=30077), port(80, node_port=30077)]
+    refused = refusal(allocator, service("s", *twice, type="NodePort"), old)
+    assert (refused.code, str(refused)) == (500, "duplicate nodePort: {TCP 30077}")
+
+
+def test_a_dry_run_may_have_a_taken_address(allocator: ServiceAllocator) -> None:
+    placed(allocator, service("s", clusterIP="10.96.0.9"))
+    dry = service("t", clusterIP="10.96.0.9")
+    allocator.reserve(dry, None, dry_run=True).cancel()
+    assert dry["spec"]["clusterIPs"] == ["10.96.0.9"]
+    assert "already allocated" in str(refusal(allocator, service("t", clusterIP="10.96.0.9")))
+
+
+def test_a_dry_run_counts_node_ports_of_its_own(allocator: ServiceAllocator) -> None:
+    spec = {"type": "LoadBalancer", "externalTrafficPolicy": "Local"}
+    obj = service("s", port(80), port(81), port(82, node_port=99999), **spec)
+    allocator.reserve(obj, None, dry_run=True).cancel()
+    assert node_ports(obj) == [32769, 32770, 99999]
+    assert obj["spec"]["healthCheckNodePort"] == 100000
+    assert not allocator._ports.taken
 
 
 def test_a_port_added_later_gets_a_node_port_of_its_own(allocator: ServiceAllocator) -> None:

@@ -136,6 +136,13 @@ async def test_events_are_served_in_both_groups(client: ApiClient) -> None:
     for selector in ("involvedObject.name=p", "reason=Started"):
         found = await client.ok("GET", f"/api/v1/namespaces/default/events?fieldSelector={quote(selector)}")
         assert names(found) == ["e"]
+    path = "/apis/events.k8s.io/v1/namespaces/default/events/e"
+    _, patched = await client.patch(path, {"metadata": {"labels": {"a": "b"}}})
+    # Who owned fields in one group is forgotten by a write in the other.
+    owners = [entry["apiVersion"] for entry in patched["metadata"]["managedFields"]]
+    assert owners == ["events.k8s.io/v1"]
+    _, refused = await client.patch(path, {"type": "Odd"})
+    assert refused["message"] == ('Event "e" is invalid: type: Invalid value: "Odd": field is immutable')
 
 
 @pytest.mark.parametrize(

@@ -111,12 +111,54 @@ async def test_an_eviction_against_the_budget_is_refused(client: ApiClient) -> N
 
 
 @with_api
+async def test_an_eviction_says_in_one_way_whether_it_is_dry(client: ApiClient) -> None:
+    path = await _with_budget(client, disruptionsAllowed=1)
+    options = {"deleteOptions": {"dryRun": ["Some"]}}
+    code, status = await client.ask("POST", f"{path}?dryRun=All", EVICTION | options)
+    words = "Non-matching dry-run options in request and content: [All] and [Some]"
+    assert (code, status["message"]) == (500, words)
+
+
+@with_api
+async def test_who_resizes_a_pod_owns_what_was_asked_for(client: ApiClient) -> None:
+    pod = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1", "memory": "1Mi"}}}
+    await client.ok("POST", PODS, {"metadata": {"name": "r"}, "spec": {"containers": [pod]}})
+    more = {"containers": [{"name": "c", "resources": {"requests": {"cpu": "2"}}}], "nodeName": "n"}
+    code, resized = await client.patch(f"{PODS}/r/resize", {"spec": more}, "strategic-merge")
+    assert code == 200
+    entry = resized["metadata"]["managedFields"][-1]
+    assert entry["subresource"] == "resize"
+    wanted = {'k:{"name":"c"}': {"f:resources": {"f:requests": {"f:cpu": {}}}}}
+    assert entry["fieldsV1"] == {"f:spec": {"f:containers": wanted, "f:nodeName": {}}}
+
+
+@with_api
+async def test_refusals_name_what_is_in_the_way(client: ApiClient) -> None:
+    await client.ok(
+        "POST", PODS, {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    )
+    binding = {"metadata": {"name": "p", "uid": "other"}, "target": {"kind": "Node", "name": "n"}}
+    _, status = await client.ask("POST", f"{PODS}/p/binding", binding)
+    assert status["message"].startswith('Operation cannot be fulfilled on pods "p": StorageError: invalid')
+    _, status = await client.ask(
+        "PUT", "/apis/apps/v1/namespaces/default/deployments/d/scale", {"metadata": {}}
+    )
+    assert (
+        status["message"]
+        == "the name of the object (d based on URL) was undeterminable: name must be provided"
+    )
+
+
+@with_api
 async def test_an_eviction_within_the_budget_uses_it_up(client: ApiClient) -> None:
     path = await _with_budget(client, disruptionsAllowed=1, currentHealthy=2, desiredHealthy=1)
     await client.ok("POST", path, EVICTION)
     budget = await client.ok("GET", f"{BUDGETS}/b")
     assert budget["status"]["disruptionsAllowed"] == 0
     assert list(budget["status"]["disruptedPods"]) == ["p"]
+    owned = {entry["manager"]: entry for entry in budget["metadata"]["managedFields"]}["kube-apiserver"]
+    assert owned["subresource"] == "status"
+    assert owned["fieldsV1"]["f:status"].keys() == {"f:conditions", "f:disruptedPods", "f:disruptionsAllowed"}
     dying = await client.ok("GET", f"{PODS}/p")
     assert dying["metadata"]["deletionGracePeriodSeconds"] == 30
     assert "DisruptionTarget" in {c["type"] for c in dying["status"]["conditions"]}
@@ -160,8 +202,8 @@ async def test_node_ports_come_and_go_with_the_type(client: ApiClient) -> None:
         (
             {"clusterIP": "192.168.1.1"},
             "spec.clusterIPs",
-            'Invalid value: ["192.168.1.1"]: failed to allocate IP 192.168.1.1: the provided IP (192.168.1.1) '
-            "is not in the valid range. The range of valid IPs is 10.96.0.0/16",
+            'Invalid value: ["192.168.1.1"]: failed to allocate IP 192.168.1.1: '
+            "the provided network does not match the current range",
         ),
         (
             {"type": "NodePort", "ports": [{"port": 80, "nodePort": 80}]},

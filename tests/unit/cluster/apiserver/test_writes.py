@@ -39,6 +39,16 @@ async def test_generated_names_have_the_prefix_and_differ(client: ApiClient) -> 
 
 
 @with_api
+async def test_a_dry_run_shows_the_version_it_was_given(client: ApiClient) -> None:
+    body = config_map("a")
+    body["metadata"]["resourceVersion"] = "x5"
+    dry = await client.ok("POST", f"{MAPS}?dryRun=All", body)
+    assert dry["metadata"]["resourceVersion"] == "x5"
+    made = await client.ok("POST", MAPS, body)
+    assert made["metadata"]["resourceVersion"].isdecimal()
+
+
+@with_api
 async def test_creating_what_is_being_deleted_says_so(client: ApiClient) -> None:
     body = config_map("a")
     body["metadata"]["finalizers"] = ["example.com/hold"]
@@ -245,6 +255,17 @@ async def test_watchers_see_the_end_of_a_pod_coming(client: ApiClient) -> None:
         assert (metadata["deletionGracePeriodSeconds"], metadata["generation"]) == (0, 2)
 
 
+@with_api
+async def test_a_namespace_terminates_before_it_is_gone(client: ApiClient) -> None:
+    path = "/api/v1/namespaces/a"
+    await client.ok("POST", "/api/v1/namespaces", {"metadata": {"name": "a"}})
+    await client.ok("PUT", f"{path}/finalize", {"metadata": {"name": "a"}, "spec": {"finalizers": []}})
+    assert (await client.ok("DELETE", path))["status"]["phase"] == "Terminating"
+    assert (await client.ok("GET", path))["metadata"]["deletionTimestamp"]
+    await client.ok("DELETE", path)
+    assert (await client.ask("GET", path))[0] == 404
+
+
 @pytest.mark.parametrize(
     ("path", "body", "resource", "words"),
     [
@@ -272,6 +293,8 @@ async def test_deleting_a_job_warns_of_its_pods(client: ApiClient) -> None:
     assert warned.headers.get_all("warning")[0].startswith('299 - "child pods are preserved by default')
     silent = await client.raw("DELETE", f"{path}/j?propagationPolicy=Orphan")
     assert silent.headers.get_all("warning") == []
+    refused = await client.raw("DELETE", f"{path}?fieldSelector=spec.x%3D1")
+    assert (refused.status, refused.headers.get_all("warning")) == (400, [])
 
 
 @with_api

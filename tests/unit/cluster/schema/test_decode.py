@@ -247,6 +247,29 @@ INTO = "json: cannot unmarshal {} into Go struct field {} of type {}"
         (SECRET, {"data": {"a": "=="}}, "illegal base64 data at input byte 0"),
         (SECRET, {"data": {"a": "YQ==YQ=="}}, "illegal base64 data at input byte 4"),
         (SECRET, {"data": {"a": 1}}, INTO.format("number", "Secret.data", "[]uint8")),
+        (SECRET, {"data": {"a": ["x"]}}, INTO.format("string", "Secret.data", "uint8")),
+        (SECRET, {"data": {"a": [256]}}, INTO.format("number 256", "Secret.data", "uint8")),
+        (
+            POD,
+            {"spec": {"volumes": [{"emptyDir": "x"}]}},
+            INTO.format("string", "Volume.spec.volumes.VolumeSource.emptyDir", "v1.EmptyDirVolumeSource"),
+        ),
+        (
+            POD,
+            {"spec": {"volumes": [{"configMap": {"name": 5}}]}},
+            INTO.format(
+                "number",
+                "ConfigMapVolumeSource.spec.volumes.VolumeSource.configMap.LocalObjectReference.name",
+                "string",
+            ),
+        ),
+        (
+            POD,
+            container(livenessProbe={"httpGet": {"port": True}}),
+            INTO.format(
+                "bool", "HTTPGetAction.spec.containers.livenessProbe.ProbeHandler.httpGet.port", "int32"
+            ),
+        ),
         (
             CONFIG_MAP,
             {"metadata": {"creationTimestamp": "2024-13-01T00:00:00Z"}},

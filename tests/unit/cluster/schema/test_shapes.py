@@ -40,6 +40,9 @@ def test_sets_atoms_and_maps() -> None:
     assert at(DEPLOYMENT, "spec", "selector").atomic
     assert not at(DEPLOYMENT, "spec", "template").atomic
     assert at(POD, "spec", "nodeSelector").atomic
+    # A reference is atomic, except where a field says otherwise.
+    assert at(GVK("", "v1", "Event"), "involvedObject").atomic
+    assert not at(GVK("", "v1", "PersistentVolume"), "spec", "claimRef").atomic
 
 
 def test_strategies_of_patches() -> None:

@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import Final
 
 from steersman.cluster.apiserver.strategies.services import load_balancer_warnings
-from steersman.cluster.apiserver.strategies.strategy import Object, Strategy, spec_of, status_endpoint
+from steersman.cluster.apiserver.strategies.strategy import (
+    Object,
+    Strategy,
+    next_generation,
+    spec_of,
+    status_endpoint,
+)
 from steersman.objects.addresses import cidr_warnings, ip_warnings
 from steersman.objects.fields import Path, quote
 
@@ -72,8 +78,12 @@ def _drop_topology(new: Object, old: Object | None = None) -> None:
     """v1 says where an endpoint is with nodeName and zone; labels of the older kind are dropped."""
     if old is not None and old.get("endpoints") == new.get("endpoints"):
         return
-    for endpoint in new.get("endpoints") or ():
-        endpoint.pop("deprecatedTopology", None)
+    dropped = [
+        endpoint.pop("deprecatedTopology", None) is not None for endpoint in new.get("endpoints") or ()
+    ]
+    if old is not None and any(dropped):
+        # Counted as a change, since it is dropped only when changes are counted already.
+        next_generation(new, old)
 
 
 NETWORKING: Final = (

@@ -74,7 +74,7 @@ def carry_over_allocations(new: Object, old: Object) -> None:
         for key in ("clusterIP", "clusterIPs"):
             if not spec.get(key) and before.get(key):
                 spec[key] = before[key]
-    if needs_node_port(old) and needs_node_port(new):
+    if wants_node_ports(old) and wants_node_ports(new):
         _carry_over_node_ports(spec, before)
     both_checked = needs_health_check_node_port(old) and needs_health_check_node_port(new)
     if both_checked and not spec.get("healthCheckNodePort") and before.get("healthCheckNodePort"):

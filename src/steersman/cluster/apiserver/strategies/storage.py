@@ -14,7 +14,7 @@ from steersman.cluster.apiserver.strategies.strategy import (
     spec_of,
     status_endpoint,
 )
-from steersman.cluster.apiserver.strategies.volume_warnings import claim_warnings, plugin_warnings
+from steersman.cluster.apiserver.strategies.volume_warnings import claim_warnings, persistent_plugin_warnings
 from steersman.objects.fields import Path
 from steersman.objects.times import format_time
 
@@ -66,7 +66,7 @@ def _volume_warnings(volume: Object) -> list[str]:
     terms = path.child("nodeAffinity", "required", "nodeSelectorTerms")
     for index, term in enumerate(required.get("nodeSelectorTerms") or ()):
         warnings += node_labels.term_warnings(term, terms.index(index))
-    return warnings + plugin_warnings(spec, path)
+    return warnings + persistent_plugin_warnings(spec, path)
 
 
 # --- Claims

@@ -108,6 +108,8 @@ class Strategy:
     starts_generation: bool = True
     #: Runs after status and generation are set; returns warnings that only it can know of.
     on_create: Callable[[Object], Iterable[str] | None] | None = None
+    #: Runs on a new object that passed validation.
+    after_check: Callable[[Object], None] | None = None
     #: Runs after the status is restored, before generations are compared.
     on_update: Prepare | None = None
     create_warnings: Callable[[Object], list[str]] | None = None
@@ -159,6 +161,11 @@ class Strategy:
         if self.generation is not None and self.starts_generation:
             obj["metadata"]["generation"] = 1
         return list(self.on_create(obj) or ()) if self.on_create is not None else []
+
+    def complete_create(self, obj: Object) -> None:
+        """What is added to a new object once it is known to be good."""
+        if self.after_check is not None:
+            self.after_check(obj)
 
     def prepare_update(self, new: Object, old: Object) -> None:
         """Restore in `new` what the main endpoint must not change, and count the generation."""

@@ -9,7 +9,7 @@ from steersman.cluster.apiserver.strategies.strategy import Object
 from steersman.objects.fields import Path, quote
 from steersman.objects.quantities import Quantity
 
-__all__ = ["claim_warnings", "fraction_warning", "plugin_warnings", "volume_warnings"]
+__all__ = ["claim_warnings", "fraction_warning", "persistent_plugin_warnings", "volume_warnings"]
 
 _RETIRED: Final = {
     "photonPersistentDisk": "deprecated in v1.11, non-functional in v1.16+",
@@ -22,6 +22,8 @@ _RETIRED: Final = {
     "cephfs": "deprecated in v1.28, non-functional in v1.31+",
     "rbd": "deprecated in v1.28, non-functional in v1.31+",
 }
+#: These two pass in a PersistentVolume, which nobody warns of.
+_SILENT_IN_PERSISTENT_VOLUMES: Final = ("flocker", "quobyte")
 #: The warning names this plugin by its Go name.
 _SHOWN: Final = {"storageos": "storageOS"}
 
@@ -48,6 +50,11 @@ def claim_warnings(spec: Object, path: Path) -> list[str]:
 
 def plugin_warnings(source: Object, path: Path) -> list[str]:
     return [f"{path.child(_SHOWN.get(name, name))}: {_RETIRED[name]}" for name in source if name in _RETIRED]
+
+
+def persistent_plugin_warnings(spec: Object, path: Path) -> list[str]:
+    told = {name: value for name, value in spec.items() if name not in _SILENT_IN_PERSISTENT_VOLUMES}
+    return plugin_warnings(told, path)
 
 
 def volume_warnings(volumes: list[Object], path: Path) -> list[str]:

@@ -159,11 +159,18 @@ def _update_daemon_set(new: Object, old: Object) -> None:
     _annotate_template_generation(new, _template_generation(old) + changed)
 
 
+def _keep_template_generation(new: Object, old: Object) -> None:
+    _annotate_template_generation(new, _template_generation(old))
+
+
 def _prepare_job(job: Object) -> None:
     """Unless the user brings a selector, a job selects its pods by labels no other job has."""
     metadata, spec = job["metadata"], job["spec"]
     _drop_disabled_from_job(spec, None)
     template_metadata = spec["template"]["metadata"]
+    if metadata.get("generateName") and metadata.get("labels") is template_metadata.get("labels") is not None:
+        # An object whose name is made up is copied for each try, and its labels are its own from then on.
+        metadata["labels"] = dict(metadata["labels"])
     if not spec.get("manualSelector"):
         labels = template_metadata.setdefault("labels", {})
         for keys, value in (
@@ -175,9 +182,13 @@ def _prepare_job(job: Object) -> None:
         if spec.get("selector") is None:
             spec["selector"] = {}
         spec["selector"].setdefault("matchLabels", {}).setdefault(_CONTROLLER_UID[1], metadata.get("uid", ""))
-    # Defaulting runs once more when the object comes back from storage, now with labels to take.
-    if not metadata.get("labels") and template_metadata.get("labels"):
-        metadata["labels"] = dict(template_metadata["labels"])
+
+
+def _label_job(job: Object) -> None:
+    """Defaulting runs once more when a job comes back from storage, now with labels to take."""
+    labels = job["spec"]["template"]["metadata"].get("labels")
+    if labels and not job["metadata"].get("labels"):
+        job["metadata"]["labels"] = dict(labels)
 
 
 def _deployment_generation(deployment: Object) -> object:
@@ -250,7 +261,7 @@ WORKLOADS: Final = (
         create_warnings=_spec_template_warnings,
         update_warnings=_daemon_set_update_warnings,
         reset_fields=("status",),
-        subresources={"status": status_endpoint()},
+        subresources={"status": status_endpoint(also=_keep_template_generation)},
     ),
     Strategy("apps", "controllerrevisions"),
     Strategy(
@@ -259,11 +270,12 @@ WORKLOADS: Final = (
         zero_status={},
         generation=spec_of,
         on_create=_prepare_job,
+        after_check=_label_job,
         on_update=_update_job,
         create_warnings=lambda job: _name_warnings(job) + _job_warnings(job),
         update_warnings=_if_changed(_job_warnings),
         reset_fields=("status",),
-        subresources={"status": status_endpoint()},
+        subresources={"status": status_endpoint(also=lambda job, _: _label_job(job))},
         fields={"status.successful": lambda job: str(job["status"].get("succeeded", 0))},
         field_refusal='field label "%s" not supported for Job',
         default_propagation="Orphan",

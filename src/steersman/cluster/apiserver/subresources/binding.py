@@ -37,10 +37,11 @@ async def bind(api: Api, call: Call) -> Response:
     assert pods is not None
 
     def assign(pod: Object) -> None:
-        why = failed_storage_precondition(
+        if why := failed_storage_precondition(
             pods, call.path.namespace, name, metadata, pod["metadata"], dry_run=options.dry_run
-        )
-        if why := why or _unbindable(pod):
+        ):
+            raise conflict("", "pods", name, why)
+        if why := _unbindable(pod):
             raise conflict("", "pods/binding", name, why)
         pod["spec"]["nodeName"] = binding["target"]["name"]
         # A nomination is about where the pod may go; now it is there.

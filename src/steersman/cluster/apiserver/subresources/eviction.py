@@ -31,6 +31,7 @@ async def evict(api: Api, call: Call) -> Response:
     namespace, name = call.path.namespace, call.path.name
     if eviction["metadata"].get("name") != name:
         raise bad_request("name in URL does not match name in Eviction object")
+    _match_dry_run(call, eviction)
     deletion = DeleteOptions.parse({}, eviction.get("deleteOptions") or {})
     deletion.dry_run = deletion.dry_run or options.dry_run
     pod = call.resource.read(find(api, call.resource, namespace, name).value)
@@ -39,6 +40,14 @@ async def evict(api: Api, call: Call) -> Response:
     await _mark_disrupted(api, call, deletion)
     await remove(api, call, name, deletion)
     return success(call, 201, show_code=True)
+
+
+def _match_dry_run(call: Call, eviction: Object) -> None:
+    """Whether anything happens can be said in the URL and in the body; both must mean the same."""
+    asked, given = call.query.get("dryRun") or [], (eviction.get("deleteOptions") or {}).get("dryRun") or []
+    if asked and given and asked != given:
+        words = f"[{' '.join(asked)}] and [{' '.join(given)}]"
+        raise StatusError(500, "", f"Non-matching dry-run options in request and content: {words}")
 
 
 def _beyond_budgets(pod: Object) -> bool:
@@ -87,7 +96,8 @@ async def _ask_budget(api: Api, namespace: str, pod: Object, deletion: DeleteOpt
             )
         status.setdefault("disruptedPods", {})[pod["metadata"]["name"]] = timestamp(api.now())
 
-    await change_stored(api, budgets, namespace, budget["metadata"]["name"], take, dry_run=deletion.dry_run)
+    name = budget["metadata"]["name"]
+    await change_stored(api, budgets, namespace, name, take, dry_run=deletion.dry_run, owned_as="status")
 
 
 def _budgets_of(api: Api, budgets: Resource, namespace: str, pod: Object) -> list[Object]:

@@ -51,11 +51,7 @@ async def update_scale(api: Api, call: Call) -> Response:
     options = WriteOptions.parse(call.query, "UpdateOptions")
     body = read_part(call, options, _SCALE)
     match_namespace(call, body["metadata"])
-    given = body["metadata"].get("name", "")
-    if given != call.path.name:
-        raise bad_request(
-            f"the name of the object ({given}) does not match the name on the URL ({call.path.name})"
-        )
+    match_name(call, body["metadata"])
     uid = body["metadata"].get("uid", "")
     return await _write(api, call, lambda scale: _tracked(api, call, scale, body, options), options, uid)
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 from steersman.cluster.apiserver.atrest import encode
-from steersman.cluster.apiserver.call import Api, Object
+from steersman.cluster.apiserver.call import Api, Object, timestamp
 from steersman.cluster.apiserver.reads import find
 from steersman.cluster.apiserver.resource import Resource
 from steersman.cluster.store import Conflict, NotFound
+from steersman.objects.managed import track_update
 
 __all__ = ["change_stored", "set_pod_condition"]
+
+_SERVER: Final = "kube-apiserver"
 
 
 async def change_stored(
@@ -21,14 +25,26 @@ async def change_stored(
     change: Callable[[Object], None],
     *,
     dry_run: bool,
+    owned_as: str = "",
 ) -> None:
-    """Apply `change` in place to the newest state and store it, again if somebody wrote meanwhile."""
+    """Apply `change` in place to the newest state and store it, again if somebody wrote meanwhile. The
+    server owns what it changed where it does so through its own API, at the endpoint `owned_as`."""
     while True:
         record = find(api, resource, namespace, name)
         obj = resource.read(record.value)
         change(obj)
         if dry_run:
             return
+        if owned_as:
+            obj["metadata"]["managedFields"] = track_update(
+                resource.read(record.value),
+                obj,
+                resource.kind.schema,
+                manager=_SERVER,
+                api_version=resource.type.api_version,
+                subresource=owned_as,
+                time=timestamp(api.now()),
+            )
         try:
             await api.store.put(record.key, encode(resource.to_stored(obj)), expected=record.revision)
         except (Conflict, NotFound):

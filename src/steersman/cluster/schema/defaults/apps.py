@@ -35,6 +35,11 @@ def default_replica_set(replica_set: Object) -> None:
 def default_daemon_set(daemon_set: Object) -> None:
     spec: Object = daemon_set["spec"]
     _default_rolling(spec["updateStrategy"], maxUnavailable=1, maxSurge=0)
+    # Numbers, not pointers, in the internal type: what is not said is 0, where it means nothing, too.
+    for key in (
+        ("maxUnavailable", "maxSurge") if spec["updateStrategy"].get("rollingUpdate") is not None else ()
+    ):
+        unset(spec["updateStrategy"]["rollingUpdate"], key, 0)
     unset(spec, "revisionHistoryLimit", 10)
     default_template(spec["template"])
     # A field of the internal type that has become an annotation of the published one, always written.

@@ -22,7 +22,7 @@ _REFERENCE: Final = re.compile(
 _IDENTIFIER: Final = re.compile(r"[a-f0-9]{64}")
 _HOST: Final = re.compile(r"[.:A-Z]")
 _PATH_WORD: Final = re.compile(_SEGMENT)
-_MAX_NAME: Final = 255
+_LONGEST_PATH: Final = 255
 
 
 def _tag(image: str) -> str:
@@ -30,11 +30,15 @@ def _tag(image: str) -> str:
     found = _REFERENCE.fullmatch(image)
     if found is None or _IDENTIFIER.fullmatch(image):
         return ""
-    domain = found["domain"] or ""
-    # A first word without dot or port, in lower case, is no host but part of the path, and must look like it.
-    if domain and not _HOST.search(domain) and domain != "localhost" and not _PATH_WORD.fullmatch(domain):
-        return ""
-    if len(domain) + len(found["path"]) > _MAX_NAME:
+    domain, path = found["domain"] or "", found["path"]
+    if not domain:
+        path = f"library/{path}"
+    elif not _HOST.search(domain) and domain != "localhost":
+        # A first word without dot or port, in lower case, is part of the path, and must look like it.
+        if not _PATH_WORD.fullmatch(domain):
+            return ""
+        path = f"{domain}/{path}"
+    if len(path) > _LONGEST_PATH:
         return ""
     return found["tag"] or ("" if found["digest"] else "latest")
 

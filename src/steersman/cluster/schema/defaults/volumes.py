@@ -56,7 +56,7 @@ def default_volumes(volumes: Iterable[Object]) -> None:
 
 
 def _default_nested(volume: Object) -> None:
-    if image := volume.get("image"):
+    if (image := volume.get("image")) is not None:
         zero(image, "pullPolicy", default_pull_policy(image.get("reference", "")))
     if downward := volume.get("downwardAPI"):
         default_field_refs(downward.get("items") or ())

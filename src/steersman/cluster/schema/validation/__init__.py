@@ -134,10 +134,12 @@ def _partial_update(
 
 
 def _as_created(rules: Rules, namespaced: bool, obj: Object) -> list[FieldError]:
-    metadata = obj["metadata"]
-    errors = validate_object_meta(metadata, namespaced=namespaced, name_check=rules.name)
-    if rules.standard_finalizers:
-        errors += foreign_finalizers(metadata)
+    errors: list[FieldError] = []
+    if not rules.own_metadata:
+        metadata = obj["metadata"]
+        errors = validate_object_meta(metadata, namespaced=namespaced, name_check=rules.name)
+        if rules.standard_finalizers:
+            errors += foreign_finalizers(metadata)
     if rules.create is not None:
         errors += rules.create(obj)
     return errors

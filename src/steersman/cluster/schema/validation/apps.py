@@ -171,10 +171,10 @@ def _deployment_status(new: Object, old: Object) -> list[FieldError]:
 
 def _validate_collisions(new: Object, old: Object) -> list[FieldError]:
     before = (old.get("status") or {}).get("collisionCount")
-    now = (new.get("status") or {}).get("collisionCount") or 0
-    if before is None or now >= before:
+    now = (new.get("status") or {}).get("collisionCount")
+    if before is None or (now is not None and now >= before):
         return []
-    return [invalid(_STATUS.child("collisionCount"), now, "cannot be decremented")]
+    return [invalid(_STATUS.child("collisionCount"), now or 0, "cannot be decremented")]
 
 
 # --- ReplicaSet

@@ -1,7 +1,8 @@
 """Validation of Events, of the core group and of events.k8s.io.
 
-Both groups serve the same objects; what is asked of new ones differs: the core group keeps to the rules
-old clients know, events.k8s.io demands the new fields. The package's `__init__` finds `RULES` here.
+Both groups serve the same objects, which are checked under the core group's field names. What is asked of
+them differs: the core group keeps to the rules old clients know, events.k8s.io demands the new fields. The
+package's `__init__` finds `RULES` here.
 """
 
 from __future__ import annotations
@@ -10,47 +11,37 @@ from datetime import datetime
 from typing import Any, Final
 
 from steersman.cluster.schema.validation.internal_values import as_internal
-from steersman.cluster.schema.validation.rules import Object, Rules, invalids
+from steersman.cluster.schema.validation.rules import Object, Rules, foreign_finalizers, invalids
 from steersman.cluster.schema.validation.values import OBJECT_REFERENCE
 from steersman.objects.fields import FieldError, Path, invalid, required
-from steersman.objects.names import is_label_key, name_is_path_segment
+from steersman.objects.metadata import validate_object_meta
+from steersman.objects.names import is_label_key, name_is_dns_subdomain, name_is_path_segment
 
 __all__ = ["RULES"]
 
 #: Of texts, in bytes, by the core group's name of the field.
 _LIMITS: Final = {"reportingInstance": 128, "action": 128, "reason": 128, "message": 1024}
 
-#: How events.k8s.io calls the fields of the core group.
-_NEW_NAMES: Final = {
-    "involvedObject": "regarding",
-    "message": "note",
-    "source": "deprecatedSource",
-    "firstTimestamp": "deprecatedFirstTimestamp",
-    "lastTimestamp": "deprecatedLastTimestamp",
-    "count": "deprecatedCount",
-    "reportingComponent": "reportingController",
-}
-
 _SOURCE: Final = (("component", "Component", ""), ("host", "Host", ""))
 
 
-def _core(event: Object) -> Object:
-    """An event of events.k8s.io under the core group's field names."""
-    names = {new: old for old, new in _NEW_NAMES.items()}
-    return {names.get(field, field): value for field, value in event.items()}
-
-
 def _core_create(event: Object) -> list[FieldError]:
-    return _shared_errors(event, "reportingComponent")
+    """Metadata of old clients' events is looked at when all else is well, and held to no more than what a
+    URL and a list can carry."""
+    return _shared_errors(event, "reportingComponent") or validate_object_meta(
+        event["metadata"], namespaced=True, name_check=name_is_path_segment
+    )
 
 
 def _core_update(new: Object, old: Object) -> list[FieldError]:
-    return _core_create(new)
+    return _shared_errors(new, "reportingComponent")
 
 
 def _create(event: Object) -> list[FieldError]:
-    event = _core(event)
     errors = _shared_errors(event, "reportingController")
+    metadata = event["metadata"]
+    errors += validate_object_meta(metadata, namespaced=True, name_check=name_is_dns_subdomain)
+    errors += foreign_finalizers(metadata)
     errors += _series_errors(event.get("series"))
     if not event.get("eventTime"):
         errors.append(required(Path("eventTime")))
@@ -62,7 +53,6 @@ def _create(event: Object) -> list[FieldError]:
 
 
 def _update(new: Object, old: Object) -> list[FieldError]:
-    new, old = _core(new), _core(old)
     errors = _shared_errors(new, "reportingController")
     if new.get("series") != old.get("series"):
         errors += _series_errors(new.get("series"))
@@ -140,7 +130,8 @@ def _shared_errors(event: Object, controller_field: str) -> list[FieldError]:
 
 
 RULES: Final = {
-    # Names of old clients' events are held to no more than what a URL can carry.
-    ("", "Event"): Rules(name=name_is_path_segment, create=_core_create, update=_core_update),
-    ("events.k8s.io", "Event"): Rules(create=_create, update=_update),
+    ("", "Event"): Rules(
+        create=_core_create, update=_core_update, standard_finalizers=False, own_metadata=True
+    ),
+    ("events.k8s.io", "Event"): Rules(create=_create, update=_update, own_metadata=True),
 }

@@ -179,12 +179,13 @@ def _unreadable(text: str, completions: int, what: str, path: Path) -> list[Fiel
 
 def _validate_running(job: _Job, before: _Job) -> list[FieldError]:
     errors: list[FieldError] = []
-    terminating, ready = job.status.get("terminating") or 0, job.status.get("ready") or 0
+    terminating, ready = job.status.get("terminating") or 0, job.status.get("ready")
     changed = job.finished != before.finished or _changed(job, before, "terminating")
     if changed and job.finished and terminating > 0:
         text = "terminating>0 is invalid for finished job"
         errors.append(invalid(_STATUS.child("terminating"), terminating, text))
-    if _changed(job, before, "ready", "active") and ready > job.status.get("active", 0):
+    more = ready is not None and ready > job.status.get("active", 0)
+    if more and _changed(job, before, "ready", "active"):
         errors.append(invalid(_STATUS.child("ready"), ready, "cannot set more ready pods than active"))
     for other, name in ((job.failed, "Failed"), (job.failure_target, "FailureTarget")):
         if job.success and other:

@@ -64,6 +64,7 @@ class Rules:
     handwritten twins they replace must not be reported by the other checks.
     `subresources` are updates through other subresources than status, by their names.
     `standard_finalizers`: a finalizer without a domain must be one of Kubernetes' own.
+    `own_metadata`: `create` checks the metadata, too, at its own place; `name` is not asked.
     """
 
     name: NameCheck = name_is_dns_subdomain
@@ -73,6 +74,7 @@ class Rules:
     late: LateCheck | None = None
     revalidation: Revalidation = Revalidation.NEVER
     standard_finalizers: bool = True
+    own_metadata: bool = False
     subresources: Mapping[str, UpdateCheck] = field(default_factory=dict)
 
 

@@ -113,7 +113,7 @@ def validate_volume_spec(
         errors.append(required(path.child("accessModes")))
     errors += _access_mode_errors(modes, path.child("accessModes"))
     if not inline:
-        errors += _capacity_errors(spec.get("capacity") or {}, path.child("capacity"))
+        errors += _capacity_errors(spec.get("capacity"), path.child("capacity"))
     errors += _reclaim_errors(spec, path, inline)
     errors += _node_affinity_errors(spec, path, inline, allow_invalid_labels)
     errors += _source_errors(spec, name, path, inline)
@@ -140,11 +140,12 @@ def _inline_errors(spec: Object, path: Path) -> list[FieldError]:
     return errors
 
 
-def _capacity_errors(capacity: dict[str, str], path: Path) -> list[FieldError]:
+def _capacity_errors(given: dict[str, str] | None, path: Path) -> list[FieldError]:
+    capacity = dict(sorted((given or {}).items()))
     errors = [] if capacity else [required(path)]
     if set(capacity) != {"storage"}:
-        errors.append(not_supported(path, dict(sorted(capacity.items())) or None, ("storage",)))
-    for resource, amount in sorted(capacity.items()):
+        errors.append(not_supported(path, None if given is None else capacity, ("storage",)))
+    for resource, amount in capacity.items():
         errors += _basic_amount_errors(amount, path.key(resource))
         errors += _positive_amount_errors(amount, path.key(resource))
     return errors

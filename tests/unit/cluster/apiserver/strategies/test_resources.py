@@ -50,6 +50,7 @@ def test_an_update_without_change_changes_nothing(
     strategy = strategy_for(resource.group, resource.plural)
     old = make(resource.api_version, resource.kind)
     strategy.prepare_create(old)
+    strategy.complete_create(old)
     for subresource in ("", *strategy.subresources):
         new = deepcopy(old)
         if subresource:
@@ -67,6 +68,7 @@ def test_what_a_client_says_of_status_and_generation_does_not_count(
     strategy = strategy_for(resource.group, resource.plural)
     old = make(resource.api_version, resource.kind)
     strategy.prepare_create(old)
+    strategy.complete_create(old)
     new = deepcopy(old)
     new["metadata"]["generation"] = 99
     if strategy.has_status:
@@ -82,6 +84,7 @@ def test_a_status_endpoint_keeps_the_spec(
     strategy = strategy_for(resource.group, resource.plural)
     old = make(resource.api_version, resource.kind)
     strategy.prepare_create(old)
+    strategy.complete_create(old)
     new = deepcopy(old)
     new["spec"]["made-up"] = 1
     strategy.prepare_subresource("status", new, old)

@@ -125,6 +125,14 @@ def test_a_node_port_used_elsewhere_is_not_given_again(make: Make) -> None:
     assert [port.get("nodePort") for port in new["spec"]["ports"]] == [30000, None]
 
 
+def test_who_does_without_node_ports_loses_them(make: Make) -> None:
+    old = stored(make, type="LoadBalancer", ports=[{"name": "a", "port": 1}])
+    spec = {"type": "LoadBalancer", "allocateLoadBalancerNodePorts": False}
+    new = make("v1", "Service", spec=spec | {"ports": [{"name": "a", "port": 1}]})
+    carry_over_allocations(new, old)
+    assert "nodePort" not in new["spec"]["ports"][0]
+
+
 @pytest.mark.parametrize(
     ("before", "after", "gone"),
     [

@@ -252,6 +252,7 @@ OTHERS = [
             "spec.storageOS: deprecated in v1.22, non-functional in v1.25+",
         ],
     ),
+    ("v1", "PersistentVolume", "persistentvolumes", {"spec": {"flocker": {"datasetName": "d"}}}, []),
     (
         "networking.k8s.io/v1",
         "Ingress",

@@ -31,7 +31,9 @@ def updated(old: Object, group: str, plural: str, change: Callable[[Object], Any
 
 def created(make: Make, api_version: str, kind: str, plural: str, **fields: Any) -> Object:
     obj = make(api_version, kind, **fields)
-    strategy_for(api_version.rpartition("/")[0], plural).prepare_create(obj)
+    strategy = strategy_for(api_version.rpartition("/")[0], plural)
+    strategy.prepare_create(obj)
+    strategy.complete_create(obj)
     return obj
 
 
@@ -65,6 +67,9 @@ def test_a_daemon_set_counts_its_templates(make: Make) -> None:
     new = updated(old, "apps", "daemonsets", upgrade)
     assert new["metadata"]["annotations"] == {key: "2"}
     assert new["metadata"]["generation"] == 2
+    del new["metadata"]["annotations"]
+    strategy_for("apps", "daemonsets").prepare_subresource("status", new, old)
+    assert new["metadata"]["annotations"] == {key: "1"}
 
 
 def test_a_job_selects_its_pods_by_its_uid(make: Make) -> None:
@@ -74,10 +79,27 @@ def test_a_job_selects_its_pods_by_its_uid(make: Make) -> None:
     assert job["spec"]["selector"] == {"matchLabels": {"batch.kubernetes.io/controller-uid": "u"}}
 
 
+def test_a_job_has_its_templates_labels_only_once_it_is_known_to_be_good(make: Make) -> None:
+    job = make("batch/v1", "Job", spec={"template": template()})
+    strategy_for("batch", "jobs").prepare_create(job)
+    assert "labels" not in job["metadata"]
+
+
+def test_a_job_with_a_generated_name_has_its_own_copy_of_the_templates_labels(make: Make) -> None:
+    spec = {"template": template(labels={"a": "b"})}
+    job = created(make, "batch/v1", "Job", "jobs", metadata={"generateName": "gen-"}, spec=spec)
+    assert job["metadata"]["labels"] == {"a": "b"}
+    assert job["spec"]["template"]["metadata"]["labels"].keys() == {"a", *GENERATED}
+
+
 def test_labels_of_a_jobs_template_are_the_jobs_unless_it_has_its_own(make: Make) -> None:
     spec = {"template": template(labels={"a": "b"})}
     job = created(make, "batch/v1", "Job", "jobs", spec=spec)
     assert job["metadata"]["labels"] == GENERATED | {"a": "b"}
+    reported = deepcopy(job)
+    del reported["metadata"]["labels"]
+    strategy_for("batch", "jobs").prepare_subresource("status", reported, job)
+    assert reported["metadata"]["labels"] == job["metadata"]["labels"]
     own = created(make, "batch/v1", "Job", "jobs", spec=spec, metadata={"labels": {"mine": "1"}})
     assert own["metadata"]["labels"] == {"mine": "1"}
 
@@ -270,3 +292,15 @@ def test_an_endpoint_slice_counts_content_and_labels(make: Make) -> None:
 
     assert updated(old, "discovery.k8s.io", "endpointslices", label)["metadata"]["generation"] == 2
     assert updated(old, "discovery.k8s.io", "endpointslices", annotate)["metadata"]["generation"] == 1
+
+
+def test_an_endpoint_slice_counts_what_is_dropped(make: Make) -> None:
+    endpoints = [{"addresses": ["10.0.0.1"]}]
+    old = created(make, "discovery.k8s.io/v1", "EndpointSlice", "endpointslices", endpoints=endpoints)
+
+    def place(obj: Object) -> None:
+        obj["endpoints"][0]["deprecatedTopology"] = {"a": "b"}
+
+    new = updated(old, "discovery.k8s.io", "endpointslices", place)
+    assert new["metadata"]["generation"] == 2
+    assert "deprecatedTopology" not in new["endpoints"][0]

@@ -29,6 +29,9 @@ DIGEST = "sha256:" + "0" * 64
         ("a-/nginx", "IfNotPresent"),
         ("0" * 64, "IfNotPresent"),
         ("a" * 256, "IfNotPresent"),
+        ("a" * 247, "Always"),
+        ("a" * 248, "IfNotPresent"),
+        (f"registry.example.com/{'a' * 255}", "Always"),
     ],
 )
 def test_only_the_latest_tag_is_always_pulled(image: str, policy: str) -> None:

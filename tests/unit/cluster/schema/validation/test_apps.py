@@ -222,6 +222,10 @@ def test_collisions_are_only_counted_up(reported: Any) -> None:
     assert reported("apps", "Deployment", deployment, {"status": {"collisionCount": 1}}) == [
         "status.collisionCount: Invalid value: 1: cannot be decremented"
     ]
+    deployment["status"] = {"collisionCount": 0}
+    assert reported("apps", "Deployment", deployment, {"status": {"collisionCount": None}}) == [
+        "status.collisionCount: Invalid value: 0: cannot be decremented"
+    ]
 
 
 REVISIONS = {

@@ -385,6 +385,11 @@ STATUSES: dict[str, tuple[Object, Object, list[str]]] = {
         {"failed": 1},
         ["status.failed: Invalid value: 1: cannot decrease the failed counter"],
     ),
+    "fewer active than none, of which nothing is said to be ready": (
+        {},
+        {"active": -1},
+        ["status.active: Invalid value: -1: must be greater than or equal to 0"],
+    ),
     "ready before active": (
         {},
         {"ready": 1},

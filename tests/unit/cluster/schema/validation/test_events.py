@@ -21,6 +21,15 @@ MISMATCH = "does not match event.namespace"
 CORE = {
     "valid": ({}, []),
     "any name that fits a URL": ({"metadata": {"name": "A_b"}}, []),
+    "any finalizer": ({"metadata": {"finalizers": ["bad"]}}, []),
+    "metadata after all else": (
+        {"metadata": {"name": "a/b"}, "involvedObject": {"namespace": "other"}},
+        [f'involvedObject.namespace: Invalid value: "other": {MISMATCH}'],
+    ),
+    "a name no URL can carry": (
+        {"metadata": {"name": "a/b"}},
+        ["metadata.name: Invalid value: \"a/b\": may not contain '/'"],
+    ),
     "about an object elsewhere": (
         {"involvedObject": {"namespace": "other"}},
         [f'involvedObject.namespace: Invalid value: "other": {MISMATCH}'],
@@ -70,16 +79,16 @@ def test_core_event_is_created_or_refused(created: Any, patch: Any, expected: li
 EVENT: dict[str, Any] = {
     "metadata": METADATA,
     "eventTime": "2026-01-01T00:00:00.000000Z",
-    "reportingController": "example.com/controller",
+    "reportingComponent": "example.com/controller",
     "reportingInstance": "controller-1",
     "action": "Start",
     "reason": "Started",
-    "regarding": {"namespace": "default", "kind": "Pod", "name": "p"},
-    "note": "started",
+    "involvedObject": {"namespace": "default", "kind": "Pod", "name": "p"},
+    "message": "started",
     "type": "Normal",
-    "deprecatedSource": {},
-    "deprecatedFirstTimestamp": None,
-    "deprecatedLastTimestamp": None,
+    "source": {},
+    "firstTimestamp": None,
+    "lastTimestamp": None,
 }
 NEW = {
     "valid": ({}, []),
@@ -88,13 +97,25 @@ NEW = {
         ["eventTime: Required value"],
     ),
     "no controller": (
-        {"reportingController": "a b"},
+        {"reportingComponent": "a b"},
         [
             'reportingController: Invalid value: "a b": name part must consist of alphanumeric '
             "characters, '-', "
             "'_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  "
             "or 'my.name', "
             " or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')",
+        ],
+    ),
+    "metadata between the old rules and the new": (
+        {"metadata": {"name": "A"}, "reportingInstance": "", "series": {"count": 1}},
+        [
+            "reportingInstance: Required value",
+            'metadata.name: Invalid value: "A": a lowercase RFC 1123 subdomain must consist of lower case '
+            "alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. "
+            "'example.com', regex used for validation is "
+            r"'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
+            'series.count: Invalid value: "": should be at least 2',
+            "series.lastObservedTime: Required value",
         ],
     ),
     "short series": (
@@ -107,9 +128,9 @@ NEW = {
     "old fields and an unknown type": (
         {
             "type": "Odd",
-            "deprecatedCount": 3,
-            "deprecatedSource": {"component": "c"},
-            "deprecatedFirstTimestamp": "2026-01-01T00:00:00Z",
+            "count": 3,
+            "source": {"component": "c"},
+            "firstTimestamp": "2026-01-01T00:00:00Z",
         },
         [
             'type: Invalid value: "": has invalid value: Odd',
@@ -131,9 +152,9 @@ UPDATES = {
     "same moment, other spelling": ({"eventTime": "2026-01-01T00:00:00Z"}, []),
     "old fields stay": (
         {
-            "deprecatedSource": {"component": "c"},
-            "deprecatedCount": 2,
-            "deprecatedFirstTimestamp": "2026-01-01T00:00:00Z",
+            "source": {"component": "c"},
+            "count": 2,
+            "firstTimestamp": "2026-01-01T00:00:00Z",
         },
         [
             'source: Invalid value: {"Component":"c","Host":""}: field is immutable',
@@ -142,7 +163,7 @@ UPDATES = {
         ],
     ),
     "the rest stays": (
-        {"regarding": {"name": "q"}, "reason": "Other", "note": "n", "action": "Stop"},
+        {"involvedObject": {"name": "q"}, "reason": "Other", "message": "n", "action": "Stop"},
         [
             'involvedObject: Invalid value: {"Kind":"Pod","Namespace":"default","Name":"q","UID":"",'
             '"APIVersion":"","ResourceVersion":"","FieldPath":""}: field is immutable',

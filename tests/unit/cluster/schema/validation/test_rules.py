@@ -37,7 +37,7 @@ def test_metadata_that_may_not_change_is_compared() -> None:
 def test_a_subresource_has_its_own_rules() -> None:
     old: dict[str, Any] = {**OBJECT, "spec": {"os": {"name": "windows"}, "containers": None}}
     errors = validate_subresource_update("", "Pod", "resize", True, deepcopy(old), old)
-    assert [str(error) for error in errors] == [": Forbidden: windows pods cannot be resized"]
+    assert [str(error) for error in errors] == ["[]: Forbidden: windows pods cannot be resized"]
 
 
 def test_a_value_that_is_not_shown_leaves_no_trace() -> None:

@@ -144,7 +144,8 @@ def _validate_ephemeral(
         errors += (
             forbidden(here.child(field), _NOT_FOR_EPHEMERAL)
             for field in _EPHEMERAL_BANS
-            if container.get(field)
+            # All but the resources are pointers or lists, which are set even to something empty.
+            if container.get(field) or (field != "resources" and container.get(field) is not None)
         )
         for index, mount in enumerate(container.get("volumeMounts") or ()):
             errors += (

@@ -70,8 +70,10 @@ def _meaning(type_name: str, value: Any) -> Any:
 
 
 def _without_empty(value: Any) -> Any:
+    """Without lists that are empty. Maps are not, in normal form: {} is a selector of everything, which is
+    not the same as none."""
     if isinstance(value, dict):
-        return {key: _without_empty(item) for key, item in value.items() if item not in (None, [], {})}
+        return {key: _without_empty(item) for key, item in value.items() if item is not None and item != []}
     if isinstance(value, list):
         return [_without_empty(item) for item in value]
     return value

@@ -296,7 +296,7 @@ PodSchedulingGroup
 EvictionResponder
   Name:s Priority:n
 PersistentVolumeClaim
-  kind?:s apiVersion?:s @metadata:ObjectMeta Spec:PersistentVolumeClaimSpec Status:PersistentVolumeClaimStatus
+  @metadata:ObjectMeta Spec:PersistentVolumeClaimSpec Status:PersistentVolumeClaimStatus
 PersistentVolumeClaimStatus
   Phase:s AccessModes:n Capacity:{}q Conditions:[]PersistentVolumeClaimCondition
   AllocatedResources:{}q AllocatedResourceStatuses:{} CurrentVolumeAttributesClassName:n

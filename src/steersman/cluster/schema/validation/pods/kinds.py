@@ -18,13 +18,14 @@ from steersman.cluster.schema.validation.pods.template import (
 )
 from steersman.cluster.schema.validation.rules import Object, Rules
 from steersman.objects.fields import FieldError
+from steersman.objects.names import name_is_path_segment
 
 __all__ = ["RULES"]
 
 
-def _any_name(name: str, prefix: bool) -> list[str]:
-    """The name of a ReplicationController is among its declared rules."""
-    return []
+def _declared_name(name: str, prefix: bool) -> list[str]:
+    """The name of a ReplicationController is among its declared rules, a prefix for names is not."""
+    return name_is_path_segment(name, prefix) if prefix else []
 
 
 def _template_update(new: Object, old: Object) -> list[FieldError]:
@@ -44,7 +45,7 @@ RULES: Final[dict[tuple[str, str], Rules]] = {
     ),
     ("", "PodTemplate"): Rules(create=validate_template_object, update=_template_update),
     ("", "ReplicationController"): Rules(
-        name=_any_name,
+        name=_declared_name,
         create=validate_controller_spec,
         update=_controller_update,
         status=validate_controller_status,

@@ -24,7 +24,7 @@ _COMPUTE: Final = ("cpu", "memory")
 def validate_ephemeral_containers(new: Object, old: Object) -> list[FieldError]:
     """An update through `pods/ephemeralcontainers`: containers are added, never changed."""
     if MIRROR_ANNOTATION in (old["metadata"].get("annotations") or ()):
-        return [forbidden(Path(), "static pods do not support ephemeral containers")]
+        return [forbidden(_NOWHERE, "static pods do not support ephemeral containers")]
     errors = validate_whole_pod(new)
     errors += validate_annotation_update(new, old, _ANNOTATIONS)
     path = _SPEC.child("ephemeralContainers")
@@ -45,14 +45,17 @@ def validate_ephemeral_containers(new: Object, old: Object) -> list[FieldError]:
 
 # --- Resize
 
+#: How a path without a name is written.
+_NOWHERE: Final = Path("[]")
+
 
 def validate_resize(new: Object, old: Object) -> list[FieldError]:
     """An update through `pods/resize`: only cpu and memory of containers and of the pod change."""
     spec, before = new["spec"], old["spec"]
     if MIRROR_ANNOTATION in (old["metadata"].get("annotations") or ()):
-        return [forbidden(Path(), "static pods cannot be resized")]
+        return [forbidden(_NOWHERE, "static pods cannot be resized")]
     if (before.get("os") or {}).get("name") == "windows":
-        return [forbidden(Path(), "windows pods cannot be resized")]
+        return [forbidden(_NOWHERE, "windows pods cannot be resized")]
     errors = validate_whole_pod(new)
     status: Object = old.get("status") or {}
     if (status.get("qosClass") or quality_of_service(before)) != quality_of_service(spec):

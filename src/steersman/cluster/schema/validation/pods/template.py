@@ -13,7 +13,7 @@ from steersman.cluster.schema.validation.rules import Object, invalids
 from steersman.objects.errors import SelectorError
 from steersman.objects.fields import FieldError, Path, forbidden, invalid, not_supported, required
 from steersman.objects.metadata import validate_annotations, validate_labels, validate_nonnegative
-from steersman.objects.names import is_dns1123_subdomain
+from steersman.objects.names import is_long_name
 from steersman.objects.selectors import LabelSelector
 
 __all__ = [
@@ -62,10 +62,10 @@ def selector_of(spec: Object) -> LabelSelector | None:
 
 def validate_template_labels(selector: LabelSelector, template: Object, path: Path) -> list[FieldError]:
     """A controller must select the pods it makes."""
-    labels: dict[str, str] = (template.get("metadata") or {}).get("labels") or {}
-    if selector.matches(labels):
+    labels: dict[str, str] | None = (template.get("metadata") or {}).get("labels")
+    if selector.matches(labels or {}):
         return []
-    shown = dict(sorted(labels.items())) or None
+    shown = None if labels is None else dict(sorted(labels.items()))
     return [invalid(path.child("metadata", "labels"), shown, _UNMATCHED)]
 
 
@@ -111,7 +111,7 @@ def validate_controller_late(new: Object, old: Object | None) -> list[FieldError
     errors: list[FieldError] = []
     name = new["metadata"].get("name")
     if name and (old is None or old["metadata"].get("name") != name):
-        errors += invalids(Path("metadata").child("name"), name, is_dns1123_subdomain(name))
+        errors += invalids(Path("metadata").child("name"), name, is_long_name(name))
     spec: Object = new.get("spec") or {}
     before: Object = {} if old is None else old.get("spec") or {}
     for field in ("replicas", "minReadySeconds"):

@@ -284,3 +284,7 @@ def test_ephemeral_containers_come_later_and_have_no_ports(
         "ephemeralContainers[0].ports: Forbidden: cannot be set for an Ephemeral Container",
         "ephemeralContainers: Forbidden: cannot be set on create",
     ]
+    debug = {**container, "name": "d", "lifecycle": {}, "resources": {}}
+    assert spec_errors({"ephemeralContainers": [debug]})[:-1] == [
+        "ephemeralContainers[0].lifecycle: Forbidden: cannot be set for an Ephemeral Container"
+    ]

@@ -53,6 +53,7 @@ EQUALS = {
     "empty and absent": ("PodSpec", {"volumes": []}, {}, True),
     "false and absent": ("PodSpec", {"hostNetwork": False}, {}, True),
     "none and an empty pointer": ("PodSpec", {"hostUsers": False}, {}, False),
+    "nothing and everything": ("PersistentVolumeClaimSpec", {"selector": {}}, {}, False),
 }
 
 

@@ -28,6 +28,14 @@ CONTROLLERS = {
             "spec.replicas: Invalid value: -1: must be greater than or equal to 0",
         ],
     ),
+    "a prefix no URL can carry": (
+        {"metadata": {"generateName": "a/"}},
+        ["metadata.generateName: Invalid value: \"a/\": may not contain '/'"],
+    ),
+    "a long name": (
+        {"metadata": {"name": "a" * 254}},
+        [f'metadata.name: Invalid value: "{"a" * 254}": must be no more than 253 bytes'],
+    ),
     "no template": ({"spec": {"template": None}}, ["spec.template: Required value"]),
     "no selector": ({"spec": {"selector": None}}, ["spec.selector: Required value"]),
     "ending pods": (
