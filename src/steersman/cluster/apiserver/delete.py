@@ -6,6 +6,7 @@ from steersman.cluster.apiserver.atrest import encode, stamp
 from steersman.cluster.apiserver.bodies import read_delete_options
 from steersman.cluster.apiserver.call import Api, Call, Object, timestamp
 from steersman.cluster.apiserver.create import is_service
+from steersman.cluster.apiserver.filters import Filter
 from steersman.cluster.apiserver.options import DeleteOptions, ListOptions
 from steersman.cluster.apiserver.preconditions import failed_precondition
 from steersman.cluster.apiserver.reads import find, page_of
@@ -62,9 +63,11 @@ def _warn_of_orphans(call: Call, options: DeleteOptions) -> None:
 
 
 async def delete_collection(api: Api, call: Call) -> Response:
+    listed = ListOptions.parse(call.query)
+    Filter(call.resource, call.path.namespace, listed.label_selector, listed.field_selector)
     options = DeleteOptions.parse(call.query, read_delete_options(call))
     _warn_of_orphans(call, options)
-    page = await page_of(api, call, ListOptions.parse(call.query))
+    page = await page_of(api, call, listed)
     for record in page.records:
         name = record.key.rpartition("/")[2]
         namespace = call.resource.read(record.value)["metadata"].get("namespace", "")
@@ -83,6 +86,8 @@ async def remove(api: Api, call: Call, name: str, options: DeleteOptions) -> tup
     while True:
         record = find(api, resource, call.path.namespace, name)
         obj = resource.read(record.value)
+        if options.unsafe:
+            raise _readable(resource, call.path.namespace, name)
         _check_preconditions(resource, obj, options)
         old = obj if resource.conversion is None else resource.read(await resource.show(record.value))
         attributes = call.attributes("DELETE", name, None, old, dry_run=options.dry_run)
@@ -125,6 +130,16 @@ async def _store_marked(
 def _marked(resource: Resource, record: Record, obj: Object) -> bytes:
     """What is shown of a mark that was not stored."""
     return stamp(encode(resource.to_stored(obj)), record.revision)
+
+
+def _readable(resource: Resource, namespace: str, name: str) -> StatusError:
+    """Everything that is stored here can be read."""
+    why = (
+        f"StorageError: invalid object, Code: 4, Key: {resource.registry_key(namespace, name)}, "
+        "ResourceVersion: 0, AdditionalErrorMsg: unsafe deletion is not allowed because the object is "
+        "decodable from storage"
+    )
+    return conflict(resource.group, resource.plural, name, why)
 
 
 def _check_preconditions(resource: Resource, obj: Object, options: DeleteOptions) -> None:
