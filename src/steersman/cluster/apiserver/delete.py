@@ -13,9 +13,10 @@ from steersman.cluster.apiserver.reads import find, page_of
 from steersman.cluster.apiserver.render import respond_list, respond_object, success
 from steersman.cluster.apiserver.resource import Resource
 from steersman.cluster.apiserver.strategies import grace_period_s
+from steersman.cluster.schema.validation.scheduling import SYSTEM_CLASSES
 from steersman.cluster.store import Conflict, NotFound, Record
 from steersman.http import Response
-from steersman.objects.status import StatusError, conflict, modified
+from steersman.objects.status import StatusError, conflict, forbidden, modified
 from steersman.objects.times import parse_time
 
 __all__ = ["delete", "delete_collection", "remove"]
@@ -42,6 +43,9 @@ _ORPHANS_OF_JOBS = (
 async def delete(api: Api, call: Call) -> Response:
     options = DeleteOptions.parse(call.query, read_delete_options(call))
     _warn_of_orphans(call, options)
+    if call.resource.type.kind == "PriorityClass" and call.path.name in SYSTEM_CLASSES:
+        why = "this is a system priority class and cannot be deleted"
+        raise forbidden(call.resource.group, call.resource.plural, call.path.name, why)
     find(api, call.resource, call.path.namespace, call.path.name)
     value, gone = await remove(api, call, call.path.name, options)
     code = 202 if not gone and options.orphan_dependents is False else 200

@@ -30,8 +30,13 @@ _PLAIN: Final = "!plain"
 _RESOLVED: Final = frozenset(
     {_PLAIN, *(f"tag:yaml.org,2002:{name}" for name in ("int", "float", "bool", "null"))}
 )
-#: Long lines are never folded.
-_WIDEST: Final = 2**30
+#: Where long lines are folded.
+_WIDTH: Final = 80
+_ALIAS: Final = re.compile(r"\*([0-9A-Za-z_-]+)")
+_TIME: Final = re.compile(
+    r"\d{4}-\d\d?-\d\d?([Tt ]\d\d?:\d\d?:\d\d?(\.\d+)?( ?[+-]\d\d?:\d\d|Z)?)?", re.ASCII
+)
+_BASE_60: Final = re.compile(r"[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?")
 #: Values reached through aliases before a document counts as an attack.
 _MOST_ALIASED: Final = 100_000
 #: Nesting and number of values (about 1 s to read) a document may have.
@@ -99,6 +104,8 @@ def parse(body: bytes) -> tuple[Any, list[str]]:
         node = loader.get_node() if loader.check_node() else None
         converter = _Converter()
         value = converter.convert(node) if node is not None else None
+    except yaml.composer.ComposerError as error:
+        raise Malformed(_unknown_anchor(body, error) or _describe(error)) from None
     except yaml.MarkedYAMLError as error:
         raise Malformed(_describe(error)) from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
@@ -115,9 +122,16 @@ def parse(body: bytes) -> tuple[Any, list[str]]:
 def dump(value: Any) -> bytes:
     """A JSON value as a YAML document, keys sorted."""
     text: str = yaml.dump(
-        value, Dumper=_PlainDumper, default_flow_style=False, allow_unicode=True, width=_WIDEST
+        value, Dumper=_PlainDumper, default_flow_style=False, allow_unicode=True, width=_WIDTH
     )
     return text.encode()
+
+
+def _unknown_anchor(body: bytes, error: yaml.MarkedYAMLError) -> str:
+    """What Go says of an alias without an anchor; empty for other errors."""
+    mark = error.problem_mark
+    alias = mark and _ALIAS.match(body.decode("utf-8", "replace"), mark.index)
+    return f"yaml: unknown anchor '{alias[1]}' referenced" if alias else ""
 
 
 def _describe(error: yaml.MarkedYAMLError) -> str:
@@ -163,10 +177,13 @@ class _Converter:
                 continue
             key = _key(key_node)
             if key in value:
-                line = key_node.start_mark.line + 1
+                line = child.start_mark.line + 1
                 self.repeated.append(f"  line {line}: key {orjson.dumps(key).decode()} already set in map")
             value[key] = self.convert(child)
-        return {**merged, **value} if merged else value
+        if merged:
+            value = {**merged, **value}
+        # Go's maps are written out sorted before they are read again.
+        return {key: value[key] for key in sorted(value)}
 
     def _merge(self, node: yaml.Node) -> dict[str, Any]:
         sources = node.value if isinstance(node, yaml.SequenceNode) else [node]
@@ -219,7 +236,8 @@ def _resolve(text: str) -> Any:
 
 def _stays_text(text: str) -> bool:
     try:
-        return isinstance(_resolve(text), str) and text != "<<"
+        text_only = isinstance(_resolve(text), str) and text != "<<"
+        return text_only and not _TIME.fullmatch(text) and not _BASE_60.fullmatch(text)
     except Malformed:
         return False
 
