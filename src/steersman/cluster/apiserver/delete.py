@@ -84,8 +84,11 @@ async def delete_collection(api: Api, call: Call) -> Response:
     return respond_list(api, call, page.values, page.metadata)
 
 
-async def remove(api: Api, call: Call, name: str, options: DeleteOptions) -> tuple[bytes, bool]:
-    """Delete an object, or start its deletion. Its last bytes, and whether it is gone."""
+async def remove(
+    api: Api, call: Call, name: str, options: DeleteOptions, *, admitted: bool = False
+) -> tuple[bytes, bool]:
+    """Delete an object, or start its deletion. Its last bytes, and whether it is gone. What was `admitted`
+    as something else is not looked at as a deletion."""
     resource = call.resource
     while True:
         record = find(api, resource, call.path.namespace, name)
@@ -94,9 +97,10 @@ async def remove(api: Api, call: Call, name: str, options: DeleteOptions) -> tup
             raise _readable(resource, call.path.namespace, name)
         _check_preconditions(resource, obj, options)
         old = obj if resource.conversion is None else resource.read(await resource.show(record.value))
-        attributes = call.attributes("DELETE", name, None, old, dry_run=options.dry_run)
-        await api.admission.admit(attributes)
-        await api.admission.validate(attributes)
+        if not admitted:
+            attributes = call.attributes("DELETE", name, None, old, dry_run=options.dry_run)
+            await api.admission.admit(attributes)
+            await api.admission.validate(attributes)
         before = dict(obj["metadata"])
         decision = _mark(api, resource, obj, options)
         try:

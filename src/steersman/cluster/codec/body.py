@@ -37,7 +37,6 @@ FieldValidation = Literal["", "Ignore", "Warn", "Strict"]
 _SCHEME: Final = "pkg/api/legacyscheme/scheme.go:30"
 _OPTIONS_SCHEME: Final = "pkg/apis/meta/internalversion/scheme/register.go:27"
 _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
-_META_GROUP: Final = "meta.k8s.io"
 #: How the struct that reads only apiVersion and kind shows itself in messages.
 _TYPE_META: Final = (
     'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
@@ -96,7 +95,8 @@ def decode_options(content_type: str, body: bytes, kind: str) -> dict[str, Any]:
     Raises UnsupportedMediaType or BodyRejected."""
 
     def options_type(gvk: GVK) -> str:
-        if gvk.kind != kind or (type_name(gvk) is None and gvk.group != _META_GROUP):
+        # It is the same in every version of every group, also in those that nobody has.
+        if gvk.kind != kind:
             raise _Fault(_unregistered(gvk, _OPTIONS_SCHEME), gvk)
         return _META + kind
 

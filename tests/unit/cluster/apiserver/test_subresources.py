@@ -123,6 +123,22 @@ async def test_an_eviction_within_the_budget_uses_it_up(client: ApiClient) -> No
 
 
 @with_api
+async def test_a_node_evicts_pods_of_its_own(client: ApiClient) -> None:
+    as_node = {"impersonate-user": "system:node:n1", "impersonate-group": "system:nodes"}
+    for name, node in (("mine", "n1"), ("other", "n2")):
+        spec = {"nodeName": node, "containers": [{"name": "c", "image": "x"}]}
+        await client.ok("POST", PODS, {"metadata": {"name": name}, "spec": spec})
+    eviction = {"apiVersion": "policy/v1", "kind": "Eviction"}
+    path = f"{PODS}/other/eviction"
+    code, status = await client.ask("POST", path, eviction | {"metadata": {"name": "other"}}, as_node)
+    assert (code, status["message"]) == (
+        403,
+        'pods "other" is forbidden: node n1 can only evict pods with spec.nodeName set to itself',
+    )
+    await client.ok("POST", f"{PODS}/mine/eviction", eviction | {"metadata": {"name": "mine"}}, as_node)
+
+
+@with_api
 async def test_cluster_addresses_are_unique_and_reused_after_deletion(client: ApiClient) -> None:
     created = await asyncio.gather(*(client.ok("POST", SERVICES, service(f"s{n}")) for n in range(30)))
     addresses = [each["spec"]["clusterIP"] for each in created]

@@ -227,6 +227,12 @@ def test_options_come_under_any_groups_version(api_version: str) -> None:
     assert "nope" not in decoded
 
 
+@pytest.mark.parametrize("version", ["v1", "apps/v1", "apps/v9", "example.com/v1", "meta.k8s.io/v1"])
+def test_options_are_the_same_in_every_version(version: str) -> None:
+    body = f'{{"kind": "DeleteOptions", "apiVersion": "{version}", "gracePeriodSeconds": 5}}'
+    assert decode_options("application/json", body.encode(), "DeleteOptions")["gracePeriodSeconds"] == 5
+
+
 @pytest.mark.parametrize(
     "body, message",
     [
