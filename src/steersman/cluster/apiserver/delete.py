@@ -6,7 +6,6 @@ from steersman.cluster.apiserver.atrest import encode, stamp
 from steersman.cluster.apiserver.bodies import read_delete_options
 from steersman.cluster.apiserver.call import Api, Call, Object, timestamp
 from steersman.cluster.apiserver.create import is_service
-from steersman.cluster.apiserver.filters import Filter
 from steersman.cluster.apiserver.options import DeleteOptions, ListOptions
 from steersman.cluster.apiserver.preconditions import failed_precondition
 from steersman.cluster.apiserver.reads import find, page_of
@@ -67,11 +66,9 @@ def _warn_of_orphans(call: Call, options: DeleteOptions) -> None:
 
 
 async def delete_collection(api: Api, call: Call) -> Response:
-    listed = ListOptions.parse(call.query)
-    Filter(call.resource, call.path.namespace, listed.label_selector, listed.field_selector)
     options = DeleteOptions.parse(call.query, read_delete_options(call))
+    page = await page_of(api, call, ListOptions.parse(call.query))
     _warn_of_orphans(call, options)
-    page = await page_of(api, call, listed)
     for record in page.records:
         name = record.key.rpartition("/")[2]
         namespace = call.resource.read(record.value)["metadata"].get("namespace", "")

@@ -130,9 +130,10 @@ def _refuse_method(api: Api, call: Call) -> Response:
 _COLLECTION_HANDLERS: Mapping[str, Verb] = {"list": _list, "watch": _watch}
 
 
-#: Paths that answer one method only; others that are no resources answer all of them alike.
+#: Paths that answer one method only, those of groups if they are built in; others that are no resources
+#: answer all of them alike.
 _GET_ONLY = re.compile(
-    r"/api(/[^/]+)?/?|/apis/[^/]+/[^/]+/?|/version/?|/\.well-known/openid-configuration|/openid/v1/jwks"
+    r"/api(?:/[^/]+)?/?|/apis/([^/]+)/[^/]+/?|/version/?|/\.well-known/openid-configuration|/openid/v1/jwks"
 )
 _BUILT_IN_GROUPS = frozenset(group for group, _ in group_versions())
 
@@ -191,9 +192,11 @@ def _refusal_of_custom(
         if part is None or path.rest:
             return partial(not_found, path.group, path.plural, path.name)
         verbs = part.verbs
-    elif verb in ("create", "deletecollection") and resource.namespaced and not path.namespace:
+    elif resource.namespaced and not path.namespace and verb not in ("list", "watch"):
         return _lost
-    elif not verb or verb in (("create",) if path.name else ("update", "patch")):
+    elif not path.name and verb in ("update", "patch"):
+        return partial(bad_request, "name must be provided")
+    elif not verb or (verb == "create" and path.name):
         return method_not_allowed
     if verb in verbs:
         return None
@@ -556,7 +559,8 @@ class APIServer:
             or self._own(request)
         )
         if answer is not None:
-            if request.method != "GET" and _GET_ONLY.fullmatch(request.path):
+            found = _GET_ONLY.fullmatch(request.path) if request.method != "GET" else None
+            if found and (found[1] or "") in _BUILT_IN_GROUPS:
                 raise method_not_allowed()
             return answer
         root, group = (*request.path[1:].split("/"), "")[:2]

@@ -127,16 +127,14 @@ def dump(value: Any) -> bytes:
     return text.encode()
 
 
-def _unknown_anchor(body: bytes, error: yaml.MarkedYAMLError) -> str:
-    """What Go says of an alias without an anchor; empty for other errors."""
-    mark = error.problem_mark
-    alias = mark and _ALIAS.match(body.decode("utf-8", "replace"), mark.index)
-    return f"yaml: unknown anchor '{alias[1]}' referenced" if alias else ""
-
-
 def _describe(error: yaml.MarkedYAMLError) -> str:
-    mark = error.problem_mark or error.context_mark
-    where = f"line {mark.line + 1}: " if mark is not None else ""
+    """As Go's parser tells it: lines count from 0, which is none, but for what it finds while scanning."""
+    line = 0
+    if error.problem_mark is not None and error.problem_mark.line:
+        line = error.problem_mark.line + isinstance(error, yaml.scanner.ScannerError)
+    elif error.context_mark is not None:
+        line = error.context_mark.line
+    where = f"line {line}: " if line else ""
     return f"yaml: {where}{error.problem or error.context}"
 
 
@@ -180,10 +178,8 @@ class _Converter:
                 line = child.start_mark.line + 1
                 self.repeated.append(f"  line {line}: key {orjson.dumps(key).decode()} already set in map")
             value[key] = self.convert(child)
-        if merged:
-            value = {**merged, **value}
-        # Go's maps are written out sorted before they are read again.
-        return {key: value[key] for key in sorted(value)}
+        # Sorted, as the JSON is that Kubernetes makes of it.
+        return dict(sorted({**merged, **value}.items()))
 
     def _merge(self, node: yaml.Node) -> dict[str, Any]:
         sources = node.value if isinstance(node, yaml.SequenceNode) else [node]
@@ -256,3 +252,10 @@ def _integer(digits: str) -> int | None:
         return None
     least, most = _INT64
     return number if least <= number <= most else None
+
+
+def _unknown_anchor(body: bytes, error: yaml.MarkedYAMLError) -> str:
+    """What Go says of an alias without an anchor; empty for other errors."""
+    mark = error.problem_mark
+    alias = mark and _ALIAS.match(body.decode("utf-8", "replace"), mark.index)
+    return f"yaml: unknown anchor '{alias[1]}' referenced" if alias else ""
