@@ -215,7 +215,9 @@ def _read_token(token: str) -> tuple[str, int]:
         raw = base64.b64decode(encoded + b"=" * (-len(encoded) % 4), altchars=b"-_", validate=True)
         content = parse(raw)
     except binascii.Error:
-        position = next((i for i, byte in enumerate(encoded) if byte not in _TOKEN_ALPHABET), len(encoded))
+        # Without a stray byte it is the last one, which is too little for a byte.
+        whole = len(encoded) - len(encoded) % 4
+        position = next((i for i, byte in enumerate(encoded) if byte not in _TOKEN_ALPHABET), whole)
         problem = f"illegal base64 data at input byte {position}"
     except Malformed as error:
         # Stray bytes are shown as such, unlike in bodies, whose parser takes each for a character.

@@ -306,6 +306,14 @@ async def test_head_is_get_without_a_body(client: ApiClient) -> None:
             "invalid continue token: continue key is not valid: illegal base64 data at input byte 1",
         ),
         (
+            "continue=x",
+            "invalid continue token: continue key is not valid: illegal base64 data at input byte 0",
+        ),
+        (
+            "continue=abcde",
+            "invalid continue token: continue key is not valid: illegal base64 data at input byte 4",
+        ),
+        (
             "continue=e30",
             "invalid continue token: continue key is not valid: server does not recognize this encoded version ",
         ),
@@ -321,7 +329,7 @@ async def test_head_is_get_without_a_body(client: ApiClient) -> None:
             "value out of range".format("9" * 5000),
         ),
     ],
-    ids=["bytes", "letters", "version", "order", "number", "digits"],
+    ids=["bytes", "letters", "one byte", "one too many", "version", "order", "number", "digits"],
 )
 def test_nonsense_in_a_query_is_a_bad_request(query: str, message: str) -> None:
     @with_api
