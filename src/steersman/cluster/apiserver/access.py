@@ -14,7 +14,7 @@ from typing import Any
 
 from steersman.cluster.apiserver.default_roles import default_rules
 from steersman.cluster.apiserver.escalation import Escalation
-from steersman.cluster.apiserver.impersonation import impersonate, wanted_user
+from steersman.cluster.apiserver.impersonation import Impersonation, wanted_user
 from steersman.cluster.apiserver.paths import ResourcePath
 from steersman.cluster.apiserver.resource import Catalog, Resource
 from steersman.cluster.auth.authentication import (
@@ -76,6 +76,7 @@ class Access:
     rbac: RBAC
     tokens: ServiceAccountTokens
     escalation: Escalation
+    impersonation: Impersonation
     subscriptions: Sequence[Subscription]
 
     @classmethod
@@ -96,7 +97,7 @@ class Access:
         rbac, graph = RBAC(), NodeGraph()
         subscriptions = [*rbac.follow(store), *graph.follow(store)]
         nodes = NodeAuthorizer(graph, default_rules("system:node"))
-        authorizer = AuthorizerChain([Masters(), nodes, rbac])
+        authorizer = AuthorizerChain({"system:masters": Masters(), "node": nodes, "rbac": rbac})
         authentication = Authentication(
             certificates, [static, tokens, BootstrapTokens(lookup, now), *others], tokens.audiences, anonymous
         )
@@ -106,6 +107,7 @@ class Access:
             rbac,
             tokens,
             Escalation(authorizer, rbac),
+            Impersonation(authorizer),
             subscriptions,
         )
 
@@ -116,7 +118,7 @@ class Access:
     def acting(self, user: User, headers: Iterable[tuple[str, str]], action: Action) -> User:
         """The user that a request is made as: its own, or who it asks to be. Raises 400 and 403."""
         wanted = wanted_user(headers)
-        return user if wanted is None else impersonate(self.authorizer, user, wanted, action)
+        return user if wanted is None else self.impersonation.acting(user, wanted, action)
 
     def authorize(self, user: User, action: Action) -> None:
         """Return if the user may; 403 otherwise."""

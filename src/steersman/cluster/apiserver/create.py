@@ -61,10 +61,7 @@ async def store_new(
     attributes = call.attributes("CREATE", metadata.get("name", ""), obj, None, dry_run=options.dry_run)
     await api.admission.admit(attributes)
     match_namespace(call, metadata)
-    action = call.action
-    if action.verb != "create" or action.name:
-        action = action._replace(verb="create", name="")
-    api.access.check_write(call.user, action, obj, None)
+    api.access.check_write(call.user, call.action, obj, None)
     dedupe_owners(call, metadata)
     metadata["creationTimestamp"] = timestamp(now)
     metadata["uid"] = new_uid()

@@ -12,9 +12,10 @@ from steersman.cluster.apiserver.reads import find, page_of
 from steersman.cluster.apiserver.render import respond_list, respond_object, success
 from steersman.cluster.apiserver.resource import Resource
 from steersman.cluster.apiserver.strategies import grace_period_s
+from steersman.cluster.schema.validation.scheduling import SYSTEM_CLASSES
 from steersman.cluster.store import Conflict, NotFound, Record
 from steersman.http import Response
-from steersman.objects.status import StatusError, conflict, modified
+from steersman.objects.status import StatusError, conflict, forbidden, modified
 from steersman.objects.times import parse_time
 
 __all__ = ["delete", "delete_collection", "remove"]
@@ -41,6 +42,9 @@ _ORPHANS_OF_JOBS = (
 async def delete(api: Api, call: Call) -> Response:
     options = DeleteOptions.parse(call.query, read_delete_options(call))
     _warn_of_orphans(call, options)
+    if call.resource.type.kind == "PriorityClass" and call.path.name in SYSTEM_CLASSES:
+        why = "this is a system priority class and cannot be deleted"
+        raise forbidden(call.resource.group, call.resource.plural, call.path.name, why)
     find(api, call.resource, call.path.namespace, call.path.name)
     value, gone = await remove(api, call, call.path.name, options)
     code = 202 if not gone and options.orphan_dependents is False else 200
@@ -77,17 +81,23 @@ async def delete_collection(api: Api, call: Call) -> Response:
     return respond_list(api, call, page.values, page.metadata)
 
 
-async def remove(api: Api, call: Call, name: str, options: DeleteOptions) -> tuple[bytes, bool]:
-    """Delete an object, or start its deletion. Its last bytes, and whether it is gone."""
+async def remove(
+    api: Api, call: Call, name: str, options: DeleteOptions, *, admitted: bool = False
+) -> tuple[bytes, bool]:
+    """Delete an object, or start its deletion. Its last bytes, and whether it is gone. What was `admitted`
+    as something else is not looked at as a deletion."""
     resource = call.resource
     while True:
         record = find(api, resource, call.path.namespace, name)
         obj = resource.read(record.value)
+        if options.unsafe:
+            raise _readable(resource, call.path.namespace, name)
         _check_preconditions(resource, obj, options)
         old = obj if resource.conversion is None else resource.read(await resource.show(record.value))
-        attributes = call.attributes("DELETE", name, None, old, dry_run=options.dry_run)
-        await api.admission.admit(attributes)
-        await api.admission.validate(attributes)
+        if not admitted:
+            attributes = call.attributes("DELETE", name, None, old, dry_run=options.dry_run)
+            await api.admission.admit(attributes)
+            await api.admission.validate(attributes)
         before = dict(obj["metadata"])
         decision = _mark(api, resource, obj, options)
         try:
@@ -125,6 +135,16 @@ async def _store_marked(
 def _marked(resource: Resource, record: Record, obj: Object) -> bytes:
     """What is shown of a mark that was not stored."""
     return stamp(encode(resource.to_stored(obj)), record.revision)
+
+
+def _readable(resource: Resource, namespace: str, name: str) -> StatusError:
+    """Everything that is stored here can be read."""
+    why = (
+        f"StorageError: invalid object, Code: 4, Key: {resource.registry_key(namespace, name)}, "
+        "ResourceVersion: 0, AdditionalErrorMsg: unsafe deletion is not allowed because the object is "
+        "decodable from storage"
+    )
+    return conflict(resource.group, resource.plural, name, why)
 
 
 def _check_preconditions(resource: Resource, obj: Object, options: DeleteOptions) -> None:

@@ -77,7 +77,7 @@ class Escalation:
         except RoleMissing as error:
             if plural is None:
                 raise forbidden(GROUP, action.resource, new["metadata"].get("name", ""), str(error)) from None
-            raise not_found(GROUP, plural.removesuffix("s"), ref.name) from None
+            raise not_found(GROUP, action.resource, ref.name) from None
         problem = self._missing(user, namespace, rules)
         if problem:
             raise forbidden(GROUP, action.resource, new["metadata"].get("name", ""), problem)

@@ -25,12 +25,14 @@ _METADATA_FIELDS = ("metadata.name", "metadata.namespace")
 class Filter:
     """Immutable; equal filters are interchangeable, so watchers can share the work of one."""
 
-    __slots__ = ("_fields", "_getters", "_labels", "everything", "fields", "labels", "scope")
+    __slots__ = ("_fields", "_getters", "_labels", "everything", "fields", "labels", "name", "scope")
 
     def __init__(self, resource: Resource, namespace: str, labels: str, fields: str) -> None:
         self.scope = resource.scope(namespace)
         self.labels = labels
         self.fields = fields
+        #: The only one that can be meant, where that is one object.
+        self.name = ""
         self._labels: LabelSelector | None = None
         self._fields: FieldSelector | None = None
         self._getters: dict[str, Callable[[dict[str, Any]], str]] = {}
@@ -54,6 +56,8 @@ class Filter:
                 raise bad_request(strategy.refuse_field(name))
             if name not in _METADATA_FIELDS:
                 self._getters[name] = getter
+        if self.scope != resource.prefix or not resource.namespaced:
+            self.name = self._fields.exact_value("metadata.name") or ""
 
     def key(self) -> tuple[str, str, str]:
         return (self.scope, self.labels, self.fields)

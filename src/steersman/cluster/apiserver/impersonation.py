@@ -9,7 +9,8 @@ There are several ways to be allowed it, tried in this order; the first that app
     (legacy)          the verb `impersonate`, on whatever is asked for, for any request
 
 All but the last need two rights: `impersonate:WAY` on who one wants to be, and `impersonate-on:WAY:VERB` on
-what the request does. A refusal tells the first way's reason.
+what the request does. A refusal tells the first way's reason. What a user was last allowed by is tried
+before all others.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from steersman.objects.fields import quote
 from steersman.objects.names import is_dns1123_subdomain, is_domain_prefixed_path
 from steersman.objects.status import StatusError, bad_request
 
-__all__ = ["impersonate", "wanted_user"]
+__all__ = ["Impersonation", "wanted_user"]
 
 _USER, _UID, _GROUP, _EXTRA = (
     "impersonate-user",
@@ -45,6 +46,8 @@ _USER, _UID, _GROUP, _EXTRA = (
 )
 _AUTHENTICATION = "authentication.k8s.io"
 _NODE_NAME = "authentication.kubernetes.io/node-name"
+#: Users whose ways are remembered.
+_REMEMBERED = 10_000
 #: From so many values on, the right to all of them is asked for first.
 _MANY = 4
 
@@ -88,18 +91,38 @@ def _go_user(uid: str, groups: Sequence[str], extra: Mapping[str, Sequence[str]]
     )
 
 
-def impersonate(authorizer: AuthorizerChain, user: User, wanted: User, action: Action) -> User:
-    """The user to go on as, when `user` may be `wanted` for this action. Raises 403."""
-    first: StatusError | None = None
-    for way in _WAYS:
-        if not way.applies(wanted, user):
-            continue
-        try:
-            return _Check(authorizer, way, user).run(wanted, action)
-        except StatusError as error:
-            first = first or error
-    assert first is not None  # the last way always applies
-    raise first
+class Impersonation:
+    """Who may act as whom; remembers the ways that people took."""
+
+    def __init__(self, authorizer: AuthorizerChain) -> None:
+        self._authorizer = authorizer
+        #: By user name, the latest last.
+        self._taken: dict[str, _Way] = {}
+
+    def acting(self, user: User, wanted: User, action: Action) -> User:
+        """The user to go on as, when `user` may be `wanted` for this action. Raises 403."""
+        first: StatusError | None = None
+        taken = self._taken.get(user.name)
+        ways = _WAYS if taken is None else (taken, *(way for way in _WAYS if way is not taken))
+        for way in ways:
+            if not way.applies(wanted, user):
+                continue
+            try:
+                acting = _Check(self._authorizer, way, user).run(wanted, action)
+            except StatusError as error:
+                first = first or error
+                continue
+            if way is not taken:
+                self._remember(user.name, way)
+            return acting
+        assert first is not None  # the last way always applies
+        raise first
+
+    def _remember(self, name: str, way: _Way) -> None:
+        self._taken.pop(name, None)
+        self._taken[name] = way
+        if len(self._taken) > _REMEMBERED:
+            del self._taken[next(iter(self._taken))]
 
 
 class _Way(NamedTuple):

@@ -13,20 +13,34 @@ from typing import Any, cast
 from urllib.parse import parse_qs
 
 from steersman.cluster.codec import FieldValidation
+from steersman.objects.durations import duration_ns
 from steersman.objects.fields import FieldError, Path, forbidden, invalid, not_supported, required, too_long
 from steersman.objects.status import bad_request, options_invalid, unclassified
 
-__all__ = ["DeleteOptions", "ListOptions", "WriteOptions", "connect_options", "log_options", "parse_query"]
+__all__ = [
+    "DeleteOptions",
+    "ListOptions",
+    "WriteOptions",
+    "check_timeout",
+    "connect_options",
+    "log_options",
+    "parse_query",
+]
 
 Query = Mapping[str, Sequence[str]]
 
 _FIELD_VALIDATION = ("", "Ignore", "Strict", "Warn")
 _MANAGER_LIMIT = 128
 _INTEGER = re.compile(r"[+-]?[0-9]+")
+_BAD_ESCAPE = re.compile(r"%(?![0-9a-fA-F]{2})")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)", re.ASCII)
 
 
 def parse_query(text: str) -> dict[str, list[str]]:
+    """The parameters; those that are not well-formed do not count, as in Go."""
+    if ";" in text or "%" in text:
+        pairs = text.split("&")
+        text = "&".join(pair for pair in pairs if ";" not in pair and not _BAD_ESCAPE.search(pair))
     return parse_qs(text, keep_blank_values=True) if text else {}
 
 
@@ -43,9 +57,9 @@ def _boolean(query: Query, name: str) -> bool | None:
 
 
 def _integer(query: Query, name: str) -> int | None:
-    text = _one(query, name)
-    if not text:
+    if name not in query:
         return None
+    text = _one(query, name)
     if not _INTEGER.fullmatch(text):
         raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax')
     number = -_magnitude(text[1:]) if text[0] == "-" else _magnitude(text.removeprefix("+"))
@@ -57,6 +71,15 @@ def _integer(query: Query, name: str) -> int | None:
 def _magnitude(digits: str) -> int:
     """What the digits mean. Cut off where every number is out of range: int() refuses thousands of them."""
     return int(digits.lstrip("0")[:30] or "0")
+
+
+def check_timeout(query: Query) -> None:
+    """Refuse a `timeout` that says nothing. The deadline itself is the client's to keep."""
+    if text := _one(query, "timeout"):
+        try:
+            duration_ns(text)
+        except ValueError as error:
+            raise bad_request(f"invalid timeout specified in the request URL - {error}") from None
 
 
 def _check_dry_run(dry_run: Sequence[str]) -> list[FieldError]:
@@ -93,7 +116,7 @@ class WriteOptions:
         if not query and not apply:
             return _DEFAULT_WRITE_OPTIONS
         manager = _one(query, "fieldManager")
-        dry_run = [value for value in query.get("dryRun", ()) if value]
+        dry_run = query.get("dryRun", ())
         validation = cast(FieldValidation, _one(query, "fieldValidation"))
         force = _boolean(query, "force") if kind == "PatchOptions" else None
         errors: list[FieldError] = []
@@ -111,6 +134,10 @@ class WriteOptions:
 
 _DEFAULT_WRITE_OPTIONS = WriteOptions()
 
+
+_UNSAFE = "ignoreStoreReadErrorWithClusterBreakingPotential"
+#: What it does not go with, in the order that it is said in.
+_UNSAFE_ALONE = ("propagationPolicy", "orphanDependents", "gracePeriodSeconds", "preconditions")
 
 #: The streams a connection to a pod can have.
 _STREAMS = ("stdin", "stdout", "stderr", "tty")
@@ -161,6 +188,8 @@ class DeleteOptions:
     resource_version: str | None = None
     orphan_dependents: bool | None = None
     propagation: str | None = None
+    #: Wanted only for objects that cannot be read any more, and refused for others.
+    unsafe: bool = False
 
     @classmethod
     def parse(cls, query: Query, body: Mapping[str, Any] | None) -> DeleteOptions:
@@ -179,6 +208,13 @@ class DeleteOptions:
         if propagation is not None and propagation not in ("Foreground", "Background", "Orphan"):
             errors.append(not_supported(path, propagation, ["Foreground", "Background", "Orphan", "nil"]))
         errors += _check_dry_run(dry_run)
+        unsafe = bool(body.get(_UNSAFE))
+        if unsafe:
+            errors += [
+                invalid(Path(_UNSAFE), True, f"cannot be set together with .{other}")
+                for other in _UNSAFE_ALONE
+                if body.get(other) is not None
+            ]
         if errors:
             raise options_invalid("DeleteOptions", errors)
         preconditions = body.get("preconditions") or {}
@@ -190,19 +226,25 @@ class DeleteOptions:
             resource_version=preconditions.get("resourceVersion"),
             orphan_dependents=orphan,
             propagation=propagation,
+            unsafe=unsafe,
         )
 
     @staticmethod
     def _from_query(query: Query) -> dict[str, Any]:
         body: dict[str, Any] = {}
         if "dryRun" in query:
-            body["dryRun"] = [value for value in query["dryRun"] if value]
+            body["dryRun"] = query["dryRun"]
         if (grace := _integer(query, "gracePeriodSeconds")) is not None:
             body["gracePeriodSeconds"] = grace
         if (orphan := _boolean(query, "orphanDependents")) is not None:
             body["orphanDependents"] = orphan
         if "propagationPolicy" in query:
             body["propagationPolicy"] = _one(query, "propagationPolicy")
+        if (unsafe := _boolean(query, _UNSAFE)) is not None:
+            body[_UNSAFE] = unsafe
+        preconditions = {name: _one(query, name) for name in ("uid", "resourceVersion") if _one(query, name)}
+        if preconditions:
+            body["preconditions"] = preconditions
         return body
 
 
@@ -295,6 +337,9 @@ def _list_errors(version: str, match: str, token: str, initial: bool | None) -> 
 def _watch_errors(version: str, match: str, token: str, initial: bool | None) -> list[FieldError]:
     path = Path("resourceVersionMatch")
     errors = []
+    if initial is None and not match and version in ("", "0"):
+        # Such a watch begins with what there is, as if it had asked for it.
+        initial, match = True, "NotOlderThan"
     if initial is not None and match != "NotOlderThan":
         errors.append(
             forbidden(path, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan")

@@ -19,6 +19,8 @@ from steersman.cluster.codec.errors import Malformed
 from steersman.cluster.codec.json import parse
 from steersman.cluster.store import Compacted, FutureRevision, Record
 from steersman.http import Response
+from steersman.objects.fields import quote
+from steersman.objects.names import is_path_segment_name
 from steersman.objects.status import StatusError, bad_request, expired, not_found, revision_too_large
 
 __all__ = ["find", "get", "list_objects", "page_of"]
@@ -37,9 +39,11 @@ _PAGE_STEP = 2000
 
 
 def find(api: Api, resource: Resource, namespace: str, name: str) -> Record:
-    """The stored record, or 404."""
+    """The stored record, or 404; 400 for what cannot be a name."""
     record = api.store.get(resource.key(namespace, name))
     if record is None:
+        if problems := is_path_segment_name(name):
+            raise bad_request(f"Name parameter invalid: {quote(name)}: {';'.join(problems)}")
         raise not_found(resource.group, resource.plural, name)
     return record
 
@@ -150,9 +154,9 @@ def _list_metadata(revision: int, token: str, remaining: int | None) -> Object:
 def _start(api: Api, chosen: Filter, options: ListOptions) -> tuple[str, int]:
     """Where the page starts (a key, exclusive) and at which revision it looks (0: now)."""
     if options.continue_token:
+        start, revision = _read_token(options.continue_token)
         if options.resource_version:
             raise bad_request("specifying resource version is not allowed when using continue")
-        start, revision = _read_token(options.continue_token)
         return chosen.scope + start, max(revision, 0)
     asked = options.resource_version
     if asked is None or asked == 0:
@@ -178,8 +182,13 @@ def _page(
             token = _write_token(chosen, found.records[-1].key, found.revision)
         return found.records, found.revision, token, found.remaining
     records: list[Record] = []
+    if chosen.name:
+        # There is no more than this one, so no page ends before all is said.
+        limit = 0
     while True:
-        step = api.store.range(chosen.scope, after=after, limit=_PAGE_STEP if limit else 0, revision=revision)
+        step = api.store.range(
+            chosen.scope + chosen.name, after=after, limit=_PAGE_STEP if limit else 0, revision=revision
+        )
         for record in step.records:
             if chosen.matches(record.value):
                 records.append(record)
@@ -206,7 +215,9 @@ def _read_token(token: str) -> tuple[str, int]:
         raw = base64.b64decode(encoded + b"=" * (-len(encoded) % 4), altchars=b"-_", validate=True)
         content = parse(raw)
     except binascii.Error:
-        position = next((i for i, byte in enumerate(encoded) if byte not in _TOKEN_ALPHABET), len(encoded))
+        # Without a stray byte it is the last one, which is too little for a byte.
+        whole = len(encoded) - len(encoded) % 4
+        position = next((i for i, byte in enumerate(encoded) if byte not in _TOKEN_ALPHABET), whole)
         problem = f"illegal base64 data at input byte {position}"
     except Malformed as error:
         # Stray bytes are shown as such, unlike in bodies, whose parser takes each for a character.
@@ -218,7 +229,7 @@ def _read_token(token: str) -> tuple[str, int]:
         raise _bad_token(problem)
     if not isinstance(content, dict) or content.get("v") != "meta.k8s.io/v1":
         version = content.get("v", "") if isinstance(content, dict) else ""
-        raise _bad_token(f'server does not recognize this encoded version "{version}"')
+        raise _bad_token(f"server does not recognize this encoded version {version}")
     start, revision = content.get("start"), content.get("rv")
     if not isinstance(revision, int) or revision == 0:
         raise _bad_token("incorrect encoded start resourceVersion (version meta.k8s.io/v1)")

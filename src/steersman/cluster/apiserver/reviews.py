@@ -115,7 +115,7 @@ class Reviews:
         try:
             found = self._access.authentication.by_token(token, obj["spec"].get("audiences") or ())
         except InvalidCredentials as problem:
-            return {**obj, "status": {"user": {}, "error": str(problem)}}
+            return {**obj, "status": {"user": {}, "error": _refused_token(str(problem))}}
         status = {"authenticated": True, "user": user_info(found.user), "audiences": list(found.audiences)}
         return {**obj, "status": status}
 
@@ -190,6 +190,14 @@ def _is_label_requirement(requirement: Object) -> bool:
     except SelectorError:
         return False
     return True
+
+
+_UNKNOWN = "invalid bearer token"
+
+
+def _refused_token(problem: str) -> str:
+    """What all who were asked say: those who know other tokens only, and whoever knows what is wrong."""
+    return problem if problem == _UNKNOWN else f"[{_UNKNOWN}, {problem}]"
 
 
 def _problem(good: int, given: int) -> str:

@@ -10,8 +10,9 @@ from __future__ import annotations
 import contextlib
 import logging
 import platform
+import re
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -28,7 +29,7 @@ from steersman.cluster.apiserver.gate import Gate, Passage
 from steersman.cluster.apiserver.health import Health
 from steersman.cluster.apiserver.kinds import BuiltInKind
 from steersman.cluster.apiserver.metrics import RequestMetrics, render_metrics
-from steersman.cluster.apiserver.options import ListOptions, parse_query
+from steersman.cluster.apiserver.options import ListOptions, check_timeout, parse_query
 from steersman.cluster.apiserver.patch import patch
 from steersman.cluster.apiserver.paths import ResourcePath, parse_path
 from steersman.cluster.apiserver.reads import get, list_objects
@@ -85,16 +86,19 @@ KUBERNETES_VERSION = "1.37.0"
 Answer = Response | Awaitable[Response | None]
 Verb = Callable[[Api, Call], Response | Awaitable[Response | None]]
 
-#: HTTP method → verb, on a collection and on an object.
-_COLLECTION_VERBS = {"GET": "list", "HEAD": "list", "POST": "create", "DELETE": "deletecollection"}
-_OBJECT_VERBS = {
+#: HTTP method → verb; others have none.
+_VERBS = {
     "GET": "get",
     "HEAD": "get",
+    "POST": "create",
     "PUT": "update",
     "PATCH": "patch",
     "DELETE": "delete",
-    "POST": "create",
 }
+#: What the verbs of an object are on a collection.
+_COLLECTION_VERBS = {"get": "list", "delete": "deletecollection"}
+_ON_COLLECTIONS = frozenset(("list", "create", "deletecollection"))
+_ON_OBJECTS = frozenset(("get", "update", "patch", "delete"))
 
 _OBJECT_HANDLERS: Mapping[str, Verb] = {
     "get": get, "create": create, "update": update, "patch": patch,
@@ -126,6 +130,11 @@ def _refuse_method(api: Api, call: Call) -> Response:
 _COLLECTION_HANDLERS: Mapping[str, Verb] = {"list": _list, "watch": _watch}
 
 
+#: Paths that answer one method only, those of groups if they are built in; others that are no resources
+#: answer all of them alike.
+_GET_ONLY = re.compile(
+    r"/api(?:/[^/]+)?/?|/apis/([^/]+)/[^/]+/?|/version/?|/\.well-known/openid-configuration|/openid/v1/jwks"
+)
 _BUILT_IN_GROUPS = frozenset(group for group, _ in group_versions())
 
 
@@ -143,20 +152,71 @@ def _refusal_of_path(
         return absent
     if resource.namespaced and path.name and not path.namespace:
         return absent
-    custom = not isinstance(resource.kind, BuiltInKind)
-    if method == "HEAD" and not custom and path.subresource != "proxy":
+    if not isinstance(resource.kind, BuiltInKind):
+        return _refusal_of_custom(method, resource, path, verb)
+    verbs = _routed(resource, path)
+    if not verbs:
+        return no_such_resource
+    if method == "HEAD" and path.subresource != "proxy":
         return method_not_allowed
+    if path.watch and method != "GET":
+        return method_not_allowed
+    if path.subresource == "proxy" and not verb:
+        return None
+    return None if verb in verbs else method_not_allowed
+
+
+def _routed(resource: Resource, path: ResourcePath) -> Collection[str]:
+    """What can be done at a path of a built-in resource; empty when there is no such path."""
+    verbs = frozenset(resource.type.verbs)
+    if path.subresource:
+        part = resource.type.subresources.get(path.subresource)
+        if part is None or path.watch or (path.rest and path.subresource != "proxy"):
+            return ()
+        return part.verbs
+    if path.watch:
+        return verbs & {"watch"}
+    if path.name:
+        return verbs & _ON_OBJECTS
+    if resource.namespaced and not path.namespace:
+        return verbs & {"list", "watch"}
+    return verbs & (_ON_COLLECTIONS | {"watch"})
+
+
+def _refusal_of_custom(
+    method: str, resource: Resource, path: ResourcePath, verb: str
+) -> Callable[[], StatusError] | None:
     verbs = resource.type.verbs
     if path.subresource:
         part = resource.type.subresources.get(path.subresource)
-        if part is None or (path.rest and path.subresource != "proxy"):
-            return partial(not_found, path.group, path.plural, path.name) if custom else no_such_resource
+        if part is None or path.rest:
+            return partial(not_found, path.group, path.plural, path.name)
         verbs = part.verbs
-    elif verb in ("create", "deletecollection") and resource.namespaced and not path.namespace:
-        return _lost if custom else method_not_allowed
-    if verb in verbs or not verb:
+    elif resource.namespaced and not path.namespace and verb not in ("list", "watch"):
+        return _lost
+    elif not path.name and verb in ("update", "patch"):
+        return partial(bad_request, "name must be provided")
+    elif not verb or (verb == "create" and path.name):
+        return method_not_allowed
+    if verb in verbs:
         return None
-    return partial(method_not_supported, path.group, path.plural, verb) if custom else method_not_allowed
+    return partial(method_not_supported, path.group, path.plural, verb)
+
+
+def _verb_of(method: str, path: ResourcePath, query: Mapping[str, list[str]]) -> str:
+    """What is authorized; empty for a method that has no verb: only those who may do everything may do it."""
+    if path.watch:
+        return "watch"
+    verb = _VERBS.get(method, "")
+    if path.name:
+        return verb
+    if verb == "get" and query.get("watch", ["false"])[0].lower() not in ("false", "0"):
+        return "watch"
+    return _COLLECTION_VERBS.get(verb, verb)
+
+
+def _is_long_running(action: Action) -> bool:
+    return action.verb == "watch" or action.subresource in subresources.CONNECTS
 
 
 _PLANS = 1024
@@ -337,9 +397,13 @@ class APIServer:
             return self._known_plan(method, path)
         query = _query_of(request.query_string)
         if method in _CHOOSING:
-            return self._make_plan(method, path, query)
-        plan = self._known_plan(method, path)
-        return _Plan(plan.action, query, *plan[2:])
+            plan = self._make_plan(method, path, query)
+        else:
+            plan = self._known_plan(method, path)
+            plan = _Plan(plan.action, query, *plan[2:])
+        if "timeout" in query and not _is_long_running(plan.action):
+            check_timeout(query)
+        return plan
 
     def _known_plan(self, method: str, path: str) -> _Plan:
         """The plan of a request without parameters: the same ones come again and again."""
@@ -370,7 +434,7 @@ class APIServer:
             backend = self._backend(path) if path is not None else None
             return _Plan(path_action(method, text), query, backend=backend)
         resource = self._api.catalog.find(path.group, path.version, path.plural)
-        verb = self._verb(method, path, query, resource)
+        verb = _verb_of(method, path, query)
         action, backend = action_of(path, verb, query), self._backend(path)
         refusal = _refusal_of_path(method, resource, path, verb)
         if resource is None or refusal is not None:
@@ -468,25 +532,6 @@ class APIServer:
         return call
 
     @staticmethod
-    def _verb(
-        method: str, path: ResourcePath, query: Mapping[str, list[str]], resource: Resource | None
-    ) -> str:
-        table = _OBJECT_VERBS if path.name else _COLLECTION_VERBS
-        verb = table.get(method)
-        if method == "OPTIONS" and path.subresource == "proxy":
-            # It has no verb of its own: only those who may do everything may do this.
-            return ""
-        if verb is None or (verb == "create" and path.name and not path.subresource):
-            if resource is None:
-                raise no_such_resource()
-            raise method_not_allowed()
-        if path.watch and method not in ("GET", "HEAD"):
-            raise method_not_allowed()
-        if path.watch or (verb == "list" and query.get("watch", ["false"])[0].lower() not in ("false", "0")):
-            return "watch"
-        return verb
-
-    @staticmethod
     def _form(
         request: Request, query: Mapping[str, list[str]], resource: Resource, path: ResourcePath
     ) -> Form:
@@ -506,8 +551,6 @@ class APIServer:
     # What is not a resource
 
     def _serve_path(self, request: Request) -> Response:
-        if request.method not in ("GET", "HEAD"):
-            raise method_not_allowed()
         answer = (
             self._health.serve(request, parse_query(request.query_string))
             or serve_openapi(self._openapi, request)
@@ -516,8 +559,11 @@ class APIServer:
             or self._own(request)
         )
         if answer is not None:
+            found = _GET_ONLY.fullmatch(request.path) if request.method != "GET" else None
+            if found and (found[1] or "") in _BUILT_IN_GROUPS:
+                raise method_not_allowed()
             return answer
-        root, group = (*request.path.strip("/").split("/"), "")[:2]
+        root, group = (*request.path[1:].split("/"), "")[:2]
         if root == "api" or (root == "apis" and group in _BUILT_IN_GROUPS and group):
             raise no_such_resource()
         return _page_not_found()

@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from steersman.cluster.apiserver.bodies import read_part
+from steersman.cluster.apiserver.bodies import match_namespace, read_part
 from steersman.cluster.apiserver.call import Api, Call, timestamp
 from steersman.cluster.apiserver.options import WriteOptions
 from steersman.cluster.apiserver.render import respond_value
@@ -46,13 +46,13 @@ class TokenRequests:
         options = WriteOptions.parse(call.query, "CreateOptions")
         request = read_part(call, options, _TOKEN_REQUEST)
         namespace, name = call.path.namespace, call.path.name
+        match_namespace(call, request["metadata"])
         _track(api, call, request, options)
         attributes = call.attributes("CREATE", name, request, None, dry_run=options.dry_run)
         attributes.object_kind = _TOKEN_REQUEST
         await api.admission.admit(attributes)
         metadata, spec = request["metadata"], request["spec"]
-        _match(name, metadata, "name", name)
-        _match(name, metadata, "namespace", namespace)
+        _match_name(metadata, name)
         account = _find(api, "serviceaccounts", namespace, name)
         uid = account["metadata"]["uid"]
         if metadata.get("uid", uid) != uid:
@@ -110,11 +110,11 @@ def _track(api: Api, call: Call, request: Object, options: WriteOptions) -> None
         request["metadata"]["managedFields"] = entries
 
 
-def _match(account: str, metadata: Object, field: str, expected: str) -> None:
-    given = metadata.get(field) or expected
-    if given != expected:
+def _match_name(metadata: Object, account: str) -> None:
+    given = metadata.get("name") or account
+    if given != account:
         error: FieldError = invalid_field(
-            Path("metadata").child(field), given, f"must match the service account {field} if specified"
+            Path("metadata").child("name"), given, "must match the service account name if specified"
         )
         raise invalid(_GROUP, _KIND, account, [error])
 
@@ -122,6 +122,8 @@ def _match(account: str, metadata: Object, field: str, expected: str) -> None:
 def _find(api: Api, plural: str, namespace: str, name: str) -> Object:
     resource = api.catalog.find("", "v1", plural)
     assert resource is not None
+    if not name:
+        raise bad_request("Name parameter required.")
     record = api.store.get(resource.key(namespace, name))
     if record is None:
         raise not_found("", plural, name)

@@ -36,9 +36,11 @@ from steersman.cluster.apiserver.options import ListOptions
 from steersman.cluster.apiserver.render import shape_object, table
 from steersman.cluster.apiserver.resource import Resource
 from steersman.cluster.apiserver.warning_headers import warning_headers
+from steersman.cluster.codec.errors import NotAcceptable
+from steersman.cluster.codec.negotiate import STREAMED
 from steersman.cluster.store import Compacted, Event, Record, Store, Subscription
 from steersman.http import Stream
-from steersman.objects.status import StatusError, expired
+from steersman.objects.status import StatusError, bad_request, expired
 
 __all__ = ["WatchHubs", "watch"]
 
@@ -356,10 +358,14 @@ class WatchHubs:
 
 async def watch(api: Api, call: Call, options: ListOptions) -> None:
     """Serve a watch until it ends. Errors before the first byte are raised, later ones are events."""
-    fields = options.field_selector
-    if call.path.name:
-        fields = f"metadata.name={call.path.name}" + (f",{fields}" if fields else "")
+    if call.form.yaml:
+        raise NotAcceptable(STREAMED)
+    fields, name = options.field_selector, call.path.name
+    if name and not fields:
+        fields = f"metadata.name={name}"
     chosen = Filter(call.resource, call.path.namespace, options.label_selector, fields)
+    if name and chosen.name != name:
+        raise bad_request("fieldSelector metadata.name doesn't match requested name")
     converts = call.resource.conversion is not None
     audience = (ConvertingAudience if converts else Audience)(api, call, chosen)
     hub = api.hubs.hub(call.resource)

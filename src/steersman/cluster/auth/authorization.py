@@ -6,7 +6,7 @@ An authorizer allows, or has no opinion; when nobody allows, the answer is no. T
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from steersman.cluster.auth.users import MASTERS_GROUP, User
@@ -69,8 +69,10 @@ class Masters:
 
 
 class AuthorizerChain:
-    def __init__(self, authorizers: Sequence[Authorizer]) -> None:
-        self._authorizers = tuple(authorizers)
+    def __init__(self, authorizers: Mapping[str, Authorizer]) -> None:
+        """In the order in which they are asked, by the names that are told with their reasons against."""
+        self._names = tuple(authorizers)
+        self._authorizers = tuple(authorizers.values())
 
     def allows(self, user: User, action: Action) -> bool:
         # A loop, not any(): a generator would cost more than the answer.
@@ -81,15 +83,16 @@ class AuthorizerChain:
 
     def decide(self, user: User, action: Action) -> Decision:
         reasons = []
-        for authorizer in self._authorizers:
+        for name, authorizer in zip(self._names, self._authorizers, strict=True):
             if not isinstance(authorizer, ExplainingAuthorizer):
-                decision = Decision(authorizer.allows(user, action))
-            else:
-                decision = authorizer.decide(user, action)
+                if authorizer.allows(user, action):
+                    return Decision(True)
+                continue
+            decision = authorizer.decide(user, action)
             if decision.allowed:
                 return decision
             if decision.reason:
-                reasons.append(decision.reason)
+                reasons.append(f"{name}: {decision.reason}")
         return Decision(False, "\n".join(reasons))
 
 

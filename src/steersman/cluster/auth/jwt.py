@@ -83,7 +83,7 @@ class Token(NamedTuple):
         for key in keys:
             if (not key_id or key.id == key_id) and key.verifies(self):
                 return
-        raise BadToken("error in cryptographic primitive")
+        raise BadToken("go-jose/go-jose: error in cryptographic primitive")
 
 
 def parse(text: str) -> Token:

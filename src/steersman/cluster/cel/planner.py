@@ -281,9 +281,9 @@ def _has(operand: Run, key: str, typed: bool) -> Run:
         value = operand(frame)
         if type(value) is Optional:
             value = value.value if value.present else {}
-        if not is_map(value):
-            raise no_overload()
-        return key in value and not (typed and value[key] is None)
+        if isinstance(value, list | tuple):
+            raise _not_an_index()
+        return is_map(value) and key in value and not (typed and value[key] is None)
 
     return run
 
@@ -295,9 +295,9 @@ def _optional_select(operand: Run, key: str, typed: bool) -> Run:
             if not value.present:
                 return NONE
             value = value.value
-        if not is_map(value):
-            raise no_overload()
-        if key not in value or (typed and value[key] is None):
+        if isinstance(value, list | tuple):
+            raise _not_an_index()
+        if not is_map(value) or key not in value or (typed and value[key] is None):
             return NONE
         return Optional(value[key])
 
@@ -311,6 +311,8 @@ def _select_slowly(value: Any, key: str) -> Any:
             return NONE
         inner = value.value
         return Optional(inner[key]) if is_map(inner) and key in inner else NONE
-    if is_map(value):
-        raise EvaluationError(f"no such key: {key}")
-    raise no_overload()
+    raise _not_an_index() if isinstance(value, list | tuple) else EvaluationError(f"no such key: {key}")
+
+
+def _not_an_index() -> EvaluationError:
+    return EvaluationError("unsupported index type 'string' in list")

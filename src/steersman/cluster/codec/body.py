@@ -16,6 +16,7 @@ from steersman.cluster.codec.negotiate import Format, input_format
 from steersman.cluster.schema import go_messages
 from steersman.cluster.schema.decode import Decoded, decode_type
 from steersman.cluster.schema.errors import DecodeError
+from steersman.cluster.schema.former_versions import current_kind
 from steersman.cluster.schema.resources import GVK
 from steersman.cluster.schema.table import type_name
 
@@ -37,7 +38,6 @@ FieldValidation = Literal["", "Ignore", "Warn", "Strict"]
 _SCHEME: Final = "pkg/api/legacyscheme/scheme.go:30"
 _OPTIONS_SCHEME: Final = "pkg/apis/meta/internalversion/scheme/register.go:27"
 _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
-_META_GROUP: Final = "meta.k8s.io"
 #: How the struct that reads only apiVersion and kind shows itself in messages.
 _TYPE_META: Final = (
     'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
@@ -96,7 +96,8 @@ def decode_options(content_type: str, body: bytes, kind: str) -> dict[str, Any]:
     Raises UnsupportedMediaType or BodyRejected."""
 
     def options_type(gvk: GVK) -> str:
-        if gvk.kind != kind or (type_name(gvk) is None and gvk.group != _META_GROUP):
+        # It is the same in every version of every group, also in those that nobody has.
+        if gvk.kind != kind:
             raise _Fault(_unregistered(gvk, _OPTIONS_SCHEME), gvk)
         return _META + kind
 
@@ -218,7 +219,7 @@ def _decode_protobuf(body: bytes, expected: GVK, find_type: Callable[[GVK], str]
 
 
 def _registered(gvk: GVK) -> str:
-    name = type_name(gvk)
+    name = type_name(gvk) or type_name(current_kind(gvk))
     if name is None:
         raise _Fault(_unregistered(gvk, _SCHEME), gvk)
     return name
@@ -240,7 +241,7 @@ def _check_kind(gvk: GVK, expected: GVK) -> None:
 
 def _check_conversion(gvk: GVK, expected: GVK) -> None:
     target = internal_type(expected)
-    if internal_type(gvk) != target:
+    if internal_type(current_kind(gvk)) != target:
         raise _Fault(f"converting ({gvk.version}.{gvk.kind}) to ({target}): unknown conversion", gvk)
 
 

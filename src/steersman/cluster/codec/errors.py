@@ -11,6 +11,8 @@ The text of the last three is the whole message of the Status.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 __all__ = ["BodyRejected", "CodecError", "Malformed", "NotAcceptable", "UnsupportedMediaType"]
 
 
@@ -30,11 +32,11 @@ class UnsupportedMediaType(CodecError):
     """A Content-Type the server does not read."""
 
 
+_WRITTEN = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
+
+
 class NotAcceptable(CodecError):
     """An Accept header that names nothing the server can write."""
 
-    def __init__(self) -> None:
-        super().__init__(
-            "only the following media types are accepted: application/json, application/yaml, "
-            "application/vnd.kubernetes.protobuf"
-        )
+    def __init__(self, accepted: Sequence[str] = _WRITTEN) -> None:
+        super().__init__(f"only the following media types are accepted: {', '.join(accepted)}")

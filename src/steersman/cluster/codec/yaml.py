@@ -30,8 +30,13 @@ _PLAIN: Final = "!plain"
 _RESOLVED: Final = frozenset(
     {_PLAIN, *(f"tag:yaml.org,2002:{name}" for name in ("int", "float", "bool", "null"))}
 )
-#: Long lines are never folded.
-_WIDEST: Final = 2**30
+#: Where long lines are folded.
+_WIDTH: Final = 80
+_ALIAS: Final = re.compile(r"\*([0-9A-Za-z_-]+)")
+_TIME: Final = re.compile(
+    r"\d{4}-\d\d?-\d\d?([Tt ]\d\d?:\d\d?:\d\d?(\.\d+)?( ?[+-]\d\d?:\d\d|Z)?)?", re.ASCII
+)
+_BASE_60: Final = re.compile(r"[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?")
 #: Values reached through aliases before a document counts as an attack.
 _MOST_ALIASED: Final = 100_000
 #: Nesting and number of values (about 1 s to read) a document may have.
@@ -99,6 +104,8 @@ def parse(body: bytes) -> tuple[Any, list[str]]:
         node = loader.get_node() if loader.check_node() else None
         converter = _Converter()
         value = converter.convert(node) if node is not None else None
+    except yaml.composer.ComposerError as error:
+        raise Malformed(_unknown_anchor(body, error) or _describe(error)) from None
     except yaml.MarkedYAMLError as error:
         raise Malformed(_describe(error)) from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
@@ -115,14 +122,19 @@ def parse(body: bytes) -> tuple[Any, list[str]]:
 def dump(value: Any) -> bytes:
     """A JSON value as a YAML document, keys sorted."""
     text: str = yaml.dump(
-        value, Dumper=_PlainDumper, default_flow_style=False, allow_unicode=True, width=_WIDEST
+        value, Dumper=_PlainDumper, default_flow_style=False, allow_unicode=True, width=_WIDTH
     )
     return text.encode()
 
 
 def _describe(error: yaml.MarkedYAMLError) -> str:
-    mark = error.problem_mark or error.context_mark
-    where = f"line {mark.line + 1}: " if mark is not None else ""
+    """As Go's parser tells it: lines count from 0, which is none, but for what it finds while scanning."""
+    line = 0
+    if error.problem_mark is not None and error.problem_mark.line:
+        line = error.problem_mark.line + isinstance(error, yaml.scanner.ScannerError)
+    elif error.context_mark is not None:
+        line = error.context_mark.line
+    where = f"line {line}: " if line else ""
     return f"yaml: {where}{error.problem or error.context}"
 
 
@@ -163,10 +175,11 @@ class _Converter:
                 continue
             key = _key(key_node)
             if key in value:
-                line = key_node.start_mark.line + 1
+                line = child.start_mark.line + 1
                 self.repeated.append(f"  line {line}: key {orjson.dumps(key).decode()} already set in map")
             value[key] = self.convert(child)
-        return {**merged, **value} if merged else value
+        # Sorted, as the JSON is that Kubernetes makes of it.
+        return dict(sorted({**merged, **value}.items()))
 
     def _merge(self, node: yaml.Node) -> dict[str, Any]:
         sources = node.value if isinstance(node, yaml.SequenceNode) else [node]
@@ -219,7 +232,8 @@ def _resolve(text: str) -> Any:
 
 def _stays_text(text: str) -> bool:
     try:
-        return isinstance(_resolve(text), str) and text != "<<"
+        text_only = isinstance(_resolve(text), str) and text != "<<"
+        return text_only and not _TIME.fullmatch(text) and not _BASE_60.fullmatch(text)
     except Malformed:
         return False
 
@@ -238,3 +252,10 @@ def _integer(digits: str) -> int | None:
         return None
     least, most = _INT64
     return number if least <= number <= most else None
+
+
+def _unknown_anchor(body: bytes, error: yaml.MarkedYAMLError) -> str:
+    """What Go says of an alias without an anchor; empty for other errors."""
+    mark = error.problem_mark
+    alias = mark and _ALIAS.match(body.decode("utf-8", "replace"), mark.index)
+    return f"yaml: unknown anchor '{alias[1]}' referenced" if alias else ""

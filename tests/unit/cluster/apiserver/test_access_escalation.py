@@ -164,10 +164,10 @@ async def test_bind_lifts_the_check_for_the_role_it_names(world: World) -> None:
 @in_world
 async def test_a_role_that_is_not_there_cannot_be_bound_in_advance(world: World) -> None:
     await world.grant("ann", PODS)
-    for kind, shown in (("ClusterRole", "clusterrole"), ("Role", "role")):
+    for kind in ("ClusterRole", "Role"):
         with pytest.raises(StatusError) as error:
             create(world, BINDINGS, binding("later", kind))
-        assert refused(404, error.value) == f'{shown}.rbac.authorization.k8s.io "later" not found'
+        assert refused(404, error.value) == 'rolebindings.rbac.authorization.k8s.io "later" not found'
     assert "unsupported role reference kind" in refusal(world, BINDINGS, binding("x", "Group"))
 
 

@@ -250,6 +250,17 @@ async def test_the_way_for_other_users_is_for_others_only(world: World) -> None:
 
 
 @in_world
+async def test_what_somebody_was_last_allowed_by_is_what_a_refusal_is_about(world: World) -> None:
+    assert "impersonate-on:user-info:" in refusal(world, headers("eve"))
+    await world.grant("ann", rule("impersonate", "users", names="bob"))
+    world.access.acting(ANN, headers("bob"), PODS)
+    assert refusal(world, headers("eve")) == (
+        'users "eve" is forbidden: User "ann" cannot impersonate resource "users" in API group "" '
+        "at the cluster scope"
+    )
+
+
+@in_world
 async def test_masters_and_emptiness_are_never_impersonated_narrowly(world: World) -> None:
     await world.grant("ann", *constrained("user-info", "users groups userextras/a.b/c", ""))
     world.access.acting(ANN, headers("bob", ("impersonate-group", "g")), PODS)

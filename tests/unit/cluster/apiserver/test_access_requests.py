@@ -167,5 +167,5 @@ async def test_a_refusal_tells_of_roles_that_are_missing(world: World) -> None:
         world.access.authorize(ANN, action("list", "/api/v1/nodes"))
     assert refused(403, error.value) == (
         'nodes is forbidden: User "ann" cannot list resource "nodes" in API group "" at the cluster scope: '
-        'RBAC: clusterrole.rbac.authorization.k8s.io "gone" not found'
+        'rbac: RBAC: clusterrole.rbac.authorization.k8s.io "gone" not found'
     )

@@ -79,7 +79,7 @@ async def test_authorizers_see_all_of_whom_is_asked_about(world: World) -> None:
             seen.append((user, action))
             return True
 
-    world.access.authorizer = AuthorizerChain([Recorder()])
+    world.access.authorizer = AuthorizerChain({"recorder": Recorder()})
     spec = {"user": "bob", "uid": "u", "groups": ["g"], "extra": {"k": ["v"]}}
     asked = {"nonResourceAttributes": {"path": "/metrics", "verb": "get"}}
     await ask(world, f"{ACCESS}/subjectaccessreviews", {"spec": {**spec, **asked}})
@@ -226,6 +226,13 @@ async def test_whose_token(world: World) -> None:
     assert answer["status"] == {"user": {}, "error": "invalid bearer token"}
     answer = await ask(world, path, {"spec": {"token": "ann-token", "audiences": ["vault"]}}, ADMIN)
     assert answer["status"] == {"user": {}, "error": "invalid bearer token"}
+    account = await world.put("serviceaccounts", "bot", {}, "n")
+    token = world.access.tokens.issue(account, audiences=["a"], expires_in_s=600, bound={})
+    answer = await ask(world, path, {"spec": {"token": token}}, ADMIN)
+    assert answer["status"]["error"] == (
+        '[invalid bearer token, token audiences ["a"] is invalid for the target audiences '
+        '["https://kubernetes.default.svc"]]'
+    )
     text = "token is required for TokenReview in authentication"
     assert await refusal(world, path, {"spec": {}}, 400) == text
 

@@ -99,7 +99,8 @@ async def test_a_token_for_another_audience_does_not_open_the_api(world: World) 
         (422, {}, {"metadata": {"name": "other"}},
          'TokenRequest.authentication.k8s.io "bot" is invalid: metadata.name: Invalid value: "other": must match '
          "the service account name if specified"),
-        (422, {}, {"metadata": {"namespace": "o"}}, "must match the service account namespace if specified"),
+        (400, {}, {"metadata": {"namespace": "o"}}, "the namespace of the provided object does not match the"),
+        (400, {"boundObjectRef": {"kind": "Pod"}}, {}, "Name parameter required."),
         (409, {}, {"metadata": {"uid": "old"}}, "the UID in the token request (old) does not match the UID"),
         (400, {"boundObjectRef": {"kind": "ConfigMap", "apiVersion": "v1", "name": "x"}}, {},
          "cannot bind token to object of type /v1, Kind=ConfigMap"),

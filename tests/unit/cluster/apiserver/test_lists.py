@@ -52,6 +52,15 @@ async def test_a_selective_page_is_full_and_says_no_count(client: ApiClient) -> 
 
 
 @with_api
+async def test_a_list_of_one_name_has_no_next_page(client: ApiClient) -> None:
+    for name in ("a", "a-2", "b"):
+        await client.ok("POST", MAPS, {"metadata": {"name": name}})
+    page = await client.ok("GET", f"{MAPS}?fieldSelector=metadata.name%3Da&limit=1")
+    assert [item["metadata"]["name"] for item in page["items"]] == ["a"]
+    assert "continue" not in page["metadata"]
+
+
+@with_api
 async def test_an_expired_token_brings_one_that_goes_on_with_what_is_there(client: ApiClient) -> None:
     await make(client, *"abcd")
     page = await client.ok("GET", f"{MAPS}?limit=2")

@@ -10,11 +10,14 @@ from steersman.cluster.apiserver.options import (
     DeleteOptions,
     ListOptions,
     WriteOptions,
+    check_timeout,
     connect_options,
     parse_query,
     parse_resource_version,
 )
 from steersman.objects.status import StatusError
+
+UNSAFE = "ignoreStoreReadErrorWithClusterBreakingPotential"
 
 
 def refused(error: pytest.ExceptionInfo[StatusError], kind: str) -> str:
@@ -37,6 +40,9 @@ def refused(error: pytest.ExceptionInfo[StatusError], kind: str) -> str:
         ("watch", {"watch": [""]}),
         ("labelSelector=a%3Db%2Cc", {"labelSelector": ["a=b,c"]}),
         ("a=1+2", {"a": ["1 2"]}),
+        ("a=%zz&b=1", {"b": ["1"]}),
+        ("a%2=1&b=%41", {"b": ["A"]}),
+        ("a;b=1&c=2", {"c": ["2"]}),
     ],
 )
 def test_query_strings(text: str, values: dict[str, list[str]]) -> None:
@@ -50,7 +56,6 @@ def test_query_strings(text: str, values: dict[str, list[str]]) -> None:
         ("unknown=1", WriteOptions()),
         ("dryRun=All", WriteOptions(dry_run=True)),
         ("dryRun=All&dryRun=All", WriteOptions(dry_run=True)),
-        ("dryRun=", WriteOptions()),
         ("fieldManager=me", WriteOptions(field_manager="me")),
         ("fieldManager=%C3%A9", WriteOptions(field_manager="é")),
         (f"fieldManager={'m' * 128}", WriteOptions(field_manager="m" * 128)),
@@ -67,6 +72,7 @@ def test_write_options(query: str, options: WriteOptions) -> None:
 @pytest.mark.parametrize(
     ("query", "said"),
     [
+        ("dryRun=", 'dryRun: Unsupported value: [""]: supported values: "All"'),
         ("dryRun=Some", 'dryRun: Unsupported value: ["Some"]: supported values: "All"'),
         ("dryRun=All&dryRun=x", 'dryRun: Unsupported value: ["All","x"]: supported values: "All"'),
         (
@@ -148,6 +154,11 @@ def test_delete_options_in_a_body(body: dict[str, Any], options: DeleteOptions) 
         ("orphanDependents=0", DeleteOptions(orphan_dependents=False)),
         ("propagationPolicy=Foreground", DeleteOptions(propagation="Foreground")),
         ("dryRun=All", DeleteOptions(dry_run=True)),
+        ("uid=u", DeleteOptions(uid="u")),
+        ("uid=u&resourceVersion=5", DeleteOptions(uid="u", resource_version="5")),
+        ("uid=&resourceVersion=", DeleteOptions()),
+        ("preconditions.uid=u", DeleteOptions()),
+        ("ignoreStoreReadErrorWithClusterBreakingPotential=true", DeleteOptions(unsafe=True)),
     ],
 )
 def test_delete_options_in_a_query(query: str, options: DeleteOptions) -> None:
@@ -172,6 +183,15 @@ def test_a_body_of_delete_options_outweighs_the_query() -> None:
             "both set",
         ),
         ({"dryRun": ["x"]}, 'dryRun: Unsupported value: ["x"]: supported values: "All"'),
+        (
+            {UNSAFE: True, "gracePeriodSeconds": 1, "preconditions": {}},
+            f"[{UNSAFE}: Invalid value: true: cannot be set together with .gracePeriodSeconds, "
+            f"{UNSAFE}: Invalid value: true: cannot be set together with .preconditions]",
+        ),
+        (
+            {UNSAFE: True, "propagationPolicy": "Orphan"},
+            f"{UNSAFE}: Invalid value: true: cannot be set together with .propagationPolicy",
+        ),
     ],
 )
 def test_bad_delete_options(body: dict[str, Any], said: str) -> None:
@@ -193,10 +213,13 @@ def test_bad_delete_options(body: dict[str, Any], said: str) -> None:
             "resourceVersion=5&resourceVersionMatch=Exact",
             ListOptions(resource_version=5, resource_version_match="Exact"),
         ),
-        ("limit=", ListOptions()),
         ("watch=true&timeoutSeconds=3", ListOptions(watch=True, timeout_s=3)),
         ("watch", ListOptions(watch=True)),
         ("watch=0", ListOptions()),
+        (
+            "watch=1&resourceVersion=5&continue=x",
+            ListOptions(watch=True, resource_version=5, continue_token="x"),
+        ),
         ("watch=False", ListOptions()),
         ("watch=1&allowWatchBookmarks=yes", ListOptions(watch=True, allow_bookmarks=True)),
         (
@@ -252,6 +275,11 @@ MATCH = "resourceVersionMatch"
             f"[{MATCH}: Forbidden: sendInitialEvents requires setting {MATCH} to NotOlderThan, "
             f'{MATCH}: Unsupported value: "Exact": supported values: "NotOlderThan"]',
         ),
+        ("watch=1&continue=x", f"{MATCH}: Forbidden: {MATCH} is forbidden when continue is provided"),
+        (
+            "watch=1&resourceVersion=0&continue=x",
+            f"{MATCH}: Forbidden: {MATCH} is forbidden when continue is provided",
+        ),
         (
             f"watch=1&sendInitialEvents=1&{MATCH}=NotOlderThan&continue=x",
             f"{MATCH}: Forbidden: {MATCH} is forbidden when continue is provided",
@@ -268,6 +296,7 @@ def test_bad_list_options(query: str, said: str) -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
+        ("", "invalid syntax"),
         ("x", "invalid syntax"),
         ("1.5", "invalid syntax"),
         ("1_000", "invalid syntax"),
@@ -286,6 +315,26 @@ def test_bad_numbers(name: str, text: str, problem: str) -> None:
         ListOptions.parse({name: [text]})
     assert (error.value.code, error.value.reason) == (400, "BadRequest")
     assert error.value.message == f'strconv.ParseInt: parsing "{text}": {problem}'
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("abc", 'invalid duration "abc"'),
+        ("5", 'missing unit in duration "5"'),
+        ("5x", 'unknown unit "x" in duration "5x"'),
+    ],
+)
+def test_bad_timeouts(text: str, problem: str) -> None:
+    with pytest.raises(StatusError) as error:
+        check_timeout({"timeout": [text]})
+    head = "invalid timeout specified in the request URL - time: "
+    assert (error.value.code, error.value.message) == (400, head + problem)
+
+
+@pytest.mark.parametrize("text", ["", "0", "1h30m", "-1s"])
+def test_timeouts_as_go_reads_them(text: str) -> None:
+    check_timeout({"timeout": [text]})
 
 
 @pytest.mark.parametrize("text", ["9223372036854775807", "-9223372036854775808", "+1", "000"])

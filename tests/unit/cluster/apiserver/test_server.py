@@ -200,6 +200,51 @@ async def test_each_request_of_a_connection_is_its_own_users(client: ApiClient) 
             "the server does not allow this method on the requested resource",
         ),
         ("POST", "/version", 405, "the server does not allow this method on the requested resource"),
+        ("OPTIONS", "/api/v1", 405, "the server does not allow this method on the requested resource"),
+        ("PUT", "/api/v2", 404, "the server could not find the requested resource"),
+        ("GET", "/api/v1/watch/bindings", 404, "the server could not find the requested resource"),
+        (
+            "GET",
+            "/api/v1/watch/namespaces/default/pods/a/log",
+            404,
+            "the server could not find the requested resource",
+        ),
+        (
+            "GET",
+            "/apis/authorization.k8s.io/v1/subjectaccessreviews/x",
+            404,
+            "the server could not find the requested resource",
+        ),
+        (
+            "OPTIONS",
+            "/api/v1/namespaces/default/configmaps/a/b",
+            404,
+            "the server could not find the requested resource",
+        ),
+        (
+            "OPTIONS",
+            "/api/v1/namespaces/default/configmaps/a",
+            405,
+            "the server does not allow this method on the requested resource",
+        ),
+        (
+            "GET",
+            "/api/v1/namespaces/default/configmaps/%25",
+            400,
+            "Name parameter invalid: \"%\": may not contain '%'",
+        ),
+        (
+            "GET",
+            "/api/v1/namespaces/default/configmaps/.",
+            400,
+            "Name parameter invalid: \".\": may not be '.'",
+        ),
+        (
+            "POST",
+            "/api/v1/namespaces/default/configmaps?timeout=5",
+            400,
+            'invalid timeout specified in the request URL - time: missing unit in duration "5"',
+        ),
         (
             "DELETE",
             "/api/v1/watch/namespaces/default/configmaps",
@@ -217,11 +262,14 @@ def test_what_is_not_there_or_not_possible(method: str, path: str, code: int, me
     check()
 
 
-@pytest.mark.parametrize("path", ["/nope", "/apis/nope/v1", "/apis/nope/v1/foos", "/healthz/nope"])
-def test_paths_nobody_serves(path: str) -> None:
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE", "OPTIONS"])
+@pytest.mark.parametrize(
+    "path", ["/nope", "/apis/nope/v1", "/apis/nope/v1/foos", "/healthz/nope", "//api/v1/namespaces"]
+)
+def test_paths_nobody_serves(path: str, method: str) -> None:
     @with_api
     async def check(client: ApiClient) -> None:
-        answer = await client.raw("GET", path)
+        answer = await client.raw(method, path)
         assert (answer.status, answer.content) == (404, b"404 page not found\n")
         assert answer.headers.get("content-type") == "text/plain; charset=utf-8"
 
@@ -239,7 +287,7 @@ async def test_the_servers_own_paths(client: ApiClient) -> None:
 
 @with_api
 async def test_head_is_get_without_a_body(client: ApiClient) -> None:
-    for path in ("/healthz", "/apis", "/version", "/api/v1"):
+    for path in ("/healthz", "/apis", "/apis/apps"):
         got, asked = await client.raw("GET", path), await client.raw("HEAD", path)
         assert (asked.status, asked.content) == (got.status, b"")
         assert asked.headers.get("content-length") == got.headers.get("content-length")
@@ -257,6 +305,23 @@ async def test_head_is_get_without_a_body(client: ApiClient) -> None:
             "continue=a%C3%A9",
             "invalid continue token: continue key is not valid: illegal base64 data at input byte 1",
         ),
+        (
+            "continue=x",
+            "invalid continue token: continue key is not valid: illegal base64 data at input byte 0",
+        ),
+        (
+            "continue=abcde",
+            "invalid continue token: continue key is not valid: illegal base64 data at input byte 4",
+        ),
+        (
+            "continue=e30",
+            "invalid continue token: continue key is not valid: server does not recognize this encoded version ",
+        ),
+        (
+            "continue=abc&resourceVersion=5",
+            "invalid continue token: continue key is not valid: invalid character 'i' looking for beginning "
+            "of value",
+        ),
         ("limit=1_0", 'strconv.ParseInt: parsing "1_0": invalid syntax'),
         (
             "resourceVersion=" + "9" * 5000,
@@ -264,7 +329,7 @@ async def test_head_is_get_without_a_body(client: ApiClient) -> None:
             "value out of range".format("9" * 5000),
         ),
     ],
-    ids=["bytes", "letters", "number", "digits"],
+    ids=["bytes", "letters", "one byte", "one too many", "version", "order", "number", "digits"],
 )
 def test_nonsense_in_a_query_is_a_bad_request(query: str, message: str) -> None:
     @with_api

@@ -54,6 +54,44 @@ async def test_a_pod_is_bound_once(client: ApiClient) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("binding", "code", "message"),
+    [
+        ({}, 500, "target.name: Required value"),
+        ({"target": {"name": "n"}}, 400, "Name parameter required."),
+    ],
+)
+def test_a_binding_without_a_pod(binding: dict[str, Any], code: int, message: str) -> None:
+    @with_api
+    async def check(client: ApiClient) -> None:
+        answer = await client.ask("POST", PODS.replace("pods", "bindings"), binding)
+        assert (answer[0], answer[1]["message"]) == (code, message)
+
+    check()
+
+
+@pytest.mark.parametrize(
+    ("path", "code", "message"),
+    [
+        ("exec", 400, "pod p does not have a host assigned"),
+        (
+            "log?sinceSeconds=1&sinceTime=2020-01-01T00:00:00Z",
+            422,
+            'PodLogOptions "p" is invalid: []: Forbidden: at most one of `sinceTime` or `sinceSeconds` may be '
+            "specified",
+        ),
+    ],
+)
+def test_connections_that_cannot_be_had(path: str, code: int, message: str) -> None:
+    @with_api
+    async def check(client: ApiClient) -> None:
+        await client.ok("POST", PODS, pod("p"))
+        answer = await client.ask("GET", f"{PODS}/p/{path}")
+        assert (answer[0], answer[1]["message"]) == (code, message)
+
+    check()
+
+
 @with_api
 async def test_a_bound_pod_is_nominated_no_more(client: ApiClient) -> None:
     await client.ok("POST", PODS, pod("p"))
@@ -162,6 +200,22 @@ async def test_an_eviction_within_the_budget_uses_it_up(client: ApiClient) -> No
     dying = await client.ok("GET", f"{PODS}/p")
     assert dying["metadata"]["deletionGracePeriodSeconds"] == 30
     assert "DisruptionTarget" in {c["type"] for c in dying["status"]["conditions"]}
+
+
+@with_api
+async def test_a_node_evicts_pods_of_its_own(client: ApiClient) -> None:
+    as_node = {"impersonate-user": "system:node:n1", "impersonate-group": "system:nodes"}
+    for name, node in (("mine", "n1"), ("other", "n2")):
+        spec = {"nodeName": node, "containers": [{"name": "c", "image": "x"}]}
+        await client.ok("POST", PODS, {"metadata": {"name": name}, "spec": spec})
+    eviction = {"apiVersion": "policy/v1", "kind": "Eviction"}
+    path = f"{PODS}/other/eviction"
+    code, status = await client.ask("POST", path, eviction | {"metadata": {"name": "other"}}, as_node)
+    assert (code, status["message"]) == (
+        403,
+        'pods "other" is forbidden: node n1 can only evict pods with spec.nodeName set to itself',
+    )
+    await client.ok("POST", f"{PODS}/mine/eviction", eviction | {"metadata": {"name": "mine"}}, as_node)
 
 
 @with_api

@@ -114,6 +114,16 @@ async def test_one_object_is_watched_by_its_name(client: ApiClient) -> None:
 
 
 @with_api
+async def test_a_watch_that_contradicts_its_path_or_asks_for_yaml_is_refused(client: ApiClient) -> None:
+    old = "/api/v1/watch/namespaces/default/configmaps/a?fieldSelector=metadata.name%3Db"
+    code, body = await client.ask("GET", old)
+    assert (code, body["message"]) == (400, "fieldSelector metadata.name doesn't match requested name")
+    answer = await client.raw("GET", f"{MAPS}?watch=1", headers={"accept": "application/yaml"})
+    assert answer.status == 406
+    assert b"accepted: application/json;stream=watch" in answer.content
+
+
+@with_api
 async def test_tables_can_be_watched(client: ApiClient) -> None:
     async with client.http.stream(
         "GET", f"{MAPS}?watch=1", headers=[(b"accept", b"application/json;as=Table;v=v1;g=meta.k8s.io")]

@@ -313,6 +313,30 @@ async def test_the_last_finalizer_takes_the_object_with_it(client: ApiClient) ->
 
 
 @with_api
+async def test_system_priority_classes_stay(client: ApiClient) -> None:
+    path = "/apis/scheduling.k8s.io/v1/priorityclasses/system-node-critical"
+    code, body = await client.ask("DELETE", path)
+    assert (code, body["message"]) == (
+        403,
+        'priorityclasses.scheduling.k8s.io "system-node-critical" is forbidden: this is a system priority '
+        "class and cannot be deleted",
+    )
+
+
+@with_api
+async def test_what_can_be_read_is_not_deleted_unsafely(client: ApiClient) -> None:
+    await client.ok("POST", MAPS, config_map("a"))
+    body = {"ignoreStoreReadErrorWithClusterBreakingPotential": True}
+    code, answer = await client.ask("DELETE", f"{MAPS}/a", body)
+    assert (code, answer["message"]) == (
+        409,
+        'Operation cannot be fulfilled on configmaps "a": StorageError: invalid object, Code: 4, Key: '
+        "/registry/configmaps/default/a, ResourceVersion: 0, AdditionalErrorMsg: unsafe deletion is not "
+        "allowed because the object is decodable from storage",
+    )
+
+
+@with_api
 async def test_a_stale_precondition_stops_a_deletion(client: ApiClient) -> None:
     created = await client.ok("POST", MAPS, config_map("a"))
     stale = {"preconditions": {"resourceVersion": created["metadata"]["resourceVersion"]}}

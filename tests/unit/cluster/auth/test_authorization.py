@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from steersman.cluster.auth.authorization import Action, AuthorizerChain, Masters, refusal
+from steersman.cluster.auth.authorization import Action, AuthorizerChain, Decision, Masters, refusal
 from steersman.cluster.auth.users import ANONYMOUS, User
 
 ADMIN = User("root", groups=("system:masters",))
 ANN = User("ann", groups=("system:authenticated",))
-CHAIN = AuthorizerChain([Masters()])
+CHAIN = AuthorizerChain({"masters": Masters()})
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ def test_masters_may_do_everything_and_others_nothing(action: Action) -> None:
 
 
 def test_an_empty_chain_allows_nothing() -> None:
-    assert not AuthorizerChain([]).allows(ADMIN, Action("get", path="/healthz"))
+    assert not AuthorizerChain({}).allows(ADMIN, Action("get", path="/healthz"))
 
 
 def test_one_who_allows_is_enough_and_ends_the_asking() -> None:
@@ -42,7 +42,9 @@ def test_one_who_allows_is_enough_and_ends_the_asking() -> None:
             asked.append(self.answer)
             return self.answer
 
-    assert AuthorizerChain([Witness(False), Witness(True), Witness(True)]).allows(ANN, Action("get"))
+    assert AuthorizerChain({"a": Witness(False), "b": Witness(True), "c": Witness(True)}).allows(
+        ANN, Action("get")
+    )
     assert asked == [False, True]
 
 
@@ -67,3 +69,21 @@ def test_one_who_allows_is_enough_and_ends_the_asking() -> None:
 )
 def test_a_refusal_says_who_what_and_where(action: Action, text: str) -> None:
     assert refusal(ANN, action) == text
+
+
+class Reasoning:
+    def __init__(self, reason: str) -> None:
+        self._reason = reason
+
+    def allows(self, user: User, action: Action) -> bool:
+        return False
+
+    def decide(self, user: User, action: Action) -> Decision:
+        return Decision(False, self._reason)
+
+
+def test_reasons_against_are_told_with_who_has_them() -> None:
+    chain = AuthorizerChain(
+        {"node": Reasoning("not yours"), "x": Reasoning(""), "rbac": Reasoning("no role")}
+    )
+    assert chain.decide(ANN, Action("get")).reason == "node: not yours\nrbac: no role"

@@ -103,10 +103,10 @@ def test_unreadable_json_is_called_unrecognized(body: bytes, fault: str | None) 
             "converting (v1.Secret) to (core.ConfigMap): unknown conversion",
         ),
         (
-            {"apiVersion": "extensions/v1beta1", "kind": "Deployment"},
+            {"apiVersion": "extensions/v1beta9", "kind": "Deployment"},
             DEPLOYMENT,
-            'Deployment in version "v1beta1" cannot be handled as a Deployment: '
-            'no kind "Deployment" is registered for version "extensions/v1beta1" '
+            'Deployment in version "v1beta9" cannot be handled as a Deployment: '
+            'no kind "Deployment" is registered for version "extensions/v1beta9" '
             'in scheme "pkg/api/legacyscheme/scheme.go:30"',
         ),
         (
@@ -225,6 +225,46 @@ def test_options_come_under_any_groups_version(api_version: str) -> None:
     decoded = decode_options("application/json", json.dumps(body).encode(), "DeleteOptions")
     assert decoded["gracePeriodSeconds"] == 0
     assert "nope" not in decoded
+
+
+@pytest.mark.parametrize(
+    ("version", "kind", "message"),
+    [
+        (
+            "apps/v1beta1",
+            "Deployment",
+            "the API version in the data (apps/v1beta1) does not match the expected API version (apps/v1)",
+        ),
+        (
+            "extensions/v1beta1",
+            "Deployment",
+            "the API version in the data (extensions/v1beta1) does not match the expected API version (apps/v1)",
+        ),
+        (
+            "extensions/v1beta1",
+            "Ingress",
+            'Ingress in version "v1beta1" cannot be handled as a Deployment: converting (v1beta1.Ingress) to '
+            "(apps.Deployment): unknown conversion",
+        ),
+        (
+            "apps/v1beta9",
+            "Deployment",
+            'Deployment in version "v1beta9" cannot be handled as a Deployment: no kind "Deployment" is '
+            'registered for version "apps/v1beta9" in scheme "pkg/api/legacyscheme/scheme.go:30"',
+        ),
+    ],
+)
+def test_versions_that_are_not_served_are_other_versions(version: str, kind: str, message: str) -> None:
+    body = f'{{"apiVersion": "{version}", "kind": "{kind}", "spec": {{"rollbackTo": {{}}}}}}'
+    with pytest.raises(BodyRejected) as caught:
+        decode_body("application/json", body.encode(), GVK("apps", "v1", "Deployment"), "Strict")
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("version", ["v1", "apps/v1", "apps/v9", "example.com/v1", "meta.k8s.io/v1"])
+def test_options_are_the_same_in_every_version(version: str) -> None:
+    body = f'{{"kind": "DeleteOptions", "apiVersion": "{version}", "gracePeriodSeconds": 5}}'
+    assert decode_options("application/json", body.encode(), "DeleteOptions")["gracePeriodSeconds"] == 5
 
 
 @pytest.mark.parametrize(

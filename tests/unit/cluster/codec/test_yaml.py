@@ -57,18 +57,26 @@ def test_values(text: str, value: Any) -> None:
 
 
 def test_repeated_keys_are_reported_with_their_line() -> None:
-    value, repeated = yaml.parse(b"a: 1\nb:\n  c: 1\n  c: 2\na: 3\n")
-    assert value == {"a": 3, "b": {"c": 2}}
+    value, repeated = yaml.parse(b"a: 1\nb:\n  c: 1\n  c: 2\na:\n  d: 3\n")
+    assert value == {"a": {"d": 3}, "b": {"c": 2}}
     assert repeated == [
-        'yaml: unmarshal errors:\n  line 4: key "c" already set in map\n  line 5: key "a" already set in map'
+        'yaml: unmarshal errors:\n  line 4: key "c" already set in map\n  line 6: key "a" already set in map'
     ]
+
+
+def test_keys_are_read_in_order() -> None:
+    value, _ = yaml.parse(b"b: 1\na: {d: 1, c: 2}\n")
+    assert [*value, *value["a"]] == ["a", "b", "c", "d"]
 
 
 @pytest.mark.parametrize(
     "text, fault",
     [
-        ("a: b: c", "yaml: line 1: mapping values are not allowed in this context"),
-        ("a: *nope", "found undefined alias"),
+        ("a: b: c", "yaml: mapping values are not allowed in this context"),
+        ("x: 1\na: b: c", "yaml: line 2: mapping values are not allowed in this context"),
+        ("{", "yaml: line 1: did not find expected node content"),
+        ("[1", "yaml: line 1: did not find expected ',' or ']'"),
+        ("a: *nope", "unknown anchor 'nope' referenced"),
         ("{a: [1, 2}", "did not find expected"),
         ("&a [*a]", "anchor contains itself"),
         ("? [a]\n: b", "invalid map key"),
@@ -124,3 +132,20 @@ def test_what_is_written_is_read_again() -> None:
 def test_any_bytes_are_read_or_refused(body: bytes) -> None:
     with suppress(Malformed):
         yaml.parse(body)
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("2024-01-01T00:00:00Z", '"2024-01-01T00:00:00Z"'),
+        ("2024-01-01", '"2024-01-01"'),
+        ("1:20", '"1:20"'),
+        ("y", '"y"'),
+        ("12", '"12"'),
+        ("a: b", "'a: b'"),
+        ("a b", "a b"),
+        ("x" * 80 + " y", "x" * 80 + "\n  y"),
+    ],
+)
+def test_texts_are_quoted_and_folded_as_by_go(text: str, written: str) -> None:
+    assert yaml.dump({"k": text}).decode() == f"k: {written}\n"

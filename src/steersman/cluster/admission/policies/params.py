@@ -20,13 +20,12 @@ Object = dict[str, Any]
 async def collect_params(
     context: AdmissionContext, kind: GVK | None, binding: Binding, namespace: str
 ) -> Sequence[Object | None]:
-    """The values of `params`, one for each evaluation. Raises PolicyMisconfigured."""
+    """The values of `params`, one for each evaluation; `kind` is served. Raises PolicyMisconfigured."""
     ref = binding.param_ref
     if kind is None or ref is None:
         return [None]
     resource = context.types.resource_of(kind)
-    if resource is None:
-        raise PolicyMisconfigured(f"failed to find resource referenced by paramKind: '{kind}'")
+    assert resource is not None
     params = [await _in_kind(context, param, kind) for param in _find(context, resource, ref, namespace)]
     if not params and ref.get("parameterNotFoundAction") == "Deny":
         raise PolicyMisconfigured("no params found for policy binding with `Deny` parameterNotFoundAction")

@@ -72,11 +72,17 @@ async def select(
             continue
         if served is None:
             continue
+        kind = policy.param_kind
+        if kind is not None and context.types.resource_of(kind) is None:
+            shown = f"{kind.group}/{kind.version}, Kind={kind.kind}"
+            why = f"failed to find resource referenced by paramKind: '{shown}'"
+            found.append(Misconfigured(policy, None, why))
+            continue
         for binding in policy.bindings:
             try:
                 if binding.match and not binding.match.find(attributes, context.types, context.reader):
                     continue
-                params = await collect_params(context, policy.param_kind, binding, attributes.namespace)
+                params = await collect_params(context, kind, binding, attributes.namespace)
             except (StatusError, PolicyMisconfigured) as error:
                 found.append(Misconfigured(policy, binding, str(error)))
                 continue

@@ -28,17 +28,21 @@ async def evict(api: Api, call: Call) -> Response:
     options = WriteOptions.parse(call.query, "CreateOptions")
     eviction = read_part(call, options, _EVICTION)
     match_namespace(call, eviction["metadata"])
+    attributes = call.attributes("CREATE", call.path.name, eviction, None, dry_run=options.dry_run)
+    attributes.object_kind = _EVICTION
+    await api.admission.admit(attributes)
     namespace, name = call.path.namespace, call.path.name
     if eviction["metadata"].get("name") != name:
         raise bad_request("name in URL does not match name in Eviction object")
     _match_dry_run(call, eviction)
     deletion = DeleteOptions.parse({}, eviction.get("deleteOptions") or {})
     deletion.dry_run = deletion.dry_run or options.dry_run
+    await api.admission.validate(attributes)
     pod = call.resource.read(find(api, call.resource, namespace, name).value)
     if not _beyond_budgets(pod):
         await _ask_budget(api, namespace, pod, deletion)
     await _mark_disrupted(api, call, deletion)
-    await remove(api, call, name, deletion)
+    await remove(api, call, name, deletion, admitted=True)
     return success(call, 201, show_code=True)
 
 

@@ -108,7 +108,7 @@ def _problems(options: dict[str, Any]) -> list[FieldError]:
         errors.append(invalid(Path("limitBytes"), limit, "must be greater than 0"))
     if since is not None and "sinceTime" in options:
         detail = "at most one of `sinceTime` or `sinceSeconds` may be specified"
-        errors.append(forbidden(Path(""), detail))
+        errors.append(forbidden(Path("[]"), detail))
     elif since is not None and since < 1:
         errors.append(invalid(Path("sinceSeconds"), since, "must be greater than 0"))
     if "stream" in options:

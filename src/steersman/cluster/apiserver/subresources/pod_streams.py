@@ -25,12 +25,12 @@ async def stream(api: Api, call: Call, pod: Object, options: dict[str, Any]) -> 
     kind, name, namespace = call.path.subresource, call.path.name, call.path.namespace
     segments = [namespace, name]
     if kind != "portforward":
-        if kind == "exec" and not options.get("command"):
-            raise bad_request("you must specify at least 1 command for the container")
         segments.append(chosen_container(pod, options.get("container", "")))
     place = node_of(api, pod)
     if place is None:
         raise bad_request(f"pod {name} does not have a host assigned")
+    if kind == "exec" and not options.get("command"):
+        raise bad_request("you must specify at least 1 command for the container")
     if not call.request.upgradable:
         raise bad_request("Upgrade request required")
     path = "/".join(

@@ -8,11 +8,12 @@ from steersman.cluster.schema.validation.rules import Object, Rules
 from steersman.objects.fields import FieldError, Path, forbidden, not_supported, required
 from steersman.objects.metadata import validate_immutable
 
-__all__ = ["RULES"]
+__all__ = ["RULES", "SYSTEM_CLASSES"]
 
 _HIGHEST: Final = 1_000_000_000
 _SYSTEM_PREFIX: Final = "system-"
-_SYSTEM_VALUES: Final = {
+#: The priority classes that every cluster has, and their values.
+SYSTEM_CLASSES: Final = {
     "system-node-critical": 2 * _HIGHEST + 1000,
     "system-cluster-critical": 2 * _HIGHEST,
 }
@@ -39,10 +40,10 @@ def _priority_class(obj: Object) -> list[FieldError]:
 
 
 def _system_class_error(name: str, obj: Object) -> str:
-    if name not in _SYSTEM_VALUES:
+    if name not in SYSTEM_CLASSES:
         return f"{name} is not a known system priority class"
-    if obj.get("value", 0) != _SYSTEM_VALUES[name]:
-        return f"value of {name} PriorityClass must be {_SYSTEM_VALUES[name]}"
+    if obj.get("value", 0) != SYSTEM_CLASSES[name]:
+        return f"value of {name} PriorityClass must be {SYSTEM_CLASSES[name]}"
     if obj.get("globalDefault"):
         return f"globalDefault of {name} PriorityClass must be false"
     return ""
