@@ -15,6 +15,7 @@ import orjson
 
 from steersman.cluster.apiserver.bodies import match_name, match_namespace, strict_warnings
 from steersman.cluster.apiserver.call import Api, Call, Object, timestamp
+from steersman.cluster.apiserver.kinds import BuiltInKind
 from steersman.cluster.apiserver.options import WriteOptions
 from steersman.cluster.apiserver.ownership import with_versions
 from steersman.cluster.apiserver.render import respond_object
@@ -23,6 +24,7 @@ from steersman.cluster.codec.errors import Malformed
 from steersman.cluster.schema.errors import DecodeError
 from steersman.cluster.schema.go_messages import json_type
 from steersman.cluster.schema.resources import GVK
+from steersman.cluster.schema.unstructured import conversion_error
 from steersman.http import Response
 from steersman.objects.fields import Path
 from steersman.objects.fields import invalid as invalid_field
@@ -70,7 +72,7 @@ async def apply(api: Api, call: Call) -> Response:
 
         applied = await with_versions(api, resource, merged)
         note_repeated_keys(call, config, options)
-        new = _fresh(live) if applied is live else _completed(call, applied)
+        new = _fresh(live) if applied is live else _completed(call, applied, config.obj)
         _match(call, new, old)
         return new
 
@@ -124,7 +126,8 @@ def read_configuration(call: Call, expected: GVK) -> Configuration:
 
 def _parse(body: bytes) -> tuple[Any, str]:
     """The value and what is to be said about repeated keys. JSON is YAML, but read fast when it is plain."""
-    if body[:64].lstrip().startswith(b"{"):
+    looks_like_json = body[:64].lstrip().startswith(b"{")
+    if looks_like_json:
         try:
             value = orjson.loads(body)
             # A repeated key would have taken its quotes with it.
@@ -139,7 +142,8 @@ def _parse(body: bytes) -> tuple[Any, str]:
     try:
         value, repeated = yaml.parse(body)
     except Malformed as error:
-        raise bad_request(f"error encoding patch: {error}") from None
+        doing = "decoding patch: error converting YAML to JSON" if looks_like_json else "encoding patch"
+        raise bad_request(f"error {doing}: {error}") from None
     return value, f"error converting YAML to JSON: {repeated[0]}" if repeated else ""
 
 
@@ -169,18 +173,21 @@ def _fresh(live: Object) -> Object:
     return copy
 
 
-def _completed(call: Call, applied: Object) -> Object:
+def _completed(call: Call, applied: Object, config: Object) -> Object:
     """The merged object in normal form, with defaults."""
     kind = call.resource.type.gvk
     try:
         obj, _ = call.resource.kind.accept(applied)
     except DecodeError as error:
-        metadata = applied.get("metadata") or {}
-        shown = (
-            f"{metadata.get('namespace', '')}/{metadata.get('name', '')}; "
-            f"{kind.group}/{kind.version}, Kind={kind.kind}"
-        )
-        text = f"failed to convert new object ({shown}) to proper version: {error}"
+        metadata = config.get("metadata") or {}
+        place = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"
+        shown = f"{kind.group}/{kind.version}, Kind={kind.kind}"
+        text = f"failed to convert new object ({place}; {shown}) to proper version: "
+        if isinstance(call.resource.kind, BuiltInKind):
+            why = conversion_error(kind, applied) or str(error)
+            text += f"unable to convert unstructured object to {shown}: {why}"
+        else:
+            text += str(error)
         raise StatusError(500, "", text) from None
     return obj
 

@@ -64,7 +64,7 @@ async def store_new(
     if action.verb != "create" or action.name:
         action = action._replace(verb="create", name="")
     api.access.check_write(call.user, action, obj, None)
-    dedupe_owners(call, metadata)
+    dedupe_owners(call, metadata, admitted=True)
     metadata["creationTimestamp"] = timestamp(now)
     metadata["uid"] = new_uid()
     generated = bool(metadata.get("generateName")) and not metadata.get("name")

@@ -93,7 +93,7 @@ class WriteOptions:
         if not query and not apply:
             return _DEFAULT_WRITE_OPTIONS
         manager = _one(query, "fieldManager")
-        dry_run = [value for value in query.get("dryRun", ()) if value]
+        dry_run = query.get("dryRun", ())
         validation = cast(FieldValidation, _one(query, "fieldValidation"))
         force = _boolean(query, "force") if kind == "PatchOptions" else None
         errors: list[FieldError] = []
@@ -196,7 +196,7 @@ class DeleteOptions:
     def _from_query(query: Query) -> dict[str, Any]:
         body: dict[str, Any] = {}
         if "dryRun" in query:
-            body["dryRun"] = [value for value in query["dryRun"] if value]
+            body["dryRun"] = query["dryRun"]
         if (grace := _integer(query, "gracePeriodSeconds")) is not None:
             body["gracePeriodSeconds"] = grace
         if (orphan := _boolean(query, "orphanDependents")) is not None:

@@ -17,6 +17,7 @@ from steersman.cluster.apiserver.atrest import stamp
 from steersman.cluster.apiserver.bodies import dedupe_owners, match_name, match_namespace, read_object
 from steersman.cluster.apiserver.call import Api, Call, Object
 from steersman.cluster.apiserver.create import admitted, is_service, settled, store_new
+from steersman.cluster.apiserver.kinds import BuiltInKind
 from steersman.cluster.apiserver.options import WriteOptions, parse_unsigned
 from steersman.cluster.apiserver.ownership import track
 from steersman.cluster.apiserver.preconditions import failed_storage_precondition
@@ -173,6 +174,7 @@ async def _write(
         await track(api, call, old, new, options)
     attributes = call.attributes("UPDATE", call.path.name, new, old, dry_run=options.dry_run)
     await api.admission.admit(attributes)
+    dedupe_owners(call, new["metadata"], admitted=True)
     match_namespace(call, new["metadata"])
     api.access.check_write(call.user, call.action, new, old)
     reservation = _reserve(api, call, new, old)
@@ -218,7 +220,8 @@ async def _check(call: Call, new: Object, old: Object) -> None:
     if not isinstance(errors, list):
         errors = await errors
     if errors:
-        raise invalid(resource.group, resource.type.kind, call.path.name, errors)
+        distinct = isinstance(resource.kind, BuiltInKind)
+        raise invalid(resource.group, resource.type.kind, call.path.name, errors, distinct=distinct)
     if not subresource or subresource in strategy.subresources:
         warnings.extend(strategy.warnings_on_update(new, old, subresource))
 

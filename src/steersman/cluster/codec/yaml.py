@@ -121,8 +121,13 @@ def dump(value: Any) -> bytes:
 
 
 def _describe(error: yaml.MarkedYAMLError) -> str:
-    mark = error.problem_mark or error.context_mark
-    where = f"line {mark.line + 1}: " if mark is not None else ""
+    """As Go's parser tells it: lines count from 0, which is none, but for what it finds while scanning."""
+    line = 0
+    if error.problem_mark is not None and error.problem_mark.line:
+        line = error.problem_mark.line + isinstance(error, yaml.scanner.ScannerError)
+    elif error.context_mark is not None:
+        line = error.context_mark.line
+    where = f"line {line}: " if line else ""
     return f"yaml: {where}{error.problem or error.context}"
 
 

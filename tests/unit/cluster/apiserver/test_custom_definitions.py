@@ -471,6 +471,7 @@ async def test_scaling_needs_no_version_but_somewhere_to_begin(client: ApiClient
             {"apiVersion": "x.io/v9"},
             'Thing.x.io "a" is invalid: apiVersion: Invalid value: "x.io/v9": must be {0}/v1',
         ),
+        ({"apiVersion": "/v1"}, 'Thing "a" is invalid: apiVersion: Invalid value: "v1": must be {0}/v1'),
     ],
 )
 def test_a_patch_cannot_change_the_kind(change: Object, message: str) -> None:
@@ -485,12 +486,50 @@ def test_a_patch_cannot_change_the_kind(change: Object, message: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("change", "code", "message"),
+    [
+        ({"kind": None}, 422, ": Object 'Kind' is missing in '"),
+        ({"kind": 1}, 422, "json: cannot unmarshal number into Go struct field .kind of type string"),
+        ({"apiVersion": "a/b/c"}, 422, ": unexpected GroupVersion string: a/b/c"),
+        (
+            {"apiVersion": ""},
+            500,
+            "Internal error occurred: Object 'apiVersion' is missing in 'object has no apiVersion field'",
+        ),
+        ({"metadata": None}, 400, "the name of the object (a based on URL) was undeterminable"),
+    ],
+)
+def test_a_patched_custom_object_must_say_what_it_is(change: Object, code: int, message: str) -> None:
+    @with_api
+    async def check(client: ApiClient) -> None:
+        await define(client)
+        await client.ok("POST", things(), thing("a"))
+        found, status = await client.patch(things("a"), change)
+        assert (found, message in status["message"]) == (code, True)
+
+    check()
+
+
+@with_api
+async def test_metadata_of_an_updated_custom_object_is_checked_as_often_as_kubernetes_does(
+    client: ApiClient,
+) -> None:
+    await define(client)
+    await client.ok("POST", things(), thing("a"))
+    code, status = await client.patch(things("a"), {"metadata": {"uid": "x", "labels": {"a": "b c"}}})
+    assert code == 422
+    found = [cause["field"] for cause in status["details"]["causes"]]
+    once_more = ["metadata.uid", "metadata.labels"]
+    assert found == ["metadata.labels", *once_more, *once_more]
+
+
+@pytest.mark.parametrize(
     ("changes", "code", "message"),
     [
         (
             {"kind": None},
             400,
-            "Thing in version \"v1\" cannot be handled as a Thing: Object 'Kind' is missing in",
+            "the object provided is unrecognized (must be of type Thing): Object 'Kind' is missing in",
         ),
         (
             {"apiVersion": None},

@@ -67,7 +67,10 @@ def test_repeated_keys_are_reported_with_their_line() -> None:
 @pytest.mark.parametrize(
     "text, fault",
     [
-        ("a: b: c", "yaml: line 1: mapping values are not allowed in this context"),
+        ("a: b: c", "yaml: mapping values are not allowed in this context"),
+        ("x: 1\na: b: c", "yaml: line 2: mapping values are not allowed in this context"),
+        ("{", "yaml: line 1: did not find expected node content"),
+        ("[1", "yaml: line 1: did not find expected ',' or ']'"),
         ("a: *nope", "found undefined alias"),
         ("{a: [1, 2}", "did not find expected"),
         ("&a [*a]", "anchor contains itself"),

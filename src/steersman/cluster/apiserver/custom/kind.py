@@ -11,7 +11,14 @@ from steersman.cluster.apiserver.atrest import revision_of
 from steersman.cluster.apiserver.columns.custom import table_for
 from steersman.cluster.apiserver.kinds import Decoded, Errors
 from steersman.cluster.cel import patiently
-from steersman.cluster.codec import BodyRejected, FieldValidation, parse_body, repeated_fields, strict_error
+from steersman.cluster.codec import (
+    BodyRejected,
+    FieldValidation,
+    parse_body,
+    repeated_fields,
+    strict_error,
+    unrecognized,
+)
 from steersman.cluster.schema.errors import DecodeError
 from steersman.cluster.schema.resources import GVK
 from steersman.cluster.schema.structural import MetadataError, StructuralSchema, compile_schema
@@ -75,7 +82,7 @@ class CustomKind:
     def read(self, content_type: str, body: bytes, validation: FieldValidation) -> Decoded:
         strict = validation != "Ignore"
         value, _, found = parse_body(content_type, body, self._gvk, duplicates=strict)
-        self._check_claim(value, body)
+        self._check_claim(value, body, strict)
         repeated = repeated_fields(value) if strict else []
         try:
             obj, unknown = self.accept(value)
@@ -87,11 +94,12 @@ class CustomKind:
         obj.setdefault("metadata", {})
         return obj, findings if strict else []
 
-    def _check_claim(self, value: Object, body: bytes) -> None:
+    def _check_claim(self, value: Object, body: bytes, strict: bool) -> None:
         """Unlike built-in kinds, custom ones must say what they are."""
         kind, api_version = value.get("kind") or "", value.get("apiVersion") or ""
         if not kind:
-            raise self._rejected(f"Object 'Kind' is missing in '{body.decode(errors='replace').strip()}'")
+            why = f"Object 'Kind' is missing in '{body.decode(errors='replace').strip()}'"
+            raise unrecognized(why, self._gvk, body) if strict else self._rejected(why)
         if api_version != self._gvk.api_version:
             raise BodyRejected(
                 f"the API version in the data ({api_version}) does not match the expected API version "
@@ -136,7 +144,8 @@ class CustomKind:
 
     def check_update(self, new: Object, old: Object, subresource: str, warnings: list[str]) -> Errors:
         earlier = self._metadata_errors(new)
-        earlier += validate_object_meta_update(new["metadata"], old["metadata"])
+        # What holds for updates of everything, and once more for those of custom resources.
+        earlier += validate_object_meta_update(new["metadata"], old["metadata"]) * 2
         status = subresource == "status"
         validate = self._structure.validate_status if status else self._structure.validate_update
         return _errors(patiently(lambda: validate(new, old, earlier)), warnings)

@@ -184,12 +184,6 @@ def _address(pod: Object) -> str:
     return str(addresses[0].get("ip", ""))
 
 
-_RESIZED: Final = tuple(
-    f"spec.{kind}.*.{field}"
-    for kind in ("containers", "initContainers")
-    for field in ("resources", "resizePolicy")
-)
-
 PODS: Final = Strategy(
     "",
     "pods",
@@ -203,10 +197,9 @@ PODS: Final = Strategy(
         "status": status_endpoint(
             "deletionTimestamp", "ownerReferences", also=_prepare_status, warnings=_status_warnings
         ),
-        "ephemeralcontainers": Subresource(
-            _keep_but(_with_ephemeral_containers), owned_fields=("spec.ephemeralContainers",)
-        ),
-        "resize": Subresource(_keep_but(_with_resources), owned_fields=_RESIZED),
+        # Who asks these for more than they change owns that, too.
+        "ephemeralcontainers": Subresource(_keep_but(_with_ephemeral_containers)),
+        "resize": Subresource(_keep_but(_with_resources)),
     },
     fields={
         "spec.nodeName": lambda pod: pod["spec"].get("nodeName", ""),
