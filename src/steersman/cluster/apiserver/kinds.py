@@ -18,6 +18,7 @@ from steersman.cluster.schema.defaults import apply_defaults
 from steersman.cluster.schema.resources import GVK, ResourceType
 from steersman.cluster.schema.shapes import schema_of
 from steersman.cluster.schema.validation import (
+    rules_for,
     validate_create,
     validate_status_update,
     validate_subresource_update,
@@ -60,6 +61,10 @@ class Kind(Protocol):
 
     def complete(self, obj: Object) -> None:
         """Give an object from the store what it lacks since its kind changed."""
+
+    @property
+    def distinct_errors(self) -> bool:
+        """Whether an error that is found twice is told once."""
 
     def check_new(self, obj: Object) -> Errors: ...
 
@@ -146,6 +151,10 @@ class BuiltInKind:
     @property
     def replicas_paths(self) -> Mapping[str, str | None]:
         return {self._type.api_version: "spec.replicas"}
+
+    @property
+    def distinct_errors(self) -> bool:
+        return rules_for(self._stored.group, self._stored.kind).distinct
 
     def check_new(self, obj: Object) -> Errors:
         group, kind, namespaced = self._stored.group, self._stored.kind, self._type.namespaced

@@ -17,7 +17,6 @@ from steersman.cluster.apiserver.atrest import stamp
 from steersman.cluster.apiserver.bodies import dedupe_owners, match_name, match_namespace, read_object
 from steersman.cluster.apiserver.call import Api, Call, Object
 from steersman.cluster.apiserver.create import admitted, is_service, settled, store_new
-from steersman.cluster.apiserver.kinds import BuiltInKind
 from steersman.cluster.apiserver.options import WriteOptions, parse_unsigned
 from steersman.cluster.apiserver.ownership import track
 from steersman.cluster.apiserver.preconditions import failed_storage_precondition
@@ -220,7 +219,7 @@ async def _check(call: Call, new: Object, old: Object) -> None:
     if not isinstance(errors, list):
         errors = await errors
     if errors:
-        distinct = isinstance(resource.kind, BuiltInKind)
+        distinct = resource.kind.distinct_errors
         raise invalid(resource.group, resource.type.kind, call.path.name, errors, distinct=distinct)
     if not subresource or subresource in strategy.subresources:
         warnings.extend(strategy.warnings_on_update(new, old, subresource))

@@ -104,6 +104,16 @@ async def test_an_established_definition_can_be_used_at_once(client: ApiClient) 
         "kind": "Thing",
         "listKind": "ThingList",
     }
+    [status] = [entry for entry in made["metadata"]["managedFields"] if entry.get("subresource")]
+    assert (status["manager"], status["operation"], status["subresource"]) == (
+        "kube-apiserver",
+        "Update",
+        "status",
+    )
+    named = {"f:kind": {}, "f:listKind": {}, "f:plural": {}, "f:singular": {}}
+    assert status["fieldsV1"]["f:status"]["f:acceptedNames"] == named
+    conditions = status["fieldsV1"]["f:status"]["f:conditions"]
+    assert set(conditions) == {'k:{"type":"Established"}', 'k:{"type":"NamesAccepted"}'}
     created = await client.ok("POST", things(), thing("a", size=1))
     assert created["spec"] == {"size": 1}
     assert set(created) == {"apiVersion", "kind", "metadata", "spec"}
@@ -580,3 +590,77 @@ def test_refusals_of_what_a_definition_does_not_serve(
         assert status["message"].startswith(message.format(GROUP))
 
     check()
+
+
+STRING: Object = {"type": "string"}
+
+
+@with_api
+async def test_versions_show_what_both_schemas_know(client: ApiClient) -> None:
+    stored = version("v1", storage=True, a=STRING, b=STRING, n={"type": "integer", "default": 3})
+    other = version("v2", a=STRING, c={"type": "string", "default": "see"}, n={"type": "integer"})
+    await define(client, stored, other)
+    await client.ok("POST", things(), thing("a", a="x", b="y"))
+    assert (await client.ok("GET", things("a", "v2")))["spec"] == {"a": "x", "n": 3}
+    [item] = (await client.ok("GET", things("", "v2")))["items"]
+    assert (item["apiVersion"], item["spec"]) == (f"{GROUP}/v2", {"a": "x", "n": 3})
+    created = await client.ok("POST", things("", "v2"), thing("b", "v2", a="x"))
+    assert created["spec"] == {"a": "x", "n": 3}
+    assert (await client.ok("GET", things("b")))["spec"] == {"a": "x", "n": 3}
+    # Who writes through a version loses what it does not know.
+    code, patched = await client.patch(things("a", "v2"), {"spec": {"a": "z"}})
+    assert (code, patched["spec"]) == (200, {"a": "z", "n": 3})
+    assert (await client.ok("GET", things("a")))["spec"] == {"a": "z", "n": 3}
+
+
+@with_api
+async def test_lists_of_custom_objects_always_say_where_to_go_on(client: ApiClient) -> None:
+    await define(client)
+    assert (await client.ok("GET", things()))["metadata"]["continue"] == ""
+    partial = {"accept": "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"}
+    assert "continue" not in (await client.ok("GET", things(), headers=partial))["metadata"]
+
+
+@with_api
+async def test_deprecated_versions_warn_whatever_is_asked(client: ApiClient) -> None:
+    await define(client, {**version("v1", storage=True), "deprecated": True, "deprecationWarning": "old"})
+    for path in (things(), things("a"), f"{things('a')}/status"):
+        answer = await client.raw("GET", path)
+        assert answer.headers.get_all("warning") == ['299 - "old"']
+
+
+@pytest.mark.parametrize("method", ["PUT", "PATCH"])
+def test_one_custom_object_must_be_named(method: str) -> None:
+    @with_api
+    async def check(client: ApiClient) -> None:
+        await define(client)
+        code, status = await client.ask(method, things(), {})
+        assert (code, status["message"]) == (400, "name must be provided")
+
+    check()
+
+
+@with_api
+async def test_metadata_of_an_updated_definition_is_checked_as_often_as_kubernetes_does(
+    client: ApiClient,
+) -> None:
+    await define(client)
+    change = {"metadata": {"uid": "x", "labels": {"a": "b c"}}}
+    code, status = await client.patch(f"{DEFINITIONS}/things.{GROUP}", change)
+    assert code == 422
+    once_more = ["metadata.uid", "metadata.labels"]
+    found = [cause["field"] for cause in status["details"]["causes"]]
+    assert found == ["metadata.labels", *once_more, *once_more]
+
+
+@with_api
+async def test_a_scale_is_shown_with_its_replicas(client: ApiClient) -> None:
+    scaled = version("v1", storage=True, size={"type": "integer"})
+    paths = {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"}
+    await define(client, {**scaled, "subresources": {"scale": paths}})
+    await client.ok("POST", things(), thing("a", size=2))
+    table = {"accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
+    shown = await client.ok("GET", f"{things('a')}/scale", headers=table)
+    columns = [(column["name"], column["type"]) for column in shown["columnDefinitions"]]
+    assert columns == [("Name", "string"), ("Desired", "integer"), ("Available", "integer"), ("Age", "date")]
+    assert shown["rows"][0]["cells"][:3] == ["a", 2, 0]

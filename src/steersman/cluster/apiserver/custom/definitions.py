@@ -41,6 +41,7 @@ from steersman.cluster.schema.structural.naming import (
 from steersman.cluster.schema.structural.publishing import definitions
 from steersman.cluster.schema.validation.crd_conversion import ca_bundle_is_valid
 from steersman.cluster.store import Conflict, Event, NotFound, Subscription, Unavailable
+from steersman.objects.managed import track_update
 
 if TYPE_CHECKING:
     from steersman.cluster.admission.webhooks import WebhookClients
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 __all__ = ["Definitions"]
 
 _log = logging.getLogger(__name__)
+_MANAGER = "kube-apiserver"
 _RETRY_S = 0.5
 _LONGEST_REQUEST_S = 60.0
 
@@ -147,8 +149,25 @@ class Definitions:
             if valid or condition_is_true(definition, "Established"):
                 await self._serve(definition)
             definition["status"] = established(definition, now, ca_bundle_valid=valid)
-        if definition["status"] != self._resource.read(record.value)["status"]:
+        before = self._resource.read(record.value)
+        if definition["status"] != before["status"]:
+            self._own(before, definition, now)
             await self._api.store.put(key, encode(definition), expected=record.revision)
+
+    def _own(self, before: Object, definition: Object, now: str) -> None:
+        """The status is this server's."""
+        owners = track_update(
+            before,
+            definition,
+            self._resource.kind.schema,
+            manager=_MANAGER,
+            api_version=self._resource.type.api_version,
+            time=now,
+            subresource="status",
+            keep=self._resource.ownable("status"),
+        )
+        if owners:
+            definition["metadata"]["managedFields"] = owners
 
     def _others(self, key: str) -> list[Object]:
         records = self._api.store.range(self._resource.prefix).records

@@ -53,6 +53,7 @@ class CustomKind:
     """Reads, checks and shows objects by the version's structural schema."""
 
     empty = None
+    distinct_errors = False
 
     def __init__(
         self,

@@ -64,6 +64,8 @@ class Rules:
     handwritten twins they replace must not be reported by the other checks.
     `subresources` are updates through other subresources than status, by their names.
     `standard_finalizers`: a finalizer without a domain must be one of Kubernetes' own.
+    `distinct`: an error found twice is told once, as of everything that has declared checks. Else it is told
+    as often as it is found: metadata is compared by what all updates have in common and by the kind's own.
     """
 
     name: NameCheck = name_is_dns_subdomain
@@ -73,6 +75,7 @@ class Rules:
     late: LateCheck | None = None
     revalidation: Revalidation = Revalidation.NEVER
     standard_finalizers: bool = True
+    distinct: bool = True
     subresources: Mapping[str, UpdateCheck] = field(default_factory=dict)
 
 
