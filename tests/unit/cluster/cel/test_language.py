@@ -97,7 +97,7 @@ FAILURES = [
     ("[1][-1]", "index out of bounds: -1"),
     ("x.a", "no such overload"),
     ("x + 'a'", "no such overload"),
-    ("int('a')", "type conversion error from 'string' to 'int'"),
+    ("int('a' + '')", "type conversion error from 'string' to 'int'"),
     ("timestamp('a' + '')", "type conversion error from 'string' to 'google.protobuf.Timestamp'"),
     ("optional.none().value()", "optional.none() dereference"),
     ("[0, 1].all(i, 2 / i > 0)", "division by zero"),
