@@ -177,7 +177,7 @@ def _completed(call: Call, applied: Object, config: Object) -> Object:
     """The merged object in normal form, with defaults."""
     kind = call.resource.type.gvk
     try:
-        obj, _ = call.resource.kind.accept(applied)
+        obj, _ = call.resource.kind.accept(applied, applied=True)
     except DecodeError as error:
         metadata = config.get("metadata") or {}
         place = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"

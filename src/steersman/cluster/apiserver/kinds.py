@@ -53,8 +53,9 @@ class Kind(Protocol):
     def read(self, content_type: str, body: bytes, validation: FieldValidation) -> Decoded:
         """A request's body. Raises CodecError; strict findings are warnings (errors were raised)."""
 
-    def accept(self, value: Object) -> Decoded:
-        """A value made by a patch. Raises DecodeError; strict findings are the caller's to judge."""
+    def accept(self, value: Object, *, applied: bool = False) -> Decoded:
+        """A value made by a patch, or by server-side apply (`applied`), which wants every null that it has.
+        Raises DecodeError; strict findings are the caller's to judge."""
 
     def is_complete(self, value: bytes) -> bool:
         """Whether at-rest bytes are what this version serves; else `complete` makes an object so."""
@@ -130,7 +131,7 @@ class BuiltInKind:
     def read(self, content_type: str, body: bytes, validation: FieldValidation) -> Decoded:
         return read_built_in(self._gvk, content_type, body, validation)
 
-    def accept(self, value: Object) -> Decoded:
+    def accept(self, value: Object, *, applied: bool = False) -> Decoded:
         return accept_built_in(self._gvk, value)
 
     def is_complete(self, value: bytes) -> bool:

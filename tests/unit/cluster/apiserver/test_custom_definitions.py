@@ -664,3 +664,33 @@ async def test_a_scale_is_shown_with_its_replicas(client: ApiClient) -> None:
     columns = [(column["name"], column["type"]) for column in shown["columnDefinitions"]]
     assert columns == [("Name", "string"), ("Desired", "integer"), ("Available", "integer"), ("Age", "date")]
     assert shown["rows"][0]["cells"][:3] == ["a", 2, 0]
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ({"size": None}, 'spec.size in body must be of type integer: "null"'),
+        ({"port": {}}, 'spec.port in body must be of type integer,string: "object"'),
+        ({"when": 5}, 'spec.when in body must be of type date-time: "int64"'),
+        ({"title": 5}, ".spec.title: expected string, got &value.valueUnstructured{Value:5}"),
+    ],
+)
+def test_applied_values_are_kept_as_they_are(spec: Object, message: str) -> None:
+    @with_api
+    async def check(client: ApiClient) -> None:
+        shape = version(
+            "v1",
+            storage=True,
+            size={"type": "integer"},
+            port={"x-kubernetes-int-or-string": True},
+            when={"type": "string", "format": "date-time"},
+            title=STRING,
+        )
+        await define(client, shape)
+        headers = {"content-type": "application/apply-patch+yaml"}
+        _, status = await client.ask(
+            "PATCH", f"{things('a')}?fieldManager=m", thing("a", "v1", **spec), headers
+        )
+        assert message in status["message"]
+
+    check()

@@ -116,10 +116,10 @@ class CustomKind:
         kind, version = self._gvk.kind, self._gvk.version
         return BodyRejected(f'{kind} in version "{version}" cannot be handled as a {kind}: {why}')
 
-    def accept(self, value: Object) -> Decoded:
+    def accept(self, value: Object, *, applied: bool = False) -> Decoded:
         value["kind"], value["apiVersion"] = self._gvk.kind, self._gvk.api_version
         try:
-            unknown = self._structure.coerce(value)
+            unknown = self._structure.coerce(value, keep_nulls=applied)
         except MetadataError as error:
             raise DecodeError(str(error)) from None
         self._structure.default(value)

@@ -19,7 +19,7 @@ _UNTYPED: Final = Schema("any", preserves_unknown=True)
 def to_schema(node: Node, *, resource: bool = True) -> Schema:
     """The shape of a node; a resource has apiVersion, kind and metadata whatever its schema says."""
     if node.int_or_string:
-        return Schema("scalar", scalar="int-or-string")
+        return _UNTYPED
     if node.type == "array":
         return _list(node)
     if node.type == "object" or node.properties or resource:
