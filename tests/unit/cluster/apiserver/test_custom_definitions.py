@@ -694,3 +694,36 @@ def test_applied_values_are_kept_as_they_are(spec: Object, message: str) -> None
         assert message in status["message"]
 
     check()
+
+
+@with_api
+async def test_fields_that_went_from_the_schema_are_not_shown(client: ApiClient) -> None:
+    await define(client, version("v1", storage=True, a=STRING, gone=STRING))
+    await client.ok("POST", things(), thing("a", a="x", gone="y"))
+    await redefine(client, version("v1", storage=True, a=STRING))
+    assert (await client.ok("GET", things("a")))["spec"] == {"a": "x"}
+    [item] = (await client.ok("GET", things()))["items"]
+    assert item["spec"] == {"a": "x"}
+
+
+@with_api
+async def test_a_scale_without_owners_cannot_be_applied_to(client: ApiClient) -> None:
+    scaled = version("v1", storage=True, size={"type": "integer"})
+    paths = {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"}
+    await define(client, {**scaled, "subresources": {"scale": paths}})
+    await client.ok("POST", things(), thing("a", size=2))
+    scale = {
+        "apiVersion": "autoscaling/v1",
+        "kind": "Scale",
+        "metadata": {"name": "a"},
+        "spec": {"replicas": 3},
+    }
+    headers = {"content-type": "application/apply-patch+yaml"}
+    path = f"{things('a')}/scale?fieldManager=m"
+    assert (await client.ask("PATCH", path, scale, headers))[0] == 409
+    await client.patch(things("a"), {"metadata": {"managedFields": [{}]}})
+    code, status = await client.ask("PATCH", path, scale, headers)
+    assert code == 500
+    assert status["message"].startswith(
+        "failed to create manager for existing fields: failed to convert live"
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Awaitable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -44,7 +45,7 @@ _SCALE = GVK("autoscaling", "v1", "Scale")
 
 @dataclass(slots=True)
 class Since:
-    """The revision from which on stored objects are known to have the defaults of a definition's schemas."""
+    """The revision from which on stored objects are known to have the shape of a definition's schemas."""
 
     revision: int = sys.maxsize
 
@@ -133,7 +134,10 @@ class CustomKind:
             raise DecodeError(str(error)) from None
 
     def complete(self, obj: Object) -> None:
-        """Give an object from the store the defaults that came after it was written."""
+        """Give an object from the store the shape of now: fields that went after it was written go, defaults
+        that came come."""
+        with suppress(MetadataError):
+            self._structure.coerce(obj)
         self._structure.default(obj)
 
     def is_complete(self, value: bytes) -> bool:
