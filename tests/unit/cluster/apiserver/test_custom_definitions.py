@@ -242,6 +242,8 @@ async def test_a_deleted_definition_waits_for_objects_with_finalizers(client: Ap
     left = (await client.ok("GET", things()))["items"]
     assert [item["metadata"]["name"] for item in left] == ["held"]
     assert left[0]["spec"] == {"size": 2}
+    going = await client.ok("GET", f"{DEFINITIONS}/things.{GROUP}")
+    assert condition(going, "Terminating")["reason"] == "InstanceDeletionInProgress"
     async with client.watch(
         f"{DEFINITIONS}?watch=true&fieldSelector=metadata.name%3Dthings.{GROUP}"
     ) as events:

@@ -23,7 +23,7 @@ import msgspec
 
 from steersman.cluster.apiserver.atrest import encode
 from steersman.cluster.apiserver.call import Api, Object, StoreReader, timestamp
-from steersman.cluster.apiserver.custom.deletion import CLEANUP_FINALIZER, remove_instances
+from steersman.cluster.apiserver.custom.deletion import CLEANUP_FINALIZER, in_progress, remove_instances
 from steersman.cluster.apiserver.custom.kind import Since
 from steersman.cluster.apiserver.custom.resource import CustomResource
 from steersman.cluster.apiserver.custom.serving import custom_resources
@@ -254,6 +254,13 @@ class Definitions:
     async def _finish_deletion(self, key: str, definition: Object, revision: int) -> None:
         finalizers = definition["metadata"].get("finalizers") or []
         if CLEANUP_FINALIZER not in finalizers:
+            return
+        now = timestamp(self._api.now())
+        status = in_progress(definition["status"], now)
+        if status != definition["status"]:
+            begun = {**definition, "metadata": {**definition["metadata"]}, "status": status}
+            self._own(definition, begun, now)
+            await self._api.store.put(key, encode(begun), expected=revision)
             return
         await self._serve(definition)
         if await remove_instances(self._api, self._instances(definition)):
