@@ -171,7 +171,8 @@ class _Converter:
                 line = key_node.start_mark.line + 1
                 self.repeated.append(f"  line {line}: key {orjson.dumps(key).decode()} already set in map")
             value[key] = self.convert(child)
-        return {**merged, **value} if merged else value
+        # Sorted, as the JSON is that Kubernetes makes of it.
+        return dict(sorted({**merged, **value}.items()))
 
     def _merge(self, node: yaml.Node) -> dict[str, Any]:
         sources = node.value if isinstance(node, yaml.SequenceNode) else [node]

@@ -6,6 +6,7 @@ import asyncio
 import base64
 from typing import Any
 
+import orjson
 import pytest
 
 from tests.support.api import PATIENCE_S, ApiClient, with_api
@@ -729,3 +730,16 @@ async def test_a_scale_without_owners_cannot_be_applied_to(client: ApiClient) ->
     assert status["message"].startswith(
         "failed to create manager for existing fields: failed to convert live"
     )
+
+
+@with_api
+async def test_the_last_of_a_repeated_field_counts(client: ApiClient) -> None:
+    await define(client, version("v1", storage=True, a=STRING, b=STRING))
+    head = f'"apiVersion":"{GROUP}/v1","kind":"Thing","metadata":{{"name":"a"}}'
+    body = f'{{{head},"spec":{{"a":"1","a":"2"}},"spec":{{"b":"3"}}}}'.encode()
+    answer = await client.raw("POST", things(), body)
+    assert orjson.loads(answer.content)["spec"] == {"b": "3"}
+    assert answer.headers.get_all("warning") == [
+        '299 - "duplicate field \\"spec.a\\""',
+        '299 - "duplicate field \\"spec\\""',
+    ]

@@ -86,6 +86,9 @@ class CustomKind:
         value, _, found = parse_body(content_type, body, self._gvk, duplicates=strict)
         self._check_claim(value, body, strict)
         repeated = repeated_fields(value) if strict else []
+        if repeated:
+            # Without a type to decode both into, the last one counts.
+            value, _, _ = parse_body(content_type, body, self._gvk)
         try:
             obj, unknown = self.accept(value)
         except DecodeError as error:
