@@ -7,6 +7,7 @@ like any other, except that its managedFields are already decided. Called by `pa
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from dataclasses import replace as replace_fields
 from typing import Any, Final
@@ -37,6 +38,9 @@ from steersman.objects.status import StatusError, bad_request, conflict, invalid
 __all__ = ["APPLY", "Configuration", "apply", "apply_to", "note_repeated_keys", "read_configuration"]
 
 APPLY: Final = "application/apply-patch+yaml"
+_WRITTEN_AS_FLOAT: Final = re.compile(rb"[0-9]\.0+(?:[\s,}\]]|$)|[0-9][eE][+0-9]")
+#: Go writes larger floats with an exponent.
+_LARGEST_WHOLE: Final = 1e21
 _NO_KIND: Final = GVK("", "", "")
 _TOO_DEEP: Final = "error decoding patch: exceeded max depth"
 
@@ -109,6 +113,8 @@ def apply_to(live: Object, config: Object, schema: Schema, applier: Applier, emp
 def read_configuration(call: Call, expected: GVK) -> Configuration:
     """The body, YAML or JSON, which must say that it is of the expected kind."""
     value, repeated_keys = _parse(call.request.content)
+    if _WRITTEN_AS_FLOAT.search(call.request.content):
+        value = _with_whole_numbers(value)
     if value is None:
         value = {}
     if not isinstance(value, dict):
@@ -145,6 +151,17 @@ def _parse(body: bytes) -> tuple[Any, str]:
         doing = "decoding patch: error converting YAML to JSON" if looks_like_json else "encoding patch"
         raise bad_request(f"error {doing}: {error}") from None
     return value, f"error converting YAML to JSON: {repeated[0]}" if repeated else ""
+
+
+def _with_whole_numbers(value: Any) -> Any:
+    """Numbers on their way from YAML to JSON lose how they were written: 1.0 is 1."""
+    if isinstance(value, dict):
+        return {key: _with_whole_numbers(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_with_whole_numbers(item) for item in value]
+    if isinstance(value, float) and value.is_integer() and abs(value) < _LARGEST_WHOLE:
+        return int(value)
+    return value
 
 
 def _claimed(value: Object) -> GVK:

@@ -535,3 +535,11 @@ def test_a_body_without_bottom_is_refused(depth: int) -> None:
         await client.ok("GET", MAPS)
 
     check()
+
+
+@with_api
+async def test_whole_numbers_may_be_written_as_others(client: ApiClient) -> None:
+    applied = deployment({"name": "c", "image": "nginx"})
+    applied["spec"]["replicas"] = 2.0
+    code, answer = await apply(client, f"{DEPLOYMENTS}/d", applied)
+    assert (code, answer["spec"]["replicas"]) == (201, 2)

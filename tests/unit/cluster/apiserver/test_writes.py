@@ -412,3 +412,10 @@ def test_a_namespace_remembers_what_shall_become_of_its_dependents(
         assert marked["status"]["phase"] == "Terminating"
 
     scenario()
+
+
+@with_api
+async def test_managers_are_named_after_the_first_word_of_the_user_agent(client: ApiClient) -> None:
+    headers = {"user-agent": "ünï/1.0"}
+    made = await client.ok("POST", DEPLOYMENTS, deployment("d"), headers)
+    assert made["metadata"]["managedFields"][0]["manager"] == "ünï"
