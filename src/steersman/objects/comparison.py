@@ -193,6 +193,11 @@ def _changed(
     """Sort one differing child into the three sets."""
     if walker.indivisible(old, new):
         modified[element] = LEAF
+        if walker is _DEDUCED:
+            # Where there is no schema, a map may come in place of something else, or go for it.
+            modified[element] = walker.whole(new)
+            if gone := {name: below for name, below in walker.whole(old).items() if name != "."}:
+                removed[element] = gone
     else:
         _changed_parts(element, walker, old, new, added, modified, removed)
 

@@ -259,7 +259,7 @@ def item_element(item: Any, keys: tuple[str, ...], defaults: Mapping[str, object
     pairs = []
     for key in keys:
         value = item.get(key)
-        if value is None and (value := defaults.get(key)) is None:
+        if value is None and key not in item and (value := defaults.get(key)) is None:
             continue
         pairs.append(f'"{key}":{value if type(value) is int else _json(value)}')
     if not pairs:

@@ -56,6 +56,8 @@ class Entry(NamedTuple):
         }
         if not self.time:
             del made["time"]
+        if not self.manager:
+            del made["manager"]
         if self.subresource:
             made["subresource"] = self.subresource
         return made
@@ -111,7 +113,8 @@ class Managed:
             self.entries.pop(entry.key, None)
 
     def give_up(self, comparison_for: Callable[[str], Comparison | None]) -> None:
-        """Take from every manager what changed or went; an apiVersion that is gone takes its managers."""
+        """Take from every manager what changed or went; an apiVersion that is gone takes its managers, and
+        who owns nothing is none."""
         for key, entry in list(self.entries.items()):
             changes = comparison_for(entry.api_version)
             if changes is None:
@@ -121,7 +124,7 @@ class Managed:
             for lost in (changes.modified, changes.added, changes.removed):
                 if lost:
                     fields = difference(fields, lost)
-            if fields is not entry.fields:
+            if fields is not entry.fields or not fields:
                 self.put(entry._replace(fields=fields))
 
     def cap(self, limit: int = MAX_UPDATE_MANAGERS) -> None:

@@ -8,7 +8,7 @@ reasons, codes and wording are the API's contract.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from steersman.objects.fields import FieldError, join
@@ -38,7 +38,7 @@ __all__ = [
     "unavailable",
     "unclassified",
     "unprocessable_patch",
-    "unsupported_custom_patch",
+    "unrouted_patch_type",
     "unsupported_media_type",
     "unsupported_patch_type",
 ]
@@ -138,9 +138,13 @@ def modified(group: str, plural: str, name: str) -> StatusError:
     return conflict(group, plural, name, MODIFIED)
 
 
-def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> StatusError:
-    distinct = {(error.field, error.message): error for error in errors}.values()
-    causes = [{"reason": e.reason, "message": e.message, "field": e.field} for e in distinct]
+def invalid(
+    group: str, kind: str, name: str, errors: Sequence[FieldError], *, distinct: bool = True
+) -> StatusError:
+    """Every error is a cause. One found twice is one of them (`distinct`), or as many as were found: what is
+    checked by declared rules has each once. The message has each once."""
+    told = {(error.field, error.message): error for error in errors}.values() if distinct else errors
+    causes = [{"reason": e.reason, "message": e.message, "field": e.field} for e in told]
     message = f'{qualified(group, kind)} "{name}" is invalid: {join(errors)}'
     return StatusError(422, "Invalid", message, _details(group, kind, name, causes=causes))
 
@@ -198,15 +202,18 @@ def unsupported_media_type() -> StatusError:
     return StatusError(415, "UnsupportedMediaType", message)
 
 
-def unsupported_custom_patch() -> StatusError:
-    message = (
+def unsupported_patch_type(accepted: Iterable[str]) -> StatusError:
+    """The answer to a patch of a known route whose type is none of the accepted."""
+    return StatusError(
+        415,
+        "UnsupportedMediaType",
         "the body of the request was in an unknown format - accepted media types include: "
-        "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml"
+        + ", ".join(accepted),
     )
-    return StatusError(415, "UnsupportedMediaType", message)
 
 
-def unsupported_patch_type() -> StatusError:
+def unrouted_patch_type() -> StatusError:
+    """The answer to a patch that no route takes."""
     return StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})
 
 

@@ -156,14 +156,22 @@ def test_item_without_identity_is_refused() -> None:
 
 
 def test_without_schema_objects_are_maps_and_lists_are_atoms() -> None:
-    old = {"spec": {"a": {"b": 1}, "l": [1], "s": 1}, "raw": {"x": 1}}
-    new = {"spec": {"a": {"b": 2, "c": 1}, "l": [2], "s": {"t": 1}}, "raw": {"x": 2}}
+    old = {"spec": {"a": {"b": 1}, "l": [1], "s": 1, "m": {"n": 1}}, "raw": {"x": 1}}
+    new = {"spec": {"a": {"b": 2, "c": 1}, "l": [2], "s": {"t": 1}, "m": [1]}, "raw": {"x": 2}}
     added, modified, removed = compare(old, new, FREE)
     assert added == {"f:spec": {"f:a": {"f:c": {}}}}
-    assert modified == {"f:spec": {"f:a": {"f:b": {}}, "f:l": {}, "f:s": {}}, "f:raw": {}}
-    assert removed == {}
+    assert modified == {
+        "f:spec": {"f:a": {"f:b": {}}, "f:l": {}, "f:s": {".": {}, "f:t": {}}, "f:m": {}},
+        "f:raw": {},
+    }
+    assert removed == {"f:spec": {"f:m": {"f:n": {}}}}
     assert field_set(new, FREE) == {
-        "f:spec": {"f:a": {".": {}, "f:b": {}, "f:c": {}}, "f:l": {}, "f:s": {".": {}, "f:t": {}}},
+        "f:spec": {
+            "f:a": {".": {}, "f:b": {}, "f:c": {}},
+            "f:l": {},
+            "f:s": {".": {}, "f:t": {}},
+            "f:m": {},
+        },
         "f:raw": {},
     }
 

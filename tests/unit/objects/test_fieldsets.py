@@ -89,6 +89,7 @@ def test_filters() -> None:
         ({"ip": "::1"}, ("ip", "port"), 'k:{"ip":"::1"}'),
         ({"name": 'a"<é>'}, ("name",), 'k:{"name":"a\\"\\u003cé\\u003e"}'),
         ({"on": True}, ("on",), 'k:{"on":true}'),
+        ({"name": None}, ("name",), 'k:{"name":null}'),
     ],
 )
 def test_item_element(item: dict[str, Any], keys: tuple[str, ...], element: str) -> None:

@@ -186,6 +186,19 @@ def test_entry_without_fields_is_dropped() -> None:
     assert track(live, gone, "two") == []
 
 
+def test_sent_owners_without_fields_are_none() -> None:
+    live = created({"a": "1"})
+    sent = [{**live["metadata"]["managedFields"][0], "fieldsV1": {}}]
+    assert track(live, config_map({"a": "1"}, sent), "two") == []
+
+
+def test_an_owner_that_was_sent_without_a_name_has_none() -> None:
+    live = created({"a": "1"})
+    sent = [{**live["metadata"]["managedFields"][0], "manager": ""}]
+    [entry] = track(live, config_map({"a": "1"}, sent), "two")
+    assert "manager" not in entry
+
+
 def test_nameless_manager_is_unknown() -> None:
     assert track(None, config_map({"a": "1"}), "")[0]["manager"] == "unknown"
 

@@ -123,7 +123,7 @@ def test_a_status_in_the_order_clients_know() -> None:
         ),
         (status.expired("too old"), 410, "Expired", "too old", None),
         (
-            status.unsupported_patch_type(),
+            status.unrouted_patch_type(),
             415,
             "UnsupportedMediaType",
             "415: Unsupported Media Type",

@@ -7,6 +7,7 @@ like any other, except that its managedFields are already decided. Called by `pa
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from dataclasses import replace as replace_fields
 from typing import Any, Final
@@ -15,6 +16,7 @@ import orjson
 
 from steersman.cluster.apiserver.bodies import match_name, match_namespace, strict_warnings
 from steersman.cluster.apiserver.call import Api, Call, Object, timestamp
+from steersman.cluster.apiserver.kinds import BuiltInKind
 from steersman.cluster.apiserver.options import WriteOptions
 from steersman.cluster.apiserver.ownership import with_versions
 from steersman.cluster.apiserver.render import respond_object
@@ -23,6 +25,7 @@ from steersman.cluster.codec.errors import Malformed
 from steersman.cluster.schema.errors import DecodeError
 from steersman.cluster.schema.go_messages import json_type
 from steersman.cluster.schema.resources import GVK
+from steersman.cluster.schema.unstructured import conversion_error
 from steersman.http import Response
 from steersman.objects.fields import Path
 from steersman.objects.fields import invalid as invalid_field
@@ -35,6 +38,9 @@ from steersman.objects.status import StatusError, bad_request, conflict, invalid
 __all__ = ["APPLY", "Configuration", "apply", "apply_to", "note_repeated_keys", "read_configuration"]
 
 APPLY: Final = "application/apply-patch+yaml"
+_WRITTEN_AS_FLOAT: Final = re.compile(rb"[0-9]\.0+(?:[\s,}\]]|$)|[0-9][eE][+0-9]")
+#: Go writes larger floats with an exponent.
+_LARGEST_WHOLE: Final = 1e21
 _NO_KIND: Final = GVK("", "", "")
 _TOO_DEEP: Final = "error decoding patch: exceeded max depth"
 
@@ -70,7 +76,7 @@ async def apply(api: Api, call: Call) -> Response:
 
         applied = await with_versions(api, resource, merged)
         note_repeated_keys(call, config, options)
-        new = _fresh(live) if applied is live else _completed(call, applied)
+        new = _fresh(live) if applied is live else _completed(call, applied, config.obj)
         _match(call, new, old)
         return new
 
@@ -107,6 +113,8 @@ def apply_to(live: Object, config: Object, schema: Schema, applier: Applier, emp
 def read_configuration(call: Call, expected: GVK) -> Configuration:
     """The body, YAML or JSON, which must say that it is of the expected kind."""
     value, repeated_keys = _parse(call.request.content)
+    if _WRITTEN_AS_FLOAT.search(call.request.content):
+        value = _with_whole_numbers(value)
     if value is None:
         value = {}
     if not isinstance(value, dict):
@@ -124,7 +132,8 @@ def read_configuration(call: Call, expected: GVK) -> Configuration:
 
 def _parse(body: bytes) -> tuple[Any, str]:
     """The value and what is to be said about repeated keys. JSON is YAML, but read fast when it is plain."""
-    if body[:64].lstrip().startswith(b"{"):
+    looks_like_json = body[:64].lstrip().startswith(b"{")
+    if looks_like_json:
         try:
             value = orjson.loads(body)
             # A repeated key would have taken its quotes with it.
@@ -139,8 +148,20 @@ def _parse(body: bytes) -> tuple[Any, str]:
     try:
         value, repeated = yaml.parse(body)
     except Malformed as error:
-        raise bad_request(f"error encoding patch: {error}") from None
+        doing = "decoding patch: error converting YAML to JSON" if looks_like_json else "encoding patch"
+        raise bad_request(f"error {doing}: {error}") from None
     return value, f"error converting YAML to JSON: {repeated[0]}" if repeated else ""
+
+
+def _with_whole_numbers(value: Any) -> Any:
+    """Numbers on their way from YAML to JSON lose how they were written: 1.0 is 1."""
+    if isinstance(value, dict):
+        return {key: _with_whole_numbers(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_with_whole_numbers(item) for item in value]
+    if isinstance(value, float) and value.is_integer() and abs(value) < _LARGEST_WHOLE:
+        return int(value)
+    return value
 
 
 def _claimed(value: Object) -> GVK:
@@ -169,19 +190,22 @@ def _fresh(live: Object) -> Object:
     return copy
 
 
-def _completed(call: Call, applied: Object) -> Object:
+def _completed(call: Call, applied: Object, config: Object) -> Object:
     """The merged object in normal form, with defaults."""
     call.patched = applied
     kind = call.resource.type.gvk
     try:
-        obj, _ = call.resource.kind.accept(applied)
+        obj, _ = call.resource.kind.accept(applied, applied=True)
     except DecodeError as error:
-        metadata = applied.get("metadata") or {}
-        shown = (
-            f"{metadata.get('namespace', '')}/{metadata.get('name', '')}; "
-            f"{kind.group}/{kind.version}, Kind={kind.kind}"
-        )
-        text = f"failed to convert new object ({shown}) to proper version: {error}"
+        metadata = config.get("metadata") or {}
+        place = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"
+        shown = f"{kind.group}/{kind.version}, Kind={kind.kind}"
+        text = f"failed to convert new object ({place}; {shown}) to proper version: "
+        if isinstance(call.resource.kind, BuiltInKind):
+            why = conversion_error(kind, applied) or str(error)
+            text += f"unable to convert unstructured object to {shown}: {why}"
+        else:
+            text += str(error)
         raise StatusError(500, "", text) from None
     return obj
 

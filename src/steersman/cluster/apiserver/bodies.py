@@ -103,8 +103,11 @@ def match_name(call: Call, metadata: Object) -> None:
         raise bad_request(f"the name of the object ({given}) does not match the name on the URL ({name})")
 
 
-def dedupe_owners(call: Call, metadata: Object) -> None:
-    """An owner named twice is kept once, with a warning."""
+def dedupe_owners(call: Call, metadata: Object, *, admitted: bool = False) -> None:
+    """An owner named twice is kept once, with a warning. What a patch made is looked at when it is admitted,
+    everything else before that, too."""
+    if not admitted and call.action.verb == "patch":
+        return
     owners = metadata.get("ownerReferences")
     if not owners or len(owners) < 2:
         return
@@ -117,9 +120,10 @@ def dedupe_owners(call: Call, metadata: Object) -> None:
         else:
             kept.append(owner)
     if repeated:
+        when = " after mutating admission happens" if admitted else ""
         call.warnings.append(
-            ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in "
-            "1.20+, and may reject such requests as early as 1.24; please fix your requests; "
+            f".metadata.ownerReferences contains duplicate entries{when}; API server dedups owner references "
+            "in 1.20+, and may reject such requests as early as 1.24; please fix your requests; "
             "duplicate UID(s) observed: " + ", ".join(repeated)
         )
         metadata["ownerReferences"] = kept

@@ -61,7 +61,8 @@ def _second(now: int) -> str:
 
 @lru_cache(maxsize=1024)
 def _manager_of(user_agent: str) -> str:
-    name = "".join(c for c in user_agent.partition("/")[0] if c.isprintable())
+    text = user_agent.encode("latin-1", "replace").decode("utf-8", "replace")
+    name = "".join(c for c in text.partition("/")[0] if c.isprintable())
     return name.encode()[:128].decode(errors="ignore") or "unknown"
 
 

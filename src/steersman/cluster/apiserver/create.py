@@ -62,7 +62,7 @@ async def store_new(
     await api.admission.admit(attributes)
     match_namespace(call, metadata)
     api.access.check_write(call.user, call.action, obj, None)
-    dedupe_owners(call, metadata)
+    dedupe_owners(call, metadata, admitted=True)
     metadata["creationTimestamp"] = timestamp(now)
     metadata["uid"] = new_uid()
     generated = bool(metadata.get("generateName")) and not metadata.get("name")

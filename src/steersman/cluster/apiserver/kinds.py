@@ -18,6 +18,7 @@ from steersman.cluster.schema.defaults import apply_defaults
 from steersman.cluster.schema.resources import GVK, ResourceType
 from steersman.cluster.schema.shapes import schema_of
 from steersman.cluster.schema.validation import (
+    rules_for,
     validate_create,
     validate_status_update,
     validate_subresource_update,
@@ -52,14 +53,19 @@ class Kind(Protocol):
     def read(self, content_type: str, body: bytes, validation: FieldValidation) -> Decoded:
         """A request's body. Raises CodecError; strict findings are warnings (errors were raised)."""
 
-    def accept(self, value: Object) -> Decoded:
-        """A value made by a patch. Raises DecodeError; strict findings are the caller's to judge."""
+    def accept(self, value: Object, *, applied: bool = False) -> Decoded:
+        """A value made by a patch, or by server-side apply (`applied`), which wants every null that it has.
+        Raises DecodeError; strict findings are the caller's to judge."""
 
     def is_complete(self, value: bytes) -> bool:
         """Whether at-rest bytes are what this version serves; else `complete` makes an object so."""
 
     def complete(self, obj: Object) -> None:
         """Give an object from the store what it lacks since its kind changed."""
+
+    @property
+    def distinct_errors(self) -> bool:
+        """Whether an error that is found twice is told once."""
 
     def check_new(self, obj: Object) -> Errors: ...
 
@@ -126,7 +132,7 @@ class BuiltInKind:
     def read(self, content_type: str, body: bytes, validation: FieldValidation) -> Decoded:
         return read_built_in(self._gvk, content_type, body, validation)
 
-    def accept(self, value: Object) -> Decoded:
+    def accept(self, value: Object, *, applied: bool = False) -> Decoded:
         return accept_built_in(self._gvk, value)
 
     def is_complete(self, value: bytes) -> bool:
@@ -147,6 +153,10 @@ class BuiltInKind:
     @property
     def replicas_paths(self) -> Mapping[str, str | None]:
         return {self._type.api_version: "spec.replicas"}
+
+    @property
+    def distinct_errors(self) -> bool:
+        return rules_for(self._stored.group, self._stored.kind).distinct
 
     def check_new(self, obj: Object) -> Errors:
         group, kind, namespaced = self._type.group, self._type.kind, self._type.namespaced

@@ -20,7 +20,7 @@ from steersman.cluster.apiserver.kinds import BuiltInKind, Decoded
 from steersman.cluster.apiserver.options import WriteOptions
 from steersman.cluster.apiserver.render import respond_object
 from steersman.cluster.apiserver.update import endpoint_of, replace
-from steersman.cluster.codec import kind_error, strict_error
+from steersman.cluster.codec import BodyRejected, claimed_kind, kind_error, strict_error
 from steersman.cluster.codec.errors import Malformed
 from steersman.cluster.codec.json import parse, repeated_fields
 from steersman.cluster.schema.errors import DecodeError
@@ -32,18 +32,19 @@ from steersman.objects.fields import invalid as invalid_field
 from steersman.objects.patches import json as json_patch
 from steersman.objects.patches import merge as merge_patch
 from steersman.objects.patches import strategic as strategic_patch
-from steersman.objects.patches.errors import PatchError
-from steersman.objects.patches.gotext import go_value
+from steersman.objects.patches.errors import BadPatch, PatchError
+from steersman.objects.patches.gotext import go_kind, go_value
 from steersman.objects.schemas import Schema
 from steersman.objects.status import (
     StatusError,
     bad_request,
+    internal_error,
     invalid,
     not_found,
     payload_too_large,
     unclassified,
     unprocessable_patch,
-    unsupported_custom_patch,
+    unrouted_patch_type,
     unsupported_patch_type,
 )
 
@@ -53,6 +54,7 @@ __all__ = ["PATCH_TYPES", "Change", "patch", "patch_type"]
 STRATEGIC = "application/strategic-merge-patch+json"
 _MERGE: Final = "application/merge-patch+json"
 _OPERATIONS: Final = "application/json-patch+json"
+_TYPE_META: Final = {"apiVersion", "kind"}
 _OPERATION_FIELDS: Final = ("op", "path", "from", "value")
 #: (object, patch, schema) → new object.
 _APPLY: dict[str, Callable[[Any, Any, Schema], Any]] = {
@@ -93,7 +95,8 @@ async def patch(api: Api, call: Call) -> Response:
 
 @dataclass(slots=True)
 class Change:
-    """What a request's patch does to an object. It is not read before there is one."""
+    """What a request's patch does to an object. That it is JSON is seen at once, all else once there is an
+    object to apply it to. Raises StatusError."""
 
     call: Call
     options: WriteOptions
@@ -103,13 +106,16 @@ class Change:
     gvk: GVK
     built_in: bool = True
     #: The patch, and what strict reading says about how it was written.
-    _read: tuple[Any, list[str]] | None = field(default=None, init=False)
+    _read: tuple[Any, list[str]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._read = self._parse()
 
     def applied_to(self, old: Object) -> Object:
-        if self._read is None:
-            self._read = self._parse()
         patch, found = self._read
         try:
+            if not self._strict:
+                _check_form(self.media_type, patch)
             patched = _APPLY[self.media_type](old, patch, self.schema)
         except PatchError as error:
             raise _refused(error) from None
@@ -125,27 +131,32 @@ class Change:
 
     def _parse(self) -> tuple[Any, list[str]]:
         content = self.call.request.content
-        strict = self.options.field_validation != "Ignore"
+        strict = self._strict
         try:
             value = parse(content, duplicates=strict)
             found = repeated_fields(value) if strict else []
             if found:
                 value = parse(content)
-        except Malformed as error:
-            if not strict and self.media_type == _MERGE:
-                raise bad_request("Invalid JSON Patch") from None
-            prefix = "error decoding patch: " if strict and self.media_type != STRATEGIC else ""
-            raise bad_request(f"{prefix}{error}") from None
+        except Malformed:
+            raise bad_request("invalid JSON patch") from None
         if strict and self.media_type == _OPERATIONS:
             found = [f"json patch {text}" for text in [*found, *_unknown_fields(value)]]
         return value, found
 
+    @property
+    def _strict(self) -> bool:
+        return self.options.field_validation != "Ignore"
+
     def _accepted(self, patched: Object, patch: Any, found: list[str]) -> Object:
         """The patched object read like a body; what does not decode is the patch's fault."""
         if not self.built_in:
-            self._check_custom_kind(patched)
-        elif self.media_type != STRATEGIC and (why := kind_error(patched, self.gvk)):
-            raise self._bad(patched, patch, why)
+            self._check_custom_kind(patched, patch)
+        elif self.media_type != STRATEGIC:
+            if why := kind_error(patched, self.gvk):
+                raise self._bad(patched, patch, why)
+            if not patched.get("apiVersion"):
+                self._note([*found, *map(_unknown, sorted(patched.keys() - _TYPE_META))], patched, patch)
+                patched = {}  # read as no version's: nothing of it is known
         resets = resets_owners(patched)
         try:
             obj, unknown = self.accept(patched)
@@ -156,35 +167,69 @@ class Change:
             raise self._bad(patched, patch, why) from None
         if resets:
             obj["metadata"]["managedFields"] = []
-        findings = [*found, *(sorted(unknown) if self.media_type == STRATEGIC else unknown)]
+        self._note([*found, *self._in_order(patched, unknown)], patched, patch)
+        return obj
+
+    def _note(self, findings: list[str], patched: Object, patch: Any) -> None:
+        """What strict reading found is an error or a warning."""
         if findings and self.options.field_validation == "Strict":
             raise self._bad(patched, patch, strict_error(findings))
         if findings and self.options.field_validation == "Warn":
             self.call.warnings.extend(findings)
-        return obj
 
-    def _check_custom_kind(self, patched: Object) -> None:
-        wanted = {"kind": self.gvk.kind, "apiVersion": self.gvk.api_version}
+    def _in_order(self, patched: Object, unknown: list[str]) -> list[str]:
+        """Unknown fields as reading finds them: patching sorts the fields of what it touches."""
+        if len(unknown) < 2 or not self.built_in:
+            return unknown
+        if self.media_type == STRATEGIC:
+            return sorted(unknown)
+        return self.accept(orjson.loads(orjson.dumps(patched, option=orjson.OPT_SORT_KEYS)))[1]
+
+    def _check_custom_kind(self, patched: Object, patch: Any) -> None:
+        """Custom objects must say what they are."""
+        try:
+            claimed = claimed_kind(patched)
+        except BodyRejected as fault:
+            raise self._bad(patched, patch, str(fault)) from None
+        if not claimed.kind:
+            why = f"Object 'Kind' is missing in '{orjson.dumps(patched).decode()}'"
+            raise self._bad(patched, patch, why)
+        if not claimed.version:
+            raise internal_error("Object 'apiVersion' is missing in 'object has no apiVersion field'")
         errors = [
-            invalid_field(Path(name), patched[name], f"must be {value}")
-            for name, value in wanted.items()
-            if isinstance(patched.get(name), str) and patched[name] != value
+            invalid_field(Path(name), said, f"must be {wanted}")
+            for name, said, wanted in (
+                ("kind", claimed.kind, self.gvk.kind),
+                ("apiVersion", claimed.api_version, self.gvk.api_version),
+            )
+            if said != wanted
         ]
         if errors:
-            claimed = GVK.of(
-                patched.get("apiVersion") or self.gvk.api_version, patched.get("kind") or self.gvk.kind
-            )
             raise invalid(claimed.group, claimed.kind, self.call.path.name, errors)
+        if patched.get("metadata") is None:
+            patched["metadata"] = {}
 
     def _bad(self, patched: Object, patch: Any, why: str) -> StatusError:
         shown = go_value(patch) if self.media_type == STRATEGIC else orjson.dumps(patched).decode()
         return invalid("", "", "", [invalid_field(Path("patch"), shown, why)])
 
 
+def _check_form(media_type: str, patch: Any) -> None:
+    """What is said about a patch of another form when nobody asked for strict reading."""
+    if media_type == _OPERATIONS and patch is not None and not isinstance(patch, list):
+        raise BadPatch(f"json: cannot unmarshal {go_kind(patch)} into Go value of type jsonpatch.Patch")
+    if media_type == _MERGE and not isinstance(patch, dict):
+        raise BadPatch("Invalid JSON Patch")
+
+
+def _unknown(name: str) -> str:
+    return f'unknown field "{name}"'
+
+
 def _unknown_fields(operations: Any) -> list[str]:
     """What strict reading says about members that no operation has."""
     return [
-        f'unknown field "[{index}].{name}"'
+        _unknown(f"[{index}].{name}")
         for index, operation in enumerate(operations if isinstance(operations, list) else ())
         for name in (operation if isinstance(operation, dict) else ())
         if name not in _OPERATION_FIELDS
@@ -192,11 +237,20 @@ def _unknown_fields(operations: Any) -> list[str]:
 
 
 def patch_type(call: Call) -> str:
-    content_type = (call.request.headers.get("content-type") or "").partition(";")[0].strip().lower()
-    custom = not isinstance(call.resource.kind, BuiltInKind)
-    if content_type not in PATCH_TYPES or (custom and content_type == STRATEGIC):
-        raise unsupported_custom_patch() if custom else unsupported_patch_type()
-    return content_type
+    """The patch's media type. Built-in kinds have a route that takes a list of types of which it knows one;
+    what reads the patch knows none but a single type."""
+    content_type = call.request.headers.get("content-type") or ""
+    given = content_type.partition(";")[0]
+    if not isinstance(call.resource.kind, BuiltInKind):
+        accepted = tuple(kind for kind in PATCH_TYPES if kind != STRATEGIC)
+    else:
+        accepted = PATCH_TYPES
+        parts = (part.partition(";")[0].strip() for part in content_type.split(","))
+        if given not in accepted and not any(part in accepted for part in parts):
+            raise unrouted_patch_type()
+    if given not in accepted:
+        raise unsupported_patch_type(accepted)
+    return given
 
 
 def _refused(error: PatchError) -> StatusError:

@@ -12,6 +12,7 @@ import orjson
 
 from steersman.cluster.apiserver.call import Api, Call, Object
 from steersman.cluster.apiserver.filters import Filter
+from steersman.cluster.apiserver.kinds import BuiltInKind
 from steersman.cluster.apiserver.options import ListOptions, parse_resource_version
 from steersman.cluster.apiserver.render import respond_list, respond_object
 from steersman.cluster.apiserver.resource import Resource
@@ -103,7 +104,7 @@ def _plain_page(api: Api, call: Call, options: ListOptions) -> Page:
         raise _expired(options) from None
     except FutureRevision:
         raise revision_too_large(revision, api.store.revision) from None
-    metadata = _list_metadata(shown_revision, token, remaining if chosen.everything else None)
+    metadata = _list_metadata(call, shown_revision, token, remaining if chosen.everything else None)
     return Page(records, [record.value for record in records], metadata)
 
 
@@ -129,7 +130,7 @@ async def _converted_page(api: Api, call: Call, options: ListOptions) -> Page:
     token = ""
     if page and (found.remaining or len(page) < len(numbers)):
         token = _write_token(chosen, found.records[page[-1]].key, found.revision)
-    metadata = _list_metadata(found.revision, token, found.remaining if chosen.everything else None)
+    metadata = _list_metadata(call, found.revision, token, found.remaining if chosen.everything else None)
     return Page([found.records[number] for number in page], [values[number] for number in page], metadata)
 
 
@@ -142,8 +143,11 @@ def _chosen(call: Call, options: ListOptions) -> tuple[Filter, ListOptions]:
     return chosen, options
 
 
-def _list_metadata(revision: int, token: str, remaining: int | None) -> Object:
+def _list_metadata(call: Call, revision: int, token: str, remaining: int | None) -> Object:
     metadata: Object = {"resourceVersion": str(revision)}
+    if call.form.shape == "object" and not isinstance(call.resource.kind, BuiltInKind):
+        # Lists of custom objects have no type that would leave it out.
+        metadata["continue"] = ""
     if token:
         metadata["continue"] = token
         if remaining is not None:

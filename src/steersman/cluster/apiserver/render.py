@@ -7,7 +7,7 @@ loaded when first used, since a start should not wait for it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
@@ -19,6 +19,9 @@ from steersman.cluster.codec import internal_type
 from steersman.http import Content, Joined, Response
 from steersman.objects.fields import Path, invalid
 from steersman.objects.status import StatusError, bad_request
+
+if TYPE_CHECKING:
+    from steersman.cluster.apiserver.columns import ColumnDefinition, Row
 
 __all__ = ["JSON", "Form", "failure", "respond_json", "respond_list", "respond_object", "success"]
 
@@ -176,16 +179,29 @@ def _ends_initial_events(obj: Object) -> bool:
     return "k8s.io/initial-events-end" in (obj["metadata"].get("annotations") or ())
 
 
+def _columns_and_rows(
+    call: Call, objects: Iterable[Object], now: float
+) -> tuple[Sequence[ColumnDefinition], Sequence[Row]]:
+    kind = call.resource.kind
+    if call.path.subresource != "scale":
+        return kind.columns(), kind.rows(objects, now)
+    from steersman.cluster.apiserver.columns import Row
+    from steersman.cluster.apiserver.columns.scales import scale_table
+
+    shown = scale_table(custom=not isinstance(kind, BuiltInKind))
+    return shown.columns, [Row(scale, shown.cells(scale, now)) for scale in objects]
+
+
 def table(api: Api, call: Call, objects: Iterable[Object], metadata: Object) -> Object:
     """Objects as `kubectl get` shows them."""
-    kind = call.resource.kind
     include = (call.query.get("includeObject") or ["Metadata"])[0] or "Metadata"
     if include not in ("None", "Metadata", "Object"):
         problem = invalid(Path("includeObject"), include, "must be 'Metadata', 'Object', 'None', or empty")
         raise bad_request(f"Unable to convert to Table as requested: {problem}")
     partial = Form("metadata", call.form.version)
     body_rows = []
-    for row in kind.rows(objects, api.now()):
+    columns, rows = _columns_and_rows(call, objects, api.now())
+    for row in rows:
         shown: Object = {"cells": row.cells, "object": None}
         if row.conditions:
             shown["conditions"] = row.conditions
@@ -202,7 +218,7 @@ def table(api: Api, call: Call, objects: Iterable[Object], metadata: Object) -> 
             "description": column.description,
             "priority": column.priority,
         }
-        for column in kind.columns()
+        for column in columns
     ]
     return {
         "kind": "Table",

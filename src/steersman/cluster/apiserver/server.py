@@ -38,6 +38,7 @@ from steersman.cluster.apiserver.resource import Replaced, Resource
 from steersman.cluster.apiserver.reviews import Reviews
 from steersman.cluster.apiserver.tokens import OpenIDMetadata, TokenRequests
 from steersman.cluster.apiserver.update import update
+from steersman.cluster.apiserver.warning_headers import warning_headers
 from steersman.cluster.apiserver.watch import watch
 from steersman.cluster.auth.authentication import InvalidCredentials
 from steersman.cluster.auth.authorization import Action
@@ -523,7 +524,10 @@ class APIServer:
     def _call(self, request: Request, plan: _Plan, path: ResourcePath, passage: Passage) -> Call:
         resource = plan.resource
         if plan.refusal is not None:
-            raise plan.refusal()
+            error = plan.refusal()
+            if resource is not None and resource.warning:
+                error.headers = [*error.headers, *warning_headers((resource.warning,))]
+            raise error
         assert resource is not None
         form = self._form(request, plan.query, resource, path)
         call = Call(request, resource, path, plan.query, passage.user, form, plan.action, passage)

@@ -174,6 +174,7 @@ async def _write(
         await track(api, call, old, new, options)
     attributes = call.attributes("UPDATE", call.path.name, new, old, dry_run=options.dry_run)
     await api.admission.admit(attributes)
+    dedupe_owners(call, new["metadata"], admitted=True)
     match_namespace(call, new["metadata"])
     api.access.check_write(call.user, call.action, new, old)
     reservation = _reserve(api, call, new, old, dry_run=options.dry_run)
@@ -221,7 +222,8 @@ async def _check(call: Call, new: Object, old: Object) -> None:
         errors = await errors
     if errors:
         errors = explained(call, new, errors, lambda obj: kind.check_update(obj, before, subresource, []))
-        raise invalid(resource.stored.group, resource.type.kind, call.path.name, errors)
+        group, distinct = resource.stored.group, kind.distinct_errors
+        raise invalid(group, resource.type.kind, call.path.name, errors, distinct=distinct)
     if not subresource or subresource in strategy.subresources:
         warnings.extend(strategy.warnings_on_update(new, old, subresource))
 

@@ -65,6 +65,9 @@ _LITERALS: Final[dict[type, Type]] = {
     type(None): types.NULL,
 }
 _DYNAMIC: Final = {"dyn", "any", "error", "param"}
+_LOGICAL: Final = {"_&&_", "_||_"}
+#: Macros that count what their predicate is true of.
+_COUNTING: Final = {"exists_one", "existsOne"}
 
 
 class _Checker:
@@ -175,7 +178,6 @@ class _Checker:
         return self.resolve_overload(node, function, args)
 
     def resolve_overload(self, node: Call, function: Function, args: list[Type]) -> Type:
-        given = [self.known.resolve(arg) for arg in args]
         node.overloads = []
         result: Type | None = None
         for overload in function.overloads:
@@ -192,12 +194,19 @@ class _Checker:
                 result = types.DYN
         if result is not None:
             return result
-        if not any(kind.kind == "error" for kind in given):
-            shown = _signature(
-                [self.known.resolve(arg, parameters_to_dyn=True) for arg in args], node.target is not None
-            )
-            self.issues.add(node.at, f"found no matching overload for '{node.function}' applied to '{shown}'")
+        if node.function in _LOGICAL:
+            for arg, kind in zip(node.args, args, strict=True):
+                self.expect_bool(arg, kind)
+            return types.ERROR
+        shown = _signature(
+            [self.known.resolve(arg, parameters_to_dyn=True) for arg in args], node.target is not None
+        )
+        self.issues.add(node.at, f"found no matching overload for '{node.function}' applied to '{shown}'")
         return types.ERROR
+
+    def expect_bool(self, node: Expr, kind: Type) -> None:
+        if not self.known.accepts(types.BOOL, kind):
+            self.issues.add(node.at, f"expected type 'bool' but found '{self.shown(kind)}'")
 
     def instantiated(self, overload: Overload) -> tuple[list[Type], Type]:
         """The signature with its type parameters made new, so that calls do not share them."""
@@ -283,9 +292,10 @@ class _Checker:
         self.locals.append((node.first, first))
         if node.second:
             self.locals.append((node.second, second))
-        if node.predicate is not None:
-            self.condition(node, node.predicate)
+        tested = types.BOOL if node.predicate is None else self.visit(node.predicate)
         made = types.BOOL if node.transform is None else self.visit(node.transform)
+        if node.predicate is not None:
+            self.condition(node, node.predicate, tested, first if node.transform is None else made)
         del self.locals[-2 if node.second else -1 :]
         return self.loop_result(node, ranged, first, made)
 
@@ -302,14 +312,14 @@ class _Checker:
             )
         return types.DYN, types.DYN
 
-    def condition(self, node: Comprehension, predicate: Expr) -> None:
-        kind = self.visit(predicate)
-        if self.known.accepts(types.BOOL, kind):
-            return
-        operator = {"all": "_&&_", "exists": "_||_"}.get(node.macro, "_?_:_")
-        rest = {"_?_:_": ", dyn, dyn"}.get(operator, "")
-        shown = f"({self.shown(kind)}{rest})" if rest else f"(bool, {self.shown(kind)})"
-        self.issues.add(node.at, f"found no matching overload for '{operator}' applied to '{shown}'")
+    def condition(self, node: Comprehension, predicate: Expr, kind: Type, item: Type) -> None:
+        """The predicate is true or false; `item` is what a list is made of."""
+        if node.macro in ("all", "exists"):
+            self.expect_bool(predicate, kind)
+        elif not self.known.accepts(types.BOOL, kind):
+            counted = "int" if node.macro in _COUNTING else f"list({self.shown(item)})"
+            shown = f"({self.shown(kind)}, {counted}, {counted})"
+            self.issues.add(node.at, f"found no matching overload for '_?_:_' applied to '{shown}'")
 
     def loop_result(self, node: Comprehension, ranged: Type, first: Type, made: Type) -> Type:
         match node.macro:

@@ -16,15 +16,21 @@ __all__ = ["EOF", "Token", "tokenize"]
 
 EOF: Final = "<EOF>"
 
+_ESCAPE: Final = r"[abfnrtv\"'\\?`]|[xX][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-3][0-7]{2}"
+_escape_sequence = re.compile(rf"\\(?:{_ESCAPE})").match
 _TOKEN: Final = re.compile(
     r"""(?P<space>[\t \r\n\u000C]+|//[^\n]*)
-    |(?P<string>(?:[rR][bB]?|[bB][rR]?)?(?:\"{3}|'{3}|"|'))
+    |(?P<string>[bB]?(?:
+        \"{3}(?:\\(?:ESCAPE)|[^\\])*?\"{3} | '{3}(?:\\(?:ESCAPE)|[^\\])*?'{3}
+        | "(?:\\(?:ESCAPE)|[^\\"\n\r])*" | '(?:\\(?:ESCAPE)|[^\\'\n\r])*'
+        | [rR](?:\"{3}[\s\S]*?\"{3} | '{3}[\s\S]*?'{3} | "[^"\n\r]*" | '[^'\n\r]*')
+    ))
     |(?P<double>(?:\d+\.\d+(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+|\.\d+(?:[eE][+-]?\d+)?))
     |(?P<uint>(?:0x[0-9a-fA-F]+|\d+)[uU])
     |(?P<int>0x[0-9a-fA-F]+|\d+)
     |(?P<ident>[A-Za-z_]\w*)
     |(?P<escaped>`[A-Za-z0-9_.\-/ ]+`)
-    |(?P<op>==|!=|<=|>=|&&|\|\||[-+*/%<>!?:.,()\[\]{}=])""",
+    |(?P<op>==|!=|<=|>=|&&|\|\||[-+*/%<>!?:.,()\[\]{}])""".replace("ESCAPE", _ESCAPE),
     re.VERBOSE | re.ASCII,
 )
 
@@ -32,6 +38,9 @@ _ESCAPES: Final = {
     "a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v",
     "\\": "\\", "'": "'", '"': '"', "`": "`", "?": "?",
 }  # fmt: skip
+_escaped_name: Final = re.compile(r"[A-Za-z0-9_.\-/ ]*")
+_part_of_escape: Final = re.compile(r"[xX][0-9a-fA-F]?|u[0-9a-fA-F]{0,3}|U[0-9a-fA-F]{0,7}|[0-3][0-7]?")
+_SHOWN: Final = str.maketrans({"\n": "\\n", "\r": "\\r", "\t": "\\t"})
 _HEX: Final = {"x": 2, "X": 2, "u": 4, "U": 8}
 
 
@@ -46,20 +55,21 @@ class Token:
 
 
 def tokenize(text: str, issues: Issues) -> list[Token]:
-    """All tokens, ending with EOF. Characters that begin no token are reported and skipped."""
+    """All tokens, ending with EOF. What begins no token is reported and skipped."""
     tokens: list[Token] = []
     at = 0
     while at < len(text):
         match = _TOKEN.match(text, at)
         if match is None:
-            issues.add(at, f"Syntax error: token recognition error at: '{text[at]}'")
-            at += 1
+            end = min(_failure(text, at) + 1, len(text))
+            shown = text[at:end].translate(_SHOWN)
+            issues.add(at, f"Syntax error: token recognition error at: '{shown}'")
+            at = end
             continue
         kind, word = str(match.lastgroup), match.group()
         if kind == "string":
-            at = _string(text, at, word, tokens, issues)
-            continue
-        if kind in {"double", "uint", "int"}:
+            tokens.append(Token("literal", word, at, _string(word, at, issues)))
+        elif kind in {"double", "uint", "int"}:
             tokens.append(Token("literal", word, at, _number(kind, word, at, issues)))
         elif kind == "ident" and word in {"true", "false", "null"}:
             tokens.append(Token("literal", word, at, {"true": True, "false": False, "null": None}[word]))
@@ -70,6 +80,31 @@ def tokenize(text: str, issues: Issues) -> list[Token]:
         at = match.end()
     tokens.append(Token(EOF, EOF, at))
     return tokens
+
+
+def _failure(text: str, at: int) -> int:
+    """The first character that cannot be part of any token beginning here."""
+    first = text[at]
+    if first in "=&|":
+        return at + 1
+    if first == "`":
+        return _end_of(_escaped_name, text, at + 1)
+    if first not in "\"'":
+        return at
+    end = at + 1
+    while end < len(text) and text[end] not in "\r\n":
+        if text[end] != "\\":
+            end += 1
+        elif found := _escape_sequence(text, end):
+            end = found.end()
+        else:
+            return _end_of(_part_of_escape, text, end + 1)
+    return end
+
+
+def _end_of(pattern: re.Pattern[str], text: str, at: int) -> int:
+    found = pattern.match(text, at)
+    return at if found is None else found.end()
 
 
 def _number(kind: str, word: str, at: int, issues: Issues) -> Any:
@@ -84,36 +119,21 @@ def _number(kind: str, word: str, at: int, issues: Issues) -> Any:
         if number >= 2**64:
             issues.add(at, "invalid uint literal")
         return Uint(number)
-    # 2**63 is allowed here: it may be the operand of a minus. The parser refuses it elsewhere.
-    if number > 2**63:
-        issues.add(at, "invalid int literal")
+    # Whether it is too large is the parser's to say: it may be the operand of a minus.
     return number
 
 
-def _string(text: str, at: int, opening: str, tokens: list[Token], issues: Issues) -> int:
-    """Read a string or bytes literal; returns where it ends."""
-    prefix = opening.rstrip("\"'").lower()
-    quote = opening[len(prefix) :]
-    raw, is_bytes = "r" in prefix, "b" in prefix
-    end = at + len(opening)
-    while end < len(text) and not text.startswith(quote, end):
-        if text[end] == "\\" and not raw:
-            end += 1
-        elif len(quote) == 1 and text[end] in "\r\n":
-            break
-        end += 1
-    if not text.startswith(quote, end) or end >= len(text):
-        issues.add(at, f"Syntax error: token recognition error at: '{text[at:end]}'")
-        return max(end, at + 1)
-    body = text[at + len(opening) : end]
-    finish = end + len(quote)
+def _string(word: str, at: int, issues: Issues) -> str | bytes:
+    """The value of a string or bytes literal."""
+    prefix = word[: min(word.find(quote) for quote in "\"'" if quote in word)].lower()
+    width = 3 if word[len(prefix) :].startswith(('"""', "'''")) and len(word) - len(prefix) >= 6 else 1
+    body = word[len(prefix) + width : -width]
+    is_bytes = "b" in prefix
     try:
-        value: Any = _unescape(body, raw, is_bytes)
+        return _unescape(body, "r" in prefix, is_bytes)
     except ValueError as error:
         issues.add(at, str(error))
-        value = b"" if is_bytes else ""
-    tokens.append(Token("literal", text[at:finish], at, value))
-    return finish
+        return b"" if is_bytes else ""
 
 
 def _unescape(body: str, raw: bool, is_bytes: bool) -> str | bytes:

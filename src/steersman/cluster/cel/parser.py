@@ -2,11 +2,16 @@
 
 Precedence climbing over the grammar of the CEL specification, with optional syntax (`a.?b`, `a[?k]`,
 `[?x]`, `{?k: v}`). Macros are recognised here (see `macros`), as everywhere in CEL: `x.all(i, p)` is never
-a call. The first syntax error ends parsing; its text follows ANTLR's as kube-apiserver shows it.
+a call.
+
+Syntax errors are worded and recovered from as ANTLR does it for cel-go, so that the same ones follow: a token
+too many is skipped, one that is missing is thought to be there, and otherwise tokens are skipped until one
+that can follow what is being read, up to the whole expression. Nothing is reported before a token fits again.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from steersman.cluster.cel import macros
@@ -30,10 +35,10 @@ __all__ = ["DEPTH_LIMIT", "parse"]
 DEPTH_LIMIT: Final = 250
 _SIZE_LIMIT: Final = 100_000
 
-_OPERANDS: Final = (
-    "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', "
-    "NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}"
-)
+#: What an operand can begin with, as messages list it, among the punctuation that may stand there too.
+_PUNCTUATION: Final = ("[", "]", "{", "}", "(", ")", ".", ",", "-", "!", "?")
+_OPENINGS: Final = frozenset("[{(.-!")
+_WORDS: Final = "'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER"
 _BINARY: Final = {
     "||": 1, "&&": 2,
     "<": 3, "<=": 3, ">": 3, ">=": 3, "==": 3, "!=": 3, "in": 3,
@@ -43,8 +48,17 @@ _BINARY: Final = {
 _LOGICAL: Final = {"||", "&&"}
 
 
+def _operands(*also: str) -> str:
+    marks = ", ".join(f"'{mark}'" for mark in _PUNCTUATION if mark in _OPENINGS or mark in also)
+    return f"{{{marks}, {_WORDS}}}"
+
+
 class _Stop(Exception):
-    """A syntax error was reported; there is no tree."""
+    """There is no tree, and no use in reading on."""
+
+
+class _Mismatch(Exception):
+    """A syntax error was reported; whoever reads the part it is in goes on behind it."""
 
 
 def parse(text: str, issues: Issues) -> Expr | None:
@@ -56,7 +70,7 @@ def parse(text: str, issues: Issues) -> Expr | None:
     try:
         tree = parser.expression()
         parser.finish()
-    except _Stop:
+    except (_Stop, _Mismatch):
         return None
     except RecursionError:
         issues.add(0, f"expression recursion limit exceeded: {DEPTH_LIMIT}")
@@ -70,6 +84,10 @@ class _Parser:
         self.tokens = tokenize(text, issues)
         self.next = 0
         self.depth = 0
+        #: What can end each of the parts that are being read, the outermost first.
+        self.closings: list[tuple[str, ...]] = [(EOF,)]
+        self.recovering = False
+        self.last_error = -1
 
     # -- tokens -------------------------------------------------------------------------------------
 
@@ -84,6 +102,7 @@ class _Parser:
     def take(self) -> Token:
         token = self.tokens[self.next]
         self.next += 1
+        self.recovering = False
         return token
 
     def accept(self, text: str) -> Token | None:
@@ -93,26 +112,70 @@ class _Parser:
         self.issues.add(self.token.at if at is None else at, message)
         return _Stop()
 
-    def syntax(self, message: str) -> _Stop:
-        return self.fail("Syntax error: " + message)
+    def report(self, message: str) -> None:
+        if not self.recovering:
+            self.issues.add(self.token.at, "Syntax error: " + message)
+        self.recovering = True
+
+    def mismatch(self, expecting: str) -> _Mismatch:
+        self.report(f"mismatched input '{self.token.text}' expecting {expecting}")
+        return _Mismatch()
+
+    def skip(self, expecting: str) -> None:
+        """Leave out a token that is one too many."""
+        self.report(f"extraneous input '{self.token.text}' expecting {expecting}")
+        self.take()
 
     def expect(self, text: str) -> Token:
         if self.sees(text):
             return self.take()
-        if self.token.kind == EOF:
-            raise self.syntax(f"missing '{text}' at '{EOF}'")
-        raise self.syntax(f"mismatched input '{self.token.text}' expecting '{text}'")
+        missing = self.token
+        if self.follower.text == text and missing.kind != EOF:
+            self.skip(f"'{text}'")
+            return self.take()
+        if self._is_operand(missing) if text == ":" else self._ends_operand(missing):
+            self.report(f"missing '{text}' at '{missing.text}'")
+            return missing
+        raise self.mismatch(f"'{text}'")
+
+    def sync(self, expecting: str, fits: Callable[[Token], bool]) -> None:
+        """See to it that the next token fits, if need be without the one before it."""
+        if fits(self.token):
+            return
+        if self.token.kind != EOF and fits(self.follower):
+            self.skip(expecting)
+            return
+        raise self.mismatch(expecting)
+
+    def recover(self, *also: str) -> Expr:
+        """Go on with a token that can follow what was being read; what stands for it in the tree."""
+        if self.last_error == self.next and self.token.kind != EOF:
+            self.next += 1
+        self.last_error = self.next
+        known = {"?", *also, *(text for closing in self.closings for text in closing)}
+        while self.token.kind != EOF and self.token.text not in known and self.token.text not in _BINARY:
+            self.next += 1
+        return Ident(self.token.at, "")
+
+    @property
+    def follower(self) -> Token:
+        return self.tokens[min(self.next + 1, len(self.tokens) - 1)]
+
+    def _is_operand(self, token: Token) -> bool:
+        return token.kind in {"ident", "literal"} or (token.kind == "op" and token.text in _OPENINGS)
+
+    def _ends_operand(self, token: Token) -> bool:
+        if token.kind not in {"op", EOF}:
+            return False
+        return token.text in {".", "[", "?", *self.closings[-1]} or token.text in _BINARY
 
     def finish(self) -> None:
         if self.token.kind == EOF:
             return
-        extra = self.token.text
-        if self.tokens[self.next + 1].kind == EOF:
-            raise self.syntax(f"extraneous input '{extra}' expecting {EOF}")
-        raise self.syntax(
-            f"mismatched input '{extra}' expecting {{{EOF}, '==', '!=', 'in', '<', '<=', '>=', '>', "
-            "'&&', '||', '[', '{', '.', '-', '?', '+', '*', '/', '%'}"
-        )
+        if self.follower.kind == EOF:
+            self.skip(EOF)
+        else:
+            self.mismatch(EOF)
 
     # -- expressions --------------------------------------------------------------------------------
 
@@ -123,7 +186,9 @@ class _Parser:
         condition = self.binary(1)
         if self.sees("?"):
             question = self.take()
+            self.closings.append((":",))
             then = self.binary(1)
+            self.closings.pop()
             self.expect(":")
             otherwise = self.expression()
             condition = Call(question.at, "_?_:_", None, [condition, then, otherwise])
@@ -168,6 +233,13 @@ class _Parser:
         return balanced(0, len(terms) - 1)
 
     def unary(self) -> Expr:
+        try:
+            self.sync(_operands(), self._is_operand)
+        except _Mismatch:
+            return self.recover()
+        return self.signed()
+
+    def signed(self) -> Expr:
         first = self.token
         if not self.sees("-", "!"):
             return self.member(self.primary())
@@ -183,7 +255,7 @@ class _Parser:
         return Call(first.at, "-_" if first.text == "-" else "!_", None, [operand])
 
     def operand_of_unary(self) -> Expr:
-        return self.unary() if self.sees("-", "!") else self.member(self.primary())
+        return self.signed() if self.sees("-", "!") else self.member(self.primary())
 
     def _number_follows(self) -> bool:
         value = self.tokens[self.next + 1].value
@@ -191,9 +263,17 @@ class _Parser:
 
     def negative(self) -> Expr:
         sign, number = self.take(), self.take()
+        if type(number.value) is int and number.value > 2**63:
+            self.issues.add(sign.at, "invalid int literal")
         return Literal_(sign.at, -number.value)
 
     def member(self, left: Expr) -> Expr:
+        try:
+            return self.suffixed(left)
+        except _Mismatch:
+            return self.recover()
+
+    def suffixed(self, left: Expr) -> Expr:
         chain = 0
         while True:
             chain += 1
@@ -203,8 +283,9 @@ class _Parser:
                 left = self.dotted(left)
             elif self.sees("["):
                 opening = self.take()
+                self.sync(_operands("?"), lambda token: self._is_operand(token) or token.text == "?")
                 optional = self.accept("?") is not None
-                index = self.expression()
+                index = self.inside(("]",))
                 self.expect("]")
                 left = Call(opening.at, "_[?_]" if optional else "_[_]", None, [left, index])
             elif self.sees("{") and (name := _qualified(left)):
@@ -217,61 +298,74 @@ class _Parser:
         optional = self.accept("?") is not None
         name = self.token
         if name.kind == "escaped":
-            raise self.fail("unsupported syntax: '`'")
-        if name.kind == EOF:
-            raise self.syntax("no viable alternative at input '.'")
+            self.take()
+            return Select(dot.at, left, name.text.strip("`"), optional=optional)
+        if name.kind == "literal":
+            raise self.mismatch("IDENTIFIER")
         if name.kind != "ident":
-            raise self.syntax(f"mismatched input '{name.text}' expecting IDENTIFIER")
+            self.report(f"no viable alternative at input '.{'' if name.kind == EOF else name.text}'")
+            raise _Mismatch
         self.take()
         if not optional and self.sees("("):
             opening = self.take()
-            args = self.arguments(")")
+            args = self.arguments()
             call = Call(opening.at, name.text, left, args)
             return macros.expand(call, self.issues) or call
         return Select(dot.at, left, name.text, optional=optional)
 
-    def arguments(self, closing: str) -> list[Expr]:
+    def inside(self, closing: tuple[str, ...]) -> Expr:
+        """An expression that one of these ends."""
+        self.closings.append(closing)
+        inner = self.expression()
+        self.closings.pop()
+        return inner
+
+    def arguments(self) -> list[Expr]:
         args: list[Expr] = []
-        while not self.sees(closing):
-            args.append(self.expression())
-            if not self.accept(","):
-                break
-        self.expect(closing)
+        self.sync(_operands(")"), lambda token: self._is_operand(token) or token.text == ")")
+        if not self.sees(")"):
+            args.append(self.inside((")", ",")))
+            while self.accept(","):
+                args.append(self.inside((")", ",")))
+        self.expect(")")
         return args
 
     def primary(self) -> Expr:
+        try:
+            return self.operand()
+        except _Mismatch:
+            return self.recover(".", "[")
+
+    def operand(self) -> Expr:
         token = self.token
         if token.kind == "literal":
             self.take()
-            if token.value == 2**63 and type(token.value) is int:
-                raise self.fail("invalid int literal", token.at)
+            if type(token.value) is int and token.value >= 2**63:
+                self.issues.add(token.at, "invalid int literal")
             return Literal_(token.at, token.value)
         if token.kind == "ident" or (self.sees(".") and self.tokens[self.next + 1].kind == "ident"):
             return self.identifier()
         if self.accept("("):
-            inner = self.expression()
+            inner = self.inside((")",))
             self.expect(")")
             return inner
         if self.sees("["):
             return self.list_literal()
         if self.sees("{"):
             return self.map_literal()
-        if token.kind == "op" and self._operand_at(self.next + 1):
-            raise self.syntax(f"extraneous input '{token.text}' expecting {_OPERANDS}")
-        raise self.syntax(f"mismatched input '{token.text}' expecting {_OPERANDS}")
-
-    def _operand_at(self, index: int) -> bool:
-        token = self.tokens[min(index, len(self.tokens) - 1)]
-        return token.kind in {"ident", "literal"} or token.text in {"(", "[", "{", "-", "!"}
+        if self.accept("."):
+            self.report(f"no viable alternative at input '.{self.token.text}'")
+            raise _Mismatch
+        raise self.mismatch(_operands())
 
     def identifier(self) -> Expr:
         self.accept(".")  # a leading dot means the root, and there is no container here
         name = self.take()
         if name.text in RESERVED:
-            raise self.fail(f"reserved identifier: {name.text}", name.at)
+            self.issues.add(name.at, f"reserved identifier: {name.text}")
         if self.sees("("):
             opening = self.take()
-            call = Call(opening.at, name.text, None, self.arguments(")"))
+            call = Call(opening.at, name.text, None, self.arguments())
             return macros.expand(call, self.issues) or call
         return Ident(name.at, name.text)
 
@@ -279,27 +373,44 @@ class _Parser:
         opening = self.take()
         items: list[Expr] = []
         optional: set[int] = set()
-        while not self.sees("]"):
+        self._opened("]")
+        while not self.sees("]", ","):
             if self.accept("?"):
                 optional.add(len(items))
-            items.append(self.expression())
-            if not self.accept(","):
+            items.append(self.inside(("]", ",")))
+            if not self._goes_on("]"):
                 break
+        self.accept(",")
         self.expect("]")
         return ListLiteral(opening.at, items, frozenset(optional))
 
     def map_literal(self) -> Expr:
         opening = self.take()
         entries: list[tuple[int, Expr, Expr, bool]] = []
-        while not self.sees("}"):
+        self._opened("}")
+        while not self.sees("}", ","):
             optional = self.accept("?") is not None
-            key = self.expression()
+            key = self.inside((":",))
             colon = self.expect(":")
-            entries.append((colon.at, key, self.expression(), optional))
-            if not self.accept(","):
+            entries.append((colon.at, key, self.inside(("}", ",")), optional))
+            if not self._goes_on("}"):
                 break
+        self.accept(",")
         self.expect("}")
         return MapLiteral(opening.at, entries)
+
+    def _opened(self, closing: str) -> None:
+        """Behind a bracket there is something, nothing, or nothing but a comma."""
+        also = (closing, ",", "?")
+        self.sync(_operands(*also), lambda token: self._is_operand(token) or token.text in also)
+
+    def _goes_on(self, closing: str) -> bool:
+        """Whether another item follows the one just read; the last may have a comma, too."""
+        self.sync(f"{{'{closing}', ','}}", lambda token: token.text in {closing, ","})
+        if not self.sees(",") or self.follower.text == closing or self.follower.kind == EOF:
+            return False
+        self.take()
+        return True
 
     def struct(self, name: str) -> Expr:
         opening = self.take()
@@ -307,12 +418,13 @@ class _Parser:
         while not self.sees("}"):
             optional = self.accept("?") is not None
             if self.token.kind != "ident":
-                raise self.syntax(f"mismatched input '{self.token.text}' expecting {{'}}', ',', IDENTIFIER}}")
+                raise self.mismatch("{'}', ',', '?', IDENTIFIER, ESC_IDENTIFIER}")
             field = self.take()
             colon = self.expect(":")
-            fields.append((colon.at, field.text, self.expression(), optional))
-            if not self.accept(","):
+            fields.append((colon.at, field.text, self.inside(("}", ",")), optional))
+            if not self._goes_on("}"):
                 break
+        self.accept(",")
         self.expect("}")
         return StructLiteral(opening.at, name, fields)
 

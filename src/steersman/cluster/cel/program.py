@@ -15,7 +15,7 @@ from steersman.cluster.cel.bounds import Bounds
 from steersman.cluster.cel.declarations import Declaration
 from steersman.cluster.cel.errors import BudgetExceeded, CompileError, EvaluationError, ResultTypeError
 from steersman.cluster.cel.estimate import estimate
-from steersman.cluster.cel.library import ALL
+from steersman.cluster.cel.library import ALL, OF_PATCHES
 from steersman.cluster.cel.limits import CALL_LIMIT, Budget
 from steersman.cluster.cel.operators import MISMATCH
 from steersman.cluster.cel.patience import OutOfPatience, evaluating
@@ -49,8 +49,9 @@ class Environment:
         self, variables: Mapping[str, Declaration], *, structs: Callable[[str], Type | None] = _no_structs
     ) -> None:
         self.variables = dict(variables)
+        functions = ALL if structs is _no_structs else OF_PATCHES
         self._scope = checker.Scope(
-            {name: declared.type for name, declared in variables.items()}, ALL, TYPE_NAMES, structs
+            {name: declared.type for name, declared in variables.items()}, functions, TYPE_NAMES, structs
         )
 
     def compile(self, expression: str, *, returns: tuple[Type, ...] = ()) -> Program:

@@ -10,12 +10,14 @@ from steersman.cluster.codec.body import (
     DecodedBody,
     FieldValidation,
     ParsedBody,
+    claimed_kind,
     decode_body,
     decode_options,
     internal_type,
     kind_error,
     parse_body,
     strict_error,
+    unrecognized,
 )
 from steersman.cluster.codec.errors import (
     BodyRejected,
@@ -48,6 +50,7 @@ __all__ = [
     "ParsedBody",
     "Representation",
     "UnsupportedMediaType",
+    "claimed_kind",
     "decode_body",
     "decode_options",
     "internal_type",
@@ -57,5 +60,6 @@ __all__ = [
     "parse_body",
     "repeated_fields",
     "strict_error",
+    "unrecognized",
     "wants_pretty",
 ]

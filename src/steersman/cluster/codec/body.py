@@ -24,12 +24,14 @@ __all__ = [
     "DecodedBody",
     "FieldValidation",
     "ParsedBody",
+    "claimed_kind",
     "decode_body",
     "decode_options",
     "internal_type",
     "kind_error",
     "parse_body",
     "strict_error",
+    "unrecognized",
 ]
 
 FieldValidation = Literal["", "Ignore", "Warn", "Strict"]
@@ -117,6 +119,14 @@ def parse_body(content_type: str, body: bytes, expected: GVK, *, duplicates: boo
         return ParsedBody(*_parse(body_format, body, expected, duplicates=duplicates))
     except _Fault as fault:
         raise _rejection(fault, expected, body) from None
+
+
+def claimed_kind(value: dict[str, Any]) -> GVK:
+    """What an object says it is, nothing added. Raises BodyRejected when that makes no sense."""
+    try:
+        return _claimed(value, GVK("", "", ""))
+    except _Fault as fault:
+        raise BodyRejected(str(fault)) from None
 
 
 def kind_error(value: dict[str, Any], expected: GVK) -> str:
@@ -255,8 +265,13 @@ def _rejection(fault: _Fault, expected: GVK, body: bytes) -> BodyRejected:
     if fault.gvk is not None:
         claimed = f'{fault.gvk.kind} in version "{fault.gvk.version}"'
         return BodyRejected(f"{claimed} cannot be handled as a {expected.kind}: {fault}")
+    return unrecognized(str(fault), expected, body)
+
+
+def unrecognized(why: str, expected: GVK, body: bytes) -> BodyRejected:
+    """The answer to a body of which no kind is known."""
     return BodyRejected(
-        f"the object provided is unrecognized (must be of type {expected.kind}): {fault} ({_summary(body)})"
+        f"the object provided is unrecognized (must be of type {expected.kind}): {why} ({_summary(body)})"
     )
 
 

@@ -78,6 +78,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(value) == len(pairs):
         return value
     repeated = Repeated()
+    repeated.pairs = tuple(pairs)
     names: dict[str, None] = {}
     for key, item in pairs:
         if key in repeated:
@@ -110,25 +111,28 @@ def _without_surrogates(value: Any) -> Any:
         if not isinstance(value, Repeated):
             return items
         cleaned = Repeated(items)
-        cleaned.repeated = value.repeated
+        cleaned.repeated, cleaned.pairs = value.repeated, value.pairs
         return cleaned
     return value
 
 
 def repeated_fields(value: Any) -> list[str]:
-    """What strict decoding says about the keys a parsed text repeats (see `parse`)."""
-    found: list[str] = []
+    """What strict decoding into no particular type says about the keys a parsed text repeats (see `parse`),
+    as they come in the text."""
+    found: dict[str, None] = {}
 
     def visit(item: Any, path: str) -> None:
         if isinstance(item, dict):
-            for key, child in item.items():
+            seen: set[str] = set()
+            for key, child in item.pairs if isinstance(item, Repeated) else item.items():
                 place = f"{path}.{key}" if path else key
-                if isinstance(item, Repeated) and key in item.repeated:
-                    found.append(f'duplicate field "{place}"')
+                if key in seen:
+                    found[f'duplicate field "{place}"'] = None
+                seen.add(key)
                 visit(child, place)
         elif isinstance(item, list):
             for index, child in enumerate(item):
                 visit(child, f"{path}[{index}]")
 
     visit(value, "")
-    return found
+    return list(found)

@@ -29,6 +29,8 @@ class Repeated(dict[str, Any]):
 
     #: In the order of their repetition, which is also where the object has them.
     repeated: tuple[str, ...] = ()
+    #: All keys and their values as they were written.
+    pairs: tuple[tuple[str, Any], ...] = ()
 
 
 class Literal(float):

@@ -32,11 +32,18 @@ _OPAQUE: Final = frozenset(
         _EXTENSIONS + "JSONSchemaPropsOrStringArray",
     }
 )
-#: The API declares a default for these fields, which are keys of lists; the published schema leaves it out.
+#: The API declares a default for fields that are always written, Go's zero value, and for some others. Where
+#: they are keys of lists it counts for who owns which item; the published schema leaves it out.
 _KEY_DEFAULTS: Final[dict[str, dict[str, object]]] = {
     "io.k8s.api.core.v1.ContainerPort": {"protocol": "TCP"},
+    "io.k8s.api.core.v1.LocalObjectReference": {"name": ""},
     "io.k8s.api.core.v1.ServicePort": {"protocol": "TCP"},
 }
+_ZEROS: Final[dict[str, object]] = {"string": "", "integer": 0}
+#: Types whose required key is left out when it is empty all the same.
+_WITHOUT_ZERO: Final = frozenset(
+    f"io.k8s.api.flowcontrol.v1.{name}Condition" for name in ("FlowSchema", "PriorityLevelConfiguration")
+)
 
 
 def schema_of(gvk: GVK) -> Schema:
@@ -108,13 +115,20 @@ def _with_field_marks(schema: Schema, node: dict[str, Any], strategies: tuple[st
 
 def _list(node: dict[str, Any], strategies: tuple[str, ...]) -> Schema:
     keys = tuple(node.get("x-kubernetes-list-map-keys", ()))
-    defaults = _KEY_DEFAULTS.get(node["items"].get("$ref", ""), {})
     return Schema(
         "list",
         values=_later(node["items"]),
         list_type=node.get("x-kubernetes-list-type", "atomic"),
         keys=keys,
-        key_defaults={key: value for key, value in defaults.items() if key in keys},
+        key_defaults=_key_defaults(node["items"].get("$ref", ""), keys) if keys else {},
         patch_strategies=strategies,
         patch_merge_key=node.get("x-kubernetes-patch-merge-key", ""),
     )
+
+
+def _key_defaults(item: str, keys: tuple[str, ...]) -> dict[str, object]:
+    declared = _KEY_DEFAULTS.get(item, {})
+    node = definition(item)
+    required = () if item in _WITHOUT_ZERO else node.get("required", ())
+    zeros = {key: _ZEROS[node["properties"][key]["type"]] for key in keys if key in required}
+    return zeros | {key: value for key, value in declared.items() if key in keys}

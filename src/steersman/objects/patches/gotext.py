@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from steersman.objects.fields import quote
 
-__all__ = ["go_kind", "go_syntax", "go_type", "go_value"]
+__all__ = ["go_kind", "go_string", "go_syntax", "go_type", "go_value"]
 
 #: Numbers with more digits before the point are printed with an exponent.
 _EXPONENT: Final = 6
@@ -30,6 +30,17 @@ def go_value(value: Any) -> str:
         exponent = abs(value) >= 1e21 or (value != 0 and abs(value) < 1e-4)
         return repr(value) if exponent or not value.is_integer() else str(int(value))
     return str(value)
+
+
+def go_string(value: Any) -> str:
+    """What %s prints: text as it is, a complaint about anything else."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, dict):
+        return "map[" + " ".join(f"{key}:{go_string(value[key])}" for key in sorted(value)) + "]"
+    if isinstance(value, list):
+        return "[" + " ".join(map(go_string, value)) + "]"
+    return go_type(value) if value is None else f"%!s({go_type(value)}={go_value(value)})"
 
 
 def go_type(value: Any) -> str:

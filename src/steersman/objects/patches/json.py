@@ -1,7 +1,8 @@
 """JSON patches (RFC 6902) as kube-apiserver applies them.
 
-Strict where it is strict: what is removed or replaced must be there, arrays take "-" and negative
-indices, a patch has at most 10,000 operations and may copy at most 3 MiB. The original is not changed:
+Strict where it is strict: what is removed must be there, arrays take "-" and negative indices, a patch has
+at most 10,000 operations and may copy at most 3 MiB. Lax where it is lax: a field that is not there can be
+replaced, and reads as null when it is tested or copied; an item can not. The original is not changed:
 containers are copied once, when an operation first writes into them; the rest is shared.
 
 `create` makes the patch that leads from one document to another.
@@ -159,6 +160,11 @@ def _get(container: Any, step: str, default: Any = _MISSING) -> Any:
     return container.get(step, default)
 
 
+def _read(container: Any, step: str) -> Any:
+    """What is there to replace, test or copy: null where a field is missing, nothing where an item is."""
+    return _get(container, step, None if isinstance(container, dict) else _MISSING)
+
+
 def _add_to(container: Any, step: str, value: Any, path: str) -> None:
     if isinstance(container, dict):
         container[step] = value
@@ -193,7 +199,7 @@ def _source(
 ) -> tuple[Any, str, Any]:
     origin = operation.get("from")
     found = None if origin is None else document.parent(origin, write=write)
-    value = _MISSING if found is None else _get(*found)
+    value = _MISSING if found is None else (_get if write else _read)(*found)
     if found is None or value is _MISSING:
         raise PatchNotApplicable(
             f"{verb} operation does not apply: doc is missing from path: {origin}: missing value"
@@ -231,7 +237,7 @@ def _replace(document: _Document, operation: dict[str, Any]) -> None:
         document.root = value
         return
     container, step = _place(document, operation, "replace")
-    if _get(container, step) is _MISSING:
+    if _read(container, step) is _MISSING:
         raise PatchNotApplicable(
             f"replace operation does not apply: doc is missing key: {operation['path']}: missing value"
         )
@@ -263,8 +269,7 @@ def _test(document: _Document, operation: dict[str, Any]) -> None:
         value = document.root
     else:
         container, step = _place(document, operation, "test", write=False)
-        # A missing field passes as null, as it does in kube-apiserver; a missing item does not.
-        value = _get(container, step, None if isinstance(container, dict) else _MISSING)
+        value = _read(container, step)
     if not _equal(value, operation.get("value")):
         raise PatchNotApplicable(f"testing path {path} failed: test failed")
 

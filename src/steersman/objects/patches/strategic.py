@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from steersman.objects.patches.errors import BadPatch, PatchFailed, PatchNotApplicable
-from steersman.objects.patches.gotext import go_kind, go_type, go_value
+from steersman.objects.patches.gotext import go_kind, go_string, go_type, go_value
 from steersman.objects.schemas import ANY, Schema
 
 __all__ = ["apply"]
@@ -240,8 +240,16 @@ def _merge_ordered_list(result: Object, patch: Object, key: str, schema: Schema)
     else:
         merged = _merge_list_field(current, changes, child)
     _element_type(current or [], changes or [])
+    if merge_key and merged:
+        _check_maps(order)
     result[field] = _in_order(merged or [], order, current or [], merge_key)
     patch.pop(field, None)
+
+
+def _check_maps(order: list[Any]) -> None:
+    for place, item in enumerate(order):
+        if not isinstance(item, dict):
+            raise PatchFailed(f"value for key {place} is not a map")
 
 
 def _check_order(patch: list[Any], order: list[Any], merge_key: str) -> None:
@@ -341,4 +349,4 @@ def _bad_type(expected: str, value: Any) -> PatchFailed:
 
 
 def _unknown_directive(directive: Any, item: Object) -> PatchFailed:
-    return PatchFailed(f"unknown patch type: {go_value(directive)} in map: {go_value(item)}")
+    return PatchFailed(f"unknown patch type: {go_string(directive)} in map: {go_value(item)}")

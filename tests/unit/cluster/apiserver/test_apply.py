@@ -453,10 +453,26 @@ async def test_items_must_have_an_identity_of_their_own(client: ApiClient) -> No
     )
     code, answer = await apply(client, f"{DEPLOYMENTS}/d", deployment({"image": "nginx"}))
     assert (code, answer["message"]) == (
+        422,
+        'Deployment.apps "d" is invalid: spec.template.spec.containers[0].name: Required value',
+    )
+    code, answer = await apply(client, f"{DEPLOYMENTS}/d", deployment({"image": "a"}, {"image": "b"}))
+    assert (code, answer["message"]) == (
         500,
         "failed to create typed patch object (/d; apps/v1, Kind=Deployment): .spec.template.spec.containers: "
-        'element 0: associative list with keys has an element that omits all key fields ["name"] (and '
-        "doesn't have default values for any key fields)",
+        'duplicate entries for key [name=""]',
+    )
+
+
+@with_api
+async def test_what_does_not_decode_is_told_with_the_name_it_was_applied_under(client: ApiClient) -> None:
+    secret: Object = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "data": {"a": "!"}}
+    code, answer = await apply(client, "/api/v1/namespaces/default/secrets/s", secret)
+    assert (code, answer["message"]) == (
+        500,
+        "failed to convert new object (/s; /v1, Kind=Secret) to proper version: unable to convert "
+        "unstructured object to /v1, Kind=Secret: error decoding from json: illegal base64 data at input "
+        "byte 0",
     )
 
 
@@ -519,3 +535,11 @@ def test_a_body_without_bottom_is_refused(depth: int) -> None:
         await client.ok("GET", MAPS)
 
     check()
+
+
+@with_api
+async def test_whole_numbers_may_be_written_as_others(client: ApiClient) -> None:
+    applied = deployment({"name": "c", "image": "nginx"})
+    applied["spec"]["replicas"] = 2.0
+    code, answer = await apply(client, f"{DEPLOYMENTS}/d", applied)
+    assert (code, answer["spec"]["replicas"]) == (201, 2)

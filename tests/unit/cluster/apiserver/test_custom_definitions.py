@@ -6,6 +6,7 @@ import asyncio
 import base64
 from typing import Any
 
+import orjson
 import pytest
 
 from tests.support.api import PATIENCE_S, ApiClient, with_api
@@ -104,6 +105,16 @@ async def test_an_established_definition_can_be_used_at_once(client: ApiClient) 
         "kind": "Thing",
         "listKind": "ThingList",
     }
+    [status] = [entry for entry in made["metadata"]["managedFields"] if entry.get("subresource")]
+    assert (status["manager"], status["operation"], status["subresource"]) == (
+        "kube-apiserver",
+        "Update",
+        "status",
+    )
+    named = {"f:kind": {}, "f:listKind": {}, "f:plural": {}, "f:singular": {}}
+    assert status["fieldsV1"]["f:status"]["f:acceptedNames"] == named
+    conditions = status["fieldsV1"]["f:status"]["f:conditions"]
+    assert set(conditions) == {'k:{"type":"Established"}', 'k:{"type":"NamesAccepted"}'}
     created = await client.ok("POST", things(), thing("a", size=1))
     assert created["spec"] == {"size": 1}
     assert set(created) == {"apiVersion", "kind", "metadata", "spec"}
@@ -232,6 +243,8 @@ async def test_a_deleted_definition_waits_for_objects_with_finalizers(client: Ap
     left = (await client.ok("GET", things()))["items"]
     assert [item["metadata"]["name"] for item in left] == ["held"]
     assert left[0]["spec"] == {"size": 2}
+    going = await client.ok("GET", f"{DEFINITIONS}/things.{GROUP}")
+    assert condition(going, "Terminating")["reason"] == "InstanceDeletionInProgress"
     async with client.watch(
         f"{DEFINITIONS}?watch=true&fieldSelector=metadata.name%3Dthings.{GROUP}"
     ) as events:
@@ -471,6 +484,7 @@ async def test_scaling_needs_no_version_but_somewhere_to_begin(client: ApiClient
             {"apiVersion": "x.io/v9"},
             'Thing.x.io "a" is invalid: apiVersion: Invalid value: "x.io/v9": must be {0}/v1',
         ),
+        ({"apiVersion": "/v1"}, 'Thing "a" is invalid: apiVersion: Invalid value: "v1": must be {0}/v1'),
     ],
 )
 def test_a_patch_cannot_change_the_kind(change: Object, message: str) -> None:
@@ -485,12 +499,50 @@ def test_a_patch_cannot_change_the_kind(change: Object, message: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("change", "code", "message"),
+    [
+        ({"kind": None}, 422, ": Object 'Kind' is missing in '"),
+        ({"kind": 1}, 422, "json: cannot unmarshal number into Go struct field .kind of type string"),
+        ({"apiVersion": "a/b/c"}, 422, ": unexpected GroupVersion string: a/b/c"),
+        (
+            {"apiVersion": ""},
+            500,
+            "Internal error occurred: Object 'apiVersion' is missing in 'object has no apiVersion field'",
+        ),
+        ({"metadata": None}, 400, "the name of the object (a based on URL) was undeterminable"),
+    ],
+)
+def test_a_patched_custom_object_must_say_what_it_is(change: Object, code: int, message: str) -> None:
+    @with_api
+    async def check(client: ApiClient) -> None:
+        await define(client)
+        await client.ok("POST", things(), thing("a"))
+        found, status = await client.patch(things("a"), change)
+        assert (found, message in status["message"]) == (code, True)
+
+    check()
+
+
+@with_api
+async def test_metadata_of_an_updated_custom_object_is_checked_as_often_as_kubernetes_does(
+    client: ApiClient,
+) -> None:
+    await define(client)
+    await client.ok("POST", things(), thing("a"))
+    code, status = await client.patch(things("a"), {"metadata": {"uid": "x", "labels": {"a": "b c"}}})
+    assert code == 422
+    found = [cause["field"] for cause in status["details"]["causes"]]
+    once_more = ["metadata.uid", "metadata.labels"]
+    assert found == ["metadata.labels", *once_more, *once_more]
+
+
+@pytest.mark.parametrize(
     ("changes", "code", "message"),
     [
         (
             {"kind": None},
             400,
-            "Thing in version \"v1\" cannot be handled as a Thing: Object 'Kind' is missing in",
+            "the object provided is unrecognized (must be of type Thing): Object 'Kind' is missing in",
         ),
         (
             {"apiVersion": None},
@@ -541,3 +593,153 @@ def test_refusals_of_what_a_definition_does_not_serve(
         assert status["message"].startswith(message.format(GROUP))
 
     check()
+
+
+STRING: Object = {"type": "string"}
+
+
+@with_api
+async def test_versions_show_what_both_schemas_know(client: ApiClient) -> None:
+    stored = version("v1", storage=True, a=STRING, b=STRING, n={"type": "integer", "default": 3})
+    other = version("v2", a=STRING, c={"type": "string", "default": "see"}, n={"type": "integer"})
+    await define(client, stored, other)
+    await client.ok("POST", things(), thing("a", a="x", b="y"))
+    assert (await client.ok("GET", things("a", "v2")))["spec"] == {"a": "x", "n": 3}
+    [item] = (await client.ok("GET", things("", "v2")))["items"]
+    assert (item["apiVersion"], item["spec"]) == (f"{GROUP}/v2", {"a": "x", "n": 3})
+    created = await client.ok("POST", things("", "v2"), thing("b", "v2", a="x"))
+    assert created["spec"] == {"a": "x", "n": 3}
+    assert (await client.ok("GET", things("b")))["spec"] == {"a": "x", "n": 3}
+    # Who writes through a version loses what it does not know.
+    code, patched = await client.patch(things("a", "v2"), {"spec": {"a": "z"}})
+    assert (code, patched["spec"]) == (200, {"a": "z", "n": 3})
+    assert (await client.ok("GET", things("a")))["spec"] == {"a": "z", "n": 3}
+
+
+@with_api
+async def test_lists_of_custom_objects_always_say_where_to_go_on(client: ApiClient) -> None:
+    await define(client)
+    assert (await client.ok("GET", things()))["metadata"]["continue"] == ""
+    partial = {"accept": "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"}
+    assert "continue" not in (await client.ok("GET", things(), headers=partial))["metadata"]
+
+
+@with_api
+async def test_deprecated_versions_warn_whatever_is_asked(client: ApiClient) -> None:
+    await define(client, {**version("v1", storage=True), "deprecated": True, "deprecationWarning": "old"})
+    for path in (things(), things("a"), f"{things('a')}/status"):
+        answer = await client.raw("GET", path)
+        assert answer.headers.get_all("warning") == ['299 - "old"']
+
+
+@pytest.mark.parametrize("method", ["PUT", "PATCH"])
+def test_one_custom_object_must_be_named(method: str) -> None:
+    @with_api
+    async def check(client: ApiClient) -> None:
+        await define(client)
+        code, status = await client.ask(method, things(), {})
+        assert (code, status["message"]) == (400, "name must be provided")
+
+    check()
+
+
+@with_api
+async def test_metadata_of_an_updated_definition_is_checked_as_often_as_kubernetes_does(
+    client: ApiClient,
+) -> None:
+    await define(client)
+    change = {"metadata": {"uid": "x", "labels": {"a": "b c"}}}
+    code, status = await client.patch(f"{DEFINITIONS}/things.{GROUP}", change)
+    assert code == 422
+    once_more = ["metadata.uid", "metadata.labels"]
+    found = [cause["field"] for cause in status["details"]["causes"]]
+    assert found == ["metadata.labels", *once_more, *once_more]
+
+
+@with_api
+async def test_a_scale_is_shown_with_its_replicas(client: ApiClient) -> None:
+    scaled = version("v1", storage=True, size={"type": "integer"})
+    paths = {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"}
+    await define(client, {**scaled, "subresources": {"scale": paths}})
+    await client.ok("POST", things(), thing("a", size=2))
+    table = {"accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
+    shown = await client.ok("GET", f"{things('a')}/scale", headers=table)
+    columns = [(column["name"], column["type"]) for column in shown["columnDefinitions"]]
+    assert columns == [("Name", "string"), ("Desired", "integer"), ("Available", "integer"), ("Age", "date")]
+    assert shown["rows"][0]["cells"][:3] == ["a", 2, 0]
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ({"size": None}, 'spec.size in body must be of type integer: "null"'),
+        ({"port": {}}, 'spec.port in body must be of type integer,string: "object"'),
+        ({"when": 5}, 'spec.when in body must be of type date-time: "int64"'),
+        ({"title": 5}, ".spec.title: expected string, got &value.valueUnstructured{Value:5}"),
+    ],
+)
+def test_applied_values_are_kept_as_they_are(spec: Object, message: str) -> None:
+    @with_api
+    async def check(client: ApiClient) -> None:
+        shape = version(
+            "v1",
+            storage=True,
+            size={"type": "integer"},
+            port={"x-kubernetes-int-or-string": True},
+            when={"type": "string", "format": "date-time"},
+            title=STRING,
+        )
+        await define(client, shape)
+        headers = {"content-type": "application/apply-patch+yaml"}
+        _, status = await client.ask(
+            "PATCH", f"{things('a')}?fieldManager=m", thing("a", "v1", **spec), headers
+        )
+        assert message in status["message"]
+
+    check()
+
+
+@with_api
+async def test_fields_that_went_from_the_schema_are_not_shown(client: ApiClient) -> None:
+    await define(client, version("v1", storage=True, a=STRING, gone=STRING))
+    await client.ok("POST", things(), thing("a", a="x", gone="y"))
+    await redefine(client, version("v1", storage=True, a=STRING))
+    assert (await client.ok("GET", things("a")))["spec"] == {"a": "x"}
+    [item] = (await client.ok("GET", things()))["items"]
+    assert item["spec"] == {"a": "x"}
+
+
+@with_api
+async def test_a_scale_without_owners_cannot_be_applied_to(client: ApiClient) -> None:
+    scaled = version("v1", storage=True, size={"type": "integer"})
+    paths = {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"}
+    await define(client, {**scaled, "subresources": {"scale": paths}})
+    await client.ok("POST", things(), thing("a", size=2))
+    scale = {
+        "apiVersion": "autoscaling/v1",
+        "kind": "Scale",
+        "metadata": {"name": "a"},
+        "spec": {"replicas": 3},
+    }
+    headers = {"content-type": "application/apply-patch+yaml"}
+    path = f"{things('a')}/scale?fieldManager=m"
+    assert (await client.ask("PATCH", path, scale, headers))[0] == 409
+    await client.patch(things("a"), {"metadata": {"managedFields": [{}]}})
+    code, status = await client.ask("PATCH", path, scale, headers)
+    assert code == 500
+    assert status["message"].startswith(
+        "failed to create manager for existing fields: failed to convert live"
+    )
+
+
+@with_api
+async def test_the_last_of_a_repeated_field_counts(client: ApiClient) -> None:
+    await define(client, version("v1", storage=True, a=STRING, b=STRING))
+    head = f'"apiVersion":"{GROUP}/v1","kind":"Thing","metadata":{{"name":"a"}}'
+    body = f'{{{head},"spec":{{"a":"1","a":"2"}},"spec":{{"b":"3"}}}}'.encode()
+    answer = await client.raw("POST", things(), body)
+    assert orjson.loads(answer.content)["spec"] == {"b": "3"}
+    assert answer.headers.get_all("warning") == [
+        '299 - "duplicate field \\"spec.a\\""',
+        '299 - "duplicate field \\"spec\\""',
+    ]

@@ -71,13 +71,14 @@ def test_what_a_strategic_merge_makes_must_fit(change: Object, shown: str, why: 
         ("strategic-merge", '{"spec":{"b":1,"a":1}}', ['unknown field "spec.a"', 'unknown field "spec.b"']),
         ("strategic-merge", '{"spec":{"paused":true,"paused":false}}', ['duplicate field "spec.paused"']),
         ("merge", '{"spec":{"paused":true,"paused":false}}', ['duplicate field "spec.paused"']),
+        ("merge", '{"spec":{"b":1},"a":1}', ['unknown field "a"', 'unknown field "spec.b"']),
         (
             "json",
             '[{"op":"add","path":"/spec/paused","value":1,"value":false,"extra":1}]',
             ['json patch duplicate field "[0].value"', 'json patch unknown field "[0].extra"'],
         ),
     ],
-    ids=["unknown", "repeated in strategic merge", "repeated in merge", "in operations"],
+    ids=["unknown", "repeated in strategic merge", "repeated in merge", "sorted", "in operations"],
 )
 def test_strict_reading_of_patches(kind: str, content: str, findings: list[str]) -> None:
     headers = {"content-type": f"application/{kind}-patch+json"}
@@ -116,6 +117,13 @@ def test_strict_reading_of_patches(kind: str, content: str, findings: list[str])
             "converting (v1.ReplicaSet) to (apps.Deployment): unknown conv",
         ),
         ("strategic-merge", {"kind": "Pod"}, 200, ""),
+        ("merge", {"apiVersion": None}, 400, "the name of the object (d based on URL) was undeterminable"),
+        (
+            "json",
+            [{"op": "replace", "path": "/apiVersion", "value": ""}],
+            400,
+            "the name of the object (d based on URL) was undeterminable",
+        ),
         (
             "strategic-merge",
             pod_spec(containers=[{"image": "x"}]),
@@ -140,3 +148,64 @@ async def test_what_has_no_namespace_loses_it(client: ApiClient) -> None:
     body = {"metadata": {"name": "other", "namespace": "x"}}
     made = await client.ok("POST", "/api/v1/namespaces", body)
     assert "namespace" not in made["metadata"]
+
+
+@pytest.mark.parametrize(
+    ("content_type", "code", "message"),
+    [
+        ("application/merge-patch+json; charset=utf-8", 200, None),
+        ("APPLICATION/MERGE-PATCH+JSON", 415, "415: Unsupported Media Type"),
+        ("application/json", 415, "415: Unsupported Media Type"),
+        (
+            "application/merge-patch+json, application/json",
+            415,
+            "the body of the request was in an unknown format - accepted media types include: "
+            "application/json-patch+json, application/merge-patch+json, "
+            "application/strategic-merge-patch+json, application/apply-patch+yaml",
+        ),
+    ],
+)
+def test_a_patch_has_exactly_one_type(content_type: str, code: int, message: str | None) -> None:
+    @with_api
+    async def check(client: ApiClient) -> None:
+        await client.ok("POST", DEPLOYMENTS, DEPLOYMENT)
+        headers = {"content-type": content_type}
+        found, status = await client.ask("PATCH", f"{DEPLOYMENTS}/d", b"{}", headers)
+        assert (found, status.get("message")) == (code, message)
+
+    check()
+
+
+@pytest.mark.parametrize(
+    ("kind", "patch", "message"),
+    [
+        ("json", b"{}", "json: cannot unmarshal object into Go value of type jsonpatch.Patch"),
+        ("merge", b"1", "Invalid JSON Patch"),
+    ],
+)
+def test_another_form_without_strict_reading(kind: str, patch: bytes, message: str) -> None:
+    @with_api
+    async def check(client: ApiClient) -> None:
+        await client.ok("POST", DEPLOYMENTS, DEPLOYMENT)
+        code, status = await client.patch(f"{DEPLOYMENTS}/d?fieldValidation=Ignore", patch, kind)
+        assert (code, status["message"]) == (400, message)
+
+    check()
+
+
+@pytest.mark.parametrize(
+    ("method", "when"), [("PUT", ""), ("PATCH", " after mutating admission happens")], ids=["put", "patch"]
+)
+def test_owners_named_twice(method: str, when: str) -> None:
+    @with_api
+    async def check(client: ApiClient) -> None:
+        await client.ok("POST", DEPLOYMENTS, DEPLOYMENT)
+        owner = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u"}
+        body = {**DEPLOYMENT, "metadata": {"name": "d", "ownerReferences": [owner, owner]}}
+        media_type = "application/json" if method == "PUT" else "application/merge-patch+json"
+        content = json.dumps(body).encode()
+        answer = await client.raw(method, f"{DEPLOYMENTS}/d", content, {"content-type": media_type})
+        [warning] = answer.headers.get_all("warning")
+        assert warning.startswith(f'299 - ".metadata.ownerReferences contains duplicate entries{when}; API')
+
+    check()

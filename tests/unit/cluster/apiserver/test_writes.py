@@ -197,10 +197,10 @@ def test_a_broken_patch_is_a_bad_request(kind: str) -> None:
         await client.ok("POST", DEPLOYMENTS, deployment("d"))
         code, status = await client.patch(f"{DEPLOYMENTS}/d", b"{nope", kind)
         assert (code, status["reason"]) == (400, "BadRequest")
-        prefix = "" if kind == "strategic-merge" else "error decoding patch: "
-        assert status["message"].startswith(f"{prefix}invalid character")
-        # Nothing is read before there is something to change.
-        assert (await client.patch(f"{DEPLOYMENTS}/none", b"{nope", kind))[0] == 404
+        assert status["message"] == "invalid JSON patch"
+        # That is seen before there is something to change, and nothing else.
+        assert (await client.patch(f"{DEPLOYMENTS}/none", b"{nope", kind))[0] == 400
+        assert (await client.patch(f"{DEPLOYMENTS}/none", b"1", kind))[0] == 404
 
     with_api(body)()
 
@@ -459,3 +459,10 @@ def test_a_namespace_remembers_what_shall_become_of_its_dependents(
         assert marked["status"]["phase"] == "Terminating"
 
     scenario()
+
+
+@with_api
+async def test_managers_are_named_after_the_first_word_of_the_user_agent(client: ApiClient) -> None:
+    headers = {"user-agent": "ünï/1.0"}
+    made = await client.ok("POST", DEPLOYMENTS, deployment("d"), headers)
+    assert made["metadata"]["managedFields"][0]["manager"] == "ünï"

@@ -157,3 +157,4 @@ def test_struct_literals_make_objects_of_declared_types() -> None:
     assert program.evaluate({"object": {"spec": {"replicas": 1}}}) == {"spec": {"replicas": 2}}
     with pytest.raises(CompileError, match="undeclared reference to 'Other'"):
         environment.compile("Other{a: 1}")
+    assert environment.compile("jsonpatch.escapeKey('a/b~c') == 'a~1b~0c'").evaluate({}) is True

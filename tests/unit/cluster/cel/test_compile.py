@@ -37,7 +37,27 @@ REFUSED = [
     ("self.count ==* 1", 14, f"Syntax error: extraneous input '*' expecting {OPERANDS}"),
     ("size(self.items", 16, "Syntax error: missing ')' at '<EOF>'"),
     ("self.", 6, "Syntax error: no viable alternative at input '.'"),
-    ("1 = 1", 3, None),
+    ("1 = 1", 3, "Syntax error: token recognition error at: '= '"),
+    ("self.name == 'x' and true", 18, "Syntax error: mismatched input 'and' expecting <EOF>"),
+    ("self.name 'x'", 11, "Syntax error: extraneous input ''x'' expecting <EOF>"),
+    ("true ? 1", 9, "Syntax error: mismatched input '<EOF>' expecting ':'"),
+    ("[1", 3, "Syntax error: mismatched input '<EOF>' expecting {']', ','}"),
+    ("[1 2]", 4, "Syntax error: extraneous input '2' expecting {']', ','}"),
+    ("[1,", 4, "Syntax error: missing ']' at '<EOF>'"),
+    ("{'a' 1}", 6, "Syntax error: missing ':' at '1'"),
+    ("size(self.items,)", 17, f"Syntax error: mismatched input ')' expecting {OPERANDS}"),
+    ("self..name", 6, "Syntax error: no viable alternative at input '..'"),
+    ("'a\\qb'", 1, "Syntax error: token recognition error at: ''a\\q'"),
+    ("'''abc", 3, "Syntax error: token recognition error at: ''abc'"),
+    ("self.`a-b` == 1", 5, "undefined field 'a-b'"),
+    ("self.count == -9223372036854775809", 15, "invalid int literal"),
+    ("true && 1", 9, "expected type 'bool' but found 'int'"),
+    ("self.items.all(i, 1)", 19, "expected type 'bool' but found 'int'"),
+    ("self.items.exists_one(i, 1)", 22, "found no matching overload for '_?_:_' applied to '(int, int, int)'"),
+    ("self.items.map(i, 1, i.a) == []", 15, "found no matching overload for '_?_:_' applied to '(int, list(string), list(string))'"),
+    ("self.name - nope == ''", 11, "found no matching overload for '_-_' applied to '(string, !error!)'"),
+    ("duration(1) == duration('1s')", 9, "found no matching overload for 'duration' applied to '(int)'"),
+    ("jsonpatch.escapeKey('a') == 'a'", 1, "undeclared reference to 'jsonpatch' (in container '')"),
     ("self.true == 1", 6, "Syntax error: mismatched input 'true' expecting IDENTIFIER"),
     ("for", 1, "reserved identifier: for"),
     ("duration('1 day') == duration('1h')", 10, "invalid duration argument"),
@@ -125,3 +145,54 @@ def test_literal_patterns_of_find_are_checked_when_compiled() -> None:
         CompileError, match=r"^program instantiation failed: error parsing regexp: unexpected \): `\)`$"
     ):
         compiled("'a'.find(')')")
+
+
+@pytest.mark.parametrize(
+    ("expression", "messages"),
+    [
+        ("in", ["1:1: Syntax error: mismatched input 'in'", "1:3: Syntax error: mismatched input '<EOF>'"]),
+        (
+            "/* x */ true",
+            [
+                "1:1: Syntax error: mismatched input '/'",
+                "1:2: Syntax error: extraneous input '*'",
+                "1:7: Syntax error: extraneous input '/'",
+            ],
+        ),
+        (
+            "x.all(i i == 'a')",
+            ["1:9: Syntax error: mismatched input 'i'", "1:17: Syntax error: extraneous input ')'"],
+        ),
+        (
+            "let y = 1",
+            [
+                "1:1: reserved identifier: let",
+                "1:5: Syntax error: mismatched input 'y'",
+                "1:7: Syntax error: token recognition error at: '= '",
+            ],
+        ),
+        ("x === 'a'", ["1:5: Syntax error: token recognition error at: '= '"]),
+    ],
+)
+def test_reading_goes_on_behind_a_syntax_error(expression: str, messages: list[str]) -> None:
+    with pytest.raises(CompileError) as caught:
+        compiled(expression)
+    lines = [line for line in str(caught.value).split("\n") if "<input>:" in line]
+    assert [
+        line.partition("<input>:")[2][: len(text)] for line, text in zip(lines, messages, strict=True)
+    ] == (messages)
+
+
+@pytest.mark.parametrize(
+    ("expression", "why"),
+    [
+        ("int('x') == 1", "type conversion error from 'string' to 'int'"),
+        ("bool('x')", "type conversion error from 'string' to 'bool'"),
+        ("uint(-1) == 1u", "unsigned integer overflow"),
+        ("x.find('(') == ''", "error parsing regexp: missing closing ): `(`"),
+    ],
+)
+def test_what_is_known_to_fail_is_refused(expression: str, why: str) -> None:
+    with pytest.raises(CompileError) as caught:
+        compiled(expression)
+    assert str(caught.value) == f"program instantiation failed: {why}"

@@ -98,7 +98,7 @@ FAILURES = [
     ("x.a", "no such key: a"),
     ("dyn([1]).a", "unsupported index type 'string' in list"),
     ("x + 'a'", "no such overload"),
-    ("int('a')", "type conversion error from 'string' to 'int'"),
+    ("int('a' + '')", "type conversion error from 'string' to 'int'"),
     ("timestamp('a' + '')", "type conversion error from 'string' to 'google.protobuf.Timestamp'"),
     ("optional.none().value()", "optional.none() dereference"),
     ("[0, 1].all(i, 2 / i > 0)", "division by zero"),

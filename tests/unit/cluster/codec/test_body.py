@@ -181,6 +181,15 @@ def test_yaml_bodies_are_read_and_repeated_keys_reported() -> None:
     ]
 
 
+def test_unknown_fields_of_yaml_come_sorted() -> None:
+    body = b"kind: ConfigMap\napiVersion: v1\nzz: 1\nmetadata: {name: a, foo: 1}\naa: 1\n"
+    assert decode_body("application/yaml", body, CONFIG_MAP).warnings == [
+        'unknown field "aa"',
+        'unknown field "metadata.foo"',
+        'unknown field "zz"',
+    ]
+
+
 def test_yaml_faults_name_the_line() -> None:
     text = rejection("application/yaml", b"a: b\nc: d: e\n", CONFIG_MAP)
     assert text.startswith(

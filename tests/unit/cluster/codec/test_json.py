@@ -62,6 +62,15 @@ def test_duplicates_are_kept_on_request_only() -> None:
     assert found == {"a": {"x": 2}, "b": 1}
 
 
+def test_repeated_fields_come_as_they_are_written() -> None:
+    text = b'{"a": {"x": 1, "x": 2}, "a": {"y": [{"z": 1, "z": 1}]}, "a": 1}'
+    assert json.repeated_fields(json.parse(text, duplicates=True)) == [
+        'duplicate field "a.x"',
+        'duplicate field "a"',
+        'duplicate field "a.y[0].z"',
+    ]
+
+
 def test_repeated_objects_are_laid_over_each_other() -> None:
     text = b'{"a": {"x": 1, "y": {"p": 1}}, "a": {"y": {"q": 2}, "z": 3}, "b": [1], "b": [2]}'
     assert json.parse(text, duplicates=True) == {"a": {"x": 1, "y": {"p": 1, "q": 2}, "z": 3}, "b": [2]}

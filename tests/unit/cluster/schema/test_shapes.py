@@ -27,10 +27,14 @@ DEPLOYMENT = GVK("apps", "v1", "Deployment")
 def test_lists_keyed_by_fields() -> None:
     ports = at(POD, "spec", "containers", "[]", "ports")
     assert (ports.kind, ports.list_type, ports.keys) == ("list", "map", ("containerPort", "protocol"))
-    assert ports.key_defaults == {"protocol": "TCP"}
+    assert ports.key_defaults == {"containerPort": 0, "protocol": "TCP"}
     assert (ports.patch_merge_key, ports.patch_strategies) == ("containerPort", ("merge",))
-    assert at(SERVICE, "spec", "ports").key_defaults == {"protocol": "TCP"}
-    assert at(POD, "spec", "containers").key_defaults == {}
+    assert at(SERVICE, "spec", "ports").key_defaults == {"port": 0, "protocol": "TCP"}
+    assert at(POD, "spec", "containers").key_defaults == {"name": ""}
+    assert at(POD, "spec", "imagePullSecrets").key_defaults == {"name": ""}
+    assert at(GVK("", "v1", "ServiceAccount"), "secrets").key_defaults == {}
+    flow_schema = GVK("flowcontrol.apiserver.k8s.io", "v1", "FlowSchema")
+    assert at(flow_schema, "status", "conditions").key_defaults == {}
 
 
 def test_sets_atoms_and_maps() -> None:

@@ -41,6 +41,8 @@ def op(kind: str, path: str, **more: Any) -> dict[str, Any]:
         ([op("add", "/n")], ["n"], None),
         ([op("add", "ignored/n", value=1)], ["n"], 1),
         ([op("replace", "/a/null", value=1)], ["a", "null"], 1),
+        ([op("replace", "/missing", value=1)], ["missing"], 1),
+        ([op("copy", "/copied", **{"from": "/missing"})], ["copied"], None),
         ([op("replace", "", value={"z": 1})], [], {"z": 1}),
         ([], ["a", "b"], 1),
     ],
@@ -87,7 +89,7 @@ def test_untouched_parts_are_shared() -> None:
         op("remove", "/missing"),
         op("remove", "/list/3"),
         op("remove", "/a/b/c"),
-        op("replace", "/missing", value=1),
+        op("replace", "/missing/deep", value=1),
         op("replace", "/list/7", value=1),
         op("replace", "", value=1),
         op("add", "/missing/deep", value=1),
@@ -151,8 +153,6 @@ def plainly_applied(document: Any, operations: list[dict[str, Any]]) -> Any:
             del container[key]
         elif operation["op"] == "add" and isinstance(container, list):
             container.insert(key, deepcopy(operation["value"]))
-        elif operation["op"] == "replace" and isinstance(container, dict) and key not in container:
-            raise KeyError(key)
         else:
             container[key] = deepcopy(operation["value"])
     return document

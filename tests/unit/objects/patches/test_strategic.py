@@ -201,7 +201,19 @@ def test_untouched_parts_are_shared() -> None:
             {"strategy": {}},
             {"strategy": {"$patch": 1}},
             PatchFailed,
-            "unknown patch type: 1 in map: map[$patch:1]",
+            "unknown patch type: %!s(int64=1) in map: map[$patch:1]",
+        ),
+        (
+            {"strategy": {}},
+            {"strategy": {"$patch": None}},
+            PatchFailed,
+            "unknown patch type: %!s(<nil>) in map: map[$patch:<nil>]",
+        ),
+        (
+            {"containers": named("a")},
+            {"$setElementOrder/containers": [{"name": "a"}, "b"]},
+            PatchFailed,
+            "value for key 1 is not a map",
         ),
         (
             {"containers": named("a")},

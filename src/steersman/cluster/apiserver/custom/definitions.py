@@ -23,7 +23,7 @@ import msgspec
 
 from steersman.cluster.apiserver.atrest import encode
 from steersman.cluster.apiserver.call import Api, Object, StoreReader, timestamp
-from steersman.cluster.apiserver.custom.deletion import CLEANUP_FINALIZER, remove_instances
+from steersman.cluster.apiserver.custom.deletion import CLEANUP_FINALIZER, in_progress, remove_instances
 from steersman.cluster.apiserver.custom.kind import Since
 from steersman.cluster.apiserver.custom.resource import CustomResource
 from steersman.cluster.apiserver.custom.serving import custom_resources
@@ -41,6 +41,7 @@ from steersman.cluster.schema.structural.naming import (
 from steersman.cluster.schema.structural.publishing import definitions
 from steersman.cluster.schema.validation.crd_conversion import ca_bundle_is_valid
 from steersman.cluster.store import Conflict, Event, NotFound, Subscription, Unavailable
+from steersman.objects.managed import track_update
 
 if TYPE_CHECKING:
     from steersman.cluster.admission.webhooks import WebhookClients
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 __all__ = ["Definitions"]
 
 _log = logging.getLogger(__name__)
+_MANAGER = "kube-apiserver"
 _RETRY_S = 0.5
 _LONGEST_REQUEST_S = 60.0
 
@@ -147,8 +149,25 @@ class Definitions:
             if valid or condition_is_true(definition, "Established"):
                 await self._serve(definition)
             definition["status"] = established(definition, now, ca_bundle_valid=valid)
-        if definition["status"] != self._resource.read(record.value)["status"]:
+        before = self._resource.read(record.value)
+        if definition["status"] != before["status"]:
+            self._own(before, definition, now)
             await self._api.store.put(key, encode(definition), expected=record.revision)
+
+    def _own(self, before: Object, definition: Object, now: str) -> None:
+        """The status is this server's."""
+        owners = track_update(
+            before,
+            definition,
+            self._resource.kind.schema,
+            manager=_MANAGER,
+            api_version=self._resource.type.api_version,
+            time=now,
+            subresource="status",
+            keep=self._resource.ownable("status"),
+        )
+        if owners:
+            definition["metadata"]["managedFields"] = owners
 
     def _others(self, key: str) -> list[Object]:
         records = self._api.store.range(self._resource.prefix).records
@@ -235,6 +254,13 @@ class Definitions:
     async def _finish_deletion(self, key: str, definition: Object, revision: int) -> None:
         finalizers = definition["metadata"].get("finalizers") or []
         if CLEANUP_FINALIZER not in finalizers:
+            return
+        now = timestamp(self._api.now())
+        status = in_progress(definition["status"], now)
+        if status != definition["status"]:
+            begun = {**definition, "metadata": {**definition["metadata"]}, "status": status}
+            self._own(definition, begun, now)
+            await self._api.store.put(key, encode(begun), expected=revision)
             return
         await self._serve(definition)
         if await remove_instances(self._api, self._instances(definition)):

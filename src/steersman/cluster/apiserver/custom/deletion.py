@@ -8,7 +8,7 @@ from steersman.cluster.apiserver.resource import Resource
 from steersman.cluster.schema.structural.naming import set_condition
 from steersman.cluster.store import Conflict, NotFound
 
-__all__ = ["CLEANUP_FINALIZER", "mark_definition", "remove_instances"]
+__all__ = ["CLEANUP_FINALIZER", "in_progress", "mark_definition", "remove_instances"]
 
 CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
 
@@ -25,6 +25,17 @@ def mark_definition(definition: Object, now: str) -> None:
         "message": "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
     }
     definition["status"] = set_condition(definition["status"], condition, now)
+
+
+def in_progress(status: Object, now: str) -> Object:
+    """The status of a definition whose objects are being deleted."""
+    condition = {
+        "type": "Terminating",
+        "status": "True",
+        "reason": "InstanceDeletionInProgress",
+        "message": "CustomResource deletion is in progress",
+    }
+    return set_condition(status, condition, now)
 
 
 async def remove_instances(api: Api, resource: Resource) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Awaitable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,14 @@ from steersman.cluster.apiserver.atrest import revision_of
 from steersman.cluster.apiserver.columns.custom import table_for
 from steersman.cluster.apiserver.kinds import Decoded, Errors
 from steersman.cluster.cel import patiently
-from steersman.cluster.codec import BodyRejected, FieldValidation, parse_body, repeated_fields, strict_error
+from steersman.cluster.codec import (
+    BodyRejected,
+    FieldValidation,
+    parse_body,
+    repeated_fields,
+    strict_error,
+    unrecognized,
+)
 from steersman.cluster.schema.errors import DecodeError
 from steersman.cluster.schema.resources import GVK
 from steersman.cluster.schema.structural import MetadataError, StructuralSchema, compile_schema
@@ -37,7 +45,7 @@ _SCALE = GVK("autoscaling", "v1", "Scale")
 
 @dataclass(slots=True)
 class Since:
-    """The revision from which on stored objects are known to have the defaults of a definition's schemas."""
+    """The revision from which on stored objects are known to have the shape of a definition's schemas."""
 
     revision: int = sys.maxsize
 
@@ -46,6 +54,7 @@ class CustomKind:
     """Reads, checks and shows objects by the version's structural schema."""
 
     empty = None
+    distinct_errors = False
 
     def __init__(
         self,
@@ -75,8 +84,11 @@ class CustomKind:
     def read(self, content_type: str, body: bytes, validation: FieldValidation) -> Decoded:
         strict = validation != "Ignore"
         value, _, found = parse_body(content_type, body, self._gvk, duplicates=strict)
-        self._check_claim(value, body)
+        self._check_claim(value, body, strict)
         repeated = repeated_fields(value) if strict else []
+        if repeated:
+            # Without a type to decode both into, the last one counts.
+            value, _, _ = parse_body(content_type, body, self._gvk)
         try:
             obj, unknown = self.accept(value)
         except DecodeError as error:
@@ -87,11 +99,12 @@ class CustomKind:
         obj.setdefault("metadata", {})
         return obj, findings if strict else []
 
-    def _check_claim(self, value: Object, body: bytes) -> None:
+    def _check_claim(self, value: Object, body: bytes, strict: bool) -> None:
         """Unlike built-in kinds, custom ones must say what they are."""
         kind, api_version = value.get("kind") or "", value.get("apiVersion") or ""
         if not kind:
-            raise self._rejected(f"Object 'Kind' is missing in '{body.decode(errors='replace').strip()}'")
+            why = f"Object 'Kind' is missing in '{body.decode(errors='replace').strip()}'"
+            raise unrecognized(why, self._gvk, body) if strict else self._rejected(why)
         if api_version != self._gvk.api_version:
             raise BodyRejected(
                 f"the API version in the data ({api_version}) does not match the expected API version "
@@ -107,10 +120,10 @@ class CustomKind:
         kind, version = self._gvk.kind, self._gvk.version
         return BodyRejected(f'{kind} in version "{version}" cannot be handled as a {kind}: {why}')
 
-    def accept(self, value: Object) -> Decoded:
+    def accept(self, value: Object, *, applied: bool = False) -> Decoded:
         value["kind"], value["apiVersion"] = self._gvk.kind, self._gvk.api_version
         try:
-            unknown = self._structure.coerce(value)
+            unknown = self._structure.coerce(value, keep_nulls=applied)
         except MetadataError as error:
             raise DecodeError(str(error)) from None
         self._structure.default(value)
@@ -124,7 +137,10 @@ class CustomKind:
             raise DecodeError(str(error)) from None
 
     def complete(self, obj: Object) -> None:
-        """Give an object from the store the defaults that came after it was written."""
+        """Give an object from the store the shape of now: fields that went after it was written go, defaults
+        that came come."""
+        with suppress(MetadataError):
+            self._structure.coerce(obj)
         self._structure.default(obj)
 
     def is_complete(self, value: bytes) -> bool:
@@ -136,7 +152,8 @@ class CustomKind:
 
     def check_update(self, new: Object, old: Object, subresource: str, warnings: list[str]) -> Errors:
         earlier = self._metadata_errors(new)
-        earlier += validate_object_meta_update(new["metadata"], old["metadata"])
+        # What holds for updates of everything, and once more for those of custom resources.
+        earlier += validate_object_meta_update(new["metadata"], old["metadata"]) * 2
         status = subresource == "status"
         validate = self._structure.validate_status if status else self._structure.validate_update
         return _errors(patiently(lambda: validate(new, old, earlier)), warnings)

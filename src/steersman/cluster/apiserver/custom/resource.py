@@ -4,16 +4,17 @@ At rest a custom object ends with the version it was stored in, which is never s
 
     {"metadata":{"resourceVersion":"42",…},"spec":{…},"@version":"v1"}
 
-With the conversion strategy None the versions differ in name only and the mark says no more than whether
-an object was written since the storage version changed. With a webhook, bytes of another version are
-converted before the verbs see them (`shown`), and new objects before they are stored (`at_rest`). Bytes
-without a mark are an object as it is shown already.
+With the conversion strategy None an object of another version is one of this with the fields that this has:
+what the other's schema defaults is there, what this one's does not know is not. That holds for what is read
+(`read`) and for what is stored (`to_stored`); versions of the same schema differ in name only. With a
+webhook, bytes of another version are converted before the verbs see them (`shown`), and new objects before
+they are stored (`at_rest`). Bytes without a mark are an object as it is shown already.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
@@ -51,7 +52,7 @@ def _unmarked(value: bytes) -> tuple[str, bytes]:
 class CustomResource(Resource):
     """One served version of a definition."""
 
-    __slots__ = ("_custom", "_version", "conversion", "handover")
+    __slots__ = ("_custom", "_others", "_version", "conversion", "handover")
 
     conversion: WebhookConversion | None
     handover: asyncio.Event | None
@@ -62,13 +63,16 @@ class CustomResource(Resource):
         kind: CustomKind,
         strategy: Strategy,
         conversion: WebhookConversion | None,
+        others: Mapping[str, CustomKind],
         warning: str = "",
     ) -> None:
+        """`others` are the versions with other schemas than this, where no webhook knows them."""
         super().__init__(resource_type, kind, strategy)
         self.warning = warning
         self.conversion = conversion
         self.handover = None
         self._custom = kind
+        self._others = others
         self._version = resource_type.version
 
     def whole(self, value: bytes) -> bytes:
@@ -84,16 +88,21 @@ class CustomResource(Resource):
         webhook."""
         version, bare = _unmarked(value)
         shown, kind = self.type.api_version, self._custom
-        if version and not self._is_own(version):
+        other = self._others.get(version)
+        if other is not None:
+            kind = other
+        elif version and not self._is_own(version):
             assert self.conversion is not None
             shown, kind = f"{self.group}/{version}", self.conversion.kind(version, kind)
         obj = decode(bare, shown, self.type.kind)
         if version and not kind.is_complete(value):
             kind.complete(obj)
+        if other is not None:
+            self._custom.prune(obj)
         return obj
 
     def _is_own(self, version: str) -> bool:
-        return version == self._version or self.conversion is None
+        return version == self._version or (self.conversion is None and version not in self._others)
 
     def shown(self, values: Sequence[bytes]) -> Awaitable[list[bytes]] | None:
         if self.conversion is None:
@@ -124,6 +133,10 @@ class CustomResource(Resource):
         version = self.stored.version
         if self.conversion is not None:
             version = obj["apiVersion"].rpartition("/")[2]
+        elif (kind := self._others.get(version)) is not None:
+            obj = orjson.loads(orjson.dumps(obj))
+            kind.prune(obj)
+            kind.complete(obj)
         return {**obj, _MARK_KEY: version}
 
     async def at_rest(self, obj: Object) -> bytes:

@@ -41,7 +41,6 @@ def custom_resources(
             GVK(group, version["name"], names["kind"]), version, namespaced, since, paths
         )
         for version in spec["versions"]
-        if version["served"] or by_webhook
     }
     webhook = _webhook(clients(), group, conversion["webhook"], kinds) if by_webhook else None
     resources = []
@@ -50,10 +49,18 @@ def custom_resources(
             resource_type = _type(spec, names, version)
             strategy = _strategy(resource_type, version, namespaced)
             warning = deprecation_of(spec, version)
-            resources.append(
-                CustomResource(resource_type, kinds[version["name"]], strategy, webhook, warning)
-            )
+            others = {} if by_webhook else _of_other_schemas(spec, version, kinds)
+            kind = kinds[version["name"]]
+            resources.append(CustomResource(resource_type, kind, strategy, webhook, others, warning))
     return resources
+
+
+def _of_other_schemas(spec: Object, version: Object, kinds: dict[str, CustomKind]) -> dict[str, CustomKind]:
+    return {
+        each["name"]: kinds[each["name"]]
+        for each in spec["versions"]
+        if each.get("schema") != version.get("schema")
+    }
 
 
 def _replicas_path(version: Object) -> str | None:

@@ -28,11 +28,16 @@ from steersman.objects.fields import Path
 from steersman.objects.fields import invalid as invalid_field
 from steersman.objects.managed import track_update
 from steersman.objects.patches.apply import Applier
-from steersman.objects.status import bad_request, conflict, internal_error, invalid
+from steersman.objects.status import bad_request, conflict, internal_error, invalid, unclassified
 
 __all__ = ["get_scale", "patch_scale", "update_scale"]
 
 _SCALE = GVK("autoscaling", "v1", "Scale")
+#: A custom resource's scale that nobody owns anything of cannot be applied to.
+_NO_FIRST_APPLY = (
+    "failed to create manager for existing fields: failed to convert live object (/; autoscaling/v1, "
+    "Kind=Scale) to proper version: request to convert CR to an invalid group/version: autoscaling/v1"
+)
 
 
 def _scale(call: Call, obj: Object) -> Object:
@@ -79,7 +84,11 @@ async def _apply(api: Api, call: Call) -> Response:
         options.field_manager, SCALE_VERSION, timestamp(api.now()), "scale", force=bool(options.force)
     )
 
+    custom = not isinstance(call.resource.kind, BuiltInKind)
+
     def applied(scale: Object) -> Object:
+        if custom and not scale["metadata"].get("managedFields"):
+            raise unclassified(_NO_FIRST_APPLY)
         merged = apply_to(scale, config.obj, schema_of(_SCALE), applier, empty)
         note_repeated_keys(call, config, options)
         new, _ = accept_built_in(_SCALE, merged)

@@ -326,7 +326,6 @@ _CONVERSIONS: Final = [
     }),
     _conversions(DURATION, "duration", {
         DURATION: _identity, STRING: _text_to_number("google.protobuf.Duration", parse_duration),
-        INT: lambda _f, v: make_duration(v),
     }),
 ]  # fmt: skip
 

@@ -53,7 +53,7 @@ class _Scope:
         try:
             program = self._environments[optional_old_self].compile(expression)
         except CompileError as error:
-            raise RuleCompileError(str(error).removeprefix("compilation failed: ")) from error
+            raise RuleCompileError(str(error)) from error
         return _Program(program, optional_old_self)
 
 

@@ -95,7 +95,7 @@ def _compile_rule(scope: Scope, node: Node, rule: JSONSchema) -> CompiledRule:
     try:
         program = scope.compile(expression, optional_old_self=optional)
     except RuleCompileError as error:
-        return CompiledRule(rule, error=f"compilation failed: {error}")
+        return CompiledRule(rule, error=str(error))
     if program.result_type != "bool":
         return CompiledRule(rule, error="cel expression must evaluate to a bool")
     message, message_error = None, ""
@@ -103,7 +103,8 @@ def _compile_rule(scope: Scope, node: Node, rule: JSONSchema) -> CompiledRule:
         try:
             message = scope.compile(text, optional_old_self=optional)
         except RuleCompileError as error:
-            message_error = f"messageExpression compilation failed: {error}"
+            why = str(error).removeprefix("compilation failed: ")
+            message_error = f"messageExpression compilation failed: {why}"
         if message is not None and message.result_type != "string":
             message, message_error = None, "messageExpression must evaluate to a string"
     shown = ""

@@ -92,24 +92,24 @@ class StructuralSchema:
         status = node.properties.get("status")
         self._accept_status = compile_acceptor(status.raw) if status is not None else None
 
-    def coerce(self, obj: Object) -> list[str]:
+    def coerce(self, obj: Object, *, keep_nulls: bool = False) -> list[str]:
         """Bring what a client sent into shape, in place; the unknown fields it had, as strict decoding
         words them. Raises MetadataError for what is wrong beyond that."""
         try:
-            unknown = coerce_metadata(obj) + self._pruned(obj)
+            unknown = coerce_metadata(obj) + self._pruned(obj, keep_nulls)
             if self._coerce is not None:
                 unknown += sorted(self._coerce(obj, _ROOT))
         except RecursionError:
             raise MetadataError("exceeded max depth") from None
         return [f'unknown field "{path}"' for path in unknown]
 
-    def _pruned(self, obj: Object) -> list[str]:
+    def _pruned(self, obj: Object, keep_nulls: bool) -> list[str]:
         """Drop what the schema does not know, and nulls it does not want; the former by path."""
         if self._prune is None:
             return []
         dropped: list[tuple[Place, str]] = []
         self._prune(obj, None, dropped)
-        if self._prune_nulls is not None:
+        if self._prune_nulls is not None and not keep_nulls:
             self._prune_nulls(obj)
         return sorted(path_of(place, key) for place, key in dropped) if dropped else []
 

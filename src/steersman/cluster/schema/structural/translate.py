@@ -18,16 +18,8 @@ from steersman.cluster.schema.structural.patterns import OPTIONS, translate
 
 __all__ = ["compile_acceptor"]
 
-_COPIED: Final = (
-    "maxLength",
-    "minLength",
-    "maxItems",
-    "minItems",
-    "uniqueItems",
-    "maxProperties",
-    "minProperties",
-    "required",
-)
+_SIZES: Final = ("maxLength", "minLength", "maxItems", "minItems", "maxProperties", "minProperties")
+_COPIED: Final = (*_SIZES, "uniqueItems", "required")
 #: Beyond these, a JSON number is not an integer for Go, or not one for the format.
 _LIMITS: Final = {"": 2**53 - 1, "int64": 2**53 - 1, "int32": 2**31 - 1}
 _FORMATS: Final = {f"x-{name}": check for name, check in FORMATS.items()}
@@ -47,12 +39,16 @@ def _never(value: Any) -> bool:
 
 
 def _is_exact(schema: JSONSchema) -> bool:
-    """Whether the engine judges as `explain` does. Go compares whole numbers with whole limits only, and a
-    format without a type refuses values of other types."""
+    """Whether the engine judges as `explain` does. Go compares whole numbers with whole limits only, a format
+    without a type refuses values of other types, and sizes below nothing are no schema to the engine."""
     if effective_format(schema) and not schema.get("type") and not schema.get("x-kubernetes-int-or-string"):
         return False
     limits = [schema.get(keyword) for keyword in ("minimum", "maximum", "multipleOf")]
-    if any(limit is not None and limit != int(limit) for limit in limits) or (limits[2] or 1) <= 0:
+    if any(limit is not None and limit != int(limit) for limit in limits):
+        return False
+    if (limits[2] is not None and limits[2] <= 0) or any((schema.get(size) or 0) < 0 for size in _SIZES):
+        return False
+    if len(set(schema.get("required") or ())) != len(schema.get("required") or ()):
         return False
     return all(_is_exact(child) for child in nested(schema))
 

@@ -150,5 +150,5 @@ def _metadata_update(rules: Rules, namespaced: bool, new: Object, old: Object) -
     metadata = new["metadata"]
     errors = validate_object_meta(metadata, namespaced=namespaced, name_check=name_is_path_segment)
     changes = validate_object_meta_update(metadata, old["metadata"])
-    errors += changes
+    errors += changes if rules.distinct else changes * 2
     return errors + foreign_finalizers(metadata) if rules.standard_finalizers else errors

@@ -447,5 +447,6 @@ RULES: Final = {
         update=_update,
         status=_status_update,
         standard_finalizers=False,
+        distinct=False,
     ),
 }

@@ -105,11 +105,12 @@ _SCHEMA: Final[Shape] = (
 
 
 def internal_spec(spec: Object) -> Object:
-    """The spec with what all versions share moved to its top."""
+    """The spec with what all versions share moved to its top; one that had not even a list of them says so
+    (`noVersions`)."""
     versions = [dict(version) for version in spec.get("versions") or ()]
     made = {**spec, "versions": versions}
     if not versions:
-        return made
+        return made | {"noVersions": spec.get("versions") is None}
     made["version"] = versions[0].get("name", "")
     for field, shared in _SHARED:
         first = versions[0].get(field)
@@ -123,7 +124,9 @@ def internal_spec(spec: Object) -> Object:
 
 def internal_versions(spec: Object) -> list[Any] | None:
     """The versions of an internal spec as messages show them."""
-    return [_version(version) for version in spec["versions"]] or None
+    if spec.get("noVersions"):
+        return None
+    return [_version(version) for version in spec["versions"]]
 
 
 def _version(version: Object) -> Object:

@@ -65,6 +65,8 @@ class Rules:
     `subresources` are updates through other subresources than status, by their names.
     `standard_finalizers`: a finalizer without a domain must be one of Kubernetes' own.
     `own_metadata`: `create` checks the metadata, too, at its own place; `name` is not asked.
+    `distinct`: an error found twice is told once, as of everything that has declared checks. Else it is told
+    as often as it is found: metadata is compared by what all updates have in common and by the kind's own.
     """
 
     name: NameCheck = name_is_dns_subdomain
@@ -75,6 +77,7 @@ class Rules:
     revalidation: Revalidation = Revalidation.NEVER
     standard_finalizers: bool = True
     own_metadata: bool = False
+    distinct: bool = True
     subresources: Mapping[str, UpdateCheck] = field(default_factory=dict)
 
 

@@ -136,7 +136,8 @@ def _shown(obj: Mapping[str, Any]) -> str:
     metadata = obj.get("metadata")
     name, namespace = "", ""
     if isinstance(metadata, dict):
-        name, namespace = metadata.get("name") or "", metadata.get("namespace") or ""
+        texts = (metadata.get("name"), metadata.get("namespace"))
+        name, namespace = (text if isinstance(text, str) else "" for text in texts)
     group, _, version = str(obj.get("apiVersion") or "").rpartition("/")
     return f"{namespace}/{name}; {group}/{version}, Kind={obj.get('kind') or ''}"
 

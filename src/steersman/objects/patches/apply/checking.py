@@ -112,7 +112,11 @@ def _scalar(value: Any, schema: Schema) -> Sequence[Problem]:
         case "boolean":
             if not isinstance(value, bool):
                 return [Problem("", f"expected boolean, got &{{{go_value(value)}}}")]
-        case "int-or-string" | "quantity" | "":
+        case "int-or-string" | "quantity" | "time" | "micro-time" | "":
+            if isinstance(value, (dict, list)):
+                return [Problem("", f"expected any scalar, got &{{{go_value(value)}}}")]
+        case "string" if schema.format:
+            # Texts with a format are of no type here; what reads the object says what they may be.
             if isinstance(value, (dict, list)):
                 return [Problem("", f"expected any scalar, got &{{{go_value(value)}}}")]
         case _:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from steersman.cluster.apiserver.columns import cells, columns_for, rows
+from steersman.cluster.apiserver.columns.scales import scale_table
 
 NOW = 1767229200.0  # 2026-01-01T01:00:00Z
 CREATED = "2026-01-01T00:00:00Z"
@@ -588,3 +589,16 @@ def test_flow_schemas_are_listed_in_the_order_they_are_tried() -> None:
 def test_an_unknown_resource_shows_name_and_creation() -> None:
     assert [column.name for column in columns_for("example.com", "v1", "widgets")] == ["Name", "Created At"]
     assert cells("example.com", "v1", "widgets", named(), NOW) == ["x", CREATED]
+
+
+def test_scales_of_built_in_resources_show_their_replicas() -> None:
+    table = scale_table(custom=False)
+    shown = [(column.name, column.type, column.format) for column in table.columns]
+    assert shown == [
+        ("Name", "string", ""),
+        ("Desired", "integer", ""),
+        ("Available", "integer", ""),
+        ("Age", "string", ""),
+    ]
+    assert table.cells(named(spec={"replicas": 2}, status={"replicas": 1}), NOW) == ["x", 2, 1, "60m"]
+    assert table.cells(named(spec={}, status={"replicas": 0}), NOW) == ["x", 0, 0, "60m"]

@@ -53,6 +53,29 @@ def test_ownership_follows_the_schema(schema: Object) -> None:
     }
 
 
+def test_what_is_inside_something_free_is_free() -> None:
+    known = {"type": "object", "properties": {"a": {"type": "string"}}}
+    free = {
+        "type": "object",
+        "x-kubernetes-preserve-unknown-fields": True,
+        "properties": {"known": known, "items": {"type": "array", "items": known}},
+    }
+    schema = {"type": "object", "properties": {"free": free, "known": known, "empty": {"type": "object"}}}
+    shape = compile_schema(schema).to_schema()
+    outer = shape.property("free")
+    assert outer is not None
+    inner, items = outer.property("known"), outer.property("items")
+    assert inner is not None
+    assert items is not None
+    assert inner.preserves_unknown
+    assert items.element().preserves_unknown
+    found = {name: shape.property(name) for name in ("known", "empty")}
+    assert {name: child and child.preserves_unknown for name, child in found.items()} == {
+        "known": False,
+        "empty": True,
+    }
+
+
 def test_keys_have_their_defaults() -> None:
     item = {
         "type": "object",
