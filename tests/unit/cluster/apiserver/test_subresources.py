@@ -203,6 +203,18 @@ async def test_an_eviction_within_the_budget_uses_it_up(client: ApiClient) -> No
 
 
 @with_api
+async def test_an_eviction_is_told_of_a_pod_that_is_going_already(client: ApiClient) -> None:
+    await client.ok("POST", PODS, pod("p", nodeName="n"))
+    await client.ok("DELETE", f"{PODS}/p")
+    refused = EVICTION | {"deleteOptions": {"preconditions": {"uid": "other"}}}
+    assert (await client.ask("POST", f"{PODS}/p/eviction", refused))[0] == 409
+    assert not (await client.ok("GET", f"{PODS}/p"))["status"].get("conditions")
+    await client.ok("POST", f"{PODS}/p/eviction", EVICTION)
+    conditions = (await client.ok("GET", f"{PODS}/p"))["status"]["conditions"]
+    assert [condition["type"] for condition in conditions] == ["DisruptionTarget"]
+
+
+@with_api
 async def test_a_node_evicts_pods_of_its_own(client: ApiClient) -> None:
     as_node = {"impersonate-user": "system:node:n1", "impersonate-group": "system:nodes"}
     for name, node in (("mine", "n1"), ("other", "n2")):

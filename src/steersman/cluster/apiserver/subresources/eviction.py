@@ -164,8 +164,9 @@ def _cause(message: str) -> dict[str, str]:
 async def _mark_disrupted(api: Api, call: Call, deletion: DeleteOptions) -> None:
     """Tell whoever looks at the dying pod why. A stale precondition is for the deletion to refuse."""
     pod = call.resource.read(find(api, call.resource, call.path.namespace, call.path.name).value)
-    stale = deletion.resource_version and deletion.resource_version != pod["metadata"]["resourceVersion"]
-    if deletion.dry_run or stale or "deletionTimestamp" in pod["metadata"] or not pod["spec"].get("nodeName"):
+    metadata = pod["metadata"]
+    stale = (deletion.resource_version or metadata["resourceVersion"]) != metadata["resourceVersion"]
+    if deletion.dry_run or stale or (deletion.uid or metadata["uid"]) != metadata["uid"]:
         return
 
     def mark(pod: Object) -> None:
