@@ -213,8 +213,10 @@ class LocalCluster:
         await install_default_roles(api)
         await install_flow_control(api)
         self._scope.start(keep_flow_control(api), name="flow control")
-        self._scope.start(RoleAggregation(api).run(), name="role aggregation")
-        self._scope.start(CertificateSigning(api, self.authority).run(), name="certificate signing")
+        if config.runs("clusterrole-aggregation"):
+            self._scope.start(RoleAggregation(api).run(), name="role aggregation")
+        if config.runs("certificatesigningrequest-signing"):
+            self._scope.start(CertificateSigning(api, self.authority).run(), name="certificate signing")
         self._follow_definitions(api)
         if config.runs("validatingadmissionpolicy-status"):
             self._check_policies(api)

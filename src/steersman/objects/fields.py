@@ -28,6 +28,7 @@ __all__ = [
     "show",
     "too_few",
     "too_long",
+    "too_long_text",
     "too_many",
     "type_invalid",
 ]
@@ -183,6 +184,13 @@ def not_found(path: Path, value: Any) -> FieldError:
 def too_long(path: Path, maximum: int) -> FieldError:
     detail = f"may not be more than {_counted(maximum, 'byte')}" if maximum >= 0 else "value is too long"
     return FieldError("FieldValueTooLong", str(path), detail)
+
+
+def too_long_text(path: Path, maximum: int) -> FieldError:
+    """Where a text's characters are counted, not its bytes."""
+    return FieldError(
+        "FieldValueTooLong", str(path), f"may not be more than {_counted(maximum, 'character')}"
+    )
 
 
 def too_many(path: Path, actual: int, maximum: int) -> FieldError:

@@ -44,6 +44,7 @@ __all__ = [
     "is_prefixed_label_key",
     "is_qualified_name",
     "is_relaxed_env_var_name",
+    "is_short_name",
     "is_user_id",
     "is_wildcard_dns1123_subdomain",
     "max_length_message",
@@ -167,7 +168,16 @@ def _length_errors(text: str, limit: int, unit: str = "characters") -> list[str]
 
 
 def is_dns1123_label(text: str) -> list[str]:
-    errors = _length_errors(text, _NAME_LENGTH)
+    return _label_errors(text, "characters")
+
+
+def is_short_name(text: str) -> list[str]:
+    """A label, in the words of fields whose rules are declared with their types."""
+    return _label_errors(text, "bytes")
+
+
+def _label_errors(text: str, unit: str) -> list[str]:
+    errors = _length_errors(text, _NAME_LENGTH, unit)
     if not _label(text):
         # A subdomain that is no label can only differ by its dots.
         if _subdomain(text):

@@ -52,6 +52,7 @@ __all__ = [
     "STORAGE_CLASSES",
     "SUBJECT_ACCESS_REVIEWS",
     "VOLUME_ATTACHMENTS",
+    "VOLUME_ATTRIBUTES_CLASSES",
 ]
 
 _R = ResourceType
@@ -109,6 +110,9 @@ CSI_NODES: Final = _R("storage.k8s.io", "v1", "CSINode", "csinodes", namespaced=
 STORAGE_CLASSES: Final = _R("storage.k8s.io", "v1", "StorageClass", "storageclasses", namespaced=False)
 VOLUME_ATTACHMENTS: Final = _R(
     "storage.k8s.io", "v1", "VolumeAttachment", "volumeattachments", namespaced=False
+)
+VOLUME_ATTRIBUTES_CLASSES: Final = _R(
+    "storage.k8s.io", "v1", "VolumeAttributesClass", "volumeattributesclasses", namespaced=False
 )
 CUSTOM_RESOURCE_DEFINITIONS: Final = _R(
     "apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions", namespaced=False

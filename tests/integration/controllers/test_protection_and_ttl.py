@@ -6,7 +6,13 @@ import asyncio
 from datetime import UTC, datetime
 from typing import Any
 
-from steersman.objects.resources import JOBS, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS
+from steersman.objects.resources import (
+    JOBS,
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
+    PODS,
+    VOLUME_ATTRIBUTES_CLASSES,
+)
 from steersman.objects.times import format_time
 from tests.integration.controllers.workloads import NAMESPACE, World, with_workloads
 from tests.support.manifests import pod
@@ -118,6 +124,30 @@ async def test_a_volume_goes_when_it_is_not_bound(world: World) -> None:
 
     async def gone() -> bool:
         return await world.client.find(PERSISTENT_VOLUMES, "v") is None
+
+    await world.until(gone)
+
+
+@with_workloads("volumeattributesclass-protection")
+async def test_a_class_of_attributes_goes_when_no_claim_has_it(world: World) -> None:
+    await world.create(
+        VOLUME_ATTRIBUTES_CLASSES, {"metadata": {"name": "fast"}, "driverName": "d", "parameters": {"a": "b"}}
+    )
+    spec = {
+        "accessModes": ["ReadWriteOnce"],
+        "resources": {"requests": {"storage": "1Gi"}},
+        "volumeAttributesClassName": "fast",
+    }
+    metadata = {"name": "c", "namespace": NAMESPACE}
+    await world.create(PERSISTENT_VOLUME_CLAIMS, {"metadata": metadata, "spec": spec})
+    await world.client.delete(VOLUME_ATTRIBUTES_CLASSES, "fast")
+    await asyncio.sleep(5)
+    assert await world.client.get(VOLUME_ATTRIBUTES_CLASSES, "fast")
+    await world.client.patch(PERSISTENT_VOLUME_CLAIMS, "c", {"metadata": {"finalizers": None}}, NAMESPACE)
+    await world.client.delete(PERSISTENT_VOLUME_CLAIMS, "c", NAMESPACE)
+
+    async def gone() -> bool:
+        return await world.client.find(VOLUME_ATTRIBUTES_CLASSES, "fast") is None
 
     await world.until(gone)
 

@@ -80,21 +80,22 @@ class DefaultIngressClass:
 
 
 class StorageObjectInUseProtection:
-    """Volumes and claims carry a finalizer, so that none vanishes while a pod uses it."""
+    """Volumes, claims and classes of attributes carry a finalizer, so that none vanishes while it is used."""
 
     name = "StorageObjectInUseProtection"
     _FINALIZERS = {  # noqa: RUF012 - a constant table
-        "persistentvolumeclaims": "kubernetes.io/pvc-protection",
-        "persistentvolumes": "kubernetes.io/pv-protection",
+        ("", "persistentvolumeclaims"): "kubernetes.io/pvc-protection",
+        ("", "persistentvolumes"): "kubernetes.io/pv-protection",
+        ("storage.k8s.io", "volumeattributesclasses"): "kubernetes.io/vac-protection",
     }
 
     def handles(self, operation: str, group: str, plural: str, subresource: str) -> bool:
-        return operation == "CREATE" and not group and plural in self._FINALIZERS and not subresource
+        return operation == "CREATE" and (group, plural) in self._FINALIZERS and not subresource
 
     def admit(self, attributes: Attributes) -> None:
         assert attributes.object is not None
         metadata = attributes.object["metadata"]
-        finalizer = self._FINALIZERS[attributes.plural]
+        finalizer = self._FINALIZERS[attributes.group, attributes.plural]
         finalizers = metadata.get("finalizers") or []
         if finalizer not in finalizers:
             metadata["finalizers"] = [*finalizers, finalizer]

@@ -7,6 +7,7 @@ from typing import Any
 from steersman.cluster.apiserver.atrest import encode
 from steersman.cluster.apiserver.call import Api, Object, new_uid, timestamp
 from steersman.cluster.apiserver.legacy_tokens import TRACKING, today
+from steersman.cluster.apiserver.own_writes import applied, owned
 from steersman.cluster.apiserver.resource import Resource
 from steersman.cluster.schema.decode import decode
 from steersman.cluster.schema.defaults import apply_defaults
@@ -44,22 +45,20 @@ async def install_essentials(api: Api, host: str, port: int) -> None:
         "data": {"since": today(api.now())},
     }
     await ensure(api, "", "configmaps", tracking)
-    ranges = {"metadata": {"name": "kubernetes"}, "spec": {"cidrs": [str(api.services.network)]}}
-    await ensure(api, "networking.k8s.io", "servicecidrs", ranges)
+    await _ensure_ranges(api)
     labels = {"component": "apiserver", "provider": "kubernetes"}
     metadata = {"name": "kubernetes", "namespace": "default", "labels": labels}
     address = api.services.first_address
     spec: Object = {
         "type": "ClusterIP",
         "clusterIP": address,
-        "clusterIPs": [address],
-        "ipFamilies": [api.services.family],
         "ipFamilyPolicy": "SingleStack",
         "ports": [{"name": "https", "port": 443, "protocol": "TCP", "targetPort": port}],
     }
     service = {"metadata": metadata, "spec": spec}
-    await ensure(api, "", "services", service, follow="spec")
-    api.services.load([service])
+    allocated = {"clusterIPs": [address], "ipFamilies": [api.services.family]}
+    await ensure(api, "", "services", service, follow="spec", allocated=allocated)
+    api.services.load([service | {"spec": spec | allocated}])
     ports = [{"name": "https", "port": port, "protocol": "TCP"}]
     subsets = [{"addresses": [{"ip": host}], "ports": ports}]
     unmirrored = {"endpointslice.kubernetes.io/skip-mirror": "true"}
@@ -83,18 +82,49 @@ async def install_essentials(api: Api, host: str, port: int) -> None:
     await ensure(api, "discovery.k8s.io", "endpointslices", endpoint_slice, follow="ports")
 
 
-async def ensure(api: Api, group: str, plural: str, given: Object, follow: str = "") -> None:
-    """Make an object exist. Of one that is there, the field `follow` is set to what is given."""
+async def _ensure_ranges(api: Api) -> None:
+    """The range of service addresses, which is ready from the start."""
+    resource = api.catalog.stored("networking.k8s.io", "servicecidrs")
+    assert resource is not None
+    given = {"metadata": {"name": "kubernetes"}, "spec": {"cidrs": [str(api.services.network)]}}
+    key = resource.key("", "kubernetes")
+    if api.store.get(key) is not None:
+        return
+    condition = {
+        "type": "Ready",
+        "status": "True",
+        "lastTransitionTime": timestamp(api.now()),
+        "reason": "",
+        "message": "Kubernetes default Service CIDR is ready",
+    }
+    ranges = _complete(api, resource, given) | {"status": {"conditions": [condition]}}
+    names = (".", "f:type", "f:status", "f:lastTransitionTime", "f:message")
+    fields: Object = {"f:status": {"f:conditions": {'k:{"type":"Ready"}': {name: {} for name in names}}}}
+    manager = "kubernetes-service-cidr-controller"
+    ranges = applied(api, resource, ranges, fields, manager=manager, subresource="status")
+    try:
+        await api.store.put(key, encode(ranges), expected=0)
+    except Conflict:
+        return
+
+
+async def ensure(
+    api: Api, group: str, plural: str, given: Object, follow: str = "", allocated: Object | None = None
+) -> None:
+    """Make an object exist. Of one that is there, the field `follow` is set to what is given.
+    `allocated` is what of its spec was chosen, not given, and therefore has no owner."""
     resource = api.catalog.stored(group, plural)
     assert resource is not None
     key = resource.key(given["metadata"].get("namespace", ""), given["metadata"]["name"])
     record = api.store.get(key)
     obj = _complete(api, resource, given)
+    if allocated is not None:
+        obj["spec"] |= allocated
     if record is not None:
         existing = resource.read(record.value)
         if not follow or existing.get(follow) == obj.get(follow):
             return
-        obj = {**existing, follow: obj[follow]}
+        obj = owned(api, resource, existing, {**existing, follow: obj[follow]})
     try:
         await api.store.put(key, encode(obj), expected=record.revision if record is not None else 0)
     except Conflict:
@@ -105,6 +135,7 @@ async def ensure(api: Api, group: str, plural: str, given: Object, follow: str =
 def _complete(api: Api, resource: Resource, given: dict[str, Any]) -> Object:
     obj = decode(resource.type.gvk, given).obj
     apply_defaults(*resource.type.gvk, obj)
+    obj = owned(api, resource, None, obj)
     resource.strategy.prepare_create(obj)
     metadata = obj["metadata"]
     metadata["uid"] = new_uid()

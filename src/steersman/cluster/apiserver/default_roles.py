@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 from steersman.aio import Scope
 from steersman.cluster.apiserver.atrest import encode
 from steersman.cluster.apiserver.call import Api, new_uid, timestamp
+from steersman.cluster.apiserver.own_writes import owned
+from steersman.cluster.apiserver.resource import Resource
 from steersman.cluster.auth.rbac import GROUP
 from steersman.cluster.auth.rules import Rule, rules_of, uncovered
 from steersman.cluster.store import Conflict, NotFound, Record
@@ -150,30 +152,32 @@ async def _install(api: Api, default: DefaultObject) -> None:
         record = api.store.get(key)
         try:
             if record is None:
-                await api.store.put(key, encode(_fresh(api, default.obj)), expected=0)
+                await api.store.put(key, encode(_fresh(api, resource, default.obj)), expected=0)
             else:
-                await _reconcile(api, record, resource.read(record.value), default)
+                await _reconcile(api, resource, record, default)
         except (Conflict, NotFound):
             continue
         return
 
 
-def _fresh(api: Api, obj: Object) -> Object:
+def _fresh(api: Api, resource: Resource, obj: Object) -> Object:
+    obj = owned(api, resource, None, obj)
     system = {"uid": new_uid(), "creationTimestamp": timestamp(api.now())}
     return {**obj, "metadata": obj["metadata"] | system}
 
 
-async def _reconcile(api: Api, record: Record, existing: Object, default: DefaultObject) -> None:
-    expected = default.obj
+async def _reconcile(api: Api, resource: Resource, record: Record, default: DefaultObject) -> None:
+    existing, expected = resource.read(record.value), default.obj
     if (existing["metadata"].get("annotations") or {}).get(_AUTO_UPDATE) == "false":
         return
     if "roleRef" in expected and existing.get("roleRef") != expected["roleRef"]:
         # What a binding refers to cannot be changed: it is another binding then.
         await api.store.delete(record.key, expected=record.revision)
-        await api.store.put(record.key, encode(_fresh(api, expected)), expected=0)
+        await api.store.put(record.key, encode(_fresh(api, resource, expected)), expected=0)
         return
     completed = complete(existing, expected)
     if completed != existing:
+        completed = owned(api, resource, existing, completed)
         await api.store.put(record.key, encode(completed), expected=record.revision)
 
 

@@ -1,4 +1,4 @@
-"""Discovery: which groups, versions and resources there are, in the old form and aggregated (v2, v2beta1).
+"""Discovery: which groups, versions and resources there are, in the old form and aggregated (v2).
 
 Documents are made from the catalog when first asked for and again after it changed.
 """
@@ -14,7 +14,7 @@ import orjson
 from steersman.cluster.apiserver.kinds import BuiltInKind
 from steersman.cluster.apiserver.resource import Catalog, Resource
 from steersman.cluster.codec.negotiate import DISCOVERY, OFFERED, YAML, Representation, is_routed, negotiate
-from steersman.cluster.schema.resources import SubresourceType
+from steersman.cluster.schema.resources import GVK, SubresourceType
 from steersman.http import Request, Response
 from steersman.objects.status import not_acceptable
 
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 __all__ = ["Discovery"]
 
 Object = dict[str, Any]
+
+#: What a document says of itself, and not as a part of another.
+_TYPE = ("kind", "apiVersion")
 
 
 class Discovery:
@@ -70,7 +73,10 @@ class Discovery:
                 "serverAddressByClientCIDRs": addresses,
             }
             return self._answer(request, (prefix, "host", host), versions, representation)
-        document = {"kind": "APIGroupList", "apiVersion": "v1", "groups": self._all_groups()}
+        groups = [
+            {key: value for key, value in each.items() if key not in _TYPE} for each in self._all_groups()
+        ]
+        document = {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
         return self._answer(request, (prefix,), document, representation)
 
     def _answer(
@@ -218,7 +224,7 @@ def _aggregated_entry(resource: Resource) -> Object:
     kind = resource.type
     entry: Object = {
         "resource": kind.plural,
-        "responseKind": _kind(kind.group, kind.version, kind.kind),
+        "responseKind": _response_kind(resource, kind.gvk),
         "scope": "Namespaced" if kind.namespaced else "Cluster",
         "singularResource": kind.singular,
         "verbs": list(kind.verbs),
@@ -228,12 +234,15 @@ def _aggregated_entry(resource: Resource) -> Object:
     if kind.categories:
         entry["categories"] = list(kind.categories)
     if kind.subresources:
-        entry["subresources"] = [_aggregated_part(kind.subresources[name]) for name in _in_order(resource)]
+        entry["subresources"] = [
+            _aggregated_part(resource, kind.subresources[name]) for name in _in_order(resource)
+        ]
     return entry
 
 
-def _aggregated_part(part: SubresourceType) -> Object:
-    return {"subresource": part.name, "responseKind": _kind(*part.gvk), "verbs": list(part.verbs)}
+def _aggregated_part(resource: Resource, part: SubresourceType) -> Object:
+    kind = _response_kind(resource, part.gvk)
+    return {"subresource": part.name, "responseKind": kind, "verbs": list(part.verbs)}
 
 
 def _in_order(resource: Resource) -> Sequence[str]:
@@ -242,5 +251,11 @@ def _in_order(resource: Resource) -> Sequence[str]:
     return sorted(names) if isinstance(resource.kind, BuiltInKind) else list(names)
 
 
-def _kind(group: str, version: str, kind: str) -> Object:
-    return {"group": group, "version": version, "kind": kind}
+def _response_kind(resource: Resource, gvk: GVK) -> Object:
+    """Of built-in resources the group and version are told only where they are not the resource's own."""
+    implied = isinstance(resource.kind, BuiltInKind) and gvk[:2] == resource.type.gvk[:2]
+    return {
+        "group": "" if implied else gvk.group,
+        "version": "" if implied else gvk.version,
+        "kind": gvk.kind,
+    }

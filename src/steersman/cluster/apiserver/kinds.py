@@ -86,7 +86,8 @@ class Kind(Protocol):
 
     def columns(self) -> list[ColumnDefinition]: ...
 
-    def rows(self, objects: Iterable[Object], now: float) -> list[Row]: ...
+    def rows(self, objects: Iterable[Object], now: float, *, listed: bool = True) -> list[Row] | None:
+        """What a Table shows of objects, which are a list unless said otherwise."""
 
 
 def read_built_in(gvk: GVK, content_type: str, body: bytes, validation: FieldValidation) -> Decoded:
@@ -180,12 +181,14 @@ class BuiltInKind:
     def columns(self) -> list[ColumnDefinition]:
         from steersman.cluster.apiserver.columns import columns_for
 
-        return columns_for(self._type.group, self._type.version, self._type.plural)
+        stored = self._type.storage or self._type.gvk
+        return columns_for(stored.group, stored.version, self._type.plural)
 
-    def rows(self, objects: Iterable[Object], now: float) -> list[Row]:
+    def rows(self, objects: Iterable[Object], now: float, *, listed: bool = True) -> list[Row] | None:
         from steersman.cluster.apiserver.columns import rows
 
-        return rows(self._type.group, self._type.version, self._type.plural, objects, now)
+        stored = self._type.storage or self._type.gvk
+        return rows(stored.group, stored.version, self._type.plural, objects, now, listed=listed)
 
 
 def _is_large(obj: Object) -> bool:

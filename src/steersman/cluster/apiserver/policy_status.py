@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from steersman.cluster.apiserver.call import Api, StoreReader, timestamp
+from steersman.cluster.apiserver.call import Api, StoreReader
+from steersman.cluster.apiserver.own_writes import applied
 from steersman.cluster.apiserver.resource import Resource
 from steersman.cluster.apiserver.upkeep import attend, put_back
 from steersman.cluster.cel import Declaration, declare, declare_builtin
 from steersman.cluster.schema.resources import GVK
 from steersman.cluster.schema.shapes import schema_of
 from steersman.cluster.schema.table import table, type_name
-from steersman.objects.managed import Entry, Managed
 
 __all__ = ["PolicyStatus", "ServedKinds"]
 
@@ -102,18 +102,19 @@ class PolicyStatus:
             "observedGeneration": metadata["generation"],
             "typeChecking": checking,
         }
-        owned = self._owned(metadata, checking)
-        new = {**policy, "metadata": {**metadata, "managedFields": owned}, "status": status}
+        fields: Object = {
+            "f:observedGeneration": {},
+            "f:typeChecking": {f"f:{name}": {} for name in checking},
+        }
+        new = applied(
+            self._api,
+            self._resource,
+            {**policy, "status": status},
+            {"f:status": fields},
+            manager=_MANAGER,
+            subresource="status",
+        )
         await put_back(self._api, self._resource, new)
-
-    def _owned(self, metadata: Object, checking: Object) -> list[Object]:
-        """The owners of fields, as after an apply of the status."""
-        managed = Managed.decode(metadata.get("managedFields") or (), trusted=True)
-        fields: Object = {f"f:{name}": {} for name in checking}
-        status = {"f:observedGeneration": {}, "f:typeChecking": fields}
-        now, version = timestamp(self._api.now()), self._resource.type.api_version
-        managed.put(Entry(_MANAGER, "Apply", version, "status", now, {"f:status": status}))
-        return managed.encode()
 
 
 def _is_new(policy: Mapping[str, Any]) -> bool:

@@ -23,7 +23,16 @@ from steersman.objects.status import StatusError, bad_request
 if TYPE_CHECKING:
     from steersman.cluster.apiserver.columns import ColumnDefinition, Row
 
-__all__ = ["JSON", "Form", "failure", "respond_json", "respond_list", "respond_object", "success"]
+__all__ = [
+    "JSON",
+    "Form",
+    "failure",
+    "read_shown",
+    "respond_json",
+    "respond_list",
+    "respond_object",
+    "success",
+]
 
 
 class Form(NamedTuple):
@@ -51,6 +60,10 @@ _YAML_HEADERS: Sequence[tuple[bytes, bytes]] = (
     (b"Cache-Control", b"no-cache, private"),
     (b"Content-Type", b"application/yaml"),
 )
+
+
+#: Annotations that show a field of the type Kubernetes handles objects in: metadata alone has none of it.
+_FIELDS_AS_ANNOTATIONS = {"DaemonSet": "deprecated.daemonset.template.generation"}
 
 
 def respond_json(body: Content, code: int = 200, *, warnings: Sequence[str] = ()) -> Response:
@@ -98,19 +111,29 @@ def respond_object(api: Api, call: Call, value: bytes, code: int = 200) -> Respo
     resource = call.resource
     if form is JSON:
         return respond_json(resource.whole(value), code, warnings=call.warnings)
-    return respond_value(api, call, resource.read(value), code)
+    return respond_value(api, call, read_shown(call, value), code)
 
 
 def respond_value(api: Api, call: Call, obj: Object, code: int = 200) -> Response:
-    """One object that is decoded already."""
+    """One object that is decoded already, as `read_shown` gives it."""
     return _respond_value(shape_object(api, call, obj), call.form, code, call.warnings)
 
 
+def read_shown(call: Call, value: bytes) -> Object:
+    """An object to be shown in the form asked for: Tables and metadata alone are those of the stored
+    version, whatever version is asked for."""
+    resource = call.resource
+    if resource.converts and call.form.shape != "object":
+        return resource.read_stored(value)
+    return resource.read(value)
+
+
 def shape_object(api: Api, call: Call, obj: Object) -> Object:
+    """An object that `read_shown` gave, in the form asked for."""
     form = call.form
     if form.shape == "table":
         metadata = {"resourceVersion": obj["metadata"].get("resourceVersion", "")}
-        return table(api, call, [obj], metadata)
+        return table(api, call, [obj], metadata, listed=False)
     if form.shape == "metadata":
         return _partial(obj, form)
     if form.shape == "metadata list":
@@ -139,7 +162,7 @@ def respond_list(
     resource = call.resource
     if form is JSON:
         return respond_json(_frame_list(resource, values, metadata), code, warnings=call.warnings)
-    objects = [resource.read(value) for value in values]
+    objects = [read_shown(call, value) for value in values]
     body: Object
     if form.shape == "table":
         body = table(api, call, objects, metadata)
@@ -150,7 +173,7 @@ def respond_list(
             "kind": "PartialObjectMetadataList",
             "apiVersion": f"meta.k8s.io/{form.version}",
             "metadata": metadata,
-            "items": [_partial(obj, form) for obj in objects],
+            "items": [_partial(obj, form) for obj in objects] or None,
         }
     else:
         kind = resource.type
@@ -168,10 +191,16 @@ def _frame_list(resource: Resource, values: Sequence[bytes], metadata: Object) -
 
 
 def _partial(obj: Object, form: Form) -> Object:
+    metadata = obj["metadata"]
+    hidden = _FIELDS_AS_ANNOTATIONS.get(obj.get("kind", ""))
+    if hidden and hidden in (metadata.get("annotations") or ()):
+        kept = {key: value for key, value in metadata["annotations"].items() if key != hidden}
+        rest = {key: value for key, value in metadata.items() if key != "annotations"}
+        metadata = rest | {"annotations": kept} if kept else rest
     return {
         "kind": "PartialObjectMetadata",
         "apiVersion": f"meta.k8s.io/{form.version}",
-        "metadata": obj["metadata"],
+        "metadata": metadata,
     }
 
 
@@ -180,11 +209,11 @@ def _ends_initial_events(obj: Object) -> bool:
 
 
 def _columns_and_rows(
-    call: Call, objects: Iterable[Object], now: float
-) -> tuple[Sequence[ColumnDefinition], Sequence[Row]]:
+    call: Call, objects: Iterable[Object], now: float, *, listed: bool
+) -> tuple[Sequence[ColumnDefinition], Sequence[Row] | None]:
     kind = call.resource.kind
     if call.path.subresource != "scale":
-        return kind.columns(), kind.rows(objects, now)
+        return kind.columns(), kind.rows(objects, now, listed=listed)
     from steersman.cluster.apiserver.columns import Row
     from steersman.cluster.apiserver.columns.scales import scale_table
 
@@ -192,23 +221,26 @@ def _columns_and_rows(
     return shown.columns, [Row(scale, shown.cells(scale, now)) for scale in objects]
 
 
-def table(api: Api, call: Call, objects: Iterable[Object], metadata: Object) -> Object:
-    """Objects as `kubectl get` shows them."""
+def table(
+    api: Api, call: Call, objects: Iterable[Object], metadata: Object, *, listed: bool = True
+) -> Object:
+    """Objects of the stored version as `kubectl get` shows them."""
+    resource = call.resource
     include = (call.query.get("includeObject") or ["Metadata"])[0] or "Metadata"
     if include not in ("None", "Metadata", "Object"):
         problem = invalid(Path("includeObject"), include, "must be 'Metadata', 'Object', 'None', or empty")
         raise bad_request(f"Unable to convert to Table as requested: {problem}")
     partial = Form("metadata", call.form.version)
     body_rows = []
-    columns, rows = _columns_and_rows(call, objects, api.now())
-    for row in rows:
+    columns, rows = _columns_and_rows(call, objects, api.now(), listed=listed)
+    for row in rows or ():
         shown: Object = {"cells": row.cells, "object": None}
         if row.conditions:
             shown["conditions"] = row.conditions
         if include == "Metadata" or (include == "None" and _ends_initial_events(row.object)):
             shown["object"] = _partial(row.object, partial)
         elif include == "Object":
-            shown["object"] = row.object
+            shown["object"] = resource.from_stored(row.object)
         body_rows.append(shown)
     definitions = [
         {
@@ -225,5 +257,5 @@ def table(api: Api, call: Call, objects: Iterable[Object], metadata: Object) -> 
         "apiVersion": f"meta.k8s.io/{call.form.version}",
         "metadata": metadata,
         "columnDefinitions": definitions,
-        "rows": body_rows,
+        "rows": None if rows is None else body_rows,
     }

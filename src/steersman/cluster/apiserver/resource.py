@@ -132,16 +132,18 @@ class Resource:
 
     def read(self, value: bytes) -> Object:
         """At-rest bytes as an object of this version, the caller's to change."""
-        stored = self.stored
-        shown = stored if self.converts else self.type
-        obj = decode(value, shown.api_version, shown.kind)
         if self.converts:
-            own = self.type
-            obj = convert(obj, stored.group, stored.version, own.kind, own.group, own.version)
-            obj["kind"], obj["apiVersion"] = own.kind, own.api_version
-        elif not self.kind.is_complete(value):
+            obj = self.from_stored(self.read_stored(value))
+            obj["kind"], obj["apiVersion"] = self.type.kind, self.type.api_version
+            return obj
+        obj = decode(value, self.type.api_version, self.type.kind)
+        if not self.kind.is_complete(value):
             self.kind.complete(obj)
         return obj
+
+    def read_stored(self, value: bytes) -> Object:
+        """At-rest bytes as an object of the version it is stored in, where that is another."""
+        return decode(value, self.stored.api_version, self.stored.kind)
 
     def ownable(self, subresource: str) -> FieldFilter | None:
         """What a request to this endpoint can own at all in managedFields; None: everything."""
@@ -158,6 +160,16 @@ class Resource:
             return obj
         own, stored = self.type, self.stored
         return convert(obj, own.group, own.version, own.kind, stored.group, stored.version)
+
+    def round_trip(self, obj: Object) -> Object:
+        """An object of this version as it comes back from the stored one: with what that adds."""
+        return self.from_stored(self.to_stored(obj))
+
+    def from_stored(self, obj: Object) -> Object:
+        if not self.converts:
+            return obj
+        own, stored = self.type, self.stored
+        return convert(obj, stored.group, stored.version, own.kind, own.group, own.version)
 
     async def stays(self) -> None:
         """Returns when this is what is served, for one step of the loop; waits until that is decided.

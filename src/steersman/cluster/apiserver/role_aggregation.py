@@ -10,7 +10,8 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from steersman.cluster.apiserver.call import Api, timestamp
+from steersman.cluster.apiserver.call import Api
+from steersman.cluster.apiserver.own_writes import applied
 from steersman.cluster.apiserver.resource import Resource
 from steersman.cluster.apiserver.upkeep import put_back
 from steersman.cluster.auth.feed import follow_objects
@@ -85,15 +86,5 @@ class RoleAggregation:
                 await self._write(role, rules)
 
     async def _write(self, role: Object, rules: list[Object]) -> None:
-        metadata = role["metadata"]
-        others = [entry for entry in metadata.get("managedFields") or () if entry.get("manager") != _MANAGER]
-        entry = {
-            "manager": _MANAGER,
-            "operation": "Apply",
-            "apiVersion": f"{GROUP}/v1",
-            "time": timestamp(self._api.now()),
-            "fieldsType": "FieldsV1",
-            "fieldsV1": {"f:rules": {}},
-        }
-        new = {**role, "metadata": {**metadata, "managedFields": [entry, *others]}, "rules": rules}
+        new = applied(self._api, self._resource, {**role, "rules": rules}, {"f:rules": {}}, manager=_MANAGER)
         await put_back(self._api, self._resource, new)

@@ -670,6 +670,10 @@ def _version() -> dict[str, str]:
     return {
         "major": major,
         "minor": minor,
+        "emulationMajor": major,
+        "emulationMinor": minor,
+        "minCompatibilityMajor": major,
+        "minCompatibilityMinor": str(int(minor) - 1),
         "gitVersion": f"v{KUBERNETES_VERSION}+steersman",
         "gitCommit": "",
         "gitTreeState": "clean",

@@ -33,7 +33,7 @@ from steersman.cluster.apiserver.atrest import restamp
 from steersman.cluster.apiserver.call import Api, Call, Object
 from steersman.cluster.apiserver.filters import Filter
 from steersman.cluster.apiserver.options import ListOptions
-from steersman.cluster.apiserver.render import shape_object, table
+from steersman.cluster.apiserver.render import read_shown, shape_object, table
 from steersman.cluster.apiserver.resource import Resource
 from steersman.cluster.apiserver.warning_headers import warning_headers
 from steersman.cluster.codec.errors import NotAcceptable
@@ -160,7 +160,9 @@ class Audience:
             if resource.framed:
                 return b'{"type":"%b","object":%b%b}\n' % (kind, resource.head, value[1:])
             return b'{"type":"%b","object":%b}\n' % (kind, resource.whole(value))
-        return self._framed(kind, resource.read(value))
+        if self._call.form.shape == "metadata list":
+            return self._framed(kind, resource.read(value))
+        return self._framed(kind, read_shown(self._call, value))
 
     def _framed(self, kind: bytes, obj: Object) -> bytes:
         # Who asks for lists of metadata gets objects: there is no list in a watch.

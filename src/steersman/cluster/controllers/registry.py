@@ -46,6 +46,7 @@ CONTROLLERS: dict[str, str] = {
     "statefulset": "statefulset.controller",
     "taint-eviction": "taint_eviction",
     "ttl-after-finished": "ttl_after_finished",
+    "volumeattributesclass-protection": "attributes_class_protection",
 }
 
 

@@ -149,6 +149,8 @@ def _zero(schema: dict[str, Any]) -> Callable[[], Any]:
     """Makes what Go writes for a field that is always written and was not given."""
     reference = schema.get("$ref")
     if reference is None:
+        if schema.get("format") == "byte":
+            return _nothing
         return {"string": str, "integer": int, "boolean": bool, "number": float}.get(schema["type"], _nothing)
     if reference not in SELF_DECODING:
         decode_struct = _struct(reference)

@@ -31,6 +31,7 @@ _PARTS: Final = (
 )
 _BASE64: Final = frozenset(string.ascii_letters + string.digits + "+/")
 _QUANTUM: Final = 4
+_MICRO_DIGITS: Final = 6
 
 
 def json_type(value: Any) -> str:
@@ -65,8 +66,10 @@ def time_error(text: str, *, micro: bool = False) -> str:
             return f"parsing time {quote(text)}: {limits[0]} out of range"
         rest = rest[digits:]
     decimals = len(rest[1:]) - len(rest[1:].lstrip(string.digits)) if rest[:1] in (".", ",") else 0
-    if micro and decimals != 6:
-        return unreadable(rest, ".000000")
+    if micro:
+        if decimals < _MICRO_DIGITS:
+            return unreadable(rest, ".000000")
+        decimals = _MICRO_DIGITS
     if decimals:
         rest = rest[1 + decimals :]
     return _zone_error(text, rest, unreadable(rest, "Z07:00"))

@@ -112,7 +112,9 @@ class ResourceType:
 
 
 #: kube-apiserver stores what became v1 in its own release in the version that the release before knows.
+#: Definitions are hashed by the version they were stored in before there was another.
 _HASHED_VERSIONS = {
+    ("apiextensions.k8s.io", "CustomResourceDefinition"): "v1beta1",
     ("certificates.k8s.io", "ClusterTrustBundle"): "v1beta1",
     ("certificates.k8s.io", "PodCertificateRequest"): "v1beta1",
     ("resource.k8s.io", "DeviceTaintRule"): "v1beta2",

@@ -84,20 +84,21 @@ def test_an_ingress_gets_the_newest_default_class(
 
 
 @pytest.mark.parametrize(
-    ("plural", "finalizer"),
+    ("group", "plural", "finalizer"),
     [
-        ("persistentvolumeclaims", "kubernetes.io/pvc-protection"),
-        ("persistentvolumes", "kubernetes.io/pv-protection"),
+        ("", "persistentvolumeclaims", "kubernetes.io/pvc-protection"),
+        ("", "persistentvolumes", "kubernetes.io/pv-protection"),
+        ("storage.k8s.io", "volumeattributesclasses", "kubernetes.io/vac-protection"),
     ],
 )
-def test_volumes_and_claims_are_protected_once(plural: str, finalizer: str) -> None:
+def test_what_is_protected_is_protected_once(group: str, plural: str, finalizer: str) -> None:
     plugin = StorageObjectInUseProtection()
     obj: Object = {"metadata": {"finalizers": ["mine"]}}
     for _ in range(2):
-        plugin.admit(write(plural, obj))
+        plugin.admit(write(plural, obj, group=group))
     assert obj["metadata"]["finalizers"] == ["mine", finalizer]
     bare: Object = {}
-    plugin.admit(write(plural, bare))
+    plugin.admit(write(plural, bare, group=group))
     assert bare["metadata"]["finalizers"] == [finalizer]
 
 

@@ -493,6 +493,10 @@ async def test_what_is_served_here_is_registered(there: World) -> None:
     assert core["metadata"]["labels"] == {"kube-aggregator.kubernetes.io/automanaged": "onstart"}
     (condition,) = core["status"]["conditions"]
     assert (condition["status"], condition["reason"]) == ("True", "Local")
+    (owner,) = registered["v1.apps"]["metadata"]["managedFields"]
+    assert (owner["manager"], owner["operation"]) == ("kube-apiserver", "Update")
+    owned = ("f:group", "f:groupPriorityMinimum", "f:version", "f:versionPriority")
+    assert owner["fieldsV1"]["f:spec"] == {name: {} for name in owned}
     revision = there.api.store.revision
     await there.aggregator.look_after(there.api)
     assert there.api.store.revision == revision

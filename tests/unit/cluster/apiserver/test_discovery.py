@@ -121,7 +121,7 @@ def test_every_resource_in_the_old_form() -> None:
 
 def aggregated(fact: Object) -> Object:
     """A recorded resource as the aggregated form shows it."""
-    own = {"group": fact["group"], "version": fact["version"]}
+    own = {"group": "", "version": ""}
     parts = [
         {
             "subresource": part["name"],
@@ -141,13 +141,12 @@ def aggregated(fact: Object) -> Object:
     }
 
 
-@pytest.mark.parametrize("version", ["v2", "v2beta1"])
-def test_every_resource_in_the_aggregated_form(version: str) -> None:
+def test_every_resource_in_the_aggregated_form() -> None:
     shown = {}
     for root in ("/api", "/apis"):
-        listed = document(root, accept=AGGREGATED.format(version))
+        listed = document(root, accept=AGGREGATED.format("v2"))
         assert listed["kind"] == "APIGroupDiscoveryList"
-        assert listed["apiVersion"] == f"apidiscovery.k8s.io/{version}"
+        assert listed["apiVersion"] == "apidiscovery.k8s.io/v2"
         for group in listed["items"]:
             for each in group["versions"]:
                 assert each["freshness"] == "Current"
@@ -157,6 +156,25 @@ def test_every_resource_in_the_aggregated_form(version: str) -> None:
     assert shown == {
         (fact["group"], fact["version"], fact["resource"]): aggregated(fact) for fact in recorded()
     }
+
+
+def test_only_the_newest_aggregated_form_is_spoken() -> None:
+    old = AGGREGATED.format("v2beta1")
+    assert document("/apis", accept=f"{old},application/json")["kind"] == "APIGroupList"
+    with pytest.raises(NotAcceptable):
+        answer("/apis", accept=old)
+
+
+def test_groups_are_listed_without_saying_what_they_are() -> None:
+    groups = {group["name"]: group for group in document("/apis")["groups"]}
+    version = {"groupVersion": "apps/v1", "version": "v1"}
+    assert groups["apps"] == {"name": "apps", "versions": [version], "preferredVersion": version}
+    assert document("/apis/apps")["kind"] == "APIGroup"
+
+
+def test_definitions_are_hashed_by_their_first_version() -> None:
+    shown = {each["name"]: each for each in document("/apis/apiextensions.k8s.io/v1")["resources"]}
+    assert shown["customresourcedefinitions"]["storageVersionHash"] == "jfWCUB31mvA="
 
 
 @pytest.mark.skipif(not RECORDING.exists(), reason="the recordings are not here")
@@ -195,8 +213,8 @@ def test_a_known_document_is_not_sent_again(path: str) -> None:
         assert (other.status, other.body) == (200, first.body)
 
 
-@pytest.mark.parametrize("host", ["v2", "v2beta1"])
-def test_a_hosts_name_cannot_be_taken_for_a_version(host: str) -> None:
+def test_a_hosts_name_cannot_be_taken_for_a_version() -> None:
+    host = "v2"
     discovery = Discovery(Catalog(all_resources()))
     discovery.serve(ask("/api", host=host))
     found = discovery.serve(ask("/api", accept=AGGREGATED.format(host)))

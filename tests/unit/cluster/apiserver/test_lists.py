@@ -185,3 +185,48 @@ async def test_a_collection_is_deleted_page_by_page_where_a_limit_is_set(client:
     rest = await client.ok("DELETE", f"{MAPS}?limit=9&continue={token}")
     assert names(rest) == ["c", "d", "e"]
     assert names(await client.ok("GET", MAPS)) == []
+
+
+METADATA = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
+
+
+@with_api
+async def test_no_metadata_is_null(client: ApiClient) -> None:
+    shown = await client.ok("GET", "/api/v1/namespaces/default/secrets", headers={"accept": METADATA})
+    assert shown["items"] is None
+
+
+@with_api
+async def test_tables_and_metadata_are_those_of_the_stored_version(client: ApiClient) -> None:
+    def percent(name: str) -> Object:
+        target = {"type": "Utilization", "averageUtilization": 50}
+        return {"type": "Resource", "resource": {"name": name, "target": target}}
+
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"}
+    spec = {"maxReplicas": 2, "scaleTargetRef": target, "metrics": [percent("cpu"), percent("memory")]}
+    scalers = "/apis/autoscaling/{}/namespaces/default/horizontalpodautoscalers"
+    await client.ok("POST", scalers.format("v2"), {"metadata": {"name": "h"}, "spec": spec})
+    old = f"{scalers.format('v1')}/h"
+    assert "annotations" in (await client.ok("GET", old))["metadata"]
+    accept = METADATA.replace("MetadataList", "Metadata")
+    assert "annotations" not in (await client.ok("GET", old, headers={"accept": accept}))["metadata"]
+    table = METADATA.replace("PartialObjectMetadataList", "Table")
+    shown = await client.ok("GET", f"{old}?includeObject=Object", headers={"accept": table})
+    [row] = shown["rows"]
+    assert "cpu: <unknown>/50%, memory: <unknown>/50%" in row["cells"]
+    assert row["object"]["spec"]["targetCPUUtilizationPercentage"] == 50
+
+
+@with_api
+async def test_metadata_alone_lacks_annotations_that_stand_for_fields(client: ApiClient) -> None:
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    spec = {"selector": {"matchLabels": {"a": "b"}}, "template": template}
+    sets = "/apis/apps/v1/namespaces/default/daemonsets"
+    accept = METADATA.replace("MetadataList", "Metadata")
+    for name, given in (("bare", {}), ("noted", {"note": "mine"})):
+        metadata = {"name": name, "annotations": given}
+        made = await client.ok("POST", sets, {"metadata": metadata, "spec": spec})
+        assert made["metadata"]["annotations"] == {"deprecated.daemonset.template.generation": "1", **given}
+        shown = await client.ok("GET", f"{sets}/{name}", headers={"accept": accept})
+        assert shown["metadata"].get("annotations", {}) == given
+        assert ("annotations" in shown["metadata"]) == bool(given)

@@ -466,3 +466,24 @@ async def test_managers_are_named_after_the_first_word_of_the_user_agent(client:
     headers = {"user-agent": "ünï/1.0"}
     made = await client.ok("POST", DEPLOYMENTS, deployment("d"), headers)
     assert made["metadata"]["managedFields"][0]["manager"] == "ünï"
+
+
+@with_api
+async def test_defaults_of_the_stored_version_are_owned(client: ApiClient) -> None:
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"}
+    body = {"metadata": {"name": "h"}, "spec": {"maxReplicas": 2, "scaleTargetRef": target}}
+    path = "/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers"
+    [entry] = (await client.ok("POST", path, body))["metadata"]["managedFields"]
+    owned = ("f:maxReplicas", "f:minReplicas", "f:scaleTargetRef", "f:targetCPUUtilizationPercentage")
+    assert entry["fieldsV1"] == {"f:spec": {name: {} for name in owned}}
+
+
+@with_api
+async def test_owners_of_an_event_are_those_of_one_group(client: ApiClient) -> None:
+    involved = {"kind": "Pod", "name": "p", "namespace": "default"}
+    core = "/api/v1/namespaces/default/events"
+    await client.ok("POST", core, {"metadata": {"name": "e"}, "involvedObject": involved, "type": "Normal"})
+    for path in (core.replace("/api/v1", "/apis/events.k8s.io/v1"), core):
+        _, changed = await client.patch(f"{path}/e", {"metadata": {"labels": {"from": path[:5].strip("/")}}})
+        [owner] = changed["metadata"]["managedFields"]
+        assert owner["apiVersion"] == changed["apiVersion"]

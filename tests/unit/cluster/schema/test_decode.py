@@ -302,6 +302,12 @@ INTO = "json: cannot unmarshal {} into Go struct field {} of type {}"
             'parsing time "2024-01-01T00:00:00Z" as "2006-01-02T15:04:05.000000Z07:00": '
             'cannot parse "Z" as ".000000"',
         ),
+        (
+            LEASE,
+            {"spec": {"renewTime": "2024-01-01T00:00:00.123456789Z"}},
+            'parsing time "2024-01-01T00:00:00.123456789Z" as "2006-01-02T15:04:05.000000Z07:00": '
+            'cannot parse "789Z" as "Z07:00"',
+        ),
     ],
 )
 def test_what_does_not_fit_is_refused_in_the_words_of_go(

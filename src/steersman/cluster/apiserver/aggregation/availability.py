@@ -12,6 +12,7 @@ from steersman.cluster.apiserver.aggregation.identity import identity_headers
 from steersman.cluster.apiserver.aggregation.registrations import GROUP, PLURAL, Backend
 from steersman.cluster.apiserver.atrest import encode
 from steersman.cluster.apiserver.call import Api, timestamp
+from steersman.cluster.apiserver.own_writes import owned
 from steersman.cluster.auth.users import MASTERS_GROUP, User
 from steersman.cluster.store import Conflict
 from steersman.http.errors import ClientError
@@ -117,7 +118,9 @@ async def record_availability(api: Api, name: str, found: Availability) -> None:
     )
     if conditions is before:
         return
-    registration["status"] = {**status, "conditions": list(conditions)}
+    live = registration
+    registration = {**live, "status": {**status, "conditions": list(conditions)}}
+    registration = owned(api, resource, live, registration, subresource="status")
     try:
         await api.store.put(record.key, encode(registration), expected=record.revision)
     except Conflict:

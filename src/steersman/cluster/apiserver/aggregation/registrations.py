@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from steersman.cluster.apiserver.atrest import encode
 from steersman.cluster.apiserver.call import Api, new_uid, timestamp
+from steersman.cluster.apiserver.own_writes import owned
 from steersman.cluster.apiserver.resource import Resource
 from steersman.cluster.schema.resources import group_versions
 from steersman.cluster.store import Conflict, NotFound
@@ -161,6 +162,7 @@ async def register_local(api: Api) -> None:
 
 
 async def _create(api: Api, resource: Resource, registration: Object) -> None:
+    registration = owned(api, resource, None, registration)
     resource.strategy.prepare_create(registration)
     metadata = registration["metadata"]
     metadata["uid"] = new_uid()

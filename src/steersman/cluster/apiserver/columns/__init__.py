@@ -39,7 +39,9 @@ from steersman.cluster.apiserver.columns.definitions import (
 
 __all__ = ["ColumnDefinition", "Row", "cells", "columns_for", "rows"]
 
-_DEFAULT: Final = Table((NAME, CREATED_AT), lambda obj, now: [name_of(obj), created_at(obj)])
+_DEFAULT: Final = Table(
+    (NAME, CREATED_AT), lambda obj, now: [name_of(obj), created_at(obj)], null_when_empty=True
+)
 
 _TABLES: Final[dict[tuple[str, str], Table]] = {
     **admission.TABLES,
@@ -81,21 +83,24 @@ def cells(group: str, version: str, plural: str, obj: Object, now: float) -> Cel
     return _TABLES.get((group, plural), _DEFAULT).cells(obj, now)
 
 
-def rows(group: str, version: str, plural: str, objects: Iterable[Object], now: float) -> list[Row]:
-    """The rows of a list, with what only the whole list can tell: order, and which class is the default."""
+def rows(
+    group: str, version: str, plural: str, objects: Iterable[Object], now: float, *, listed: bool = True
+) -> list[Row] | None:
+    """The rows of objects, and if they are a list what only that can tell: order, which class is the default.
+    None when there are none and the resource shows that as null."""
     resource = (group, plural)
-    listed = control_plane.by_precedence(objects) if resource == _FLOW_SCHEMAS else list(objects)
+    shown = control_plane.by_precedence(objects) if resource == _FLOW_SCHEMAS else list(objects)
     found = [
         Row(
             obj,
             cells(group, version, plural, obj, now),
             pods.completion_conditions(obj) if resource == _PODS else [],
         )
-        for obj in listed
+        for obj in shown
     ]
-    if resource == _STORAGE_CLASSES:
-        default = storage.default_storage_class(listed)
+    if listed and resource == _STORAGE_CLASSES:
+        default = storage.default_storage_class(shown)
         for row in found:
             if default and row.cells[0] == default:
                 row.cells[0] += " (default)"
-    return found
+    return found or (None if _TABLES.get(resource, _DEFAULT).null_when_empty else [])

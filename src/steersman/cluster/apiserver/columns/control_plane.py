@@ -123,6 +123,7 @@ TABLES = {
             wide("Established", "Whether it is served.", "boolean"),
         ),
         _definition,
+        null_when_empty=True,
     ),
     ("apiregistration.k8s.io", "apiservices"): Table(
         (

@@ -80,6 +80,8 @@ class Table:
 
     columns: tuple[ColumnDefinition, ...]
     cells: Callable[[Object, float], Cells]
+    #: What a list without objects shows instead of rows.
+    null_when_empty: bool = False
 
 
 def at(obj: Any, *path: str, default: Any = None) -> Any:

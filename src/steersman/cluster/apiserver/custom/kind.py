@@ -166,7 +166,7 @@ class CustomKind:
     def columns(self) -> list[ColumnDefinition]:
         return list(self._table.columns)
 
-    def rows(self, objects: Iterable[Object], now: float) -> list[Row]:
+    def rows(self, objects: Iterable[Object], now: float, *, listed: bool = True) -> list[Row]:
         from steersman.cluster.apiserver.columns import Row
 
         return [Row(obj, self._table.cells(obj, now)) for obj in objects]

@@ -25,6 +25,8 @@ from steersman.cluster.apiserver.fairness.defaults import (
     level_object,
     schema_object,
 )
+from steersman.cluster.apiserver.own_writes import applied, owned
+from steersman.cluster.apiserver.resource import Resource
 from steersman.cluster.auth.feed import follow
 from steersman.cluster.store import Conflict, NotFound
 from steersman.objects.fields import quote
@@ -35,6 +37,10 @@ Object = dict[str, Any]
 
 _TRUE = ("1", "t", "T", "true", "TRUE", "True")
 _FALSE = ("0", "f", "F", "false", "FALSE", "False")
+#: Who makes the default objects, and who tells the state of schemas.
+_PRODUCER = "api-priority-and-fairness-config-producer-v1"
+_CONSUMER = "api-priority-and-fairness-config-consumer-v1"
+_CONDITION_FIELDS = (".", "f:type", "f:status", "f:lastTransitionTime", "f:reason", "f:message")
 _PREFIXES = (f"/{GROUP}/{LEVEL_PLURAL}/", f"/{GROUP}/{SCHEMA_PLURAL}/")
 
 
@@ -49,7 +55,7 @@ async def install_flow_control(api: Api) -> None:
                 scope.start(_install(api, plural, name, make(name)), name=f"default {plural}")
         await scope.join()
     for record in api.store.range(_PREFIXES[1]).records:
-        await _write(api, record.key, lambda obj: _with_status(api, obj))
+        await _write(api, record.key, lambda resource, obj: _with_status(api, resource, obj))
 
 
 async def keep_flow_control(api: Api) -> None:
@@ -68,26 +74,38 @@ async def keep_flow_control(api: Api) -> None:
 
 async def _install(api: Api, plural: str, name: str, default: Object) -> None:
     key = f"/{GROUP}/{plural}/{name}"
+    resource = _resource(api, plural)
     while api.store.get(key) is None:
         system = {"uid": new_uid(), "generation": 1, "creationTimestamp": timestamp(api.now())}
-        made = {**default, "metadata": default["metadata"] | system}
+        made = owned(api, resource, None, default, manager=_PRODUCER)
+        made = {**made, "metadata": made["metadata"] | system}
         if plural == SCHEMA_PLURAL:
-            made = _with_status(api, made)
+            made = _with_status(api, resource, made)
         try:
             await api.store.put(key, encode(made), expected=0)
         except Conflict:
             continue
         return
-    await _write(api, key, lambda obj: _revised(obj, default))
+
+    def revise(resource: Resource, obj: Object) -> Object:
+        revised = _revised(obj, default)
+        return obj if revised == obj else owned(api, resource, obj, revised, manager=_PRODUCER)
+
+    await _write(api, key, revise)
 
 
-async def _write(api: Api, key: str, revise: Callable[[Object], Object]) -> None:
-    """Store what `revise` makes of an object, unless it is the same, or the object is gone."""
-    resource = api.catalog.stored(GROUP, key.split("/")[2])
+def _resource(api: Api, plural: str) -> Resource:
+    resource = api.catalog.stored(GROUP, plural)
     assert resource is not None
+    return resource
+
+
+async def _write(api: Api, key: str, revise: Callable[[Resource, Object], Object]) -> None:
+    """Store what `revise` makes of an object, unless it is the same, or the object is gone."""
+    resource = _resource(api, key.split("/")[2])
     while (record := api.store.get(key)) is not None:
         existing = resource.read(record.value)
-        revised = revise(existing)
+        revised = revise(resource, existing)
         if revised == existing:
             return
         try:
@@ -121,7 +139,7 @@ def _same_spec(existing: Object, default: Object) -> bool:
     return existing == default
 
 
-def _with_status(api: Api, schema: Object) -> Object:
+def _with_status(api: Api, resource: Resource, schema: Object) -> Object:
     """A schema whose condition Dangling is true to whether its level exists."""
     level = schema["spec"]["priorityLevelConfiguration"]["name"]
     found = level in LEVELS or api.store.get(_PREFIXES[0] + level) is not None
@@ -149,4 +167,7 @@ def _with_status(api: Api, schema: Object) -> Object:
         "reason": wanted["reason"],
         "message": message,
     }
-    return {**schema, "status": {**(schema.get("status") or {}), "conditions": [*others, condition]}}
+    told = {**schema, "status": {**(schema.get("status") or {}), "conditions": [*others, condition]}}
+    condition_fields: Object = {name: {} for name in _CONDITION_FIELDS}
+    fields = {"f:status": {"f:conditions": {'k:{"type":"Dangling"}': condition_fields}}}
+    return applied(api, resource, told, fields, manager=_CONSUMER, subresource="status")

@@ -393,13 +393,13 @@ def _stored_version_errors(obj: Object) -> list[FieldError]:
     own = _STATUS.child("storedVersions")
     if not stored:
         return [invalid(own, None, "must have at least one stored version")]
-    versions = obj["spec"].get("versions") or ()
-    errors = [
-        invalid(own, stored, f"must have the storage version {version['name']}")
-        for version in versions
-        if version.get("storage") and version["name"] not in stored
-    ]
-    served = {version.get("name", "") for version in versions}
+    errors: list[FieldError] = []
+    left = set(stored)
+    for version in obj["spec"].get("versions") or ():
+        # One that is there twice counts once.
+        if version.get("storage") and version["name"] not in left:
+            errors.append(invalid(own, stored, f"must have the storage version {version['name']}"))
+        left.discard(version.get("name", ""))
     return errors + [
         invalid(
             own.index(index),
@@ -409,7 +409,7 @@ def _stored_version_errors(obj: Object) -> list[FieldError]:
             f"{name} and removes {name} from status.storedVersions",
         )
         for index, name in enumerate(stored)
-        if name not in served and name not in stored[index + 1 :]
+        if name in left and name not in stored[index + 1 :]
     ]
 
 

@@ -33,7 +33,7 @@ from steersman.objects.fields import (
     too_long,
 )
 from steersman.objects.metadata import validate_conditions, validate_immutable
-from steersman.objects.names import is_dns1123_subdomain
+from steersman.objects.names import is_dns1123_subdomain, name_is_path_segment
 
 __all__ = ["RULES"]
 
@@ -92,7 +92,7 @@ def _any_name(name: str, prefix: bool) -> list[str]:
 def _request(obj: Object, old: Object | None = None) -> list[FieldError]:
     """All checks of a request; what an update leaves as it was, right or wrong, is let through."""
     spec, before = obj.get("spec") or {}, (old or {}).get("spec") or {}
-    errors = _certificate_request(spec.get("request") or "", _SPEC.child("request"))
+    errors = _certificate_request(spec.get("request"), _SPEC.child("request"))
     errors += _usages(spec.get("usages") or [], before.get("usages") or [], _SPEC.child("usages"))
     signer, path = spec.get("signerName", ""), _SPEC.child("signerName")
     if signer == _LEGACY_SIGNER and before.get("signerName") != _LEGACY_SIGNER:
@@ -115,13 +115,12 @@ def _text(encoded: str) -> str:
     return b64decode(encoded).decode("latin-1")
 
 
-def _certificate_request(encoded: str, path: Path) -> list[FieldError]:
-    shown = encoded or None
+def _certificate_request(encoded: str | None, path: Path) -> list[FieldError]:
     try:
-        valid = certificate_request(encoded).is_signature_valid
+        valid = certificate_request(encoded or "").is_signature_valid
     except (ValueError, UnsupportedAlgorithm) as error:
-        return [invalid(path, shown, str(error))]
-    return [] if valid else [invalid(path, shown, "x509: signature verification failed")]
+        return [invalid(path, encoded, str(error))]
+    return [] if valid else [invalid(path, encoded, "x509: signature verification failed")]
 
 
 def _usages(usages: list[str], before: list[str], path: Path) -> list[FieldError]:
@@ -407,7 +406,7 @@ def _issued(status: Object) -> list[FieldError]:
 
 RULES: Final = {
     (_GROUP, "CertificateSigningRequest"): Rules(
-        name=_any_name,
+        name=name_is_path_segment,
         create=_request,
         update=_request_update,
         status=_request_status,

@@ -19,6 +19,7 @@ from steersman.objects.fields import (
     not_supported,
     required,
     too_long,
+    too_long_text,
     too_many,
 )
 from steersman.objects.metadata import validate_label_name
@@ -125,7 +126,7 @@ def declared_driver(name: str, path: Path) -> list[FieldError]:
         return [required(path)]
     errors = invalids(path, name, is_dns1123_subdomain_caseless(name))
     if len(name) > _LONGEST_DRIVER:
-        errors.append(too_long(path, _LONGEST_DRIVER))
+        errors.append(too_long_text(path, _LONGEST_DRIVER))
     return errors
 
 
@@ -168,14 +169,26 @@ def declared_toleration(toleration: Object, path: Path) -> list[FieldError]:
 
 
 def validate_selectors(selectors: Sequence[Object], path: Path) -> list[FieldError]:
-    """Expressions are only measured here."""
+    """Expressions must not be too long, and compile."""
+    # Loading the language takes long, and few clusters have such objects.
+    from steersman.cluster.cel import CompileError
+    from steersman.cluster.cel.devices import compile_device_selector
 
     def check(selector: Object, at: Path) -> list[FieldError]:
         cel = selector.get("cel")
         if cel is None:
             return [required(at.child("cel"))]
-        too_much = len(cel.get("expression", "").encode()) > _LONGEST_EXPRESSION
-        return [too_long(at.child("cel", "expression"), _LONGEST_EXPRESSION)] if too_much else []
+        expression, place = cel.get("expression", ""), at.child("cel", "expression")
+        if len(expression.encode()) > _LONGEST_EXPRESSION:
+            return [too_long(place, _LONGEST_EXPRESSION)]
+        if "cel.bind" in expression:
+            # The one library that is missing here.
+            return []
+        try:
+            compile_device_selector(expression)
+        except CompileError as error:
+            return [invalid(place, expression, str(error))]
+        return []
 
     return validate_each(selectors, MOST_SELECTORS, check, path)
 

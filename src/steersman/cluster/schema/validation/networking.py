@@ -336,7 +336,7 @@ def _update_service_cidr(new: Object, old: Object) -> list[FieldError]:
     path = _SPEC.child("cidrs")
     grows = len(had) == 1 and len(wanted) == 2
     if len(wanted) != len(had) and not grows:
-        return [invalid(path, wanted or None, _IMMUTABLE)]
+        return [invalid(path, new["spec"].get("cidrs"), _IMMUTABLE)]
     errors = [
         invalid(path.index(index), block, _IMMUTABLE)
         for index, (block, before) in enumerate(zip(wanted, had, strict=False))

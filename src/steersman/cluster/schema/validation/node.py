@@ -10,7 +10,7 @@ from steersman.cluster.schema.validation.pods.resources import validate_containe
 from steersman.cluster.schema.validation.rules import Object, Revalidation, Rules, invalids
 from steersman.objects.fields import FieldError, Path, duplicate, invalid, required
 from steersman.objects.metadata import validate_labels
-from steersman.objects.names import is_dns1123_label
+from steersman.objects.names import is_dns1123_label, is_short_name
 
 __all__ = ["RULES"]
 
@@ -58,7 +58,7 @@ def _declared(obj: Object, old: Object | None) -> list[FieldError]:
             return []
         immutable = invalid(_HANDLER, None, "field is immutable")
         return [immutable] if handler else [immutable, required(_HANDLER)]
-    return invalids(_HANDLER, handler, is_dns1123_label(handler)) if handler else [required(_HANDLER)]
+    return invalids(_HANDLER, handler, is_short_name(handler)) if handler else [required(_HANDLER)]
 
 
 RULES: Final = {

@@ -18,6 +18,7 @@ from steersman.objects.fields import (
     not_supported,
     required,
     too_long,
+    too_long_text,
     too_many,
 )
 from steersman.objects.metadata import (
@@ -207,7 +208,7 @@ def _declared_of_attachment(obj: Object, old: Object | None) -> list[FieldError]
         return [required(path)]
     errors = invalids(path, attacher, is_dns1123_subdomain_caseless(attacher))
     if len(attacher) > _LONGEST_DRIVER:
-        errors.append(too_long(path, _LONGEST_DRIVER))
+        errors.append(too_long_text(path, _LONGEST_DRIVER))
     return errors
 
 

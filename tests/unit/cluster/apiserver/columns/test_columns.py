@@ -27,6 +27,21 @@ def cell(group: str, plural: str, column: str, obj: Object, version: str = "v1")
     return cells(group, version, plural, obj, NOW)[names.index(column)]
 
 
+@pytest.mark.parametrize(
+    ("group", "plural", "shown"),
+    [
+        ("", "configmaps", []),
+        ("", "limitranges", None),
+        ("rbac.authorization.k8s.io", "roles", None),
+        ("rbac.authorization.k8s.io", "rolebindings", []),
+        ("storage.k8s.io", "csistoragecapacities", None),
+        ("apiextensions.k8s.io", "customresourcedefinitions", None),
+    ],
+)
+def test_no_rows_are_null_for_some(group: str, plural: str, shown: list[Object] | None) -> None:
+    assert rows(group, "v1", plural, [], NOW) == shown
+
+
 def waiting(reason: str) -> Object:
     return {"state": {"waiting": {"reason": reason}}}
 
@@ -574,7 +589,10 @@ def test_the_newest_default_storage_class_is_the_default() -> None:
         storage_class("c", MINUTES_AGO_5),
     ]
     found = rows("storage.k8s.io", "v1", "storageclasses", classes, NOW)
-    assert [row.cells[0] for row in found] == ["a", "b (default)", "c"]
+    assert [row.cells[0] for row in found or ()] == ["a", "b (default)", "c"]
+    # One by itself does not know.
+    [alone] = rows("storage.k8s.io", "v1", "storageclasses", classes[1:2], NOW, listed=False) or ()
+    assert alone.cells[0] == "b"
 
 
 def test_flow_schemas_are_listed_in_the_order_they_are_tried() -> None:

@@ -68,6 +68,14 @@ REQUESTS: dict[str, tuple[Any, list[str]]] = {
         {"spec": {"request": None}},
         ["spec.request: Invalid value: null: PEM block type must be CERTIFICATE REQUEST"],
     ),
+    "an empty request": (
+        {"spec": {"request": ""}},
+        ['spec.request: Invalid value: "": PEM block type must be CERTIFICATE REQUEST'],
+    ),
+    "a name of two": (
+        {"metadata": {"name": "a/b"}},
+        ["metadata.name: Invalid value: \"a/b\": may not contain '/'"],
+    ),
     "no usages": ({"spec": {"usages": None}}, ["spec.usages: Required value"]),
     "usages twice": (
         {"spec": {"usages": ["any", "any"]}},

@@ -291,7 +291,7 @@ def test_service_cidr_is_created_or_refused(created: Any, blocks: Any, expected:
 RANGE_CHANGES = {
     "second family": (["10.1.0.0/16", "fd00::/108"], []),
     "other block": (["10.2.0.0/16"], ['spec.cidrs[0]: Invalid value: "10.2.0.0/16": field is immutable']),
-    "none left": ([], ["spec.cidrs: Invalid value: null: field is immutable"]),
+    "none left": ([], ["spec.cidrs: Invalid value: []: field is immutable"]),
 }
 
 

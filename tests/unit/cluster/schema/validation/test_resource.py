@@ -529,3 +529,34 @@ def test_a_template_that_was_stored_wrong_may_stay(created: Any, updated: Any) -
         "spec.spec.devices.config[0].opaque.driver: Required value"
     ]
     assert updated(GROUP, "ResourceClaimTemplate", wrong, {"metadata": {"labels": {"a": "b"}}}) == []
+
+
+SELECTORS: dict[str, list[str]] = {
+    "device.driver == 'x'": [],
+    "device.attributes['a.com'].b": [],
+    "device.capacity['a.com'].mem.compareTo(quantity('1Gi')) >= 0": [],
+    "device.allowMultipleAllocations": [],
+    "cel.bind(d, device.attributes['x'], d.a && d.b)": [],
+    "device.nope": ["compilation failed: ERROR: <input>:1:7: undefined field 'nope'"],
+    "foo": ["compilation failed: ERROR: <input>:1:1: undeclared reference to 'foo' (in container '')"],
+    "device.capacity['a.com'].mem": ["must evaluate to bool or the unknown type, not kubernetes.Quantity"],
+    "device": ["must evaluate to bool or the unknown type, not kubernetes.DRADevice"],
+    "[1]": ["must evaluate to bool or the unknown type, not list(int)"],
+    "null": ["must evaluate to bool or the unknown type, not null_type"],
+}
+
+
+@pytest.mark.parametrize(("expression", "wrong"), SELECTORS.items(), ids=SELECTORS)
+def test_selectors_of_devices_are_compiled(created: Any, expression: str, wrong: list[str]) -> None:
+    patch = {"spec": {"selectors": [{"cel": {"expression": expression}}]}}
+    place = "spec.selectors[0].cel.expression"
+    expected = [f'{place}: Invalid value: "{expression}": {text}' for text in wrong]
+    found = created("resource.k8s.io", "DeviceClass", CLASS, patch)
+    assert [text.partition("\n")[0] for text in found] == expected
+
+
+def test_a_drivers_name_is_counted_in_characters(created: Any) -> None:
+    opaque = {"driver": "a" * 64, "parameters": {}}
+    assert created("resource.k8s.io", "DeviceClass", CLASS, {"spec": {"config": [{"opaque": opaque}]}}) == [
+        "spec.config[0].opaque.driver: Too long: may not be more than 63 characters"
+    ]

@@ -142,6 +142,11 @@ CREATED: dict[str, tuple[str, Any, list[str]]] = {
         ],
     ),
     "no handler": ("runtime", {"handler": None}, ["handler: Required value"]),
+    "long handler": (
+        "runtime",
+        {"handler": "a" * 64},
+        [f'handler: Invalid value: "{"a" * 64}": must be no more than 63 bytes'],
+    ),
     "bad handler": ("runtime", {"handler": "A"}, [f'handler: Invalid value: "A": {LABEL}']),
     "negative overhead": (
         "runtime",

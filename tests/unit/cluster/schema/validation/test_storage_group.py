@@ -107,7 +107,7 @@ CREATED: dict[str, tuple[str, Any, list[str]]] = {
     "long attacher": (
         "VolumeAttachment",
         {"spec": {"attacher": LONG}},
-        ["spec.attacher: Too long: may not be more than 63 bytes"],
+        ["spec.attacher: Too long: may not be more than 63 characters"],
     ),
     "driver choices": (
         "CSIDriver",
