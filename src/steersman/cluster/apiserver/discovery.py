@@ -1,4 +1,4 @@
-"""Discovery: which groups, versions and resources there are, in the old form and aggregated (v2).
+"""Discovery: which groups, versions and resources there are, in the old form and aggregated (v2, v2beta1).
 
 Documents are made from the catalog when first asked for and again after it changed.
 """

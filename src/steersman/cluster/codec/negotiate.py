@@ -56,7 +56,7 @@ RESOURCE: Final[Transforms] = frozenset(
 )
 #: Aggregated discovery at /api and /apis.
 DISCOVERY: Final[Transforms] = frozenset(
-    GVK("apidiscovery.k8s.io", version, "APIGroupDiscoveryList") for version in ("v2",)
+    GVK("apidiscovery.k8s.io", version, "APIGroupDiscoveryList") for version in ("v2", "v2beta1")
 )
 
 
