@@ -12,8 +12,8 @@ import logging
 import platform
 import re
 import time
-from collections.abc import Awaitable, Callable, Collection, Mapping
-from functools import lru_cache, partial
+from collections.abc import Awaitable, Callable, Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
@@ -36,6 +36,7 @@ from steersman.cluster.apiserver.reads import get, list_objects
 from steersman.cluster.apiserver.render import JSON, Form, failure, respond_json
 from steersman.cluster.apiserver.resource import Replaced, Resource
 from steersman.cluster.apiserver.reviews import Reviews
+from steersman.cluster.apiserver.routes import BUILT_IN_GROUPS, lost, refusal_of, verb_of
 from steersman.cluster.apiserver.tokens import OpenIDMetadata, TokenRequests
 from steersman.cluster.apiserver.update import update
 from steersman.cluster.apiserver.warning_headers import warning_headers
@@ -56,7 +57,6 @@ from steersman.cluster.codec.negotiate import (
     negotiate,
     wants_pretty,
 )
-from steersman.cluster.schema.resources import group_versions
 from steersman.cluster.store import StoreError, Unavailable
 from steersman.http import Request, RequestRefused, Response
 from steersman.objects.status import (
@@ -64,10 +64,8 @@ from steersman.objects.status import (
     bad_request,
     internal_error,
     method_not_allowed,
-    method_not_supported,
     no_such_resource,
     not_acceptable,
-    not_found,
     unauthorized,
     unavailable,
     unsupported_media_type,
@@ -86,20 +84,6 @@ KUBERNETES_VERSION = "1.37.0"
 
 Answer = Response | Awaitable[Response | None]
 Verb = Callable[[Api, Call], Response | Awaitable[Response | None]]
-
-#: HTTP method → verb; others have none.
-_VERBS = {
-    "GET": "get",
-    "HEAD": "get",
-    "POST": "create",
-    "PUT": "update",
-    "PATCH": "patch",
-    "DELETE": "delete",
-}
-#: What the verbs of an object are on a collection.
-_COLLECTION_VERBS = {"get": "list", "delete": "deletecollection"}
-_ON_COLLECTIONS = frozenset(("list", "create", "deletecollection"))
-_ON_OBJECTS = frozenset(("get", "update", "patch", "delete"))
 
 _OBJECT_HANDLERS: Mapping[str, Verb] = {
     "get": get, "create": create, "update": update, "patch": patch,
@@ -136,84 +120,6 @@ _COLLECTION_HANDLERS: Mapping[str, Verb] = {"list": _list, "watch": _watch}
 _GET_ONLY = re.compile(
     r"/api(?:/[^/]+)?/?|/apis/([^/]+)/[^/]+/?|/version/?|/\.well-known/openid-configuration|/openid/v1/jwks"
 )
-_BUILT_IN_GROUPS = frozenset(group for group, _ in group_versions())
-
-
-def _lost() -> StatusError:
-    """Stands for what not even a Status is answered to: it is nobody's path."""
-    return no_such_resource()
-
-
-def _refusal_of_path(
-    method: str, resource: Resource | None, path: ResourcePath, verb: str
-) -> Callable[[], StatusError] | None:
-    """Why this is not served; None when it is."""
-    absent = no_such_resource if path.group in _BUILT_IN_GROUPS else _lost
-    if resource is None or bool(path.namespace) > resource.namespaced:
-        return absent
-    if resource.namespaced and path.name and not path.namespace:
-        return absent
-    if not isinstance(resource.kind, BuiltInKind):
-        return _refusal_of_custom(method, resource, path, verb)
-    verbs = _routed(resource, path)
-    if not verbs:
-        return no_such_resource
-    if method == "HEAD" and path.subresource != "proxy":
-        return method_not_allowed
-    if path.watch and method != "GET":
-        return method_not_allowed
-    if path.subresource == "proxy" and not verb:
-        return None
-    return None if verb in verbs else method_not_allowed
-
-
-def _routed(resource: Resource, path: ResourcePath) -> Collection[str]:
-    """What can be done at a path of a built-in resource; empty when there is no such path."""
-    verbs = frozenset(resource.type.verbs)
-    if path.subresource:
-        part = resource.type.subresources.get(path.subresource)
-        if part is None or path.watch or (path.rest and path.subresource != "proxy"):
-            return ()
-        return part.verbs
-    if path.watch:
-        return verbs & {"watch"}
-    if path.name:
-        return verbs & _ON_OBJECTS
-    if resource.namespaced and not path.namespace:
-        return verbs & {"list", "watch"}
-    return verbs & (_ON_COLLECTIONS | {"watch"})
-
-
-def _refusal_of_custom(
-    method: str, resource: Resource, path: ResourcePath, verb: str
-) -> Callable[[], StatusError] | None:
-    verbs = resource.type.verbs
-    if path.subresource:
-        part = resource.type.subresources.get(path.subresource)
-        if part is None or path.rest:
-            return partial(not_found, path.group, path.plural, path.name)
-        verbs = part.verbs
-    elif resource.namespaced and not path.namespace and verb not in ("list", "watch"):
-        return _lost
-    elif not path.name and verb in ("update", "patch"):
-        return partial(bad_request, "name must be provided")
-    elif not verb or (verb == "create" and path.name):
-        return method_not_allowed
-    if verb in verbs:
-        return None
-    return partial(method_not_supported, path.group, path.plural, verb)
-
-
-def _verb_of(method: str, path: ResourcePath, query: Mapping[str, list[str]]) -> str:
-    """What is authorized; empty for a method that has no verb: only those who may do everything may do it."""
-    if path.watch:
-        return "watch"
-    verb = _VERBS.get(method, "")
-    if path.name:
-        return verb
-    if verb == "get" and query.get("watch", ["false"])[0].lower() not in ("false", "0"):
-        return "watch"
-    return _COLLECTION_VERBS.get(verb, verb)
 
 
 def _is_long_running(action: Action) -> bool:
@@ -324,7 +230,7 @@ class APIServer:
                 answer = self._aggregator.proxy(plan.backend, request, passage.user)
             elif plan.path is None:
                 answer = self._serve_path(request)
-            elif plan.refusal is _lost:
+            elif plan.refusal is lost:
                 answer = _page_not_found()
             else:
                 call = self._call(request, plan, plan.path, passage)
@@ -435,9 +341,9 @@ class APIServer:
             backend = self._backend(path) if path is not None else None
             return _Plan(path_action(method, text), query, backend=backend)
         resource = self._api.catalog.find(path.group, path.version, path.plural)
-        verb = _verb_of(method, path, query)
+        verb = verb_of(method, path, query)
         action, backend = action_of(path, verb, query), self._backend(path)
-        refusal = _refusal_of_path(method, resource, path, verb)
+        refusal = refusal_of(method, resource, path, verb)
         if resource is None or refusal is not None:
             return _Plan(action, query, path, resource, backend, refusal=refusal)
         return _Plan(action, query, path, resource, backend, self._handler(resource, path, verb))
@@ -564,11 +470,11 @@ class APIServer:
         )
         if answer is not None:
             found = _GET_ONLY.fullmatch(request.path) if request.method != "GET" else None
-            if found and (found[1] or "") in _BUILT_IN_GROUPS:
+            if found and (found[1] or "") in BUILT_IN_GROUPS:
                 raise method_not_allowed()
             return answer
         root, group = (*request.path[1:].split("/"), "")[:2]
-        if root == "api" or (root == "apis" and group in _BUILT_IN_GROUPS and group):
+        if root == "api" or (root == "apis" and group in BUILT_IN_GROUPS and group):
             raise no_such_resource()
         return _page_not_found()
 
