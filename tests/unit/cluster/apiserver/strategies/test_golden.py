@@ -53,7 +53,9 @@ def replay(body: dict[str, Any], name: str) -> dict[str, Any]:
     obj = decode(gvk, body).obj
     apply_defaults(*gvk, obj)
     obj["metadata"] |= {"uid": "<uid>", "name": name}
-    strategy_for(gvk.group, resource.plural).prepare_create(obj)
+    strategy = strategy_for(gvk.group, resource.plural)
+    strategy.prepare_create(obj)
+    strategy.complete_create(obj)
     if gvk.kind == "Service":
         sync_cluster_ips(obj, None)
         if infer_ip_family_policy(obj, None):
