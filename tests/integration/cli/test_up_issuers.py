@@ -140,7 +140,7 @@ def test_a_review_tells_why(server: tuple[Steer, str]) -> None:
     steer, url = server
     body = {"spec": {"token": token(url, roles=["banned"])}}
     answer = steer.api.post("/apis/authentication.k8s.io/v1/tokenreviews", body)
-    assert answer.json["status"]["error"].endswith("failed: banned")
+    assert answer.json["status"]["error"].endswith("failed: banned]")
 
 
 def test_anonymous_requests_are_for_the_paths_named(server: tuple[Steer, str]) -> None:

@@ -72,7 +72,7 @@ def test_options_are_passed_on(world: StreamingWorld) -> None:
         (
             "?sinceSeconds=1&sinceTime=2026-01-02T03:04:05Z",
             422,
-            'PodLogOptions "one" is invalid: : Forbidden: '
+            'PodLogOptions "one" is invalid: []: Forbidden: '
             "at most one of `sinceTime` or `sinceSeconds` may be specified",
         ),
         ("?stream=Stdout", 422, 'PodLogOptions "one" is invalid: stream: Forbidden: may not be specified'),
