@@ -67,7 +67,8 @@ class Page:
                     await asyncio.sleep(0.05)
         except TimeoutError:
             text = await self.run("document.body.innerText")
-            raise AssertionError(f"{script} did not become true; the page says:\n{text}") from None
+            told = "".join(f"\nconsole: {problem}" for problem in self.problems)
+            raise AssertionError(f"{script} did not become true; the page says:\n{text}{told}") from None
 
     async def open(self, url: str) -> None:
         await self.command("Page.navigate", url=url)

@@ -470,10 +470,11 @@ async function guarded(path, method = "GET") {
   let problem = location.protocol === "https:" ? null : "";
   for (;;) {
     if (problem !== null && !token() && !(await askToken(problem))) return null;
-    let answer;
-    try {
-      answer = await fetch(path, { method, headers: token() ? { Authorization: `Bearer ${token()}` } : {} });
-    } catch {
+    const options = { method, headers: token() ? { Authorization: `Bearer ${token()}` } : {} };
+    // Browsers give up on requests when the machine's network changes; reading can be tried again.
+    const again = method === "GET" ? () => fetch(path, options) : () => Promise.reject();
+    const answer = await fetch(path, options).catch(again).catch(() => null);
+    if (!answer) {
       toast("The controller cannot be reached.");
       return null;
     }
