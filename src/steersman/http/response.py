@@ -23,8 +23,11 @@ __all__ = [
 ]
 
 BATCH_BYTES = 256 << 10
-#: Parts of a Joined body stay in the cache between being joined and being encrypted.
-_PART_BYTES = 128 << 10
+#: A Joined body is written in about so many parts. Each wakes its reader, so large bodies have large parts
+#: (22 MB in parts of 512 KiB take 12 % less CPU than in parts of 128); but what TLS buffers of a part stays
+#: with the connection, and a part shall still be in the cache when it is encrypted.
+_PARTS = 32
+_SMALLEST_PART, _LARGEST_PART = 64 << 10, 512 << 10
 _STATUS_LINES = {
     status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus
 }
@@ -39,18 +42,27 @@ class Joined:
 
     __slots__ = ("_closing", "_opening", "_separator", "_values", "size")
 
-    def __init__(self, opening: bytes, values: Sequence[bytes], separator: bytes, closing: bytes) -> None:
+    def __init__(
+        self,
+        opening: bytes,
+        values: Sequence[bytes],
+        separator: bytes,
+        closing: bytes,
+        size: int | None = None,
+    ) -> None:
+        """`size` is that of all values together, if it is known."""
         self._opening = opening
         self._values = values
         self._separator = separator
         self._closing = closing
-        self.size = (
-            len(opening) + sum(map(len, values)) + len(separator) * max(len(values) - 1, 0) + len(closing)
-        )
+        if size is None:
+            size = sum(map(len, values))
+        self.size = len(opening) + size + len(separator) * max(len(values) - 1, 0) + len(closing)
 
     def __iter__(self) -> Iterator[bytes]:
         values, separator = self._values, self._separator
-        step = max(1, _PART_BYTES * len(values) // self.size)
+        part_bytes = min(max(self.size // _PARTS, _SMALLEST_PART), _LARGEST_PART)
+        step = max(1, part_bytes * len(values) // self.size)
         yield self._opening + separator.join(values[:step])
         for start in range(step, len(values), step):
             part = list(values[start : start + step])

@@ -28,6 +28,33 @@ async def test_a_range_is_all_keys_with_the_prefix_sorted(engine, prefix):
         assert keys_of(found) == sorted(key for key in KEYS if key.startswith(prefix))
         assert (found.revision, found.remaining) == (store.revision, 0)
         assert store.count(prefix) == len(found.records)
+        contents = store.contents(prefix)
+        assert list(contents.values) == [record.value for record in found.records]
+        assert contents.size == sum(map(len, contents.values))
+        assert contents.revision == store.revision
+
+
+@pytest.mark.parametrize("prefix", ["/a/b/", "/a/b/n/", "/a/"])
+async def test_contents_are_those_of_now(engine, prefix):
+    async with engine() as store:
+        await fill(store)
+        for change in (store.put("/a/b/n/1", b"new"), store.delete("/a/b/n/2"), store.put("/a/b/n/3", b"")):
+            before = store.contents(prefix)
+            kept = list(before.values)
+            await change
+            after = store.contents(prefix)
+            assert list(after.values) == [record.value for record in store.range(prefix).records]
+            assert after.size == sum(map(len, after.values))
+            assert after.revision == store.revision == before.revision + 1
+            assert list(before.values) == kept
+
+
+async def test_contents_of_many_prefixes(engine):
+    async with engine() as store:
+        for number in range(40):
+            await store.put(f"/a/b/{number}/x", str(number).encode())
+        for number in [*range(40), 3]:
+            assert list(store.contents(f"/a/b/{number}/").values) == [str(number).encode()]
 
 
 @pytest.mark.parametrize("prefix", ["", "/a/b/"])

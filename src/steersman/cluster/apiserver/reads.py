@@ -79,7 +79,13 @@ class Page:
 def list_objects(api: Api, call: Call, options: ListOptions) -> Response | Awaitable[Response]:
     if call.resource.conversion is not None:
         return _list_converted(api, call, options)
-    page = _plain_page(api, call, options)
+    chosen, options = _chosen(call, options)
+    after, revision = _start(api, chosen, options)
+    if chosen.everything and not (after or revision or options.limit):
+        found = api.store.contents(chosen.scope)
+        metadata = _list_metadata(call, found.revision, "", None)
+        return respond_list(api, call, found.values, metadata, found.size)
+    page = _plain_page(api, call, chosen, options, after, revision)
     return respond_list(api, call, page.values, page.metadata)
 
 
@@ -92,12 +98,13 @@ async def page_of(api: Api, call: Call, options: ListOptions) -> Page:
     """What a list with these options would show."""
     if call.resource.conversion is not None:
         return await _converted_page(api, call, options)
-    return _plain_page(api, call, options)
-
-
-def _plain_page(api: Api, call: Call, options: ListOptions) -> Page:
     chosen, options = _chosen(call, options)
-    after, revision = _start(api, chosen, options)
+    return _plain_page(api, call, chosen, options, *_start(api, chosen, options))
+
+
+def _plain_page(
+    api: Api, call: Call, chosen: Filter, options: ListOptions, after: str, revision: int
+) -> Page:
     try:
         records, shown_revision, token, remaining = _page(api, chosen, options, after, revision)
     except Compacted:

@@ -155,13 +155,13 @@ def _go_name(resource: Resource, *, of_list: bool = False) -> str:
 
 
 def respond_list(
-    api: Api, call: Call, values: Sequence[bytes], metadata: Object, code: int = 200
+    api: Api, call: Call, values: Sequence[bytes], metadata: Object, size: int | None = None
 ) -> Response:
-    """A list from the at-rest bytes of its items."""
+    """A list from the at-rest bytes of its items, whose `size` may be known."""
     form = call.form
     resource = call.resource
     if form is JSON:
-        return respond_json(_frame_list(resource, values, metadata), code, warnings=call.warnings)
+        return respond_json(_frame_list(resource, values, metadata, size), warnings=call.warnings)
     objects = [read_shown(call, value) for value in values]
     body: Object
     if form.shape == "table":
@@ -179,15 +179,15 @@ def respond_list(
         kind = resource.type
         items = [orjson.loads(resource.item(value)) for value in values]
         body = {"kind": kind.list_kind, "apiVersion": kind.api_version, "metadata": metadata, "items": items}
-    return _respond_value(body, form, code, call.warnings)
+    return _respond_value(body, form, 200, call.warnings)
 
 
-def _frame_list(resource: Resource, values: Sequence[bytes], metadata: Object) -> Joined:
+def _frame_list(resource: Resource, values: Sequence[bytes], metadata: Object, size: int | None) -> Joined:
     """The list's bytes. Items that need no change are joined as they are."""
     opening = b'%b"metadata":%b,"items":[' % (resource.list_head, orjson.dumps(metadata))
     if resource.converts or resource.items_head != b"{":
-        values = [resource.item(value) for value in values]
-    return Joined(opening, values, b",", b"]}")
+        values, size = [resource.item(value) for value in values], None
+    return Joined(opening, values, b",", b"]}", size)
 
 
 def _partial(obj: Object, form: Form) -> Object:

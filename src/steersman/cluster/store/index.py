@@ -16,7 +16,7 @@ from operator import attrgetter
 
 from steersman.cluster.store.changes import Change
 from steersman.cluster.store.errors import Compacted, FutureRevision
-from steersman.cluster.store.interface import Event, Range, Record, Sink, Subscription
+from steersman.cluster.store.interface import Contents, Event, Range, Record, Sink, Subscription
 from steersman.cluster.store.tables import Tables
 from steersman.cluster.store.watchers import Watchers
 
@@ -91,6 +91,9 @@ class Index:
         records, low, high = self._tables.slice(prefix, after)
         end = min(low + limit, high) if limit else high
         return Range(records[low:end], self.revision, high - end)
+
+    def contents(self, prefix: str) -> Contents:
+        return Contents(*self._tables.values(prefix), self.revision)
 
     def count(self, prefix: str) -> int:
         _, low, high = self._tables.slice(prefix)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from steersman.cluster.store.changes import Change
 from steersman.cluster.store.index import Index
-from steersman.cluster.store.interface import Event, Range, Record, Sink, Stamp, Subscription
+from steersman.cluster.store.interface import Contents, Event, Range, Record, Sink, Stamp, Subscription
 
 __all__ = ["HISTORY_BYTES", "HISTORY_S", "IndexedStore"]
 
@@ -49,6 +49,9 @@ class IndexedStore:
 
     def range(self, prefix: str, *, after: str = "", limit: int = 0, revision: int = 0) -> Range:
         return self._index.range(prefix, after, limit, revision)
+
+    def contents(self, prefix: str) -> Contents:
+        return self._index.contents(prefix)
 
     def count(self, prefix: str) -> int:
         return self._index.count(prefix)

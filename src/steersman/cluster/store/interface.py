@@ -19,7 +19,7 @@ from typing import NamedTuple, Protocol
 
 from msgspec import Struct
 
-__all__ = ["Event", "Range", "Record", "Sink", "Stamp", "Store", "Subscription", "unstamped"]
+__all__ = ["Contents", "Event", "Range", "Record", "Sink", "Stamp", "Store", "Subscription", "unstamped"]
 
 #: (value as written, revision) → value as kept and served.
 Stamp = Callable[[bytes, int], bytes]
@@ -64,6 +64,16 @@ class Range(NamedTuple):
     remaining: int
 
 
+class Contents(NamedTuple):
+    """The values of all keys with a prefix, sorted by key. Not the caller's to change."""
+
+    values: Sequence[bytes]
+    #: Of all of them together, in bytes.
+    size: int
+    #: The revision they show.
+    revision: int
+
+
 #: Called on the loop, once per commit, with the events of the subscribed prefix, in revision order.
 #: Must not block; an exception ends the subscription, not the store.
 Sink = Callable[[Sequence[Event]], None]
@@ -91,6 +101,10 @@ class Store(Protocol):
     def range(self, prefix: str, *, after: str = "", limit: int = 0, revision: int = 0) -> Range:
         """Keys starting with `prefix`, greater than `after`, sorted; at most `limit` (0: all), as they
         were at `revision` (0: now). Raises Compacted or FutureRevision."""
+
+    def contents(self, prefix: str) -> Contents:
+        """The values of a whole range as it is now; kept until one of its table is written, since many list
+        the same."""
 
     def count(self, prefix: str) -> int: ...
 

@@ -24,6 +24,8 @@ _key_of = attrgetter("key")
 
 #: Keys touched without a read after which a table lets go of its sorted records.
 _STALE = 512
+#: Prefixes of a table whose values are kept.
+_PREFIXES = 16
 
 
 def table_of(text: str) -> str:
@@ -42,7 +44,7 @@ def _end_of(prefix: str) -> str:
 
 
 class _Table:
-    __slots__ = ("_all", "_keys", "_records", "_touched")
+    __slots__ = ("_all", "_keys", "_records", "_touched", "_values")
 
     def __init__(self, records: Mapping[str, Record]) -> None:
         self._all = records
@@ -51,10 +53,14 @@ class _Table:
         self._records: list[Record] | None = []
         #: Keys written since the lists were right; bounded by a share of the keys there are.
         self._touched: set[str] = set()
+        #: By prefix, what `values` last told; until the next write.
+        self._values: dict[str, tuple[list[bytes], int]] = {}
 
     def touch(self, key: str) -> None:
         touched = self._touched
         touched.add(key)
+        if self._values:
+            self._values.clear()
         if len(touched) >= _STALE:
             self._records = None
             if len(touched) > len(self._keys) // 4 + _STALE:
@@ -69,6 +75,18 @@ class _Table:
         elif self._touched:
             self._repair(self._records)
         return self._records
+
+    def values(self, prefix: str) -> tuple[list[bytes], int]:
+        """The values of the keys with `prefix`, and their size. Not the caller's to change."""
+        found = self._values.get(prefix)
+        if found is None:
+            records = self.records()
+            low, high = self.bounds(prefix, "")
+            values = [record.value for record in records[low:high]]
+            if len(self._values) >= _PREFIXES:
+                self._values.clear()
+            found = self._values[prefix] = values, sum(map(len, values))
+        return found
 
     def bounds(self, prefix: str, after: str) -> tuple[int, int]:
         """Where in `records()` the keys with `prefix` greater than `after` begin and end."""
@@ -117,6 +135,15 @@ class Tables:
             table = self._tables[name] = _Table(self._all)
         table.touch(key)
         return name
+
+    def values(self, prefix: str) -> tuple[list[bytes], int]:
+        """The values of all keys with `prefix`, and their size. Not the caller's to change."""
+        table = self._tables.get(table_of(prefix))
+        if table is not None and table_of(prefix):
+            return table.values(prefix)
+        records, low, high = self.slice(prefix)
+        values = [record.value for record in records[low:high]]
+        return values, sum(map(len, values))
 
     def slice(self, prefix: str, after: str = "") -> tuple[list[Record], int, int]:
         """A sorted list, and where in it the keys with `prefix` greater than `after` lie. The list is
