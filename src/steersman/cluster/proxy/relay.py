@@ -17,6 +17,8 @@ import socket
 import struct
 import time
 from collections.abc import Iterator
+from contextlib import suppress
+from fcntl import F_SETPIPE_SZ, fcntl
 from typing import Final, NamedTuple
 
 from steersman.cluster.proxy.balancing import Balancer
@@ -27,11 +29,13 @@ __all__ = ["Pipes", "Relay"]
 
 #: How long a backend may take to accept while there are others.
 _CONNECT_S: Final = 5.0
-#: What a pipe holds unless it is told to hold more, which was measured to be slower.
-_CHUNK: Final = 1 << 16
+#: Of one stream on two CPUs, 0.53 of a direct connection's bytes went through pipes of 64 KiB (what they hold
+#: unless told otherwise), 0.60 through 128 KiB, 0.65 to 0.81 through 256 KiB, about 0.7 through more.
+_CHUNK: Final = 1 << 18
 #: Chunks carried in one direction before others have their turn.
-_TURNS: Final = 8
-_SPARE_PIPES: Final = 64
+_TURNS: Final = 4
+#: A user without privileges may have 64 MiB of them, on all of a machine.
+_WIDE_PIPES: Final = 64
 _FLAGS: Final = os.SPLICE_F_NONBLOCK | os.SPLICE_F_MOVE
 _RESET: Final = struct.pack("ii", 1, 0)
 
@@ -39,32 +43,43 @@ _RESET: Final = struct.pack("ii", 1, 0)
 class Pipe(NamedTuple):
     reader: int
     writer: int
+    is_wide: bool
 
 
 class Pipes:
-    """Empty pipes, kept for the next who needs one."""
+    """Wide, empty pipes, kept for the next who needs one. While all of them are in use there are others."""
 
     def __init__(self) -> None:
         self._spare: list[Pipe] = []
+        self._wide = 0
 
     def take(self) -> Pipe:
-        return self._spare.pop() if self._spare else Pipe(*os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC))
+        if self._spare:
+            return self._spare.pop()
+        reader, writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        is_wide = self._wide < _WIDE_PIPES
+        if is_wide:
+            self._wide += 1
+            with suppress(OSError):  # others of this user have all the room there is: it works as it is
+                fcntl(writer, F_SETPIPE_SZ, _CHUNK)
+        return Pipe(reader, writer, is_wide)
 
     def give(self, pipe: Pipe) -> None:
         """Only if it is empty."""
-        if len(self._spare) < _SPARE_PIPES:
+        if pipe.is_wide:
             self._spare.append(pipe)
         else:
-            discard(pipe)
+            self.discard(pipe)
+
+    def discard(self, pipe: Pipe) -> None:
+        """Whatever is in it."""
+        os.close(pipe.reader)
+        os.close(pipe.writer)
+        self._wide -= pipe.is_wide
 
     def close(self) -> None:
         while self._spare:
-            discard(self._spare.pop())
-
-
-def discard(pipe: Pipe) -> None:
-    os.close(pipe.reader)
-    os.close(pipe.writer)
+            self.discard(self._spare.pop())
 
 
 class _End:
@@ -278,5 +293,5 @@ class Relay:
     def _drop_pipe(self, end: _End) -> None:
         if end.pipe is not None:
             # It may have bytes in it.
-            discard(end.pipe)
+            self._pipes.discard(end.pipe)
             end.pipe = None
