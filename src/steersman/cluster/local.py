@@ -482,7 +482,7 @@ class LocalCluster:
     async def _aggregate(self, api: Api, server: APIServer, folder: Path) -> None:
         """Other API servers behind this one. Loaded after the start, which does not wait for it."""
         await asyncio.sleep(_AFTER_START_S)
-        from steersman.cluster.admission.webhooks import EndpointResolver
+        from steersman.cluster.admission.services import EndpointResolver
         from steersman.cluster.apiserver.aggregation import Aggregator, authentication_config_map
 
         front = folder / "front-proxy"

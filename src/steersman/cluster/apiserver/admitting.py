@@ -105,11 +105,11 @@ class AdmissionSetup:
 
     def _load(self) -> None:
         from steersman.cluster.admission.policies import MutatingAdmissionPolicy, ValidatingAdmissionPolicy
+        from steersman.cluster.admission.services import EndpointResolver
         from steersman.cluster.admission.webhooks import (
             AdmissionContext,
             AdmissionExpressions,
             CatalogTypes,
-            EndpointResolver,
             MutatingAdmissionWebhook,
             ValidatingAdmissionWebhook,
             WebhookClients,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from ipaddress import IPv4Address, ip_address
 from typing import Any, Final, NamedTuple
 
-from steersman.cluster.admission.webhooks.kept_clients import KeptClients
+from steersman.cluster.admission.kept_clients import KeptClients
 from steersman.cluster.auth.pki import Authority
 from steersman.cluster.auth.users import MASTERS_GROUP
 from steersman.http import Client, ClientContext, client_tls

@@ -12,11 +12,11 @@ from typing import Any
 import orjson
 
 from steersman.cluster.admission import Attributes, Chain
+from steersman.cluster.admission.services import ServiceUnreachable
 from steersman.cluster.admission.webhooks import (
     AdmissionContext,
     CatalogTypes,
     MutatingAdmissionWebhook,
-    ServiceUnreachable,
     ValidatingAdmissionWebhook,
     WebhookClients,
     WebhookMetrics,

@@ -16,7 +16,7 @@ from cryptography import x509
 
 from steersman.aio import Scope
 from steersman.cluster.admission import build_chain
-from steersman.cluster.admission.webhooks import EndpointResolver
+from steersman.cluster.admission.services import EndpointResolver
 from steersman.cluster.apiserver.access import Access
 from steersman.cluster.apiserver.aggregation import Aggregator, authentication_config_map
 from steersman.cluster.apiserver.aggregation.identity import identity_headers

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from steersman.cluster.admission.cached import Cached
 from steersman.cluster.admission.chain import Attributes
 from steersman.cluster.admission.policies.definitions import Compile, Policy, read_policies
 from steersman.cluster.admission.policies.errors import MutationFailed
@@ -19,7 +20,7 @@ from steersman.cluster.admission.policies.selection import (
     namespace_object,
     select,
 )
-from steersman.cluster.admission.webhooks.configurations import GROUP, Cached
+from steersman.cluster.admission.webhooks.configurations import GROUP
 from steersman.cluster.admission.webhooks.context import AdmissionContext
 from steersman.cluster.admission.webhooks.errors import ExpressionError
 from steersman.cluster.admission.webhooks.matching import is_exempt

@@ -10,6 +10,7 @@ from typing import Any
 
 import orjson
 
+from steersman.cluster.admission.cached import Cached
 from steersman.cluster.admission.chain import Attributes
 from steersman.cluster.admission.policies.definitions import Binding, Compile, Policy, read_policies
 from steersman.cluster.admission.policies.selection import (
@@ -20,7 +21,7 @@ from steersman.cluster.admission.policies.selection import (
     select,
 )
 from steersman.cluster.admission.webhooks.conditions import Program
-from steersman.cluster.admission.webhooks.configurations import GROUP, Cached
+from steersman.cluster.admission.webhooks.configurations import GROUP
 from steersman.cluster.admission.webhooks.context import AdmissionContext
 from steersman.cluster.admission.webhooks.errors import ExpressionError, OutOfBudget
 from steersman.cluster.admission.webhooks.invoking import annotate

@@ -5,7 +5,7 @@ configurations         which webhooks there are
 matching, conditions   which writes they are about         (policies use these too)
 versions               objects in the version they ask for
 invoking, review       the question and the answer
-calling, services      the way there
+calling                the way there
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from steersman.cluster.admission.webhooks.context import AdmissionContext
 from steersman.cluster.admission.webhooks.expressions import AdmissionExpressions
 from steersman.cluster.admission.webhooks.metrics import WebhookMetrics
 from steersman.cluster.admission.webhooks.mutating import MutatingAdmissionWebhook
-from steersman.cluster.admission.webhooks.services import EndpointResolver, Resolver, ServiceUnreachable
 from steersman.cluster.admission.webhooks.validating import ValidatingAdmissionWebhook
 from steersman.cluster.admission.webhooks.versions import CatalogTypes, Types
 
@@ -23,10 +22,7 @@ __all__ = [
     "AdmissionContext",
     "AdmissionExpressions",
     "CatalogTypes",
-    "EndpointResolver",
     "MutatingAdmissionWebhook",
-    "Resolver",
-    "ServiceUnreachable",
     "Types",
     "ValidatingAdmissionWebhook",
     "WebhookClients",

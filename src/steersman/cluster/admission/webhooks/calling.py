@@ -15,9 +15,9 @@ from urllib.parse import urlsplit
 
 import orjson
 
+from steersman.cluster.admission.kept_clients import KeptClients
+from steersman.cluster.admission.services import Resolver, ServiceUnreachable
 from steersman.cluster.admission.webhooks.configurations import ClientConfig
-from steersman.cluster.admission.webhooks.kept_clients import KeptClients
-from steersman.cluster.admission.webhooks.services import Resolver, ServiceUnreachable
 from steersman.http import Client, Timeouts, client_tls
 from steersman.http.errors import ClientError, Disconnected, TimedOut
 from steersman.objects.fields import quote

@@ -5,49 +5,19 @@ from __future__ import annotations
 import base64
 import binascii
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from steersman.cluster.admission.chain import Reader
 from steersman.cluster.admission.webhooks.conditions import Compiler, MatchConditions
 from steersman.cluster.admission.webhooks.matching import Match
-from steersman.cluster.auth.feed import follow
-from steersman.cluster.store import Store, Subscription
 
-__all__ = ["GROUP", "Cached", "ClientConfig", "Webhook", "read_webhooks"]
+__all__ = ["GROUP", "ClientConfig", "Webhook", "read_webhooks"]
 
-T = TypeVar("T")
 Object = dict[str, Any]
 
 GROUP = "admissionregistration.k8s.io"
-
-
-class Cached(Generic[T]):
-    """What a set of stored objects means, worked out again only after one of them changed.
-
-    `follow` keeps it in step with a store.
-    """
-
-    __slots__ = ("_made", "_make", "prefixes")
-
-    def __init__(self, make: Callable[[], T], *resources: tuple[str, str]) -> None:
-        self._make = make
-        self._made: T | None = None
-        self.prefixes = tuple(f"/{group or 'core'}/{plural}/" for group, plural in resources)
-
-    def follow(self, store: Store) -> list[Subscription]:
-        """Notice every change, within the commit that makes it."""
-        return [follow(store, prefix, self.invalidate) for prefix in self.prefixes]
-
-    def invalidate(self, *_: object) -> None:
-        self._made = None
-
-    def get(self) -> T:
-        made = self._made
-        if made is None:
-            made = self._made = self._make()
-        return made
 
 
 @dataclass(frozen=True, slots=True)

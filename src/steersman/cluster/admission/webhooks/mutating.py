@@ -14,9 +14,10 @@ from typing import Any
 
 import orjson
 
+from steersman.cluster.admission.cached import Cached
 from steersman.cluster.admission.chain import Attributes
 from steersman.cluster.admission.webhooks.calling import WebhookClients
-from steersman.cluster.admission.webhooks.configurations import GROUP, Cached, Webhook, read_webhooks
+from steersman.cluster.admission.webhooks.configurations import GROUP, Webhook, read_webhooks
 from steersman.cluster.admission.webhooks.context import AdmissionContext
 from steersman.cluster.admission.webhooks.invoking import Invoker, annotate
 from steersman.cluster.admission.webhooks.matching import is_exempt

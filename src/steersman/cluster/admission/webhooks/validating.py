@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable
 
+from steersman.cluster.admission.cached import Cached
 from steersman.cluster.admission.chain import Attributes
 from steersman.cluster.admission.webhooks.calling import WebhookClients
-from steersman.cluster.admission.webhooks.configurations import GROUP, Cached, Webhook, read_webhooks
+from steersman.cluster.admission.webhooks.configurations import GROUP, Webhook, read_webhooks
 from steersman.cluster.admission.webhooks.context import AdmissionContext
 from steersman.cluster.admission.webhooks.invoking import Invoker
 from steersman.cluster.admission.webhooks.matching import is_exempt

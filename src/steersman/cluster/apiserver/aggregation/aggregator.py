@@ -12,9 +12,9 @@ import ssl
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from steersman.cluster.admission.cached import Cached
 from steersman.cluster.admission.chain import Reader
-from steersman.cluster.admission.webhooks.configurations import Cached
-from steersman.cluster.admission.webhooks.services import Resolver, ServiceUnreachable
+from steersman.cluster.admission.services import Resolver, ServiceUnreachable
 from steersman.cluster.apiserver.aggregation.availability import check, record_availability
 from steersman.cluster.apiserver.aggregation.connections import BackendClients
 from steersman.cluster.apiserver.aggregation.identity import front_proxy_pair

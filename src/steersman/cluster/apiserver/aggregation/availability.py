@@ -6,7 +6,7 @@ import ssl
 from typing import Any, Final, NamedTuple
 
 from steersman.cluster.admission.chain import Reader
-from steersman.cluster.admission.webhooks.services import ServiceUnreachable
+from steersman.cluster.admission.services import ServiceUnreachable
 from steersman.cluster.apiserver.aggregation.connections import BackendClients
 from steersman.cluster.apiserver.aggregation.identity import identity_headers
 from steersman.cluster.apiserver.aggregation.registrations import GROUP, PLURAL, Backend

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from steersman.cluster.admission.webhooks.kept_clients import KeptClients
-from steersman.cluster.admission.webhooks.services import Resolver
+from steersman.cluster.admission.kept_clients import KeptClients
+from steersman.cluster.admission.services import Resolver
 from steersman.cluster.apiserver.aggregation.registrations import Backend
 from steersman.cluster.auth.pki import KeyPair
 from steersman.http import Client, client_tls

@@ -198,7 +198,8 @@ class Definitions:
 
     def _webhook_clients(self) -> WebhookClients:
         if self._clients is None:
-            from steersman.cluster.admission.webhooks import EndpointResolver, WebhookClients
+            from steersman.cluster.admission.services import EndpointResolver
+            from steersman.cluster.admission.webhooks import WebhookClients
 
             reader = StoreReader(self._api.store, self._api.catalog)
             self._clients = WebhookClients(EndpointResolver(reader))

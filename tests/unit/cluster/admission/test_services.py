@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from steersman.cluster.admission.webhooks import EndpointResolver, ServiceUnreachable
-from steersman.cluster.admission.webhooks.kept_clients import KeptClients
+from steersman.cluster.admission.kept_clients import KeptClients
+from steersman.cluster.admission.services import EndpointResolver, ServiceUnreachable
 from steersman.http import Client
 
 from .conftest import Stored
