@@ -76,8 +76,9 @@ UNREACHABLE = 0
 #: A watch lives this long, up to twice as long by chance.
 _WATCH_S = 300.0
 _BACKOFF = Backoff(first_s=0.8, ceiling_s=30.0, factor=2.0, jitter=0.0)
-#: A definition that somebody just created should not wait for half a minute.
-_ABSENT_CEILING_S = 10.0
+#: Failures after which waits grow to less. A server that is away is not spared by waiting, but who follows it
+#: is blind until then; a definition that is not there may be made at any moment.
+_CEILINGS_S = {UNREACHABLE: 2.0, 404: 10.0}
 _RETRY_AFTER_CEILING_S = 300.0
 #: A watch that lived this long was no failure.
 _HEALTHY_S = 30.0
@@ -424,8 +425,8 @@ class Reflector:
         if at_once and self._failures == 1:
             return (*report, *action())
         wait_s = _BACKOFF.wait_s(self._failures, self._rand)
-        if failure is not None and failure.code == 404:
-            wait_s = min(wait_s, _ABSENT_CEILING_S)
+        if failure is not None:
+            wait_s = min(wait_s, _CEILINGS_S.get(failure.code, wait_s))
         wait_s *= 1 + self._rand()
         if failure is not None:
             wait_s = max(wait_s, min(failure.retry_after_s, _RETRY_AFTER_CEILING_S))

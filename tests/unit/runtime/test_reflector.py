@@ -241,15 +241,22 @@ def test_a_lost_connection_is_reported_when_it_does_not_come_back() -> None:
     ]
 
 
-def test_waits_double_up_to_half_a_minute_and_are_spread() -> None:
+@pytest.mark.parametrize(
+    ("code", "nominal"),
+    [
+        pytest.param(403, [0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 30.0, 30.0], id="up to half a minute"),
+        pytest.param(404, [0.8, 1.6, 3.2, 6.4, 10.0, 10.0, 10.0], id="what is not served yet: 10 s"),
+        pytest.param(UNREACHABLE, [0.8, 1.6, 2.0, 2.0, 2.0], id="a server that is away: 2 s"),
+    ],
+)
+def test_waits_double_up_to_a_ceiling_and_are_spread(code: int, nominal: list[float]) -> None:
     core = Reflector(Random(7).random)
     core.step(Started(), 0.0)
     waits = []
-    for _ in range(9):
-        (*_, wait) = core.step(Failed(UNREACHABLE), 0.0)
+    for _ in nominal:
+        (*_, wait) = core.step(Failed(code), 0.0)
         waits.append(wait.seconds)
         core.step(Waited(), 0.0)
-    nominal = [0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 30.0, 30.0, 30.0]
     assert all(least <= wait <= 2 * least for wait, least in zip(waits, nominal, strict=True))
     assert len({round(wait / least, 2) for wait, least in zip(waits, nominal, strict=True)}) > 1
 
