@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from copy import copy
 from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
@@ -138,6 +139,14 @@ class Client(InsidePods):
     def carry(self, wrap: Callable[[Transport], Transport]) -> None:
         """Have requests carried by what `wrap` makes of the transport: for those who look on."""
         self._sender.transport = wrap(self._sender.transport)
+
+    def named(self, user_agent: str) -> Self:
+        """This client under another name, which is that of the manager of the fields it writes. They share
+        their connections: closing one closes the other."""
+        twin = copy(self)
+        twin._sender = self._sender.named(user_agent)
+        twin._discovery = Discovery(twin._sender)
+        return twin
 
     def ignore_warnings(self) -> None:
         """Do not log what the API warns of: nobody here can do anything about it."""

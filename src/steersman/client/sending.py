@@ -17,6 +17,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from copy import copy
 from typing import NamedTuple
 
 from steersman.aio import Clock
@@ -67,6 +68,7 @@ class Sender:
         # Header fields by what is sent, for the credentials they were made with: encoded once.
         self._proof: RawHeaders = ()
         self._fields: dict[Wire, RawHeaders] = {}
+        self._name: RawHeaders = ()
 
     async def send(
         self,
@@ -164,8 +166,15 @@ class Sender:
             self._fields = {}
         fields = self._fields.get(wire)
         if fields is None:
-            fields = self._fields[wire] = (*wire.fields, *proof)
+            fields = self._fields[wire] = (*wire.fields, *self._name, *proof)
         return fields
+
+    def named(self, user_agent: str) -> Sender:
+        """The same under another name than the transport's."""
+        twin = copy(self)
+        twin._fields = {}
+        twin._name = ((b"User-Agent", user_agent.encode("latin-1", "replace")),)
+        return twin
 
     async def _renewed_fields(self, wire: Wire) -> RawHeaders:
         await self._credentials.renew()

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from steersman.aio import Clock, SystemClock
 from steersman.client import Client
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from steersman.cluster.node.nodes import Nodes
 
 __all__ = ["Components", "components_manager"]
+
+#: Whose the fields are that controllers write, as in Kubernetes.
+_NAME: Final = "kube-controller-manager"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +64,7 @@ async def components_manager(
     run costs nothing."""
     client.ignore_warnings()
     clock = clock or SystemClock()
-    manager = Manager(client, elector=elector, clock=clock, address=address)
+    manager = Manager(client.named(_NAME), elector=elector, clock=clock, address=address)
     async with AsyncExitStack() as stack:
         options = components.options
         if components.nodes or components.machine:

@@ -154,7 +154,7 @@ class InProcess:
         self, exchange: _Exchange, method: str, target: str, headers: RawHeaders, content: bytes
     ) -> Response | Awaitable[Response | None] | None:
         """What the handler answers; None if it has streamed the answer through the exchange."""
-        given = _lower((*self._fields, *headers))
+        given = _given(self._fields, tuple(headers))
         request = Request(method, target, given, self._connection, exchange, True, True)
         try:
             if len(content) > _BODY_LIMIT_BYTES:
@@ -372,6 +372,13 @@ async def _within(limit_s: float, pending: Awaitable[T]) -> T:
             return await pending
     except TimeoutError as error:
         raise TimedOut(f"no answer within {limit_s} s") from error
+
+
+@lru_cache(maxsize=1024)
+def _given(usual: tuple[tuple[bytes, bytes], ...], own: tuple[tuple[bytes, bytes], ...]) -> Headers:
+    """A request's header fields; its own replace the usual ones of the same name."""
+    names = {name.lower() for name, _ in own}
+    return _lower((*(field for field in usual if field[0].lower() not in names), *own))
 
 
 @lru_cache(maxsize=1024)

@@ -16,6 +16,7 @@ __all__ = [
     "CLUSTER_ROLE_BINDINGS",
     "CONFIG_MAPS",
     "CONTROLLER_REVISIONS",
+    "CORE_EVENTS",
     "CRON_JOBS",
     "CSI_NODES",
     "CUSTOM_RESOURCE_DEFINITIONS",
@@ -58,6 +59,7 @@ __all__ = [
 _R = ResourceType
 
 CONFIG_MAPS: Final = _R("", "v1", "ConfigMap", "configmaps")
+CORE_EVENTS: Final = _R("", "v1", "Event", "events")
 ENDPOINTS: Final = _R("", "v1", "Endpoints", "endpoints")
 LIMIT_RANGES: Final = _R("", "v1", "LimitRange", "limitranges")
 NAMESPACES: Final = _R("", "v1", "Namespace", "namespaces", namespaced=False)

@@ -18,9 +18,8 @@ from steersman.aio import Backoff, Clock, SystemClock
 from steersman.client import ApiError, Client, ClientError, Invalid, NotFound, ServerError, Unreachable
 from steersman.objects.names import is_dns1123_subdomain
 from steersman.objects.resource_type import Typed
-from steersman.objects.resources import EVENTS
-from steersman.objects.times import format_micro_time
-from steersman.runtime.events_core import Correlator, Occurrence, Reference, Series
+from steersman.runtime.event_forms import MODERN, EventForm, Reporter
+from steersman.runtime.events_core import Occurrence, Reference, Series
 from steersman.runtime.lost_events import LostEvents
 
 __all__ = ["Recorder"]
@@ -32,20 +31,27 @@ _MOST_PENDING = 1000
 _MOST_TRIES = 5
 _RETRY = Backoff(1.0, 10.0)
 #: What the API takes at most, in bytes.
-_NOTE_BYTES = 1024
 _WORD_BYTES = 128
 
 
 class Recorder:
     """Tells of what happened to objects, on behalf of one component."""
 
-    def __init__(self, client: Client, component: str, instance: str, *, clock: Clock | None = None) -> None:
+    def __init__(
+        self,
+        client: Client,
+        component: str,
+        instance: str,
+        *,
+        clock: Clock | None = None,
+        form: EventForm = MODERN,
+    ) -> None:
         """`component` is a qualified name (`example.com/webapp-operator`), `instance` this very process."""
         self._client = client
-        self._component = component
-        self._instance = _cut(instance, _WORD_BYTES)
+        self._reporter = Reporter(component, _cut(instance, _WORD_BYTES))
         self._clock = clock or SystemClock()
-        self._correlator = Correlator()
+        self._form = form
+        self._correlator = form.correlator()
         self._pending: OrderedDict[int, Series] = OrderedDict()
         self._work = asyncio.Event()
         self._idle = asyncio.Event()
@@ -106,10 +112,11 @@ class Recorder:
         namespace = series.occurrence.regarding.namespace or "default"
         try:
             if series.name:
-                await self._client.patch(EVENTS, series.name, {"series": self._series(series)}, namespace)
+                again = self._form.again(series, self._now())
+                await self._client.patch(self._form.resource, series.name, again, namespace)
             else:
                 body = self._body(series, namespace)
-                await self._client.create(body, kind=EVENTS)
+                await self._client.create(body, kind=self._form.resource)
                 series.name = body["metadata"]["name"]
         except (Unreachable, ServerError) as error:
             await self._retry(series, error)
@@ -136,29 +143,13 @@ class Recorder:
         self._add(series)
         await self._clock.sleep(_RETRY.wait_s(series.failures))
 
-    def _series(self, series: Series) -> dict[str, Any]:
-        return {"count": series.count, "lastObservedTime": self._now()}
-
     def _body(self, series: Series, namespace: str) -> dict[str, Any]:
-        occurrence = series.occurrence
-        body: dict[str, Any] = {
-            "apiVersion": EVENTS.api_version,
-            "kind": EVENTS.kind,
-            "metadata": {"name": self._name(occurrence.regarding.name), "namespace": namespace},
-            "eventTime": self._now(),
-            "reportingController": self._component,
-            "reportingInstance": self._instance,
-            "type": occurrence.type,
-            "reason": occurrence.reason,
-            "action": occurrence.action,
-            "note": _cut(occurrence.note, _NOTE_BYTES),
-            "regarding": _as_object(occurrence.regarding),
+        return {
+            "apiVersion": self._form.resource.api_version,
+            "kind": self._form.resource.kind,
+            "metadata": {"name": self._name(series.occurrence.regarding.name), "namespace": namespace},
+            **self._form.body(series, self._reporter, self._now()),
         }
-        if occurrence.related is not None:
-            body["related"] = _as_object(occurrence.related)
-        if series.count > 1:
-            body["series"] = self._series(series)
-        return body
 
     def _name(self, regarding: str) -> str:
         stamp = f"{int(self._clock.wall() * 1e6):x}{next(self._numbers) & 0xFFF:03x}"
@@ -166,8 +157,8 @@ class Recorder:
         # Some objects have names that no Event may have, such as the role system:node.
         return f"event.{stamp}" if is_dns1123_subdomain(name) else name
 
-    def _now(self) -> str:
-        return format_micro_time(datetime.fromtimestamp(self._clock.wall(), UTC))
+    def _now(self) -> datetime:
+        return datetime.fromtimestamp(self._clock.wall(), UTC)
 
 
 def _reference(what: Mapping[str, Any] | Typed) -> Reference:
@@ -182,11 +173,6 @@ def _reference(what: Mapping[str, Any] | Typed) -> Reference:
         obj.get("fieldPath") or "",
         metadata.get("resourceVersion") or "",
     )
-
-
-def _as_object(reference: Reference) -> dict[str, str]:
-    names = ("apiVersion", "kind", "namespace", "name", "uid", "fieldPath", "resourceVersion")
-    return {name: value for name, value in zip(names, reference, strict=True) if value}
 
 
 def _cut(text: str, most_bytes: int) -> str:

@@ -104,7 +104,7 @@ class Cluster:
     @asynccontextmanager
     async def scheduler(self, *profiles: ProfileConfig) -> AsyncIterator[Manager]:
         manager = Manager(self.local.client(user_agent="scheduler"), address=None, clock=VirtualClock())
-        add_scheduler(manager, profiles or (ProfileConfig(),), identity="here")
+        add_scheduler(manager, profiles or (ProfileConfig(),), host="here")
         running = asyncio.create_task(manager.run())
         try:
             yield manager

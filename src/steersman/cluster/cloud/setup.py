@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import import_module
 from typing import Any, Final
 
 from steersman.client import Conflict
 from steersman.cluster.cloud.provider import Provider
-from steersman.election import default_identity
 from steersman.objects.resource_type import ResourceType
 from steersman.objects.times import format_time
 from steersman.runtime import (
@@ -25,6 +24,7 @@ from steersman.runtime import (
     RetryPolicy,
     Writes,
 )
+from steersman.runtime.event_forms import CLASSIC
 
 __all__ = ["CLOUD_CONTROLLERS", "CloudSetup", "add_cloud"]
 
@@ -47,7 +47,6 @@ class CloudSetup:
     provider: Provider
     #: The networks of pods that routes lead to.
     pod_cidrs: Collection[str] = ()
-    identity: str = field(default_factory=default_identity)
 
     def informer(self, resource: ResourceType) -> Informer:
         return self.manager.informers.get(resource)
@@ -57,7 +56,7 @@ class CloudSetup:
         return Writes(self.manager.client, writer, caches.get, self.manager.check_leadership)
 
     def recorder(self, component: str) -> Recorder:
-        recorder = Recorder(self.manager.client, component, self.identity, clock=self.manager.clock)
+        recorder = Recorder(self.manager.client, component, "", clock=self.manager.clock, form=CLASSIC)
         return self.manager.add_recorder(recorder)
 
     def controller(self, name: str, reconcile: Reconcile, **options: Any) -> Controller:

@@ -45,6 +45,7 @@ CONTROLLERS: dict[str, str] = {
     "serviceaccount-token": "serviceaccount_token",
     "statefulset": "statefulset.controller",
     "taint-eviction": "taint_eviction",
+    "ttl": "node_ttl",
     "ttl-after-finished": "ttl_after_finished",
     "volumeattributesclass-protection": "attributes_class_protection",
 }

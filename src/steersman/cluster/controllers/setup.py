@@ -13,9 +13,9 @@ from typing import Any
 from steersman.aio import Clock
 from steersman.client import Client
 from steersman.cluster.controllers.metrics_source import MetricsSource
-from steersman.election import default_identity
 from steersman.objects.resource_type import ResourceType
 from steersman.runtime import Cache, Controller, Informer, Manager, Recorder, Writes
+from steersman.runtime.event_forms import CLASSIC
 
 __all__ = ["Options", "Setup", "SignToken"]
 
@@ -51,7 +51,6 @@ class Setup:
 
     manager: Manager
     options: Options = field(default_factory=Options)
-    identity: str = field(default_factory=default_identity)
 
     @property
     def client(self) -> Client:
@@ -81,7 +80,8 @@ class Setup:
         return Writes(self.client, writer, caches.get, self.manager.check_leadership)
 
     def recorder(self, component: str) -> Recorder:
-        return self.manager.add_recorder(Recorder(self.client, component, self.identity, clock=self.clock))
+        recorder = Recorder(self.client, component, "", clock=self.clock, form=CLASSIC)
+        return self.manager.add_recorder(recorder)
 
     def controller(self, name: str, reconcile: Callable[..., Any], **options: Any) -> Controller:
         """A controller, added to the manager; say next what it looks at."""

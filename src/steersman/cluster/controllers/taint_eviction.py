@@ -161,7 +161,9 @@ class _TaintEviction:
         await self._writes.delete(PODS, cached.key, pod.metadata.uid, propagation=None)
 
     def _tell(self, cached: Cached, note: str) -> None:
-        reference = {"apiVersion": "v1", "kind": "Pod", "metadata": cached.metadata()}
+        # As Kubernetes tells it: the pod of that name, whichever it is.
+        metadata = {"namespace": cached.key.namespace, "name": cached.key.name}
+        reference = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata}
         self._recorder.event(reference, "Normal", "TaintManagerEviction", note)
 
 

@@ -16,6 +16,7 @@ __all__ = [
     "POD_TEMPLATE_HASH",
     "fnv32",
     "fnv32a",
+    "fnv128a",
     "json_bytes",
     "pod_from_template",
     "safe_encoded",
@@ -113,3 +114,10 @@ def _unlabelled(template: Mapping[str, Any]) -> Object:
     labels.pop(POD_TEMPLATE_HASH, None)
     metadata.pop("creationTimestamp", None)
     return {**metadata, "labels": labels}
+
+
+def fnv128a(content: bytes) -> int:
+    value = 0x6C62272E07BB014262B821756295C58D
+    for byte in content:
+        value = ((value ^ byte) * 0x1000000000000000000013B) & (2**128 - 1)
+    return value

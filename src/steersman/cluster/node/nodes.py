@@ -40,11 +40,12 @@ class Nodes:
     def __init__(self, manager: Manager, *, only: str = "") -> None:
         """`only` is the name of the single node of this process: nothing of others is looked at."""
         self.manager = manager
+        self.client = manager.client.named(WRITER)
         self.timers = Timers(manager.clock)
         self.pods = manager.informers.get(PODS, fields=f"spec.nodeName={only}" if only else "")
         self.nodes = manager.informers.get(NODES, fields=f"metadata.name={only}" if only else "")
         caches = {PODS: self.pods.cache, NODES: self.nodes.cache}
-        self.writes = Writes(manager.client, WRITER, caches.get)
+        self.writes = Writes(self.client, WRITER, caches.get)
         self.statuses = StatusWriter(self.writes, manager.clock, self.start)
         self.agents: dict[str, NodeAgent] = {}
         self._scope: Scope | None = None

@@ -40,6 +40,9 @@ _log = logging.getLogger(__name__)
 
 _NO_NODES: Final = "no nodes available to schedule pods"
 _CLEARED: Final = Nomination("")
+#: Where a pod was refused before nodes were looked at, nobody is preempted: the first of Kubernetes' plugins
+#: to be asked afterwards does not find what it would have noted before, and these are its words.
+_NOTHING_KNOWN: Final = "not found"
 #: Requests to bind under way at once. More would only wait for each other.
 _MOST_BINDINGS: Final = 100
 #: As much of a message as an Event takes.
@@ -142,9 +145,11 @@ class Scheduler:
             self._failed(runner, entry, str(error))
 
     def _post_filter(self, runner: Runner, cycle: Cycle, pod: Pod, failure: NoFit) -> Nomination | None:
-        unasked = failure.pod or failure.unasked
+        if failure.pod is not None and runner.profile.post_filters:
+            failure.after = _NOTHING_KNOWN
+            return None
         for plugin in runner.profile.post_filters:
-            nomination = plugin.post_filter(cycle, pod, failure.refusals, unasked)
+            nomination = plugin.post_filter(cycle, pod, failure.refusals, failure.unasked)
             if nomination is not None:
                 failure.after = nomination.message
                 return nomination
@@ -335,7 +340,6 @@ class Scheduler:
                     "Preempted",
                     f"Preempted by pod {pod.uid} on node {node}",
                     action="Preempting",
-                    related=_reference(pod),
                 )
         except ClientError as error:
             _log.warning("preempting for pod %s went wrong: %s", pod.key, error)

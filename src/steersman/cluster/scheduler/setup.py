@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Sequence
+from typing import Final
 
 from steersman.cluster.scheduler.following import Following
 from steersman.cluster.scheduler.framework.handle import Handle
@@ -18,22 +20,25 @@ from steersman.cluster.scheduler.profiles import ProfileConfig, hints_of, make_p
 from steersman.cluster.scheduler.queue import SchedulingQueue
 from steersman.cluster.scheduler.scheduler import Runner, Scheduler
 from steersman.cluster.scheduler.telling import Telling
-from steersman.election import default_identity
 from steersman.objects.resource_type import ResourceType
 from steersman.objects.resources import NAMESPACES, NODES, PODS
 from steersman.runtime import Cache, Manager, Recorder
+from steersman.runtime.event_forms import SCHEDULING
 
 __all__ = ["add_scheduler"]
 
+#: Whose the fields are that a scheduler writes, as in Kubernetes.
+_NAME: Final = "kube-scheduler"
+
 
 def add_scheduler(
-    manager: Manager, profiles: Sequence[ProfileConfig] = (ProfileConfig(),), *, identity: str | None = None
+    manager: Manager, profiles: Sequence[ProfileConfig] = (ProfileConfig(),), *, host: str | None = None
 ) -> Scheduler:
     """Have a manager schedule pods while it leads. Raises ValueError for profiles that could not work."""
     names = [config.scheduler for config in profiles]
     if not names or len(set(names)) != len(names):
         raise ValueError(f"a scheduler needs profiles of different names, not {names}")
-    assembly = _Assembly(manager, identity or default_identity())
+    assembly = _Assembly(manager, host or socket.gethostname())
     for config in profiles:
         assembly.add_profile(config)
     return assembly.scheduler()
@@ -42,9 +47,10 @@ def add_scheduler(
 class _Assembly:
     """The parts, as they come together."""
 
-    def __init__(self, manager: Manager, identity: str) -> None:
+    def __init__(self, manager: Manager, host: str) -> None:
         self._manager = manager
-        self._identity = identity
+        self._client = manager.client.named(_NAME)
+        self._host = host
         self._nodes = Nodes()
         self._nominations = Nominations()
         self._permits = Permits()
@@ -54,7 +60,7 @@ class _Assembly:
 
     def add_profile(self, config: ProfileConfig) -> None:
         handle = Handle(
-            self._manager.client,
+            self._client,
             self._manager.clock,
             self._nodes,
             self._cache,
@@ -64,7 +70,13 @@ class _Assembly:
         profile = make_profile(config, handle)
         placer = Placer(profile, handle)
         handle.check, handle.simulate, handle.sign = placer.check, placer.simulate, placer.sign
-        recorder = Recorder(self._manager.client, config.scheduler, self._identity, clock=self._manager.clock)
+        recorder = Recorder(
+            self._client,
+            config.scheduler,
+            f"{config.scheduler}-{self._host}",
+            clock=self._manager.clock,
+            form=SCHEDULING,
+        )
         self._handles.append(handle)
         self._runners[config.scheduler] = Runner(profile, placer, self._manager.add_recorder(recorder))
 
@@ -80,7 +92,7 @@ class _Assembly:
         following = Following(
             self._nodes, queue, self._nominations, self._permits, clock, list(self._runners)
         )
-        telling = Telling(self._manager.client, clock, pods)
+        telling = Telling(self._client, clock, pods)
         scheduler = Scheduler(following, self._runners, telling, self._permits, pods, clock)
         following.wake = scheduler.wake
         for handle in self._handles:

@@ -272,7 +272,7 @@ class _Autoscalers:
                 (other for other, theirs in others if any(theirs.matches(one) for one in labels)), None
             )
             if rival is not None:
-                both = " ".join(f"{{{one.name} {one.namespace}}}" for one in (key, rival))
+                both = " ".join(map(str, sorted((key, rival))))
                 why = f"pods by selector {text} are controlled by more than one HPA (e.g. [{both}])"
                 raise self._bad_selector(look, "AmbiguousSelector", "AmbiguousSelector", why, why)
         return selector

@@ -68,8 +68,8 @@ class _Budgets:
         found = [
             budget.key for budget in budgets if any(self._selector(budget).matches(one) for one in labels)
         ]
-        if len(found) > 1 and new is not None and old is None:
-            self._warn_of_several(new, found)
+        if len(found) > 1 and (pod := new or old) is not None:
+            self._warn_of_several(pod, found)
         return found
 
     def _warn_of_several(self, pod: Cached, found: list[Key]) -> None:

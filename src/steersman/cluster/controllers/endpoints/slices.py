@@ -130,7 +130,6 @@ def recycled(plan: Plan, may_reuse: Callable[[Object], bool]) -> Plan:
             continue
         new = fitting[-1]
         create.remove(new)
-        metadata = {name: value for name, value in new["metadata"].items() if name != "generateName"}
         kept = {name: doomed["metadata"][name] for name in ("name", "resourceVersion")}
-        update.append({**new, "metadata": {**metadata, **kept}})
+        update.append({**new, "metadata": {**new["metadata"], **kept}})
     return Plan(create, update, delete)

@@ -25,6 +25,7 @@ from steersman.cluster.node.process.image_store import ProcessImages
 from steersman.cluster.node.process.machine_health import MachineHealth, machine_capacity, machine_id
 from steersman.objects.pods import containers_of
 from steersman.runtime import Recorder
+from steersman.runtime.event_forms import CLASSIC
 
 __all__ = ["NodeParts", "NodeServices", "ProcessNodeConfig", "add_process_node"]
 
@@ -91,7 +92,7 @@ def add_process_node(
     config.folder.mkdir(parents=True, exist_ok=True)
 
     def recorder() -> Recorder:
-        return manager.add_recorder(Recorder(manager.client, WRITER, config.name, clock=clock))
+        return manager.add_recorder(Recorder(nodes.client, WRITER, config.name, clock=clock, form=CLASSIC))
 
     events = NodeEvents(recorder)
     images = ProcessImages(ImageIndex(config.images))

@@ -34,6 +34,7 @@ from steersman.cluster.node.simulated.engine import SimulatedRuntime
 from steersman.cluster.node.simulated.image_store import SimulatedImages
 from steersman.cluster.node.simulated.script import DEFAULTS, PREFIX
 from steersman.runtime import Manager, Recorder
+from steersman.runtime.event_forms import CLASSIC
 
 __all__ = ["FleetConfig", "add_simulated_nodes", "simulated_health"]
 
@@ -101,7 +102,7 @@ def _agent(nodes: Nodes, config: FleetConfig, number: int) -> NodeAgent:
     name = f"{config.prefix}{number}"
 
     def recorder() -> Recorder:
-        return manager.add_recorder(Recorder(manager.client, WRITER, name, clock=clock))
+        return manager.add_recorder(Recorder(nodes.client, WRITER, name, clock=clock, form=CLASSIC))
 
     def addresses() -> PodAddresses:
         cached = nodes.nodes.cache.get(("", name))
