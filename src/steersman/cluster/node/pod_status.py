@@ -13,6 +13,7 @@ from typing import Any, Final
 from steersman.cluster.node.container_statuses import LOST, View, container_statuses
 from steersman.cluster.node.phase import TERMINAL, pod_phase
 from steersman.cluster.node.pod_conditions import OWNED, kubelet_conditions, timed
+from steersman.cluster.node.pod_resources import told_resources
 from steersman.cluster.node.restarts import is_sidecar
 from steersman.objects.conditions import find_condition
 from steersman.objects.pods import quality_of_service
@@ -39,6 +40,8 @@ _FIELDS: Final = (
     "podIPs",
     "startTime",
     "qosClass",
+    "resources",
+    "allocatedResources",
     *(field for _, field in _CONTAINER_FIELDS),
 )
 #: Lists that a strategic merge would merge, so that they have to be replaced explicitly.
@@ -119,6 +122,7 @@ def _with_circumstances(
     status |= {"hostIP": host_ips[0], "hostIPs": [{"ip": ip} for ip in host_ips]}
     status["qosClass"] = old.get("qosClass") or quality_of_service(dict(view.spec))
     status["startTime"] = old.get("startTime") or now
+    status |= told_resources(view.spec, old.get("phase"))
     if generation := view.pod["metadata"].get("generation"):
         status["observedGeneration"] = max(generation, old.get("observedGeneration") or 0)
     return status

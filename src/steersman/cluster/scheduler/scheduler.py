@@ -24,6 +24,7 @@ from steersman.cluster.scheduler.errors import NotBound, SchedulerProblem
 from steersman.cluster.scheduler.following import Following
 from steersman.cluster.scheduler.framework.cycle import Cycle
 from steersman.cluster.scheduler.framework.events import EventKind, Occurrence
+from steersman.cluster.scheduler.framework.plugin import Foreseeing
 from steersman.cluster.scheduler.framework.profile import Profile
 from steersman.cluster.scheduler.framework.verdicts import NoFit, Nomination, Refusal, Wait
 from steersman.cluster.scheduler.model.pod import Pod
@@ -210,6 +211,8 @@ class Scheduler:
     async def _bind(self, runner: Runner, entry: Entry, cycle: Cycle, node: str, waits: bool) -> None:
         pod = entry.pod
         try:
+            if waits or _takes_time(runner, cycle, pod, node):
+                await self._telling.expect(pod, node)
             refusal = await self._permits.allowed(pod.key, self._clock) if waits else None
             if refusal is not None:
                 self._come_to_nothing(runner, entry, cycle, node)
@@ -349,6 +352,13 @@ class Scheduler:
         finally:
             self._queue.release(pod.key, self._clock.monotonic())
             self.wake()
+
+
+def _takes_time(runner: Runner, cycle: Cycle, pod: Pod, node: str) -> bool:
+    return any(
+        isinstance(plugin, Foreseeing) and plugin.will_pre_bind(cycle, pod, node)
+        for plugin in runner.profile.pre_binding
+    )
 
 
 def _reference(pod: Pod) -> dict[str, str]:

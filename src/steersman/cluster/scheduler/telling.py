@@ -55,6 +55,13 @@ class Telling:
         earlier = self._pending.get(pod.key)
         self._put(pod.key, replace(earlier, nominated=node) if earlier else _Status(pod.uid, nominated=node))
 
+    async def expect(self, pod: Pod, node: str) -> None:
+        """Say now that the pod will be bound there, since that will take a while. Not more than a hint."""
+        try:
+            await self._patch(pod.key, {"nominatedNodeName": node})
+        except ClientError as error:
+            _log.warning("the nomination of pod %s was not written: %s", pod.key, error)
+
     def _put(self, key: Key, status: _Status) -> None:
         self._pending[key] = status
         self._work.set()

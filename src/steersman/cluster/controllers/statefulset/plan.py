@@ -124,9 +124,11 @@ def _due(ordinal: int, pod: PodState | None, storage: Storage) -> list[Step]:
         # Whatever its exit code was: it should run. A new one is made when this one is gone.
         return [] if pod.deleting else [Step("delete", ordinal)]
     steps = []
-    if pod.phase == "Pending" and storage.is_missing(ordinal):
+    retained = storage.is_retained(pod)
+    if pod.phase == "Pending" and (storage.is_missing(ordinal) or not retained):
         steps.append(Step("claims", ordinal))
-    if not storage.is_right(pod) or not storage.is_retained(pod):
+        retained = True
+    if not storage.is_right(pod) or not retained:
         steps.append(Step("update", ordinal))
     return steps
 

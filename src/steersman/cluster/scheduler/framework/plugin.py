@@ -44,6 +44,7 @@ __all__ = [
     "ColumnScore",
     "Filter",
     "Following",
+    "Foreseeing",
     "Normalizing",
     "Permit",
     "Plugin",
@@ -165,6 +166,15 @@ class Reserve(Plugin, Protocol):
 @runtime_checkable
 class Permit(Plugin, Protocol):
     def permit(self, cycle: Cycle, pod: Pod, node: str) -> Refusal | Wait | None: ...
+
+
+@runtime_checkable
+class Foreseeing(Plugin, Protocol):
+    """A `PreBind` that knows before how long it may take."""
+
+    def will_pre_bind(self, cycle: Cycle, pod: Pod, node: str) -> bool:
+        """Whether there is something to wait for before this pod can be bound; others are told meanwhile."""
+        ...
 
 
 @runtime_checkable

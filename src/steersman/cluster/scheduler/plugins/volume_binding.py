@@ -222,11 +222,15 @@ class VolumeBinding:
         note = cycle.find(self.name, _Note)
         return _Bindings() if note is None else note.by_node.get(node, _Bindings())
 
+    def will_pre_bind(self, cycle: Cycle, pod: Pod, node: str) -> bool:
+        bindings = self._bindings(cycle, node)
+        return bool(bindings.volumes or bindings.provisions)
+
     async def pre_bind(self, cycle: Cycle, pod: Pod, node: str) -> None:
         """Raises `ClientError` and `VolumesNotBound`."""
-        bindings = self._bindings(cycle, node)
-        if not bindings.volumes and not bindings.provisions:
+        if not self.will_pre_bind(cycle, pod, node):
             return
+        bindings = self._bindings(cycle, node)
         client = self._handle.client
         for claim, volume in bindings.volumes:
             if not is_for(volume, claim) or not volume["spec"]["claimRef"].get("uid"):
