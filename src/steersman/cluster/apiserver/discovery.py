@@ -50,7 +50,7 @@ class Discovery:
             return self._resources(request, "", parts[1])
         if len(parts) == 2 and parts[0] == "apis":
             group = next((each for each in self._all_groups() if each["name"] == parts[1]), None)
-            return None if group is None else self._answer(request, parts, group)
+            return None if group is None else self._answer(request, parts, group, _chosen(request))
         if len(parts) == 3 and parts[0] == "apis":
             return self._resources(request, parts[1], parts[2])
         return None
@@ -86,6 +86,7 @@ class Discovery:
         document: Object,
         representation: Representation | None = None,
     ) -> Response:
+        """Without a representation the router asks what is accepted, in words of its own."""
         if representation is None:
             accept = request.headers.get("accept") or ""
             if not is_routed(accept):
@@ -153,7 +154,9 @@ class Discovery:
         }
         if group:
             document["apiVersion"] = "v1"
-        return self._answer(request, ("resources", group, version), document)
+        routed = isinstance(resources[0].kind, BuiltInKind)
+        key = ("resources", group, version)
+        return self._answer(request, key, document, None if routed else _chosen(request))
 
     def _aggregated(self, prefix: str, api_version: str) -> Object:
         groups = [name for name in self._groups() if bool(name) == (prefix == "apis")]
@@ -179,6 +182,10 @@ class Discovery:
                 for version in self._versions(name)
             ],
         }
+
+
+def _chosen(request: Request) -> Representation:
+    return negotiate(request.headers.get("accept") or "")
 
 
 def _written(document: Object, representation: Representation) -> bytes:

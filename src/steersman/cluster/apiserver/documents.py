@@ -21,7 +21,7 @@ _JSON = b"application/json"
 
 
 def serve_openapi(load: Callable[[], OpenAPI], request: Request) -> Response | None:
-    """The answer to an OpenAPI path, None when there is no such document."""
+    """The answer to an OpenAPI path, None when it is not one."""
     path = request.path.rstrip("/")
     if not path.startswith("/openapi/"):
         return None
@@ -34,7 +34,7 @@ def serve_openapi(load: Callable[[], OpenAPI], request: Request) -> Response | N
         return _answer(request, openapi.v2_json(), _JSON)
     if path.startswith("/openapi/v3/"):
         document = openapi.group_version(path.removeprefix("/openapi/v3/"))
-        return None if document is None else _answer(request, document, _JSON)
+        return Response(404, b"") if document is None else _answer(request, document, _JSON)
     return None
 
 

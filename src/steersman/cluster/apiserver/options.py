@@ -13,6 +13,7 @@ from typing import Any, cast
 from urllib.parse import parse_qs
 
 from steersman.cluster.codec import FieldValidation
+from steersman.cluster.schema.go_messages import time_error
 from steersman.objects.durations import duration_ns
 from steersman.objects.fields import FieldError, Path, forbidden, invalid, not_supported, required, too_long
 from steersman.objects.status import bad_request, options_invalid, unclassified
@@ -66,6 +67,16 @@ def _integer(query: Query, name: str) -> int | None:
     if not -(1 << 63) <= number < 1 << 63:
         raise bad_request(f'strconv.ParseInt: parsing "{text}": value out of range')
     return number
+
+
+def _port(text: str) -> int:
+    if not (text.isascii() and text.isdigit()):
+        why = "invalid syntax"
+    elif (number := _magnitude(text)) >> 16:
+        why = "value out of range"
+    else:
+        return number
+    raise bad_request(f'cannot convert to []int32: strconv.ParseUint: parsing "{text}": {why}')
 
 
 def _magnitude(digits: str) -> int:
@@ -154,7 +165,7 @@ def connect_options(query: Query, kind: str, path: str) -> dict[str, Any]:
     if command := query.get("command"):
         options["command"] = list(command)
     if ports := query.get("ports"):
-        options["ports"] = [_integer({"ports": [port]}, "ports") for port in ports]
+        options["ports"] = [_port(port) for given in ports for port in given.split(",")]
     return options
 
 
@@ -172,9 +183,7 @@ def log_options(query: Query) -> dict[str, Any]:
         if text := _one(query, name):
             options[name] = text
     if "sinceTime" in options and not _TIME.fullmatch(options["sinceTime"]):
-        raise bad_request(
-            f'parsing time "{options["sinceTime"]}" as "2006-01-02T15:04:05Z07:00": cannot parse'
-        )
+        raise bad_request(time_error(options["sinceTime"]))
     return options
 
 

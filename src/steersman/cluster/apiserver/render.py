@@ -16,9 +16,10 @@ from steersman.cluster.apiserver.kinds import BuiltInKind
 from steersman.cluster.apiserver.resource import Resource
 from steersman.cluster.apiserver.warning_headers import warning_headers
 from steersman.cluster.codec import internal_type
+from steersman.cluster.schema.resources import GVK
 from steersman.http import Content, Joined, Response
 from steersman.objects.fields import Path, invalid
-from steersman.objects.status import StatusError, bad_request
+from steersman.objects.status import StatusError, bad_request, unclassified
 
 if TYPE_CHECKING:
     from steersman.cluster.apiserver.columns import ColumnDefinition, Row
@@ -132,13 +133,23 @@ def shape_object(api: Api, call: Call, obj: Object) -> Object:
     """An object that `read_shown` gave, in the form asked for."""
     form = call.form
     if form.shape == "table":
-        metadata = {"resourceVersion": obj["metadata"].get("resourceVersion", "")}
-        return table(api, call, [obj], metadata, listed=False)
+        version = obj["metadata"].get("resourceVersion")
+        return table(api, call, [obj], {"resourceVersion": version} if version else {}, listed=False)
     if form.shape == "metadata":
         return _partial(obj, form)
     if form.shape == "metadata list":
-        raise _wrong_metadata("PartialObjectMetadataList", "not a list", _go_name(call.resource))
+        raise _no_list(call, obj)
     return obj
+
+
+def _no_list(call: Call, obj: Object) -> StatusError:
+    if isinstance(call.resource.kind, BuiltInKind):
+        go_name = f"*{internal_type(GVK.of(obj['apiVersion'], obj['kind']))}"
+    elif call.path.subresource == "scale":
+        go_name = "*v1.Scale"
+    else:
+        return unclassified("content is not a list")
+    return _wrong_metadata("PartialObjectMetadataList", "not a list", go_name)
 
 
 def _wrong_metadata(wanted: str, found: str, go_name: str) -> StatusError:
@@ -146,12 +157,11 @@ def _wrong_metadata(wanted: str, found: str, go_name: str) -> StatusError:
     return StatusError(406, "NotAcceptable", message)
 
 
-def _go_name(resource: Resource, *, of_list: bool = False) -> str:
-    """The type that kube-apiserver handles its objects in."""
-    suffix = "List" if of_list else ""
+def _go_name_of_list(resource: Resource) -> str:
+    """The type that kube-apiserver handles lists of it in."""
     if not isinstance(resource.kind, BuiltInKind):
-        return f"*unstructured.Unstructured{suffix}"
-    return f"*{internal_type(resource.type.gvk)}{suffix}"
+        return "*unstructured.UnstructuredList"
+    return f"*{internal_type(resource.type.gvk)}List"
 
 
 def respond_list(
@@ -167,7 +177,7 @@ def respond_list(
     if form.shape == "table":
         body = table(api, call, objects, metadata)
     elif form.shape == "metadata":
-        raise _wrong_metadata("PartialObjectMetadata", "a list", _go_name(resource, of_list=True))
+        raise _wrong_metadata("PartialObjectMetadata", "a list", _go_name_of_list(resource))
     elif form.shape == "metadata list":
         body = {
             "kind": "PartialObjectMetadataList",

@@ -22,7 +22,7 @@ from steersman.objects.status import (
     not_found,
 )
 
-__all__ = ["BUILT_IN_GROUPS", "lost", "refusal_of", "verb_of"]
+__all__ = ["BUILT_IN_GROUPS", "has_table", "lost", "refusal_of", "verb_of"]
 
 #: HTTP method → verb; others have none.
 _VERBS = {
@@ -37,6 +37,21 @@ _VERBS = {
 _COLLECTION_VERBS = {"get": "list", "delete": "deletecollection"}
 _ON_COLLECTIONS = frozenset(("list", "create", "deletecollection"))
 _ON_OBJECTS = frozenset(("get", "update", "patch", "delete"))
+#: Subresources that are shown as they are, never as a Table.
+_WITHOUT_TABLE = frozenset(
+    ("approval", "binding", "ephemeralcontainers", "eviction", "finalize", "resize", "token")
+)
+_STATUS_WITHOUT_TABLE = frozenset(
+    (
+        "apiservices",
+        "compositepodgroups",
+        "customresourcedefinitions",
+        "devicetaintrules",
+        "podgroups",
+        "resourceclaims",
+        "resourcepoolstatusrequests",
+    )
+)
 BUILT_IN_GROUPS = frozenset(group for group, _ in group_versions())
 
 
@@ -96,11 +111,20 @@ def _refusal_of_custom(resource: Resource, path: ResourcePath, verb: str) -> Cal
         return lost
     elif not path.name and verb in ("update", "patch"):
         return partial(bad_request, "name must be provided")
-    elif not verb or (verb == "create" and path.name):
-        return method_not_allowed
     if verb in verbs:
         return None
     return partial(method_not_supported, path.group, path.plural, verb)
+
+
+def has_table(resource: Resource, subresource: str) -> bool:
+    """Whether it can be shown as a Table."""
+    if not isinstance(resource.kind, BuiltInKind):
+        return True
+    if subresource == "status":
+        return resource.plural not in _STATUS_WITHOUT_TABLE
+    if subresource:
+        return subresource not in _WITHOUT_TABLE
+    return resource.type.storage is not None or resource.type.kind == "ComponentStatus"
 
 
 def verb_of(method: str, path: ResourcePath, query: Mapping[str, list[str]]) -> str:

@@ -36,7 +36,7 @@ from steersman.cluster.apiserver.reads import get, list_objects
 from steersman.cluster.apiserver.render import JSON, Form, failure, respond_json
 from steersman.cluster.apiserver.resource import Replaced, Resource
 from steersman.cluster.apiserver.reviews import Reviews
-from steersman.cluster.apiserver.routes import BUILT_IN_GROUPS, lost, refusal_of, verb_of
+from steersman.cluster.apiserver.routes import BUILT_IN_GROUPS, has_table, lost, refusal_of, verb_of
 from steersman.cluster.apiserver.tokens import OpenIDMetadata, TokenRequests
 from steersman.cluster.apiserver.update import update
 from steersman.cluster.apiserver.warning_headers import warning_headers
@@ -47,6 +47,10 @@ from steersman.cluster.auth.users import ANONYMOUS, User
 from steersman.cluster.auth.websocket_tokens import authorization_of
 from steersman.cluster.codec.errors import BodyRejected, NotAcceptable, UnsupportedMediaType
 from steersman.cluster.codec.negotiate import (
+    JSON as JSON_MEDIA_TYPE,
+)
+from steersman.cluster.codec.negotiate import (
+    METADATA,
     OFFERED,
     PLAIN,
     RESOURCE,
@@ -240,14 +244,15 @@ class APIServer:
                 else:
                     answer = plan.handler(self._api, call)
         except Exception as error:  # noqa: BLE001 - every failure becomes a Status
-            answer = self._answer_failed(call, passage, error)
+            answer = self._answer_failed(request, call, passage, error)
         if isinstance(answer, Response):
             self._leave(plan, call, passage, answer, started)
             return answer
-        return self._finish(call, plan, passage, answer, started)
+        return self._finish(request, call, plan, passage, answer, started)
 
     async def _finish(
         self,
+        request: Request,
         call: Call | None,
         plan: _Plan,
         passage: Passage,
@@ -261,7 +266,7 @@ class APIServer:
             assert call is not None
             answer = await self._answer_anew(call, passage)
         except Exception as error:  # noqa: BLE001 - every failure becomes a Status
-            answer = self._answer_failed(call, passage, error)
+            answer = self._answer_failed(request, call, passage, error)
         finally:
             self._leave(plan, call, passage, answer, started)
         return answer
@@ -282,7 +287,7 @@ class APIServer:
             except Replaced:
                 continue
             except Exception as error:  # noqa: BLE001 - every failure becomes a Status
-                return self._answer_failed(call, passage, error)
+                return self._answer_failed(call.request, call, passage, error)
 
     def _leave(
         self, plan: _Plan, call: Call | None, passage: Passage, answer: Response | None, started: float
@@ -431,7 +436,7 @@ class APIServer:
         resource = plan.resource
         if plan.refusal is not None:
             error = plan.refusal()
-            if resource is not None and resource.warning:
+            if resource is not None and resource.warning and not isinstance(resource.kind, BuiltInKind):
                 error.headers = [*error.headers, *warning_headers((resource.warning,))]
             raise error
         assert resource is not None
@@ -455,8 +460,8 @@ class APIServer:
                 streams = STREAMED if request.method == "GET" and not path.name else ()
                 raise not_acceptable((*also, *OFFERED, *streams))
         pretty = query.get("pretty", [""])[0] if query else ""
-        has_table = resource.type.storage is not None or resource.type.kind == "ComponentStatus"
-        return _form_for(accept, field("user-agent") or "", pretty, RESOURCE if has_table else PLAIN)
+        transforms = RESOURCE if has_table(resource, path.subresource) else METADATA
+        return _form_for(accept, field("user-agent") or "", pretty, transforms)
 
     # What is not a resource
 
@@ -474,13 +479,16 @@ class APIServer:
                 raise method_not_allowed()
             return answer
         root, group = (*request.path[1:].split("/"), "")[:2]
-        if root == "api" or (root == "apis" and group in BUILT_IN_GROUPS and group):
+        if root in ("api", "version") or (root == "apis" and group in BUILT_IN_GROUPS and group):
             raise no_such_resource()
         return _page_not_found()
 
     def _own(self, request: Request) -> Response | None:
         path = request.path.rstrip("/")
         if path == "/version":
+            accept = request.headers.get("accept") or ""
+            if not is_routed(accept, formats=(JSON_MEDIA_TYPE,)):
+                raise not_acceptable((JSON_MEDIA_TYPE,))
             return respond_json(orjson.dumps(_version(), option=orjson.OPT_INDENT_2))
         if path == "/metrics":
             api = self._api
@@ -505,21 +513,34 @@ class APIServer:
 
     def answer_error(self, request: Request | None, error: Exception) -> Response:
         """Any error as a Status (also for the HTTP server's own refusals)."""
-        return failure(_status_of(error))
+        return failure(_status_of(error), _form_of_status(request))
 
-    def _answer_failed(self, call: Call | None, passage: Passage, error: Exception) -> Response:
+    def _answer_failed(
+        self, request: Request, call: Call | None, passage: Passage, error: Exception
+    ) -> Response:
         status = _refusal_of(error)
         if status is None:
             passage.fail(error)
             status = _fault(error)
         if call is None:
-            return failure(status)
+            return failure(status, _form_of_status(request))
         return failure(status, call.form, call.warnings)
 
 
 def _page_not_found() -> Response:
     text = ((b"Content-Type", b"text/plain; charset=utf-8"), (b"X-Content-Type-Options", b"nosniff"))
     return Response(404, b"404 page not found\n", text)
+
+
+def _form_of_status(request: Request | None) -> Form:
+    """How an error is shown before it is known what was asked for: as the client likes, else as JSON."""
+    accept = request.headers.get("accept") if request is not None else None
+    if not accept:
+        return JSON
+    try:
+        return _form_for(accept, "", "", PLAIN)
+    except NotAcceptable:
+        return JSON
 
 
 def _status_of(error: Exception) -> StatusError:

@@ -6,6 +6,7 @@ each spelling is worked out once.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple
@@ -16,6 +17,7 @@ from steersman.cluster.schema.resources import GVK
 __all__ = [
     "DISCOVERY",
     "JSON",
+    "METADATA",
     "OFFERED",
     "PLAIN",
     "PROTOBUF",
@@ -48,12 +50,16 @@ _MEDIA_TYPES: Final = ", ".join(_INPUT)
 Transforms = frozenset[GVK]
 #: Nothing else.
 PLAIN: Final[Transforms] = frozenset()
-#: Tables and metadata alone.
-RESOURCE: Final[Transforms] = frozenset(
+#: Metadata alone, which everything has.
+METADATA: Final[Transforms] = frozenset(
     GVK("meta.k8s.io", version, kind)
     for version in ("v1", "v1beta1")
-    for kind in ("Table", "PartialObjectMetadata", "PartialObjectMetadataList")
+    for kind in ("PartialObjectMetadata", "PartialObjectMetadataList")
 )
+#: And Tables.
+RESOURCE: Final[Transforms] = METADATA | {
+    GVK("meta.k8s.io", version, "Table") for version in ("v1", "v1beta1")
+}
 #: Aggregated discovery at /api and /apis.
 DISCOVERY: Final[Transforms] = frozenset(
     GVK("apidiscovery.k8s.io", version, "APIGroupDiscoveryList") for version in ("v2", "v2beta1")
@@ -96,10 +102,10 @@ def input_format(content_type: str) -> Format:
 
 
 @lru_cache(maxsize=1024)
-def is_routed(accept: str, *also: str) -> bool:
-    """Whether kube-apiserver's router takes a request to an endpoint that writes what all write, and `also`.
-    It knows no `application/*`."""
-    produced = (*_INPUT, *also, "*/*")
+def is_routed(accept: str, *also: str, formats: Collection[str] = OFFERED) -> bool:
+    """Whether kube-apiserver's router takes a request to an endpoint that writes `formats`, which most have
+    in common, and `also`. It knows no `application/*`."""
+    produced = (*formats, *also, "*/*")
     return not accept or any(each.partition(";")[0].strip() in produced for each in accept.split(","))
 
 

@@ -644,6 +644,24 @@ def test_one_custom_object_must_be_named(method: str) -> None:
 
 
 @with_api
+async def test_a_custom_object_may_be_created_below_any_name(client: ApiClient) -> None:
+    await define(client)
+    code, made = await client.ask("POST", things("b"), thing("a"))
+    assert (code, made["metadata"]["name"]) == (201, "a")
+    code, status = await client.ask("POST", things("b"), thing("a"))
+    assert (code, status["reason"]) == (409, "AlreadyExists")
+
+
+@with_api
+async def test_a_custom_object_is_no_list(client: ApiClient) -> None:
+    await define(client)
+    await client.ok("POST", things(), thing("a"))
+    partial = {"accept": "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"}
+    code, status = await client.ask("GET", things("a"), None, partial)
+    assert (code, status["message"]) == (500, "content is not a list")
+
+
+@with_api
 async def test_metadata_of_an_updated_definition_is_checked_as_often_as_kubernetes_does(
     client: ApiClient,
 ) -> None:

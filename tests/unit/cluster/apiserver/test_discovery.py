@@ -238,9 +238,10 @@ def test_what_is_not_there(path: str) -> None:
 
 
 def test_forms_that_do_not_exist() -> None:
-    with pytest.raises(NotAcceptable):
-        DISCOVERY.serve(ask("/apis", accept="text/html"))
-    for path in ("/api", "/apis/apps", "/apis/apps/v1"):
+    for path in ("/apis", "/apis/apps"):
+        with pytest.raises(NotAcceptable):
+            DISCOVERY.serve(ask(path, accept="text/html"))
+    for path in ("/api", "/apis/apps/v1"):
         with pytest.raises(StatusError, match="Available representations: application/json") as refused:
             DISCOVERY.serve(ask(path, accept="text/html"))
         assert refused.value.code == 406

@@ -12,6 +12,7 @@ from steersman.cluster.apiserver.options import (
     WriteOptions,
     check_timeout,
     connect_options,
+    log_options,
     parse_query,
     parse_resource_version,
 )
@@ -388,7 +389,11 @@ def test_bad_resource_versions(text: str, problem: str) -> None:
             id="exec",
         ),
         pytest.param(
-            "PodPortForwardOptions", "ports=80&ports=443", "", {"ports": [80, 443]}, id="portforward"
+            "PodPortForwardOptions",
+            "ports=80&ports=443,53",
+            "",
+            {"ports": [80, 443, 53]},
+            id="portforward",
         ),
         pytest.param("ServiceProxyOptions", "stdin=true", "/a/b", {"path": "/a/b"}, id="proxy"),
         pytest.param("NodeProxyOptions", "", "", {}, id="proxy without a path"),
@@ -399,6 +404,23 @@ def test_options_of_connections(kind: str, query: str, path: str, options: dict[
     assert found == {"kind": kind, "apiVersion": "v1", **options}
 
 
-def test_a_port_that_is_no_number_is_refused() -> None:
-    with pytest.raises(StatusError, match="invalid syntax"):
-        connect_options(parse_query("ports=http"), "PodPortForwardOptions", "")
+@pytest.mark.parametrize(
+    ("port", "why"),
+    [
+        ("http", "invalid syntax"),
+        ("-1", "invalid syntax"),
+        ("", "invalid syntax"),
+        ("65536", "value out of range"),
+    ],
+)
+def test_a_port_that_is_none_is_refused(port: str, why: str) -> None:
+    with pytest.raises(StatusError) as refused:
+        connect_options(parse_query(f"ports=80,{port}"), "PodPortForwardOptions", "")
+    said = f'cannot convert to []int32: strconv.ParseUint: parsing "{port}": {why}'
+    assert (refused.value.code, str(refused.value)) == (400, said)
+
+
+def test_a_time_that_is_none_is_refused_in_gos_words() -> None:
+    with pytest.raises(StatusError) as refused:
+        log_options(parse_query("sinceTime=x"))
+    assert str(refused.value) == 'parsing time "x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "2006"'

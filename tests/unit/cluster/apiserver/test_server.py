@@ -344,6 +344,89 @@ def test_nonsense_in_a_query_is_a_bad_request(query: str, message: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("method", "path", "code"),
+    [
+        ("GET", "/api/v1/nope", 404),
+        ("GET", f"{MAPS}/a/nope", 404),
+        ("GET", "/version/x", 404),
+        ("PUT", MAPS, 405),
+        ("GET", "/version", 406),
+    ],
+)
+def test_refusals_are_yaml_for_those_who_ask(method: str, path: str, code: int) -> None:
+    @with_api
+    async def check(client: ApiClient) -> None:
+        headers = [(b"accept", b"application/yaml")]
+        answer = await client.http.request(method, path, headers=headers)
+        assert (answer.status, answer.headers.get("content-type")) == (code, "application/yaml")
+        assert yaml.safe_load(answer.content)["code"] == code
+        refused = await anonymously(client, path, method, headers={"accept": "application/yaml"})
+        assert (refused.headers.get("content-type")) == "application/yaml"
+
+    check()
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("GET", "/api/v1/namespaces/default/pods/p/ephemeralcontainers", None),
+        ("GET", "/api/v1/namespaces/default/pods/p/resize", None),
+        ("POST", "/api/v1/namespaces/default/pods/p/eviction", {}),
+        ("POST", "/api/v1/namespaces/default/serviceaccounts/a/token", {}),
+        ("GET", "/apis/apiregistration.k8s.io/v1/apiservices/v1./status", None),
+        ("GET", "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims/c/status", None),
+    ],
+)
+def test_not_everything_can_be_a_table(method: str, path: str, body: Object | None) -> None:
+    @with_api
+    async def check(client: ApiClient) -> None:
+        code, said = await client.ask(method, path, body, {"accept": TABLE})
+        assert (code, said["reason"]) == (406, "NotAcceptable")
+        assert said["message"].startswith("only the following media types are accepted: ")
+
+    check()
+
+
+@with_api
+async def test_everything_can_be_metadata_alone(client: ApiClient) -> None:
+    accept = {"accept": "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"}
+    code, shown = await client.ask("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", {}, accept)
+    assert (code, shown["kind"], list(shown["metadata"])) == (
+        201,
+        "PartialObjectMetadata",
+        ["creationTimestamp"],
+    )
+
+
+@with_api
+async def test_a_table_of_what_was_not_stored_has_no_version(client: ApiClient) -> None:
+    code, shown = await client.ask("POST", f"{MAPS}?dryRun=All", config_map("a"), {"accept": TABLE})
+    assert (code, shown["metadata"]) == (201, {})
+
+
+@with_api
+async def test_a_scale_is_no_list(client: ApiClient) -> None:
+    spec = {"selector": {"matchLabels": {"a": "b"}}, "template": {"metadata": {"labels": {"a": "b"}}}}
+    spec["template"]["spec"] = {"containers": [{"name": "c", "image": "i"}]}  # type: ignore[assignment]
+    path = "/apis/apps/v1/namespaces/default/replicasets"
+    await client.ok("POST", path, {"metadata": {"name": "r"}, "spec": spec})
+    accept = {"accept": "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"}
+    code, said = await client.ask("GET", f"{path}/r/scale", None, accept)
+    assert (code, said["message"]) == (
+        406,
+        "you requested PartialObjectMetadataList, but the requested object is not a list (*autoscaling.Scale)",
+    )
+
+
+@with_api
+async def test_who_asks_for_what_is_not_served_is_not_warned_of_its_age(client: ApiClient) -> None:
+    path = "/api/v1/namespaces/default/endpoints"
+    assert (await client.raw("GET", path)).headers.get("warning")
+    for method, other in (("GET", f"{path}/a/nope"), ("PUT", path)):
+        assert (await client.raw(method, other)).headers.get("warning") is None
+
+
+@pytest.mark.parametrize(
     ("agent", "query", "accept", "pretty"),
     [
         ("test/1", "", "", False),

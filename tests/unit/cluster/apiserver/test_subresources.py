@@ -379,7 +379,7 @@ async def test_a_connection_has_no_schema_that_a_configuration_could_be_merged_b
 async def test_an_unreachable_node_is_said_to_be_so(client: ApiClient) -> None:
     await client.ok("POST", PODS, pod("p", nodeName="n"))
     code, status = await client.ask("GET", f"{PODS}/p/log")
-    assert (code, status["message"]) == (404, 'nodes "n" not found')
+    assert (code, status["message"]) == (404, 'pods "n" not found')
     await client.ok("POST", "/api/v1/nodes", {"metadata": {"name": "n"}})
     code, status = await client.ask("GET", f"{PODS}/p/log")
     assert (code, status["reason"]) == (503, "ServiceUnavailable")

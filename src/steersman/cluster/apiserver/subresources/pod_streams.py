@@ -60,7 +60,8 @@ def node_of(api: Api, pod: Object, *, insecure: bool = False) -> Place | None:
     assert nodes is not None
     record = api.store.get(nodes.key("", name))
     if record is None:
-        raise not_found("", "nodes", name)
+        # Whoever looks for the node is told in terms of what was asked for.
+        raise not_found("", "pods", name)
     return connections(api).node(nodes.read(record.value), insecure=insecure)
 
 

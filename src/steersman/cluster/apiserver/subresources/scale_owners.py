@@ -36,30 +36,30 @@ def owners_of_workload(
     entries: Entries, scale_entries: Entries, api_version: str, replicas: Replicas
 ) -> list[dict[str, Any]]:
     """The workload's entries after its scale was written through `api_version`. Entries that come from the
-    scale have no time; those of unknown versions go."""
+    scale have no time; those of unknown versions go.
+
+    Updates are told apart by their apiVersion too, and a Scale's is another: whoever owned the replicas by an
+    update is not recognized, and has two entries from then on.
+    """
     left = {
-        _identity(entry): entry
-        for entry in Managed.decode(scale_entries, trusted=True).entries.values()
+        key: entry
+        for key, entry in Managed.decode(scale_entries, trusted=True).entries.items()
         if _owns(entry, _REPLICAS)
     }
     result = Managed()
-    for entry in Managed.decode(entries, trusted=True).entries.values():
+    for key, entry in Managed.decode(entries, trusted=True).entries.items():
         if entry.api_version not in replicas:
             continue
         field = replicas[entry.api_version]
-        if field is None or not _owns(entry, field) or left.pop(_identity(entry), None) is not None:
+        if field is None or not _owns(entry, field) or left.pop(key, None) is not None:
             result.put(entry)
         else:
             result.put(entry._replace(fields=difference(entry.fields, fields_of(field))))
     own = fields_of(replicas[api_version] or _REPLICAS)
-    for entry in left.values():
-        result.put(entry._replace(api_version=api_version, time="", fields=own))
+    for key, entry in left.items():
+        result.entries[key] = entry._replace(api_version=api_version, time="", fields=own)
     return result.encode()
 
 
 def _owns(entry: Entry, field: str | None) -> bool:
     return field is not None and contains(entry.fields, [f"f:{name}" for name in field.split(".")])
-
-
-def _identity(entry: Entry) -> tuple[str, str, str]:
-    return entry.manager, entry.operation, entry.subresource

@@ -51,6 +51,14 @@ def test_who_shares_the_replicas_keeps_them() -> None:
     ]
 
 
+def test_who_owned_the_replicas_by_an_update_has_two_entries_then() -> None:
+    entries = [entry("a", "Update", BOTH, time="t")]
+    once = owners_of_workload(entries, owners_of_scale(entries, PATHS), "apps/v1", PATHS)
+    assert once == [entry("a", "Update", REPLICAS), entry("a", "Update", SELECTOR, time="t")]
+    twice = owners_of_workload(once, owners_of_scale(once, PATHS), "apps/v1", PATHS)
+    assert twice == [entry("a", "Update", SELECTOR, time="t")]
+
+
 def test_who_owned_nothing_else_is_gone() -> None:
     assert owners_of_workload([entry("a", "Apply", REPLICAS)], [], "apps/v1", PATHS) == []
 
