@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Iterable
+from typing import Final, Literal
 
 from steersman.client import ClientError, Conflict
 from steersman.cluster.controllers.endpoints.service_slices import CONTROLLER, plan_slices
@@ -10,11 +11,19 @@ from steersman.cluster.controllers.endpoints.services import Selections, Service
 from steersman.cluster.controllers.endpoints.slice_writing import ManagedSlices
 from steersman.cluster.controllers.endpoints.slices import Plan
 from steersman.cluster.controllers.endpoints.trigger_times import TRIGGER_TIME, TriggerTimes
+from steersman.cluster.controllers.endpoints.zone_hints import (
+    DISABLED,
+    ENABLED,
+    Hinting,
+    asks_for_hints,
+    node_share,
+    zone_ratios,
+)
 from steersman.cluster.controllers.pods_on_nodes import index_by_node
 from steersman.cluster.controllers.reconciling import retrying_conflicts
 from steersman.cluster.controllers.setup import Setup
 from steersman.objects.resources import ENDPOINT_SLICES, NODES, PODS, SERVICES
-from steersman.runtime import Request, RetryPolicy
+from steersman.runtime import Cached, Change, Key, Request, RetryPolicy
 
 __all__ = ["CALM_S", "add"]
 
@@ -33,7 +42,7 @@ def add(setup: Setup) -> None:
     )
     controller.primary(slices.services)
     controller.watches(slices.pods, slices.selections.on_pod)
-    controller.watches(slices.nodes, slices.selections.on_node)
+    controller.watches(slices.nodes, slices.on_node)
     controller.watches(slices.slices, slices.managed.on_slice)
 
 
@@ -50,18 +59,22 @@ class _ServiceSlices:
         )
         self._triggers = TriggerTimes()
         self._recorder = setup.recorder("endpoint-slice-controller")
+        #: Services that have asked for hints, and whether their endpoints have them.
+        self._hinted: dict[Key, bool] = {}
 
     async def reconcile(self, request: Request) -> None:
         cached = self.services.cache.get(request.key)
         if cached is None:
             self._triggers.forget(request.key)  # its slices go with it
+            self._hinted.pop(request.key, None)
             return
         service = Service.read(cached)
         if service.selector is None:
             return
         pods = self.selections.pods_of(service)
         triggered_at = self._triggers.changed_at(service, pods)
-        plan = plan_slices(service, pods, self.managed.of(request.key), self.selections.zone_of)
+        hinting = self._hinting(service)
+        plan = plan_slices(service, pods, self.managed.of(request.key), self.selections.zone_of, hinting)
         _stamp(plan, triggered_at)
         try:
             await self.managed.write(plan, may_create=service.metadata.deletion_timestamp is None)
@@ -71,6 +84,42 @@ class _ServiceSlices:
             note = f"Error updating Endpoint Slices for Service {request.key}: {error}"
             self._recorder.event(cached.object(), "Warning", "FailedToUpdateEndpointSlices", note)
             raise
+        finally:
+            self._tell_of_hints(cached, service, hinting)
+
+    def on_node(self, change: Change) -> Iterable[Key]:
+        """Also the services whose hints depend on what nodes there are."""
+        hinted = self._hinted if self._hinted and _counts_otherwise(change) else ()
+        return {*self.selections.on_node(change), *hinted}
+
+    def _hinting(self, service: Service) -> Hinting | None:
+        if not asks_for_hints(service.annotations):
+            return None
+        shares = (node_share(node.data) for node in self.nodes.cache)
+        return Hinting(zone_ratios(share for share in shares if share is not None))
+
+    def _tell_of_hints(self, cached: Cached, service: Service, hinting: Hinting | None) -> None:
+        had = self._hinted.pop(cached.key, False)
+        if hinting is None:
+            for family in service.families if had else ():
+                self._tell_hints(cached, "Disabled", f"{DISABLED}, addressType: {family}")
+            return
+        for family, problem in hinting.problems.items():
+            if problem:
+                self._tell_hints(cached, "Disabled", f"{problem}, addressType: {family}")
+            elif not had:
+                self._tell_hints(cached, "Enabled", f"{ENABLED}, addressType: {family}")
+        self._hinted[cached.key] = not all(hinting.problems.values())
+
+    def _tell_hints(self, cached: Cached, what: Literal["Enabled", "Disabled"], note: str) -> None:
+        kind: Literal["Normal", "Warning"] = "Normal" if what == "Enabled" else "Warning"
+        self._recorder.event(cached.object(), kind, f"TopologyAwareHints{what}", note)
+
+
+def _counts_otherwise(change: Change) -> bool:
+    """Whether a node's share of its zone is another one now."""
+    old, new = (None if one is None else node_share(one.data) for one in (change.old, change.new))
+    return old != new
 
 
 def _stamp(plan: Plan, triggered_at: str) -> None:

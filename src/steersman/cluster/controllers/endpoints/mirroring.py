@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final, NamedTuple
 
 from steersman.cluster.controllers.endpoints.endpointslice import CALM_S
+from steersman.cluster.controllers.endpoints.port_order import slice_port_order
 from steersman.cluster.controllers.endpoints.service_slices import slice_prefix
 from steersman.cluster.controllers.endpoints.services import Service
 from steersman.cluster.controllers.endpoints.slice_writing import ManagedSlices
@@ -130,7 +131,8 @@ def mirrored(endpoints: Object) -> Mirrored:
     groups: dict[tuple[str, frozenset[Any]], _MirrorGroup] = {}
     invalid = skipped = 0
     for subset in repacked(endpoints.get("subsets") or ()):
-        ports = [{"name": "", "protocol": "TCP", **port} for port in subset.get("ports") or ()]
+        told = [{"name": "", "protocol": "TCP", **port} for port in subset.get("ports") or ()]
+        ports = sorted(told, key=slice_port_order)
         added = 0
         addresses = [(address, True) for address in subset.get("addresses") or ()]
         addresses += [(address, False) for address in subset.get("notReadyAddresses") or ()]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 from steersman.cluster.controllers.endpoints.backends import Backend
+from steersman.cluster.controllers.endpoints.port_order import slice_port_order
 from steersman.cluster.controllers.endpoints.services import HEADLESS_LABEL, Service
 from steersman.cluster.controllers.endpoints.slices import (
     MANAGED_BY,
@@ -17,6 +18,7 @@ from steersman.cluster.controllers.endpoints.slices import (
     port_key,
     recycled,
 )
+from steersman.cluster.controllers.endpoints.zone_hints import Hinting
 from steersman.objects.names import is_dns1123_subdomain
 
 __all__ = ["CONTROLLER", "MOST_ENDPOINTS", "owned_by", "plan_slices", "slice_prefix"]
@@ -24,6 +26,9 @@ __all__ = ["CONTROLLER", "MOST_ENDPOINTS", "owned_by", "plan_slices", "slice_pre
 Object = dict[str, Any]
 #: The zone of a node: empty if it has none, None if there is no such node.
 ZoneOf = Callable[[str], str | None]
+
+#: Ports and endpoints, by ports: named ports may lead to other numbers in other pods.
+_Desired = dict[frozenset[Any], tuple[list[Object], dict[tuple[Any, ...], Object]]]
 
 #: As the slices' label says.
 CONTROLLER: Final = "endpointslice-controller.k8s.io"
@@ -33,22 +38,31 @@ _CLOSE: Final = ("PreferClose", "PreferSameZone", "PreferSameNode")
 
 
 def plan_slices(
-    service: Service, pods: Sequence[Backend], existing: Iterable[Object], zone_of: ZoneOf
+    service: Service,
+    pods: Sequence[Backend],
+    existing: Iterable[Object],
+    zone_of: ZoneOf,
+    hinting: Hinting | None = None,
 ) -> Plan:
-    """What to write so that the slices of a service tell of all its pods."""
+    """What to write so that the slices of a service tell of all its pods. `hinting`, if given, decides on the
+    hints of endpoints, and not what the service says of its traffic."""
     by_family: dict[str, list[Object]] = {family: [] for family in service.families}
     plan = Plan()
     for present in existing:
         of_family = by_family.get(present["addressType"])
         (plan.delete if of_family is None else of_family).append(present)
     for family, slices in by_family.items():
-        plan.add(_plan_family(service, pods, slices, family, zone_of))
+        desired = _desired(service, pods, family, zone_of)
+        endpoints = [endpoint for _, group in desired.values() for endpoint in group.values()]
+        if hinting is not None:
+            hinting.give(family, endpoints)
+        else:
+            _give_hints(service, endpoints)
+        plan.add(_plan_family(service, desired, slices, family))
     return plan
 
 
-def _plan_family(
-    service: Service, pods: Sequence[Backend], existing: Sequence[Object], family: str, zone_of: ZoneOf
-) -> Plan:
+def _plan_family(service: Service, wanted: _Desired, existing: Sequence[Object], family: str) -> Plan:
     plan = Plan()
     by_ports: dict[frozenset[Any], list[Object]] = {}
     for present in existing:
@@ -56,7 +70,7 @@ def _plan_family(
             by_ports.setdefault(port_key(present.get("ports")), []).append(present)
         else:
             plan.delete.append(present)
-    for ports, desired in _desired(service, pods, family, zone_of).values():
+    for ports, desired in wanted.values():
         group = _group(service, family, ports)
         plan.add(pack(by_ports.pop(port_key(ports), []), desired, group))
     for unwanted in by_ports.values():
@@ -66,11 +80,8 @@ def _plan_family(
     return recycled(plan, lambda doomed: owned_by(doomed, service))
 
 
-def _desired(
-    service: Service, pods: Sequence[Backend], family: str, zone_of: ZoneOf
-) -> dict[frozenset[Any], tuple[list[Object], dict[tuple[Any, ...], Object]]]:
-    """Ports and endpoints, by ports: named ports may lead to other numbers in other pods."""
-    groups: dict[frozenset[Any], tuple[list[Object], dict[tuple[Any, ...], Object]]] = {}
+def _desired(service: Service, pods: Sequence[Backend], family: str, zone_of: ZoneOf) -> _Desired:
+    groups: _Desired = {}
     for pod in pods:
         if not pod.has_endpoint:
             continue
@@ -78,7 +89,10 @@ def _desired(
         if zone is None and not service.spec.publish_not_ready_addresses:
             continue  # its node is gone, and soon so is the pod
         ports = _ports(service, pod)
-        _, endpoints = groups.setdefault(port_key(ports), (ports, {}))
+        key = port_key(ports)
+        if key not in groups:
+            groups[key] = (sorted(ports, key=slice_port_order), {})
+        endpoints = groups[key][1]
         endpoint = _endpoint(service, pod, family, zone or "")
         if endpoint["addresses"]:
             endpoints[endpoint_identity(endpoint)] = endpoint
@@ -110,14 +124,21 @@ def _endpoint(service: Service, pod: Backend, family: str, zone: str) -> Object:
         endpoint["nodeName"] = pod.node
     if zone:
         endpoint["zone"] = zone
-    if ready and (hints := _hints(service, pod.node, zone)):
-        endpoint["hints"] = hints
     return endpoint
 
 
-def _hints(service: Service, node: str, zone: str) -> Object:
-    """Who should use an endpoint first."""
+def _give_hints(service: Service, endpoints: Iterable[Object]) -> None:
+    """Put hints on endpoints that are ready, as the service says of its traffic."""
     preference = service.spec.traffic_distribution
+    for endpoint in endpoints:
+        if endpoint["conditions"]["ready"]:
+            hints = _hints(preference, endpoint.get("nodeName", ""), endpoint.get("zone", ""))
+            if hints:
+                endpoint["hints"] = hints
+
+
+def _hints(preference: str | None, node: str, zone: str) -> Object:
+    """Who should use an endpoint first."""
     hints: Object = {}
     if preference in _CLOSE and zone:
         hints["forZones"] = [{"name": zone}]

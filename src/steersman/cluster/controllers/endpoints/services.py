@@ -41,6 +41,7 @@ class _Metadata(msgspec.Struct, rename="camel"):
     creation_timestamp: str | None = None
     deletion_timestamp: str | None = None
     labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
 
 
 class _Spec(msgspec.Struct):
@@ -74,6 +75,10 @@ class Service(msgspec.Struct):
     @property
     def labels(self) -> dict[str, str]:
         return self.metadata.labels or {}
+
+    @property
+    def annotations(self) -> dict[str, str]:
+        return self.metadata.annotations or {}
 
     @property
     def selector(self) -> dict[str, str] | None:

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from steersman.cluster.controllers.endpoints.backends import Backend
+from steersman.cluster.controllers.endpoints.port_order import endpoints_port_order
 from steersman.cluster.controllers.endpoints.services import Service
-from steersman.cluster.controllers.templates import fnv128a
 from steersman.objects.addresses import ip_family
 
 __all__ = ["MOST_ADDRESSES", "repacked", "service_subsets", "truncated", "without_versions"]
@@ -96,21 +96,12 @@ def _subset(
             subset[field] = [addresses[key] for key in keys]
     real = [port for port in ports if port]
     if real:
-        subset["ports"] = [
+        told = [
             {name: value for name, value in zip(_PORT_FIELDS, port, strict=True) if value is not None}
-            for port in sorted(real, key=_port_order)
+            for port in real
         ]
+        subset["ports"] = sorted(told, key=endpoints_port_order)
     return subset
-
-
-def _port_order(port: tuple[Any, ...]) -> int:
-    """Kubernetes sorts ports by the hash of how Go prints them."""
-    name, number, protocol, app_protocol = port
-    app = "<nil>" if app_protocol is None else app_protocol
-    return fnv128a(
-        f"(v1.EndpointPort){{Name:(string){name or ''} Port:(int32){number} "
-        f"Protocol:(v1.Protocol){protocol or ''} AppProtocol:(*string){app}}}".encode()
-    )
 
 
 def _address_key(address: Mapping[str, Any]) -> tuple[str, str]:

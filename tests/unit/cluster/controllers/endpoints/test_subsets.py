@@ -34,19 +34,6 @@ def test_addresses_with_the_same_ports_are_together_and_sorted() -> None:
     assert packed == [{"addresses": [address("10.0.0.1"), address("10.0.0.2")], "ports": [METRICS, HTTP]}]
 
 
-def test_ports_are_in_the_order_of_their_hashes() -> None:
-    ports: list[dict[str, Any]] = [
-        {"name": f"n{number}", "port": 2000 + number, "protocol": ("TCP", "UDP")[number % 2]}
-        | ({"appProtocol": "h2c"} if number % 3 == 0 else {})
-        for number in range(12)
-    ]
-    [packed] = repacked([{"addresses": [address("10.0.0.1")], "ports": ports}])
-    # As kube-controller-manager wrote it.
-    assert [port["name"] for port in packed["ports"]] == [
-        f"n{number}" for number in (5, 11, 10, 8, 7, 1, 2, 4, 3, 9, 0, 6)
-    ]
-
-
 def test_not_ready_counts_more_than_ready() -> None:
     packed = repacked(
         [
