@@ -107,6 +107,31 @@ async def test_claims_wait_for_volumes_and_each_gets_its_own(world: World) -> No
 
 
 @with_volumes
+async def test_a_volume_to_be_deleted_goes_if_somebody_can_delete_it(world: World) -> None:
+    sources: dict[str, Object] = {
+        "files": {"nfs": {"server": "s", "path": "/"}},
+        "temporary": {"hostPath": {"path": "/tmp/here"}},
+    }
+    for name, source in sources.items():
+        made = volume(name, storageClassName=name, persistentVolumeReclaimPolicy="Delete")
+        del made["spec"]["hostPath"]
+        made["spec"] |= source
+        await world.create(PERSISTENT_VOLUMES, made)
+        await world.create(PERSISTENT_VOLUME_CLAIMS, claim(name, storageClassName=name))
+        await until_claim(world, name)
+        await world.client.delete(PERSISTENT_VOLUME_CLAIMS, name, NAMESPACE)
+    failed = await until_volume(world, "files", "Failed")
+    assert failed["status"]["message"] == (
+        'error getting deleter volume plugin for volume "files": no deletable volume plugin matched'
+    )
+
+    async def left() -> bool:
+        return await world.names(PERSISTENT_VOLUMES) == ["files"]
+
+    await world.until(left)
+
+
+@with_volumes
 async def test_a_released_volume_is_kept_and_an_abandoned_one_fails(world: World) -> None:
     await world.create(PERSISTENT_VOLUMES, volume("kept"))
     await world.create(
@@ -120,7 +145,7 @@ async def test_a_released_volume_is_kept_and_an_abandoned_one_fails(world: World
     await until_volume(world, "kept", "Released")
     failed = await until_volume(world, "left", "Failed")
     assert failed["status"]["message"] == (
-        'error getting deleter volume plugin for volume "left": no deletable volume plugin matched'
+        "host_path deleter only supports /tmp/.+ but received provided /nowhere/left"
     )
     await world.create(PERSISTENT_VOLUME_CLAIMS, claim("a"))
     await asyncio.sleep(10)

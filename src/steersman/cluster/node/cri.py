@@ -186,6 +186,10 @@ class RuntimeService(Protocol):
 class ImageService(Protocol):
     """The images of one node."""
 
+    def name_problem(self, image: str) -> str:
+        """Why nothing could be an image of this name; empty if something could."""
+        ...
+
     async def image_status(self, image: str) -> ImageStatus | None: ...
 
     async def pull_image(self, image: str, sandbox: PodSandboxConfig, container: str) -> ImageStatus:

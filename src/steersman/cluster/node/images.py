@@ -49,6 +49,11 @@ class ImagePuller:
         """
         asked = container.get("image", "")
         policy = container.get("imagePullPolicy") or "IfNotPresent"
+        if problem := self._service.name_problem(asked):
+            parsing = f"couldn't parse image name {quote(asked)}: {problem}"
+            message = f"Failed to apply default image tag {quote(asked)}: {parsing}"
+            self._events.warning(about, "InspectFailed", message)
+            raise StartFailed("InvalidImageName", message)
         image = with_tag(asked)
         present = None if policy == "Always" else await self._service.image_status(image)
         if present is not None:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from steersman.cluster.controllers.volumes.storage import Storage
-from steersman.objects.resources import PERSISTENT_VOLUME_CLAIMS
+from steersman.objects.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
 from steersman.objects.volume_claims import (
     PROVISIONED_BY,
     annotations_of,
     phase_of,
     volume_mode,
 )
-from steersman.runtime import Request
+from steersman.runtime import Key, Request
 
 __all__ = ["VolumeSync"]
 
 Object = dict[str, Any]
+
+_temporary = re.compile("/tmp/.+").search  # noqa: S108 - Kubernetes' words
 
 
 class VolumeSync:
@@ -81,7 +84,7 @@ class VolumeSync:
         storage = self._storage
         if phase_of(volume) not in ("Released", "Failed"):
             volume = await storage.set_volume_phase(volume, "Released")
-        policy, name = _policy(volume), volume["metadata"]["name"]
+        policy = _policy(volume)
         if policy == "Retain":
             return
         if policy == "Recycle":
@@ -92,10 +95,25 @@ class VolumeSync:
             await storage.fail_volume(volume, "VolumeUnknownReclaimPolicy", note)
         elif not annotations_of(volume).get(PROVISIONED_BY) and "csi" not in volume["spec"]:
             # Whoever made a volume deletes it; nobody made this one.
+            await self._delete(volume)
+
+    async def _delete(self, volume: Object) -> None:
+        """A volume of this machine goes if it is a temporary one, as in Kubernetes; its files stay."""
+        metadata = volume["metadata"]
+        path = (volume["spec"].get("hostPath") or {}).get("path")
+        if path is None:
             note = (
-                f'error getting deleter volume plugin for volume "{name}": no deletable volume plugin matched'
+                f'error getting deleter volume plugin for volume "{metadata["name"]}": '
+                "no deletable volume plugin matched"
             )
-            await storage.fail_volume(volume, "VolumeFailedDelete", note)
+        elif _temporary(path):
+            await self._storage.writes.delete(
+                PERSISTENT_VOLUMES, Key.of(volume), metadata["uid"], propagation=None
+            )
+            return
+        else:
+            note = f"host_path deleter only supports /tmp/.+ but received provided {path}"
+        await self._storage.fail_volume(volume, "VolumeFailedDelete", note)
 
 
 def _policy(volume: Object) -> str:

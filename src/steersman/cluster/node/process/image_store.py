@@ -47,6 +47,9 @@ class ProcessImages:
         self._index = index
         self._used: dict[str, ImageStatus] = {}
 
+    def name_problem(self, image: str) -> str:
+        return ""  # programs have the names they have
+
     async def image_status(self, image: str) -> ImageStatus | None:
         found = self._find(image)
         if found is None:

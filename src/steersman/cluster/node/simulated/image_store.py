@@ -9,6 +9,7 @@ from functools import lru_cache
 from steersman.aio import Clock
 from steersman.cluster.node.cri import ImageStatus, PodSandboxConfig
 from steersman.cluster.node.errors import RuntimeFailed
+from steersman.cluster.node.image_names import image_name_problem
 from steersman.cluster.node.simulated.script import Script
 
 __all__ = ["SimulatedImages"]
@@ -19,6 +20,9 @@ class SimulatedImages:
         self._clock = clock
         self._defaults = defaults
         self._images: dict[str, ImageStatus] = {}
+
+    def name_problem(self, image: str) -> str:
+        return image_name_problem(image)
 
     async def image_status(self, image: str) -> ImageStatus | None:
         return self._images.get(image)
