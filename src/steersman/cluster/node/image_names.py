@@ -15,7 +15,7 @@ _component = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
 _label = r"(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])"
 _domain = rf"(?:{_label}(?:\.{_label})*|\[(?:[a-fA-F0-9:]+)\])(?::[0-9]+)?"
 _reference = re.compile(
-    rf"(?P<name>(?:{_domain}/)?{_component}(?:/{_component})*)(?::\w[\w.-]{{0,127}})?"
+    rf"{_domain}/(?P<path>{_component}(?:/{_component})*)(?::\w[\w.-]{{0,127}})?"
     r"(?:@[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,})?",
     re.ASCII,
 ).fullmatch
@@ -34,7 +34,7 @@ def image_name_problem(image: str) -> str:
     found = _reference(f"{domain}/{path}")
     if found is None:
         return "invalid reference format"
-    if len(found["name"]) > _MOST:
+    if len(found["path"]) > _MOST:
         return f"repository name must not be more than {_MOST} characters"
     return ""
 
