@@ -242,6 +242,17 @@ def test_only_metadata_can_be_asked_for() -> None:
     ]
 
 
+def test_the_same_client_may_go_by_another_name() -> None:
+    script = Script([NOTE, NOTE])
+
+    async def act(client: Client) -> None:
+        await client.named("kubelet").get(PODS, "n")
+        await client.get(PODS, "n")
+
+    play(script, act)
+    assert [sent.headers.get("user-agent") for sent in script.sent] == ["kubelet", None]
+
+
 def test_a_watch_asks_for_what_it_is_told_to() -> None:
     script = Script([(200, b"", {})])
 

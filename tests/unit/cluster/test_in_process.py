@@ -58,6 +58,14 @@ def test_a_request_is_seen_as_it_was_sent(handler: Handler) -> None:
     use(handler, act, Agent="me")
 
 
+def test_what_a_request_says_itself_replaces_what_is_usual() -> None:
+    async def act(transport: InProcess) -> None:
+        answer = await transport.request("GET", "/", headers=[(b"agent", b"you")])
+        assert answer.content == b"GET /  [('agent', 'you')]"
+
+    use(echo, act, Agent="me")
+
+
 @pytest.mark.parametrize(
     "body", [b"abc", [b"a", b"b", b"c"], Joined(b"a", [b"b"], b",", b"c")], ids=["bytes", "pieces", "joined"]
 )

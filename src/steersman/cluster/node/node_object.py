@@ -120,6 +120,7 @@ def _circumstances(config: NodeConfig, runtime: RuntimeVersion) -> Object:
             "kubeProxyVersion": "",
             "operatingSystem": config.operating_system,
             "architecture": config.architecture,
+            "runningInUserNamespace": False,
         },
     }
     if config.port:
