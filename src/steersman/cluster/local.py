@@ -408,6 +408,7 @@ class LocalCluster:
             self._access.authorizer,
             self._scope,
             self.config.disabled_admission,
+            self._clock.wall,
             enabled=self.config.enabled_admission,
             recounts=self.config.runs("resourcequota"),
             lenient_default_account=not self.config.runs("serviceaccount"),

@@ -6,17 +6,19 @@ their code (expressions, an HTTP client) would lengthen every start.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from steersman.aio import Scope
 from steersman.cluster.admission import Chain, Plugin, Reader, ResourceQuota, build_chain
 from steersman.cluster.apiserver.atrest import encode
+from steersman.cluster.apiserver.call import timestamp
 from steersman.cluster.apiserver.recounting import QuotaRecounting
 from steersman.cluster.apiserver.resource import Catalog
 from steersman.cluster.auth.authorization import Authorizer
 from steersman.cluster.schema.resources import GVK, ResourceType
 from steersman.cluster.store import Conflict, Event, NotFound, Store, Subscription
+from steersman.objects.managed import track_update
 
 if TYPE_CHECKING:
     from steersman.cluster.admission.webhooks import WebhookClients
@@ -42,6 +44,7 @@ class AdmissionSetup:
         authorizer: Authorizer,
         scope: Scope,
         disabled: Collection[str],
+        now: Callable[[], float],
         *,
         enabled: Collection[str] = (),
         recounts: bool = True,
@@ -54,6 +57,7 @@ class AdmissionSetup:
         self._reader = reader
         self._authorizer = authorizer
         self._disabled = disabled
+        self._now = now
         self._subscriptions: list[Subscription] = []
         self._clients: WebhookClients | None = None
         quota = ResourceQuota(reader, self._update_quota, scope)
@@ -74,10 +78,22 @@ class AdmissionSetup:
         return [resource.type for resource in self._catalog if resource.type.gvk == kind]
 
     async def _update_quota(self, old: Object, new: Object) -> bool:
-        """Store a quota's status if nobody changed the quota meanwhile."""
+        """Store a quota's status, as this server's, if nobody changed the quota meanwhile."""
         resource = self._catalog.find("", "v1", "resourcequotas")
         assert resource is not None
         metadata = old["metadata"]
+        owners = track_update(
+            old,
+            new,
+            resource.kind.schema,
+            manager="kube-apiserver",
+            api_version=resource.type.api_version,
+            time=timestamp(self._now()),
+            subresource="status",
+            keep=resource.ownable("status"),
+        )
+        if owners:
+            new = {**new, "metadata": {**new["metadata"], "managedFields": owners}}
         key = resource.key(metadata["namespace"], metadata["name"])
         try:
             await self._store.put(key, encode(new), expected=int(metadata["resourceVersion"]))

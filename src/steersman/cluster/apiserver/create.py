@@ -44,6 +44,9 @@ def is_service(call: Call) -> bool:
     return call.resource.plural == "services" and not call.resource.group
 
 
+_TERMINATING = "create not allowed while custom resource definition is terminating"
+
+
 async def store_new(
     api: Api, call: Call, obj: Object, options: WriteOptions, *, tracked: bool = True
 ) -> bytes:
@@ -59,6 +62,8 @@ async def store_new(
     if tracked:
         await track(api, call, None, obj, options)
     attributes = call.attributes("CREATE", metadata.get("name", ""), obj, None, dry_run=options.dry_run)
+    if call.resource.terminating:
+        raise attributes.refusal(_TERMINATING)
     await api.admission.admit(attributes)
     match_namespace(call, metadata)
     api.access.check_write(call.user, call.action, obj, None)

@@ -32,6 +32,7 @@ _RETURNS_OBJECT = frozenset(
         ("resource.k8s.io", "deviceclasses"),
     }
 )  # fmt: skip
+_OPTIONS = {"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1"}
 _GC_FINALIZERS = ("orphan", "foregroundDeletion")
 _ORPHANS_OF_JOBS = (
     "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove "
@@ -95,7 +96,11 @@ async def remove(
         _check_preconditions(resource, obj, options)
         old = obj if resource.conversion is None else resource.read(await resource.show(record.value))
         if not admitted:
-            attributes = call.attributes("DELETE", name, None, old, dry_run=options.dry_run)
+            # A collection's deletion is admitted object by object, but under no name.
+            shown = "" if call.action.verb == "deletecollection" else name
+            attributes = call.attributes("DELETE", shown, None, old, dry_run=options.dry_run)
+            if options.given:
+                attributes.options = {**_OPTIONS, **options.given}
             await api.admission.admit(attributes)
             await api.admission.validate(attributes)
         before = dict(obj["metadata"])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast
 from urllib.parse import parse_qs
 
@@ -148,6 +148,15 @@ _DEFAULT_WRITE_OPTIONS = WriteOptions()
 
 _UNSAFE = "ignoreStoreReadErrorWithClusterBreakingPotential"
 #: What it does not go with, in the order that it is said in.
+#: The fields of DeleteOptions, as they are written.
+_SHOWN = (
+    "gracePeriodSeconds",
+    "preconditions",
+    "orphanDependents",
+    "propagationPolicy",
+    "dryRun",
+    "ignoreStoreReadErrorWithClusterBreakingPotential",
+)
 _UNSAFE_ALONE = ("propagationPolicy", "orphanDependents", "gracePeriodSeconds", "preconditions")
 
 #: The streams a connection to a pod can have.
@@ -199,6 +208,8 @@ class DeleteOptions:
     propagation: str | None = None
     #: Wanted only for objects that cannot be read any more, and refused for others.
     unsafe: bool = False
+    #: As they were said, for those who see the request whole (webhooks).
+    given: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     @classmethod
     def parse(cls, query: Query, body: Mapping[str, Any] | None) -> DeleteOptions:
@@ -236,6 +247,7 @@ class DeleteOptions:
             orphan_dependents=orphan,
             propagation=propagation,
             unsafe=unsafe,
+            given={key: body[key] for key in _SHOWN if body.get(key) not in (None, [])},
         )
 
     @staticmethod

@@ -75,6 +75,8 @@ class Resource:
     #: Of one that another may replace: there from the moment it may be out of date until it is known not
     #: to be, set and kept once it is replaced.
     handover: asyncio.Event | None = None
+    #: Going away with its objects: nothing is created any more.
+    terminating: bool = False
 
     def __init__(
         self, resource_type: ResourceType, kind: Kind | None = None, strategy: Strategy | None = None

@@ -7,7 +7,7 @@ admit, prepare, check, and store if nobody else wrote meanwhile; otherwise again
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from dataclasses import replace as replace_fields
 
 import orjson
@@ -23,19 +23,32 @@ from steersman.cluster.apiserver.ownership import track
 from steersman.cluster.apiserver.preconditions import failed_storage_precondition
 from steersman.cluster.apiserver.render import respond_object
 from steersman.cluster.apiserver.strategies import carry_over_allocations
+from steersman.cluster.schema.resources import GVK
 from steersman.cluster.store import Conflict, NotFound, Record
 from steersman.http import Response
 from steersman.objects.fields import Path
 from steersman.objects.fields import invalid as invalid_field
 from steersman.objects.status import StatusError, conflict, invalid, modified, not_found, unclassified
 
-__all__ = ["Endpoint", "Written", "replace", "update"]
+__all__ = ["Endpoint", "Part", "Written", "replace", "update"]
 
 #: New object from old: a fresh one in normal form, defaults filled in.
 Transform = Callable[[Object], Object | Awaitable[Object]]
 
 #: A writer that keeps losing the race gives up; each round means somebody else's write succeeded.
 _TRIES = 100
+
+
+@dataclass(slots=True)
+class Part:
+    """What admission sees of a write through another shape (a Scale): the transform fills it in, `take` puts
+    what admission left of it into the object, and `view` is what the last look is at."""
+
+    kind: GVK
+    take: Callable[[Object, Object], None]
+    view: Callable[[Object], Object]
+    new: Object = field(default_factory=dict)
+    old: Object = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +62,8 @@ class Endpoint:
     applies: bool = False
     #: Only the object with this uid is replaced.
     uid: str = ""
+    #: Admission is asked about this instead of the object.
+    part: Part | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +188,11 @@ async def _write(
     if not endpoint.applies:
         await track(api, call, old, new, options)
     attributes = call.attributes("UPDATE", call.path.name, new, old, dry_run=options.dry_run)
+    if (part := endpoint.part) is not None:
+        attributes.object, attributes.old, attributes.object_kind = part.new, part.old, part.kind
     await api.admission.admit(attributes)
+    if part is not None:
+        part.take(new, part.new)
     dedupe_owners(call, new["metadata"], admitted=True)
     match_namespace(call, new["metadata"])
     api.access.check_write(call.user, call.action, new, old)
@@ -181,7 +200,9 @@ async def _write(
 
     async def check_and_store() -> bytes:
         _prepare(call, new, old, endpoint)
-        await _check(call, new, old)
+        await _check(call, new, old, endpoint)
+        if part is not None:
+            attributes.object, attributes.old = part.view(new), part.view(old)
         await api.admission.validate(attributes)
         store = _store(api, call, record, new, old, dry_run=options.dry_run)
         return await (admitted(api, attributes, store) if attributes.pending else store)
@@ -213,7 +234,7 @@ def _prepare(call: Call, new: Object, old: Object, endpoint: Endpoint) -> None:
         metadata.setdefault("deletionGracePeriodSeconds", before["deletionGracePeriodSeconds"])
 
 
-async def _check(call: Call, new: Object, old: Object) -> None:
+async def _check(call: Call, new: Object, old: Object, endpoint: Endpoint) -> None:
     resource, subresource = call.resource, call.path.subresource
     strategy, warnings = resource.strategy, call.warnings
     kind, before = resource.kind, resource.checked(old)
@@ -223,8 +244,12 @@ async def _check(call: Call, new: Object, old: Object) -> None:
     if errors:
         errors = explained(call, new, errors, lambda obj: kind.check_update(obj, before, subresource, []))
         group, distinct = resource.stored.group, kind.distinct_errors
-        raise invalid(group, resource.type.kind, call.path.name, errors, distinct=distinct)
-    if not subresource or subresource in strategy.subresources:
+        name = new["metadata"].get("name", "")
+        raise invalid(group, resource.type.kind, name, errors, distinct=distinct)
+    if endpoint.part is not None:
+        # Another shape of the main endpoint.
+        warnings.extend(strategy.warnings_on_update(new, old))
+    elif not subresource or subresource in strategy.subresources:
         warnings.extend(strategy.warnings_on_update(new, old, subresource))
 
 

@@ -51,6 +51,7 @@ from steersman.cluster.cel.errors import (
     CelError,
     CompileError,
     EvaluationError,
+    InstantiationError,
     ResultTypeError,
 )
 from steersman.cluster.cel.escaping import escape, unescape
@@ -79,6 +80,7 @@ __all__ = [
     "Declaration",
     "Environment",
     "EvaluationError",
+    "InstantiationError",
     "LazyMap",
     "Optional",
     "Program",

@@ -155,6 +155,10 @@ class _Checker:
             return types.DYN
         if operand.kind in _DYNAMIC:
             return types.ERROR if operand.kind == "error" else types.DYN
+        if operand.kind == "opaque":
+            # A struct, as its name has it, of which nobody knows the fields.
+            self.issues.add(node.at, f"unexpected failed resolution of '{operand}'")
+            return types.ERROR
         self.issues.add(node.at, f"type '{operand}' does not support field selection")
         return types.ERROR
 

@@ -2,14 +2,22 @@
 
 CelError
 ├── CompileError      the expression's author is at fault: syntax, types
-│   └── ResultTypeError  … or what it evaluates to
+│   ├── ResultTypeError  … or what it evaluates to
+│   └── InstantiationError  it compiles, but no program can be made of it (a literal that cannot be converted)
 └── EvaluationError   this expression does not work on these values ("no such key: foo")
     └── BudgetExceeded   it would have cost more than it may; never absorbed by `||` and `&&`
 """
 
 from __future__ import annotations
 
-__all__ = ["BudgetExceeded", "CelError", "CompileError", "EvaluationError", "ResultTypeError"]
+__all__ = [
+    "BudgetExceeded",
+    "CelError",
+    "CompileError",
+    "EvaluationError",
+    "InstantiationError",
+    "ResultTypeError",
+]
 
 
 class CelError(Exception):
@@ -37,3 +45,10 @@ class BudgetExceeded(EvaluationError):
 
 class ResultTypeError(CompileError):
     """The expression is sound but does not yield what it must, e.g. not a bool."""
+
+
+class InstantiationError(CompileError):
+    """The expression is sound, but a constant part of it has no value. Given that part's problem."""
+
+    def __init__(self, problem: object) -> None:
+        super().__init__(f"program instantiation failed: {problem}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from steersman.cluster.cel.errors import BudgetExceeded, CompileError, EvaluationError
+from steersman.cluster.cel.errors import BudgetExceeded, EvaluationError, InstantiationError
 from steersman.cluster.cel.operators import Plan, Run
 from steersman.cluster.cel.runtime_types import fits
 from steersman.cluster.cel.syntax import Call, Expr, Ident, ListLiteral, Literal_, MapLiteral, Select
@@ -72,7 +72,7 @@ def _converted(node: Call, argument: Any) -> Any:
             except BudgetExceeded:
                 break
             except EvaluationError as error:
-                raise CompileError(f"program instantiation failed: {error}") from error
+                raise InstantiationError(error) from error
     raise _NotConstant
 
 

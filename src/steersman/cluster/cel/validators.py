@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from steersman.cluster.cel import regex
-from steersman.cluster.cel.errors import CompileError, EvaluationError
+from steersman.cluster.cel.errors import EvaluationError, InstantiationError
 from steersman.cluster.cel.source import Issues
 from steersman.cluster.cel.syntax import Call, Expr, ListLiteral, Literal_
 from steersman.cluster.cel.times import SECOND, make_timestamp, parse_duration, parse_timestamp
@@ -49,7 +49,8 @@ def validate_literals(nodes: Iterable[Expr], issues: Issues) -> None:
 
 
 def validate_patterns(nodes: Iterable[Expr]) -> None:
-    """Literal patterns of `find` and `findAll` are compiled with the program. Raises CompileError."""
+    """Literal patterns of `find` and `findAll` are compiled with the program. Raises
+    InstantiationError."""
     for node in nodes:
         if isinstance(node, Call) and node.function in {"find", "findAll"} and node.args:
             pattern = node.args[0]
@@ -57,7 +58,7 @@ def validate_patterns(nodes: Iterable[Expr]) -> None:
                 try:
                     regex.compiled(pattern.value)
                 except EvaluationError as error:
-                    raise CompileError(f"program instantiation failed: {error}") from error
+                    raise InstantiationError(error) from error
 
 
 _READERS: Final[dict[str, tuple[Callable[[str], object], int]]] = {

@@ -25,6 +25,17 @@ __all__ = ["COPY_SIZE_LIMIT", "MAX_OPERATIONS", "apply", "create"]
 MAX_OPERATIONS: Final = 10_000
 COPY_SIZE_LIMIT: Final = 3 * 1024 * 1024
 
+#: What an operation says when the way to its path is missing.
+_NO_WAY: Final = {
+    "add": 'add operation does not apply: doc is missing path: "{}"',
+    "remove": 'remove operation does not apply: doc is missing path: "{}"',
+    "replace": "replace operation does not apply: doc is missing path: {}",
+    "move": "move operation does not apply: doc is missing destination path: {}",
+    "copy": "copy operation does not apply: doc is missing destination path: {}",
+    "test": "test operation does not apply: is missing path: {}",
+}
+#: Operations that say only that something is missing when they have no path.
+_TERSE: Final = ("add", "remove", "copy")
 _OPERATION_TYPE: Final = "handlers.jsonPatchOp"
 _index = re.compile(r"[+-]?[0-9]{1,18}").fullmatch
 _MISSING: Final = object()
@@ -185,12 +196,11 @@ def _place(
 ) -> tuple[Any, str]:
     path = operation.get("path")
     if path is None:
-        raise PatchNotApplicable(f"{verb} operation failed to decode path: missing value")
+        what = "" if verb in _TERSE else "operation missing path field: "
+        raise PatchNotApplicable(f"{verb} operation failed to decode path: {what}missing value")
     found = document.parent(path, write=write)
     if found is None:
-        raise PatchNotApplicable(
-            f'{verb} operation does not apply: doc is missing path: "{path}": missing value'
-        )
+        raise PatchNotApplicable(f"{_NO_WAY[verb].format(path)}: missing value")
     return found
 
 
@@ -198,13 +208,28 @@ def _source(
     document: _Document, operation: dict[str, Any], verb: str, *, write: bool
 ) -> tuple[Any, str, Any]:
     origin = operation.get("from")
-    found = None if origin is None else document.parent(origin, write=write)
-    value = _MISSING if found is None else (_get if write else _read)(*found)
-    if found is None or value is _MISSING:
+    if origin is None:
+        raise PatchNotApplicable(
+            f"{verb} operation failed to decode from: operation, missing from field: missing value"
+        )
+    found = document.parent(origin, write=write)
+    if found is None:
         raise PatchNotApplicable(
             f"{verb} operation does not apply: doc is missing from path: {origin}: missing value"
         )
-    return *found, value
+    container, step = found
+    value = (_get if write else _read)(container, step)
+    if value is _MISSING:
+        where = f"path: '{step}'" if verb == "move" else f"from: '{origin}'"
+        raise PatchNotApplicable(f"error in {verb} for {where}: {_absent(container, step)}")
+    return container, step, value
+
+
+def _absent(container: Any, step: str) -> str:
+    """Why there is nothing at a step."""
+    if isinstance(container, dict):
+        return f"Unable to remove nonexistent key: {step}: missing value"
+    return f"Unable to access invalid index: {step}: invalid index referenced"
 
 
 def _add(document: _Document, operation: dict[str, Any]) -> None:
@@ -215,10 +240,8 @@ def _add(document: _Document, operation: dict[str, Any]) -> None:
 def _remove(document: _Document, operation: dict[str, Any]) -> None:
     container, step = _place(document, operation, "remove")
     if _get(container, step) is _MISSING:
-        raise PatchNotApplicable(
-            f"error in remove for path: '{operation['path']}': "
-            f"Unable to remove nonexistent key: {step}: missing value"
-        )
+        why = _absent(container, step)
+        raise PatchNotApplicable(f"error in remove for path: '{operation['path']}': {why}")
     _delete(container, step)
 
 
@@ -270,8 +293,10 @@ def _test(document: _Document, operation: dict[str, Any]) -> None:
     else:
         container, step = _place(document, operation, "test", write=False)
         value = _read(container, step)
+        if value is _MISSING:
+            raise PatchNotApplicable(f"error in test for path: '{path}': {_absent(container, step)}")
     if not _equal(value, operation.get("value")):
-        raise PatchNotApplicable(f"testing path {path} failed: test failed")
+        raise PatchNotApplicable(f"testing value {path} failed: test failed")
 
 
 def _equal(left: Any, right: Any) -> bool:

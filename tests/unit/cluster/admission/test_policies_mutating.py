@@ -72,6 +72,13 @@ FAILURES: dict[str, tuple[str, str, str]] = {
     "a field that is not there": (
         "JSONPatch", "[JSONPatch{op: 'remove', path: '/spec/nothing'}]", "JSON Patch: ",
     ),
+    "an operation without a kind": (
+        "JSONPatch", "[JSONPatch{path: '/spec'}]", "JSON Patch: Unexpected kind: ",
+    ),
+    "an operation without a path": (
+        "JSONPatch", "[JSONPatch{op: 'add', value: 1}]",
+        'JSON Patch: add operation does not apply: doc is missing path: "": missing value',
+    ),
     "an undeclared field": (
         "ApplyConfiguration", "Object{spec: Object.spec{bogus: 1}}",
         "error applying patch: failed to convert patch object to typed object: .spec.bogus: field not declared in "
@@ -154,3 +161,18 @@ def test_deletions_are_none_of_their_business(cluster: Cluster) -> None:
     assert not plugin.handles("DELETE", "apps", "deployments", "")
     assert not plugin.handles("CREATE", "admissionregistration.k8s.io", "mutatingadmissionpolicies", "")
     assert plugin.handles("UPDATE", "apps", "deployments", "status")
+
+
+def test_a_configuration_does_not_change_the_kind(cluster: Cluster) -> None:
+    cluster.mutate(("ApplyConfiguration", "Object{kind: 'Secret', apiVersion: 'v2'}"))
+    obj = written(cluster.write(deployment()))
+    assert (obj["apiVersion"], obj["kind"]) == ("apps/v1", "Deployment")
+
+
+def test_a_json_patch_adds_no_unknown_fields(cluster: Cluster) -> None:
+    cluster.mutate(("JSONPatch", "[JSONPatch{op: 'add', path: '/foo', value: 1}]"))
+    error = cluster.refused()
+    assert (error.code, error.message) == (
+        500,
+        'Internal error occurred: strict decoding error: unknown field "foo"',
+    )

@@ -500,9 +500,36 @@ FAILURES: dict[str, tuple[Any, bool, str]] = {
         lambda r: {"uid": "x"}, False, INVALID + 'expected response.uid="UID", got "x"',
     ),
     "another kind of answer": (
-        review(apiVersion="admission.k8s.io/v2"), False,
-        INVALID + "expected webhook response of admission.k8s.io/v1, Kind=AdmissionReview, "
-        "got admission.k8s.io/v2, Kind=AdmissionReview",
+        review(kind="Foo"), False,
+        CALL + 'no kind "Foo" is registered for version "admission.k8s.io/v1" in scheme '
+        '"k8s.io/apiserver/pkg/util/webhook/client.go:74"',
+    ),
+    "an answer of another version": (
+        review(apiVersion="admission.k8s.io/v1beta1"), False,
+        CALL + "converting (v1beta1.AdmissionReview) to (v1.AdmissionReview): unknown conversion",
+    ),
+    "an answer of no kind": (
+        review(kind="", apiVersion=""), False,
+        INVALID + "expected webhook response of admission.k8s.io/v1, Kind=AdmissionReview, got /, Kind=",
+    ),
+    "an answer that is nothing": (
+        lambda r: Response(200, b"", ((b"Content-Type", b"application/json"),)), False,
+        CALL + "0-length response with status code: 200 and content type: application/json",
+    ),
+    "null": (lambda r: Response(200, b"null"), False, INVALID + "webhook response was absent"),
+    "half an answer": (
+        lambda r: Response(200, b"{"), False,
+        CALL + "couldn't get version/kind; json parse error: unexpected end of JSON input",
+    ),
+    "an answer that is text": (
+        lambda r: Response(200, b"hello"), False,
+        CALL + "couldn't get version/kind; json parse error: json: cannot unmarshal string into Go value of type "
+        'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }',
+    ),
+    "a response that is a number": (
+        review(response=1), False,
+        CALL + "json: cannot unmarshal number into Go struct field AdmissionReview.response of type "
+        "v1.AdmissionResponse",
     ),
     "a validating webhook with a patch": (
         lambda r: patch(label("x")), False, INVALID + "validating webhook may not return response.patch",
@@ -526,22 +553,31 @@ FAILURES: dict[str, tuple[Any, bool, str]] = {
     ),
     "a patch that is no list": (
         lambda r: encoded(b"{}"), True,
-        UNDECODABLE + "json: cannot unmarshal into Go value of type jsonpatch.Patch",
+        UNDECODABLE + "json: cannot unmarshal object into Go value of type jsonpatch.Patch",
     ),
     "a patch that is no base64": (
         lambda r: {"patch": "%", "patchType": "JSONPatch"}, True,
-        INVALID + "illegal base64 data in response.patch",
+        CALL + "illegal base64 data at input byte 0",
     ),
     "an answer of the wrong type": (
         lambda r: {"allowed": "yes"}, False,
-        INVALID + "json: cannot unmarshal into Go struct field AdmissionResponse.response.allowed of type bool",
+        CALL + "json: cannot unmarshal string into Go struct field AdmissionResponse.response.allowed of type bool",
     ),
     "warnings that are none": (
         lambda r: {"warnings": [1]}, False,
-        INVALID + "json: cannot unmarshal into Go struct field AdmissionResponse.response.warnings of type []string",
+        CALL + "json: cannot unmarshal number into Go struct field AdmissionResponse.response.warnings of type string",
+    ),
+    "a status of the wrong type": (
+        lambda r: {"status": {"details": {"causes": "x"}}}, False,
+        CALL + "json: cannot unmarshal string into Go struct field StatusDetails.response.status.details.causes "
+        "of type []v1.StatusCause",
+    ),
+    "an internal error that is no text": (
+        lambda r: Response(500, b"oops"), False,
+        CALL + 'an error on the server ("unknown") has prevented the request from succeeding',
     ),
     "an internal error": (
-        lambda r: Response(500, b"oops"), False,
+        lambda r: Response(500, b"oops", ((b"Content-Type", b"text/plain"),)), False,
         CALL + 'an error on the server ("oops") has prevented the request from succeeding',
     ),
     "not found": (

@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from tests.support.api import PATIENCE_S, ApiClient, Object, config_map, with_api
 
 CORE = "/api/v1/namespaces/default"
@@ -131,6 +133,8 @@ async def test_parallel_creates_stop_at_the_limit(client: ApiClient) -> None:
     )
     quota = await client.ok("GET", f"{CORE}/resourcequotas/q")
     assert quota["status"] == {"hard": {"count/configmaps": "7"}, "used": {"count/configmaps": "7"}}
+    owners = [(entry["manager"], entry.get("subresource")) for entry in quota["metadata"]["managedFields"]]
+    assert ("kube-apiserver", "status") in owners
 
 
 @with_api
@@ -141,3 +145,46 @@ async def test_a_recount_after_deletes_makes_room(client: ApiClient) -> None:
     await client.ok("DELETE", f"{PODS}/a?gracePeriodSeconds=0")
     await quota_shows(client, lambda status: status["used"] == {"pods": "0"})
     await client.ok("POST", PODS, pod("b"))
+
+
+# --- Policies
+
+
+async def forbid_deletions(client: ApiClient) -> None:
+    """Each says the options it was asked for with."""
+    group = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolic"
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["DELETE"], "resources": ["configmaps"]}
+    told = "'grace ' + string(request.options.?gracePeriodSeconds.orValue(-1))"
+    spec = {
+        "matchConstraints": {"resourceRules": [rule]},
+        "validations": [{"expression": "false", "messageExpression": told}],
+    }
+    named = {"metadata": {"name": "p"}}
+    await client.ok("POST", f"{group}ies", {**named, "spec": spec})
+    bound = {"policyName": "p", "validationActions": ["Deny"]}
+    await client.ok("POST", f"{group}ybindings", {**named, "spec": bound})
+
+
+DELETIONS: dict[str, tuple[str, Object | None, str, str]] = {
+    "one": ("/c", None, "c", "grace -1"),
+    "with options in the query": ("/c?gracePeriodSeconds=7", None, "c", "grace 7"),
+    "with options in the body": ("/c", {"gracePeriodSeconds": 8}, "c", "grace 8"),
+    "a collection has no name": ("", None, "Unknown", "grace -1"),
+}
+
+
+@pytest.mark.parametrize(("path", "body", "name", "told"), DELETIONS.values(), ids=DELETIONS)
+def test_deletions_are_admitted_with_their_options(
+    path: str, body: Object | None, name: str, told: str
+) -> None:
+    @with_api
+    async def run(client: ApiClient) -> None:
+        await forbid_deletions(client)
+        await client.ok("POST", f"{CORE}/configmaps", config_map("c"))
+        code, status = await client.ask("DELETE", f"{CORE}/configmaps{path}", body)
+        assert code == 422
+        assert status["message"] == (
+            f"configmaps \"{name}\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'p' denied request: {told}"
+        )
+
+    run()

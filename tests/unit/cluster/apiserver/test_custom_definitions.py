@@ -243,6 +243,12 @@ async def test_a_deleted_definition_waits_for_objects_with_finalizers(client: Ap
     left = (await client.ok("GET", things()))["items"]
     assert [item["metadata"]["name"] for item in left] == ["held"]
     assert left[0]["spec"] == {"size": 2}
+    assert left[0]["metadata"]["generation"] == 2
+    code, status = await client.ask("POST", things(), thing("late", size=3))
+    assert (code, status["message"]) == (
+        403,
+        f'things.{GROUP} "late" is forbidden: create not allowed while custom resource definition is terminating',
+    )
     going = await client.ok("GET", f"{DEFINITIONS}/things.{GROUP}")
     assert condition(going, "Terminating")["reason"] == "InstanceDeletionInProgress"
     async with client.watch(
@@ -742,6 +748,18 @@ async def test_a_scale_without_owners_cannot_be_applied_to(client: ApiClient) ->
     headers = {"content-type": "application/apply-patch+yaml"}
     path = f"{things('a')}/scale?fieldManager=m"
     assert (await client.ask("PATCH", path, scale, headers))[0] == 409
+    code, status = await client.ask("PATCH", f"{path}&force=true", scale, headers)
+    assert code == 500
+    assert status["message"] == (
+        "failed to convert new object (default/a; autoscaling/v1, Kind=Scale) to proper version: request to "
+        "convert CR to an invalid group/version: autoscaling/v1"
+    )
+    code, status = await client.ask("PUT", f"{things('a')}/scale", {**scale, "spec": {"replicas": "x"}})
+    assert (code, status["message"]) == (
+        400,
+        'no kind is registered for the type v1.Scale in scheme "k8s.io/apiextensions-apiserver/pkg/apiserver/'
+        'customresource_handler.go:781"',
+    )
     await client.patch(things("a"), {"metadata": {"managedFields": [{}]}})
     code, status = await client.ask("PATCH", path, scale, headers)
     assert code == 500

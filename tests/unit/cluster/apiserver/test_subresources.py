@@ -39,6 +39,44 @@ async def test_scale_is_read_and_written(client: ApiClient) -> None:
     assert status["details"]["kind"] == "Scale"
 
 
+async def _on_scales(client: ApiClient, kind: str, spec: Object, **bound: Any) -> None:
+    """A policy on scales of deployments, and its binding."""
+    rule = {
+        "apiGroups": ["apps"],
+        "apiVersions": ["v1"],
+        "operations": ["*"],
+        "resources": ["deployments/scale"],
+    }
+    group = f"/apis/admissionregistration.k8s.io/v1/{kind}admissionpolic"
+    named = {"metadata": {"name": "p"}}
+    matched = {"matchConstraints": {"resourceRules": [rule]}, **spec}
+    await client.ok("POST", f"{group}ies", {**named, "spec": matched})
+    await client.ok("POST", f"{group}ybindings", {**named, "spec": {"policyName": "p", **bound}})
+
+
+@with_api
+async def test_admission_sees_a_scale(client: ApiClient) -> None:
+    await client.ok("POST", DEPLOYMENTS, deployment("d"))
+    told = "request.kind.kind + ' ' + object.kind + ' ' + string(oldObject.spec.replicas)"
+    rule = {"expression": "object.spec.replicas < 5", "messageExpression": told}
+    await _on_scales(client, "validating", {"validations": [rule]}, validationActions=["Deny"])
+    code, status = await client.patch(f"{DEPLOYMENTS}/d/scale", {"spec": {"replicas": 9}})
+    assert code == 422
+    assert status["message"].endswith("denied request: Scale Scale 1")
+    await client.patch(f"{DEPLOYMENTS}/d/scale", {"spec": {"replicas": 4}})
+    assert (await client.ok("GET", f"{DEPLOYMENTS}/d"))["spec"]["replicas"] == 4
+
+
+@with_api
+async def test_admission_may_change_a_scale(client: ApiClient) -> None:
+    await client.ok("POST", DEPLOYMENTS, deployment("d"))
+    patch = {"expression": "[JSONPatch{op: 'replace', path: '/spec/replicas', value: 3}]"}
+    mutation = {"patchType": "JSONPatch", "jsonPatch": patch}
+    await _on_scales(client, "mutating", {"reinvocationPolicy": "Never", "mutations": [mutation]})
+    code, scale = await client.patch(f"{DEPLOYMENTS}/d/scale", {"spec": {"replicas": 9}})
+    assert (code, scale["spec"]["replicas"]) == (200, 3)
+
+
 @with_api
 async def test_a_pod_is_bound_once(client: ApiClient) -> None:
     await client.ok("POST", PODS, pod("p"))

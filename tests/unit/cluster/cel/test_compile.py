@@ -28,6 +28,7 @@ REFUSED = [
     ("self.count.size()", 16, "found no matching overload for 'size' applied to 'int.()'"),
     ("nope(1)", 5, "undeclared reference to 'nope' (in container '')"),
     ("self.count.a", 11, "type 'int' does not support field selection"),
+    ("quantity('1').a", 14, "unexpected failed resolution of 'kubernetes.Quantity'"),
     ("self.items.all(i, i.b == '')", 20, "undefined field 'b'"),
     ("self.count.all(i, true)", 5, "expression of type 'int' cannot be range of a comprehension (must be list, map, or dynamic)"),
     ("self.items.all(1, true)", 16, "argument must be a simple name"),

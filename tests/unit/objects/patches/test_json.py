@@ -116,6 +116,51 @@ def test_operation_that_does_not_apply_fails_the_whole_patch(operation: dict[str
 
 
 @pytest.mark.parametrize(
+    ("operation", "message"),
+    [
+        (
+            op("add", "/no/x", value=1),
+            'add operation does not apply: doc is missing path: "/no/x": missing value',
+        ),
+        (
+            op("remove", "/no/x"),
+            'remove operation does not apply: doc is missing path: "/no/x": missing value',
+        ),
+        (
+            op("remove", "/no"),
+            "error in remove for path: '/no': Unable to remove nonexistent key: no: missing value",
+        ),
+        (
+            op("replace", "/no/x"),
+            "replace operation does not apply: doc is missing path: /no/x: missing value",
+        ),
+        (op("test", "/no/x"), "test operation does not apply: is missing path: /no/x: missing value"),
+        (op("test", "/a/b", value=2), "testing value /a/b failed: test failed"),
+        (
+            op("move", "/x"),
+            "move operation failed to decode from: operation, missing from field: missing value",
+        ),
+        (
+            op("move", "/x", **{"from": "/no"}),
+            "error in move for path: 'no': Unable to remove nonexistent key: no: missing value",
+        ),
+        (
+            op("copy", "/no/x", **{"from": "/a"}),
+            "copy operation does not apply: doc is missing destination path: /no/x: missing value",
+        ),
+        ({"op": "add"}, "add operation failed to decode path: missing value"),
+        ({"op": "test"}, "test operation failed to decode path: operation missing path field: missing value"),
+        (op("", "/a"), "Unexpected kind: "),
+    ],
+    ids=str,
+)
+def test_why_an_operation_does_not_apply(operation: dict[str, Any], message: str) -> None:
+    with pytest.raises(PatchNotApplicable) as caught:
+        json.apply(OBJECT, [operation])
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
     ("patch", "message"),
     [
         ({}, "cannot unmarshal object into Go value of type []handlers.jsonPatchOp"),

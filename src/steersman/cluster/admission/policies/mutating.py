@@ -156,10 +156,14 @@ class MutatingAdmissionPolicy:
             values = bindings_for(context, attributes, versioned, invocation, namespace, budget)
             return mutation.patch(values, budget)
 
-        changed = mutation.apply(versioned.object, schema, await evaluated(patch))
+        # Kinds that are no resource of their own group (Scale, Eviction) have no type to merge by.
+        shape = None if context.types.resource_of(versioned.kind) is None else schema
+        changed = mutation.apply(versioned.object, shape, await evaluated(patch))
         if changed is versioned.object:
             return
-        await write_back(context, attributes, accepted(context.types, versioned.kind, changed))
+        strict = mutation.kind == "JSONPatch"
+        new = accepted(context.types, versioned.kind, changed, strict=strict)
+        await write_back(context, attributes, new)
 
 
 def _refused(attributes: Attributes, failures: list[_Failure]) -> StatusError:

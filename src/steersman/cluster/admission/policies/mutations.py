@@ -33,7 +33,11 @@ class Mutation:
 
     def patch(self, bindings: Mapping[str, Any], budget: Budget) -> Any:
         """What the expression gives, as JSON. Raises MutationFailed, ExpressionError."""
-        return plain(self.program.evaluate(bindings, budget))
+        value = plain(self.program.evaluate(bindings, budget))
+        if self.kind == "JSONPatch" and isinstance(value, list):
+            # Operations are structs: what is not said of one is empty.
+            return [{"op": "", "path": "", **each} if isinstance(each, dict) else each for each in value]
+        return value
 
     def apply(self, obj: Object, schema: Schema | None, value: Any) -> Object:
         """The object with the patch; the argument is left alone. Raises MutationFailed."""
@@ -97,7 +101,8 @@ def apply_configuration(obj: Object, configuration: Any, schema: Schema) -> Obje
         why = f"invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: {shown}"
         raise MutationFailed(f"error applying patch: {why}")
     merged: Object = merge(deepcopy(obj), configuration, schema)
-    return merged
+    # Whatever the configuration says it is of, the object stays of its kind.
+    return {**merged, "kind": obj["kind"], "apiVersion": obj["apiVersion"]}
 
 
 def _atomics(value: Any, schema: Schema, path: str) -> list[str]:

@@ -105,7 +105,12 @@ class WebhookClients:
         except (ClientError, OSError) as error:
             raise CallError(f"Post {quote(shown)}: {_explain(error)}") from error
         if not 200 <= answer.status <= 206:
-            raise CallError(_refusal(answer.status, answer.content), answer.status)
+            said = answer.headers.get("content-type") or ""
+            raise CallError(_refusal(answer.status, answer.content, said), answer.status)
+        if not answer.content:
+            said = answer.headers.get("content-type") or ""
+            why = f"0-length response with status code: {answer.status} and content type: {said}"
+            raise CallError(why, answer.status)
         return answer.content
 
     def _place(self, config: ClientConfig) -> _Place:
@@ -170,14 +175,16 @@ def _address_of(error: Exception) -> str:
     return f"{where[0]}: " if where[1] and " " not in where[0] else ""
 
 
-def _refusal(status: int, body: bytes) -> str:
+def _refusal(status: int, body: bytes, content_type: str) -> str:
     try:
         answer = orjson.loads(body)
     except orjson.JSONDecodeError:
         answer = None
     if isinstance(answer, dict) and answer.get("kind") == "Status" and answer.get("message"):
         return str(answer["message"])
-    text = body[:2048].decode(errors="replace").strip() or "unknown"
+    # Only text is for people to read.
+    text = body[:2048].decode(errors="replace").strip() if content_type.startswith("text/") else ""
+    text = text or "unknown"
     if status in _STATUS_MESSAGES:
         return _STATUS_MESSAGES[status]
     if status in (403, 406, 415):

@@ -19,6 +19,7 @@ from steersman.cluster.admission.webhooks.metrics import WebhookMetrics
 from steersman.cluster.admission.webhooks.review import (
     Answer,
     InvalidReview,
+    Undecodable,
     ask,
     denial,
     read_answer,
@@ -29,6 +30,7 @@ from steersman.cluster.codec.errors import Malformed
 from steersman.cluster.codec.json import parse
 from steersman.objects.fields import quote
 from steersman.objects.names import is_qualified_name
+from steersman.objects.patches.gotext import go_kind
 from steersman.objects.status import StatusError, bad_request, internal_error
 
 __all__ = ["Invoker", "annotate"]
@@ -105,6 +107,8 @@ class Invoker:
             raise CallFailed(hook.name, f"failed to call webhook: {error}", error.code) from error
         try:
             return read_answer(body, uid, version, mutating=self._mutating)
+        except Undecodable as error:
+            raise CallFailed(hook.name, f"failed to call webhook: {error}") from None
         except InvalidReview as error:
             raise CallFailed(hook.name, f"received invalid webhook response: {error}") from None
 
@@ -117,9 +121,18 @@ class Invoker:
         except Malformed as error:
             why = f"received undecodable patch in webhook response: {error}"
             raise CallFailed(hook.name, why) from None
-        if patch is not None and not (isinstance(patch, list) and all(isinstance(o, dict) for o in patch)):
-            why = "json: cannot unmarshal into Go value of type jsonpatch.Patch"
+        if why := _no_patch(patch):
             raise CallFailed(hook.name, f"received undecodable patch in webhook response: {why}")
         if patch and answer.patch_type != "JSONPatch":
             raise CallFailed(hook.name, f"unsupported patch type {quote(answer.patch_type)}", 400)
         return patch or None
+
+
+def _no_patch(value: Any) -> str:
+    """Why a JSON value is no JSON patch; empty when it is one."""
+    if value is not None and not isinstance(value, list):
+        return f"json: cannot unmarshal {go_kind(value)} into Go value of type jsonpatch.Patch"
+    for operation in value or ():
+        if operation is not None and not isinstance(operation, dict):
+            return f"json: cannot unmarshal {go_kind(operation)} into Go value of type jsonpatch.Operation"
+    return ""

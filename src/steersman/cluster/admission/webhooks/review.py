@@ -16,23 +16,45 @@ import orjson
 from steersman.cluster.admission.chain import Attributes
 from steersman.cluster.admission.webhooks.versions import GVR, Versioned
 from steersman.cluster.auth.users import user_info
+from steersman.cluster.codec import yaml
 from steersman.cluster.codec.errors import Malformed
 from steersman.cluster.codec.json import parse
+from steersman.cluster.schema.go_messages import base64_error
 from steersman.objects.fields import quote
+from steersman.objects.patches.gotext import go_kind
 from steersman.objects.status import StatusError
 
-__all__ = ["Answer", "InvalidReview", "admission_request", "ask", "denial", "read_answer", "review_version"]
+__all__ = [
+    "Answer",
+    "InvalidReview",
+    "Undecodable",
+    "admission_request",
+    "ask",
+    "denial",
+    "read_answer",
+    "review_version",
+]
 
 Object = dict[str, Any]
 
 _GROUP = "admission.k8s.io"
 _KNOWN = ("v1", "v1beta1")
+#: What the metadata of a Status can have.
+_LIST_META = ("selfLink", "resourceVersion", "continue", "remainingItemCount")
+_SCHEME = "k8s.io/apiserver/pkg/util/webhook/client.go:74"
+_TYPE_META = (
+    'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+)
 #: The options a request has when nothing was said about them.
 _OPTIONS = {"CREATE": "CreateOptions", "UPDATE": "UpdateOptions", "DELETE": "DeleteOptions"}
 
 
 class InvalidReview(Exception):
     """An answer that is none; the message says why."""
+
+
+class Undecodable(InvalidReview):
+    """Bytes that are no review; the call itself has failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,13 +125,15 @@ def _default_options(attributes: Attributes) -> Object | None:
 
 def read_answer(body: bytes, uid: str, version: str, *, mutating: bool) -> Answer:
     """Check a webhook's answer and take what it says."""
-    review = _parse(body)
+    review = _parse(body, version)
     response = review.get("response")
     if response is None:
         raise InvalidReview("webhook response was absent")
     if not isinstance(response, dict):
-        raise InvalidReview(f"unexpected response type {type(response).__name__}")
+        into = f"Go struct field AdmissionReview.response of type {version}.AdmissionResponse"
+        raise Undecodable(f"json: cannot unmarshal {go_kind(response)} into {into}")
     _check_shape(response)
+    patch = _patch(response)
     if version == "v1":
         _check_identity(review, response, uid)
         patch_type = _patch_type(response, mutating=mutating)
@@ -118,47 +142,83 @@ def read_answer(body: bytes, uid: str, version: str, *, mutating: bool) -> Answe
     return Answer(
         response.get("allowed") or False,
         response.get("status") or {},
-        _patch(response) if mutating else b"",
+        patch if mutating else b"",
         patch_type if mutating else "",
         response.get("auditAnnotations") or {},
         tuple(response.get("warnings") or ()),
     )
 
 
-def _parse(body: bytes) -> Object:
+def _parse(body: bytes, version: str) -> Object:
+    """The review that bytes are, read as Kubernetes reads any object: its kind is looked at first."""
     try:
-        review = parse(body)
+        review = parse(body) if body.lstrip().startswith(b"{") else yaml.parse(body)[0]
     except Malformed as error:
-        raise InvalidReview(f"couldn't get version/kind; json parse error: {error}") from None
-    if not isinstance(review, dict):
-        raise InvalidReview("couldn't get version/kind; json parse error: the body is no object")
+        raise Undecodable(f"couldn't get version/kind; json parse error: {error}") from None
+    if review is not None and not isinstance(review, dict):
+        into = f"Go value of type {_TYPE_META}"
+        why = f"json: cannot unmarshal {go_kind(review)} into {into}"
+        raise Undecodable(f"couldn't get version/kind; json parse error: {why}")
+    review = review or {}
+    given, kind = str(review.get("apiVersion") or ""), str(review.get("kind") or "")
+    if kind and given and (given, kind) != (f"{_GROUP}/{version}", "AdmissionReview"):
+        if given in (f"{_GROUP}/{known}" for known in _KNOWN) and kind == "AdmissionReview":
+            other = given.rpartition("/")[2]
+            raise Undecodable(f"converting ({other}.{kind}) to ({version}.{kind}): unknown conversion")
+        raise Undecodable(
+            f"no kind {quote(kind)} is registered for version {quote(given)} in scheme {quote(_SCHEME)}"
+        )
     return review
 
 
-#: Field → what it must be, and how Go would complain otherwise.
-_SHAPE: Mapping[str, tuple[type, str]] = {
-    "uid": (str, "string"),
-    "allowed": (bool, "bool"),
-    "status": (dict, "v1.Status"),
-    "patch": (str, "[]uint8"),
-    "patchType": (str, "v1.PatchType"),
-    "auditAnnotations": (dict, "map[string]string"),
-    "warnings": (list, "[]string"),
+#: Go struct → its fields: the JSON they are read from, the Go type, and that of their items or of the struct.
+_SHAPES: Mapping[str, Mapping[str, tuple[type, str, str]]] = {
+    "AdmissionResponse": {
+        "uid": (str, "types.UID", ""),
+        "allowed": (bool, "bool", ""),
+        "status": (dict, "v1.Status", "Status"),
+        "patch": (str, "[]uint8", ""),
+        "patchType": (str, "v1.PatchType", ""),
+        "auditAnnotations": (dict, "map[string]string", "string"),
+        "warnings": (list, "[]string", "string"),
+    },
+    "Status": {
+        "status": (str, "string", ""),
+        "message": (str, "string", ""),
+        "reason": (str, "v1.StatusReason", ""),
+        "details": (dict, "v1.StatusDetails", "StatusDetails"),
+        "code": (int, "int32", ""),
+    },
+    "StatusDetails": {
+        "name": (str, "string", ""),
+        "group": (str, "string", ""),
+        "kind": (str, "string", ""),
+        "uid": (str, "types.UID", ""),
+        "causes": (list, "[]v1.StatusCause", ""),
+        "retryAfterSeconds": (int, "int32", ""),
+    },
 }
 
 
-def _check_shape(response: Object) -> None:
-    for name, (kind, go_type) in _SHAPE.items():
-        value = response.get(name)
-        if value is None:
+def _is(value: Any, kind: type) -> bool:
+    return isinstance(value, kind) and (kind is not int or not isinstance(value, bool))
+
+
+def _check_shape(value: Object, struct: str = "AdmissionResponse", path: str = "response") -> None:
+    """Complain as Go would about what it cannot put into the struct."""
+    for name, (kind, go_type, inner) in _SHAPES[struct].items():
+        item = value.get(name)
+        if item is None:
             continue
-        items = value.values() if isinstance(value, dict) and name != "status" else value
-        strings = kind is str or name in ("status", "allowed") or all(isinstance(i, str) for i in items)
-        if not isinstance(value, kind) or not strings:
-            raise InvalidReview(
-                "json: cannot unmarshal into Go struct field "
-                f"AdmissionResponse.response.{name} of type {go_type}"
-            )
+        at = f"Go struct field {struct}.{path}.{name} of type"
+        if not _is(item, kind):
+            raise Undecodable(f"json: cannot unmarshal {go_kind(item)} into {at} {go_type}")
+        if inner == "string":
+            for each in item.values() if isinstance(item, dict) else item:
+                if each is not None and not isinstance(each, str):
+                    raise Undecodable(f"json: cannot unmarshal {go_kind(each)} into {at} string")
+        elif inner:
+            _check_shape(item, inner, f"{path}.{name}")
 
 
 def _check_identity(review: Object, response: Object, uid: str) -> None:
@@ -191,10 +251,11 @@ def _patch_type(response: Object, *, mutating: bool) -> str:
 
 
 def _patch(response: Object) -> bytes:
+    text = response.get("patch") or ""
     try:
-        return base64.b64decode(response.get("patch") or "", validate=True)
+        return base64.b64decode(text.replace("\n", "").replace("\r", ""), validate=True)
     except binascii.Error:
-        raise InvalidReview("illegal base64 data in response.patch") from None
+        raise Undecodable(base64_error(text)) from None
 
 
 def denial(webhook: str, status: Object) -> StatusError:
@@ -203,11 +264,11 @@ def denial(webhook: str, status: Object) -> StatusError:
     said = status.get("message") or status.get("reason")
     code = status.get("code")
     error = StatusError(
-        code if isinstance(code, int) and 400 <= code <= 599 else 400,
+        code if isinstance(code, int) and code >= 400 else 400,
         str(status.get("reason") or ""),
         f"{denied}: {said}" if said else f"{denied} without explanation",
         status.get("details") if isinstance(status.get("details"), dict) else None,
     )
-    if isinstance(status.get("metadata"), dict):
-        error.metadata = status["metadata"]
+    if isinstance(metadata := status.get("metadata"), dict):
+        error.metadata = {key: metadata[key] for key in _LIST_META if key in metadata}
     return error

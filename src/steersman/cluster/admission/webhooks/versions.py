@@ -63,8 +63,9 @@ class Types(Protocol):
     def convert(self, obj: Object, kind: GVK) -> Object | Awaitable[Object]:
         """The object as another kind of the same resource; the argument is left alone."""
 
-    def accept(self, obj: Object) -> Object:
-        """What a patch made, in normal form and with defaults. Raises DecodeError."""
+    def accept(self, obj: Object, *, strict: bool = False) -> Object:
+        """What a patch made, in normal form and with defaults. Raises DecodeError; if `strict`, also for
+        fields that a built-in kind does not have."""
 
     def schema(self, kind: GVK) -> Schema | None:
         """The shape of a kind's objects; None when nobody serves it."""
@@ -94,16 +95,17 @@ async def in_version(types: Types, attributes: Attributes, served: Served) -> Ve
     return Versioned(served.resource, served.kind, *objects)
 
 
-def accepted(types: Types, kind: GVK, patched: Object) -> Object:
+def accepted(types: Types, kind: GVK, patched: Object, *, strict: bool = False) -> Object:
     """What a patch made of an object of `kind`, read like a body and sharing nothing with it.
 
     Raises StatusError (500) when it is no such object any more.
     """
-    given = GVK.of(str(patched.get("apiVersion", "")), str(patched.get("kind", "")))
+    patched = {"kind": kind.kind, "apiVersion": kind.api_version, **patched}
+    given = GVK.of(str(patched["apiVersion"]), str(patched["kind"]))
     if given != kind:
         raise internal_error(f"a patch made {given} of an object of {kind}")
     try:
-        new = types.accept(orjson.loads(orjson.dumps(patched)))
+        new = types.accept(orjson.loads(orjson.dumps(patched)), strict=strict)
     except (DecodeError, orjson.JSONEncodeError) as error:
         raise internal_error(str(error)) from error
     new.setdefault("metadata", {})
@@ -177,12 +179,15 @@ class CatalogTypes:
             return self._custom(obj, kind)
         return obj | {"apiVersion": kind.api_version}
 
-    def accept(self, obj: Object) -> Object:
+    def accept(self, obj: Object, *, strict: bool = False) -> Object:
         self._refresh()
         gvk = GVK.of(str(obj.get("apiVersion", "")), str(obj.get("kind", "")))
         resource = self._kinds.get(gvk)
         if resource is not None:
-            return resource.kind.accept(obj)[0]
+            accepted, findings = resource.kind.accept(obj)
+            if strict and findings and built_in(gvk) is not None:
+                raise DecodeError(f"strict decoding error: {', '.join(findings)}")
+            return accepted
         if type_name(gvk) is None:
             # Options of a connection, which have no schema.
             return obj

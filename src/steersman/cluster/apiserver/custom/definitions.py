@@ -256,6 +256,7 @@ class Definitions:
         finalizers = definition["metadata"].get("finalizers") or []
         if CLEANUP_FINALIZER not in finalizers:
             return
+        self._end_creates(key)
         now = timestamp(self._api.now())
         status = in_progress(definition["status"], now)
         if status != definition["status"]:
@@ -264,6 +265,7 @@ class Definitions:
             await self._api.store.put(key, encode(begun), expected=revision)
             return
         await self._serve(definition)
+        self._end_creates(key)
         if await remove_instances(self._api, self._instances(definition)):
             # Objects with finalizers of their own: look again when one of them went.
             self._api.scope.start(self._later(key), name="look again")
@@ -275,6 +277,10 @@ class Definitions:
             return
         definition["metadata"]["finalizers"] = rest
         await self._api.store.put(key, encode(definition), expected=revision)
+
+    def _end_creates(self, key: str) -> None:
+        for resource in self._served[key].resources if key in self._served else ():
+            resource.terminating = True
 
     def _instances(self, definition: Object) -> Resource:
         """The resource that has a definition's objects, even when no version is served any more."""

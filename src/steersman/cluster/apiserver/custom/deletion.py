@@ -51,6 +51,8 @@ async def remove_instances(api: Api, resource: Resource) -> int:
             if "deletionTimestamp" not in metadata:
                 metadata["deletionTimestamp"] = timestamp(api.now())
                 metadata["deletionGracePeriodSeconds"] = 0
+                if metadata.get("generation"):
+                    metadata["generation"] += 1
                 value = encode(resource.to_stored(obj))
                 await api.store.put(record.key, value, expected=record.revision)
         except NotFound:

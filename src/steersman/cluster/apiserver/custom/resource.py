@@ -52,10 +52,11 @@ def _unmarked(value: bytes) -> tuple[str, bytes]:
 class CustomResource(Resource):
     """One served version of a definition."""
 
-    __slots__ = ("_custom", "_others", "_version", "conversion", "handover")
+    __slots__ = ("_custom", "_others", "_version", "conversion", "handover", "terminating")
 
     conversion: WebhookConversion | None
     handover: asyncio.Event | None
+    terminating: bool
 
     def __init__(
         self,
@@ -71,6 +72,7 @@ class CustomResource(Resource):
         self.warning = warning
         self.conversion = conversion
         self.handover = None
+        self.terminating = False
         self._custom = kind
         self._others = others
         self._version = resource_type.version

@@ -33,6 +33,7 @@ async def bind(api: Api, call: Call) -> Response:
     if not name:
         raise bad_request("Name parameter required.")
     attributes = call.attributes("CREATE", name, binding, None, dry_run=options.dry_run)
+    attributes.object_kind = _BINDING
     await api.admission.admit(attributes)
     await api.admission.validate(attributes)
     pods = api.catalog.find("", "v1", "pods")

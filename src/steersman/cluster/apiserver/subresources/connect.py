@@ -40,7 +40,8 @@ async def _admit(api: Api, call: Call) -> dict[str, Any]:
     if "dryRun" in call.query:
         raise bad_request("dryRun is not supported")
     kind = call.resource.type.subresources[call.path.subresource].gvk
-    rest = f"/{call.path.rest}" if call.path.rest else ""
+    open_end = call.request.path.endswith("/proxy/")
+    rest = f"/{call.path.rest}" if call.path.rest or open_end else ""
     options = connect_options(call.query, kind.kind, rest)
     attributes = call.attributes("CONNECT", call.path.name, options, None, dry_run=False)
     attributes.object_kind = kind

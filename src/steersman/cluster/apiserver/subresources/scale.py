@@ -20,7 +20,8 @@ from steersman.cluster.apiserver.subresources.scale_owners import (
     owners_of_scale,
     owners_of_workload,
 )
-from steersman.cluster.apiserver.update import Endpoint, replace
+from steersman.cluster.apiserver.update import Endpoint, Part, replace
+from steersman.cluster.codec.errors import BodyRejected
 from steersman.cluster.schema.resources import GVK
 from steersman.cluster.schema.shapes import schema_of
 from steersman.http import Response
@@ -33,10 +34,18 @@ from steersman.objects.status import bad_request, conflict, internal_error, inva
 __all__ = ["get_scale", "patch_scale", "update_scale"]
 
 _SCALE = GVK("autoscaling", "v1", "Scale")
-#: A custom resource's scale that nobody owns anything of cannot be applied to.
+#: A custom resource's scale that nobody owns anything of cannot be applied to, nor can it be changed.
 _NO_FIRST_APPLY = (
     "failed to create manager for existing fields: failed to convert live object (/; autoscaling/v1, "
     "Kind=Scale) to proper version: request to convert CR to an invalid group/version: autoscaling/v1"
+)
+_NO_CHANGE = (
+    "failed to convert new object ({}/{}; autoscaling/v1, Kind=Scale) to proper version: request to convert "
+    "CR to an invalid group/version: autoscaling/v1"
+)
+_NO_SCALE = (
+    'no kind is registered for the type v1.Scale in scheme "k8s.io/apiextensions-apiserver/pkg/apiserver/'
+    'customresource_handler.go:781"'
 )
 
 
@@ -54,11 +63,21 @@ async def get_scale(api: Api, call: Call) -> Response:
 
 async def update_scale(api: Api, call: Call) -> Response:
     options = WriteOptions.parse(call.query, "UpdateOptions")
-    body = read_part(call, options, _SCALE)
+    body = _read(call, options)
     match_namespace(call, body["metadata"])
     match_name(call, body["metadata"])
     uid = body["metadata"].get("uid", "")
     return await _write(api, call, lambda scale: _tracked(api, call, scale, body, options), options, uid)
+
+
+def _read(call: Call, options: WriteOptions) -> Object:
+    """The Scale that a request brings. The handler of custom resources has no words for what is none."""
+    try:
+        return read_part(call, options, _SCALE)
+    except BodyRejected:
+        if isinstance(call.resource.kind, BuiltInKind):
+            raise
+        raise bad_request(_NO_SCALE) from None
 
 
 async def patch_scale(api: Api, call: Call) -> Response:
@@ -92,6 +111,8 @@ async def _apply(api: Api, call: Call) -> Response:
         merged = apply_to(scale, config.obj, schema_of(_SCALE), applier, empty)
         note_repeated_keys(call, config, options)
         new, _ = accept_built_in(_SCALE, merged)
+        if custom and new["spec"] != scale["spec"]:
+            raise unclassified(_NO_CHANGE.format(call.path.namespace, call.path.name))
         match_namespace(call, new["metadata"])
         match_name(call, new["metadata"])
         return new
@@ -116,14 +137,21 @@ def _tracked(api: Api, call: Call, scale: Object, new: Object, options: WriteOpt
 async def _write(
     api: Api, call: Call, make: Callable[[Object], Object], options: WriteOptions, uid: str = ""
 ) -> Response:
-    """Store the replicas of the Scale that `make` makes of the present one."""
+    """Store the replicas of the Scale that `make` makes of the present one. Admission sees Scales."""
+
+    def take(obj: Object, scale: Object) -> None:
+        call.resource.kind.set_replicas(obj, scale["spec"].get("replicas", 0))
+
+    part = Part(_SCALE, take, call.resource.kind.scale_of)
 
     def transform(old: Object) -> Object:
         owners = old["metadata"].get("managedFields") or ()
         before = _scale(call, old)
         paths = call.resource.kind.replicas_paths
-        before["metadata"]["managedFields"] = owners_of_scale(owners, paths)
+        if own := owners_of_scale(owners, paths):
+            before["metadata"]["managedFields"] = own
         scale = make(before)
+        part.old, part.new = _shown(before), _shown(scale)
         replicas = scale["spec"].get("replicas", 0)
         version = scale["metadata"].get("resourceVersion", "")
         if isinstance(call.resource.kind, BuiltInKind):
@@ -143,9 +171,16 @@ async def _write(
         )
         return new
 
-    endpoint = Endpoint(call.resource.strategy.prepare_update, applies=True, uid=uid)
+    endpoint = Endpoint(call.resource.strategy.prepare_update, applies=True, uid=uid, part=part)
     written = await replace(api, call, transform, options, endpoint)
     return respond_value(api, call, _scale(call, call.resource.read(written.value)))
+
+
+def _shown(scale: Object) -> Object:
+    """A Scale of its own, without the list of owners if there are none."""
+    metadata = scale["metadata"]
+    owned = {key: value for key, value in metadata.items() if key != "managedFields" or value}
+    return {**scale, "metadata": owned, "spec": dict(scale["spec"])}
 
 
 def _check(call: Call, scale: Object, replicas: int, old: Object) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from steersman.cluster.cel import DYN, CompileError, Program, Type, compile_admission
-from steersman.objects.fields import FieldError, Path, invalid
+from steersman.cluster.cel import DYN, CompileError, InstantiationError, Program, Type, compile_admission
+from steersman.objects.fields import FieldError, Path, internal, invalid
 
 __all__ = ["Expressions"]
 
@@ -22,7 +22,7 @@ class Expressions:
         try:
             compile_admission(expression, params=self._params)
         except CompileError as error:
-            return [invalid(path, expression, str(error))]
+            return [_refused(path, expression, error)]
         return []
 
     def variable(self, path: Path, name: str, expression: str) -> list[FieldError]:
@@ -50,5 +50,11 @@ class Expressions:
                 variables=self._variables,
             )
         except CompileError as error:
-            return None, [invalid(path, expression, str(error))]
+            return None, [_refused(path, expression, error)]
         return program, []
+
+
+def _refused(path: Path, expression: str, error: CompileError) -> FieldError:
+    if isinstance(error, InstantiationError):
+        return internal(path, str(error))
+    return invalid(path, expression, str(error))

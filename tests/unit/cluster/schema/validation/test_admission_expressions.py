@@ -178,3 +178,10 @@ def test_conditions_of_webhooks(created: Any, updated: Any, kind: str) -> None:
     assert error == f'webhooks[0].matchConditions[1].expression: Invalid value: "params": {why}'
     assert len(updated(GROUP, kind, WEBHOOKS, broken)) == 1
     assert updated(GROUP, kind, {**WEBHOOKS, **broken}, {"metadata": {"labels": {"a": "b"}}}) == []
+
+
+def test_a_constant_without_a_value_is_an_internal_error(created: Any) -> None:
+    spec = {"validations": [{"expression": "uint(-1) == 1u"}]}
+    assert created(GROUP, "ValidatingAdmissionPolicy", VALIDATING, {"spec": spec}) == [
+        "spec.validations[0].expression: Internal error: program instantiation failed: unsigned integer overflow"
+    ]
