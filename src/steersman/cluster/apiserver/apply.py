@@ -17,7 +17,7 @@ import orjson
 from steersman.cluster.apiserver.bodies import match_name, match_namespace, strict_warnings
 from steersman.cluster.apiserver.call import Api, Call, Object, timestamp
 from steersman.cluster.apiserver.kinds import BuiltInKind
-from steersman.cluster.apiserver.options import WriteOptions
+from steersman.cluster.apiserver.options import WriteOptions, parse_unsigned
 from steersman.cluster.apiserver.ownership import with_versions
 from steersman.cluster.apiserver.render import respond_object
 from steersman.cluster.apiserver.update import endpoint_of, replace
@@ -33,7 +33,7 @@ from steersman.objects.patches.apply import Applier, ApplyConflict, InVersion
 from steersman.objects.patches.apply import apply as apply_configuration
 from steersman.objects.patches.errors import PatchError
 from steersman.objects.schemas import Schema
-from steersman.objects.status import StatusError, bad_request, conflict, invalid
+from steersman.objects.status import StatusError, bad_request, conflict, invalid, unclassified
 
 __all__ = ["APPLY", "Configuration", "apply", "apply_to", "note_repeated_keys", "read_configuration"]
 
@@ -220,7 +220,10 @@ def _match(call: Call, new: Object, old: Object) -> None:
     match_namespace(call, metadata)
     match_name(call, metadata)
     if not old:
-        metadata.pop("resourceVersion", None)
+        try:
+            parse_unsigned(metadata.pop("resourceVersion", "") or "0")
+        except ValueError as problem:
+            raise unclassified(str(problem)) from None
     elif uid != old["metadata"]["uid"]:
         error = invalid_field(Path("metadata").child("uid"), uid, "field is immutable")
         raise invalid(resource.group, resource.type.kind, name, [error])

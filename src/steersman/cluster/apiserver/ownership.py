@@ -20,6 +20,8 @@ from steersman.cluster.apiserver.resource import Conversion, Resource
 from steersman.cluster.schema.decode import decode
 from steersman.objects.managed import Converter, track_update
 from steersman.objects.patches.apply import InVersion
+from steersman.objects.patches.apply.checking import problems_of, show_problems
+from steersman.objects.patches.errors import Unconvertible
 from steersman.objects.schemas import Schema
 from steersman.objects.status import StatusError
 
@@ -30,7 +32,8 @@ _Result = TypeVar("_Result")
 
 async def track(api: Api, call: Call, live: Object | None, obj: Object, options: WriteOptions) -> None:
     """Record this request's manager as the owner of what it changed, in place. `live` is None on create.
-    A webhook that does not answer must not stop a write: all owners stay."""
+    A webhook that does not answer must not stop a write, nor must an object that is none of a version in
+    which somebody owns fields: all owners stay."""
     resource = call.resource
     before = resource.kind.empty if live is None else live
     seen = obj if call.given is None else _as_given(obj, call.given)
@@ -57,7 +60,7 @@ async def track(api: Api, call: Call, live: Object | None, obj: Object, options:
             entries = tracked(None)
         else:
             entries = await with_versions(api, resource, tracked)
-    except StatusError:
+    except (StatusError, Unconvertible):
         entries = list(((live or {}).get("metadata") or {}).get("managedFields") or ())
     if entries:
         obj["metadata"]["managedFields"] = entries
@@ -133,14 +136,19 @@ def _in_served_versions(api: Api, resource: Resource) -> InVersion:
         source, target = served(obj.get("apiVersion", resource.type.api_version)), served(api_version)
         if source is None or target is None:
             return None
+        if source is not target and not isinstance(source.kind, BuiltInKind):
+            # Without a webhook an object of another version is the same one under another name.
+            obj, schema = {**obj, "apiVersion": api_version}, target.kind.schema
+            if problems := problems_of(obj, schema):
+                raise Unconvertible(show_problems(problems))
+            return obj, schema
         if source is not target:
             if source.group != target.group:
                 # Kubernetes converts within a group only; what was owned in another one is forgotten.
                 return None
             version = obj["metadata"].get("resourceVersion", "")
-            if isinstance(source.kind, BuiltInKind):
-                # Half-pruned objects come by here too; conversion expects the fields that are always there.
-                obj = decode(source.type.gvk, obj).obj
+            # Half-pruned objects come by here too; conversion expects the fields that are always there.
+            obj = decode(source.type.gvk, obj).obj
             obj = target.read(encode(source.to_stored(obj)))
             # It is not part of what is stored.
             if version:

@@ -225,6 +225,7 @@ def _prepare(call: Call, new: Object, old: Object, endpoint: Endpoint) -> None:
     metadata, before = new["metadata"], old["metadata"]
     strategy = call.resource.strategy
     (endpoint.prepare or strategy.prepare_update)(new, old)
+    metadata.pop("selfLink", None)
     metadata["uid"] = metadata.get("uid") or before["uid"]
     metadata["resourceVersion"] = before["resourceVersion"]
     metadata["creationTimestamp"] = before["creationTimestamp"]

@@ -233,12 +233,18 @@ class _Checker:
         """Elements of a literal are all of one type."""
         if common is None:
             return kind
-        if self.known.accepts(common, kind):
+        if self.known.accepts(common, kind) and (self.within_format or not self._mixed(common, kind)):
             return self.known.join(common, kind)
         if self.within_format:
             return types.DYN
         self.issues.add(at, f"expected type '{self.shown(common)}' but found '{self.shown(kind)}'")
         return types.ERROR
+
+    def _mixed(self, common: Type, kind: Type) -> bool:
+        """Whether one of them can be anything, and the other cannot."""
+        kinds = [self.known.resolve(each).kind for each in (common, kind)]
+        anything = [each in {"dyn", "any"} for each in kinds]
+        return anything[0] != anything[1] and "param" not in kinds and "error" not in kinds
 
     def shown(self, kind: Type) -> str:
         return str(self.known.resolve(kind, parameters_to_dyn=True))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from steersman.cluster.cel.errors import BudgetExceeded, EvaluationError
 from steersman.cluster.cel.library.lists import sort_by_keys
+from steersman.cluster.cel.runtime_types import go_type
 from steersman.cluster.cel.syntax import Macro
 from steersman.cluster.cel.values import Frame, charge, is_map
 
@@ -87,7 +88,7 @@ def _rounds(over: Run, first: int, second: int) -> Callable[[Frame], Iterator[No
                     frame[second] = ranged[key]
                 yield
         else:
-            raise EvaluationError("no such overload")
+            raise EvaluationError(f"got '{go_type(ranged)}', expected iterable type")
 
     return rounds
 

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 
 from steersman.cluster.cel.errors import BudgetExceeded, EvaluationError
 from steersman.cluster.cel.functions import Overload
-from steersman.cluster.cel.runtime_types import fits
+from steersman.cluster.cel.runtime_types import fits, type_name
 from steersman.cluster.cel.syntax import Expr
 from steersman.cluster.cel.types import DYN
 from steersman.cluster.cel.values import Frame, Optional, charge, size_of
@@ -158,7 +158,23 @@ def direct(overload: Overload, runs: list[Run], cost: int) -> Plan:
 _UNSEEN: Final = Overload("", (), DYN, lambda _frame: None)
 
 
-def dispatched(overloads: list[Overload], runs: list[Run]) -> Run:
+#: Functions that are found by what their first value can do, and so know nothing of the others.
+_BY_TRAIT: Final = frozenset({"startsWith", "endsWith", "contains", "matches"})
+
+
+def _unmatched(function: str, values: list[Any]) -> EvaluationError:
+    """What is said of values that no overload of a function takes: operators say the least."""
+    if function == "_[_]" and isinstance(values[0], list):
+        return EvaluationError(f"unsupported index type '{type_name(values[1])}' in list")
+    if not function[0].isalpha() or function in _BY_TRAIT:
+        return no_overload()
+    if function == "size":
+        return EvaluationError("no such overload: size")
+    kinds = ", ".join(map(type_name, values))
+    return EvaluationError(f"no such overload: {function}({kinds})")
+
+
+def dispatched(function: str, overloads: list[Overload], runs: list[Run]) -> Run:
     """A call whose overload depends on the Python types of the values; it is looked for once for each."""
     known: dict[tuple[type, ...], Overload | None] = {}
 
@@ -171,7 +187,7 @@ def dispatched(overloads: list[Overload], runs: list[Run]) -> Run:
                 (each for each in overloads if all(map(fits, values, each.params))), None
             )
         if overload is None:
-            raise no_overload()
+            raise _unmatched(function, values)
         frame[0] -= 1 if overload.cost is None else overload.cost(*values)
         if frame[0] < 0:
             raise BudgetExceeded

@@ -237,7 +237,7 @@ class _Planner:
         ]
         if len(shaped) == 1 and all(kind.kind in {"param", "dyn"} for kind in shaped[0].params):
             return direct(shaped[0], runs, cost)
-        return dispatched(shaped, runs), cost
+        return dispatched(node.function, shaped, runs), cost
 
     # -- macros -------------------------------------------------------------------------------------
 

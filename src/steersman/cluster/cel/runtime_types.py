@@ -10,7 +10,7 @@ from steersman.cluster.cel.types import Type
 from steersman.cluster.cel.values import Duration, Optional, Timestamp, Uint, is_map
 from steersman.objects.quantities import Quantity
 
-__all__ = ["TYPE_NAMES", "fits", "type_of_value"]
+__all__ = ["TYPE_NAMES", "fits", "go_type", "type_name", "type_of_value"]
 
 _EXACT: Final[dict[type, Type]] = {
     bool: types.BOOL,
@@ -47,6 +47,7 @@ TYPE_NAMES: Final[dict[str, Type]] = {
     "net.CIDR": types.opaque("net.CIDR"),
 }
 
+_NAMES: Final = {kind.name: name for name, kind in TYPE_NAMES.items()}
 _CHECKS: Final[dict[str, Callable[[Any], bool]]] = {
     "list": lambda value: isinstance(value, list),
     "map": is_map,
@@ -71,6 +72,18 @@ def type_of_value(value: Any) -> Type:
     if type(value) is Type:
         return TYPE_NAMES["type"]
     return types.opaque(getattr(value, "cel_type", "unknown"))
+
+
+def type_name(value: Any) -> str:
+    """The name of a value's type as an expression would write it."""
+    name = type_of_value(value).name
+    return _NAMES.get(name, name)
+
+
+def go_type(value: Any) -> str:
+    """What Go calls the type of a simple value."""
+    name = type_of_value(value).name
+    return f"types.{name[:1].upper()}{name[1:]}"
 
 
 def fits(value: Any, kind: Type) -> bool:

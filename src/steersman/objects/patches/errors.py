@@ -7,6 +7,7 @@
         ├── PatchTooLarge      413  more operations or copied bytes than allowed
         ├── PatchNotApplicable 422  it is a patch, but not for this object (a failed test, a missing path)
         ├── PatchFailed        500  a strategic merge went wrong half-way; Kubernetes calls this internal
+        │   └── Unconvertible       an object has not the form of a version that somebody owns fields in
         └── InvalidConfiguration  500  what is applied does not have the form of its type; likewise
 
 The messages are those of kube-apiserver. It hides the message of a 422 from its clients ("the server
@@ -32,6 +33,7 @@ __all__ = [
     "PatchFailed",
     "PatchNotApplicable",
     "PatchTooLarge",
+    "Unconvertible",
 ]
 
 
@@ -55,6 +57,13 @@ class PatchNotApplicable(PatchError):
 
 class PatchFailed(PatchError):
     code = 500
+
+
+class Unconvertible(PatchFailed):
+    """What is done with the object is put before the reason, from the inside out."""
+
+    def during(self, *steps: str) -> Unconvertible:
+        return Unconvertible(": ".join([*steps, str(self)]))
 
 
 class InvalidConfiguration(PatchError):

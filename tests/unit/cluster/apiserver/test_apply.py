@@ -543,3 +543,12 @@ async def test_whole_numbers_may_be_written_as_others(client: ApiClient) -> None
     applied["spec"]["replicas"] = 2.0
     code, answer = await apply(client, f"{DEPLOYMENTS}/d", applied)
     assert (code, answer["spec"]["replicas"]) == (201, 2)
+
+
+@with_api
+async def test_what_only_the_server_writes_is_not_applied(client: ApiClient) -> None:
+    code, status = await apply(client, f"{MAPS}/c", config_map(meta={"resourceVersion": "x"}, a="1"))
+    assert (code, status["message"]) == (500, 'strconv.ParseUint: parsing "x": invalid syntax')
+    await applied(client, f"{MAPS}/c", config_map(a="1"))
+    linked = await applied(client, f"{MAPS}/c", config_map(meta={"selfLink": "x"}, a="2"))
+    assert "selfLink" not in linked["metadata"]

@@ -779,3 +779,31 @@ async def test_the_last_of_a_repeated_field_counts(client: ApiClient) -> None:
         '299 - "duplicate field \\"spec.a\\""',
         '299 - "duplicate field \\"spec\\""',
     ]
+
+
+@with_api
+async def test_an_object_must_be_one_of_every_version_in_which_fields_are_owned(client: ApiClient) -> None:
+    text = {"type": "string"}
+    await define(client, version("v1", storage=True, a=text), version("v2", a=text, b=text))
+    headers = {"content-type": "application/apply-patch+yaml"}
+
+    async def apply(api_version: str, manager: str, **spec: str) -> tuple[int, Object]:
+        path = f"{things('x', api_version)}?fieldManager={manager}&force=true"
+        return await client.ask("PATCH", path, thing("x", api_version, **spec), headers)
+
+    assert (await apply("v1", "one", a="1"))[0] == 201
+    code, status = await apply("v2", "two", a="1", b="2")
+    assert (code, status["message"]) == (
+        500,
+        "failed to convert new object: .spec.b: field not declared in schema",
+    )
+    assert (await apply("v2", "two", a="1"))[0] == 200
+    code, status = await apply("v2", "two", a="1", b="2")
+    assert (code, status["message"]) == (
+        500,
+        "failed to prune fields: failed add back owned items: failed to convert merged object at version "
+        f"{GROUP}/v1: .spec.b: field not declared in schema",
+    )
+    # An ordinary write goes on, and nobody's fields are tracked.
+    _, written = await client.patch(f"{things('x', 'v2')}?fieldManager=p", {"spec": {"b": "3"}})
+    assert {entry["manager"] for entry in written["metadata"]["managedFields"]} == {"one", "two"}

@@ -34,6 +34,8 @@ REFUSED = [
     ("self.items.all(1, true)", 16, "argument must be a simple name"),
     ("has(1)", 5, "invalid argument to has() macro"),
     ("[1, 'a'].size() == 2", 5, "expected type 'int' but found 'string'"),
+    ("[dyn(1), 2].size() == 2", 10, "expected type 'dyn' but found 'int'"),
+    ("{'a': 1, 'b': dyn(2)}.size() == 2", 18, "expected type 'int' but found 'dyn'"),
     ("self.count == ", 15, f"Syntax error: mismatched input '<EOF>' expecting {OPERANDS}"),
     ("self.count ==* 1", 14, f"Syntax error: extraneous input '*' expecting {OPERANDS}"),
     ("size(self.items", 16, "Syntax error: missing ')' at '<EOF>'"),

@@ -104,6 +104,15 @@ FAILURES = [
     ("[0, 1].all(i, 2 / i > 0)", "division by zero"),
     ("(1 / 0 > 0) || false", "division by zero"),
     ("x && true", "no such overload"),
+    ("x.startsWith('a')", "no such overload"),
+    ("size(x)", "no such overload: size"),
+    ("bool(x)", "no such overload: bool(int)"),
+    ("x.lowerAscii()", "no such overload: lowerAscii(int)"),
+    ("'a'.indexOf(dyn(5))", "no such overload: indexOf(string, int)"),
+    ("duration(dyn(null))", "no such overload: duration(null_type)"),
+    ("x.all(i, true)", "got 'types.Int', expected iterable type"),
+    ("dyn('a').map(i, i)", "got 'types.String', expected iterable type"),
+    ("[1, 2][dyn('a')]", "unsupported index type 'string' in list"),
 ]
 
 

@@ -34,6 +34,7 @@ from steersman.objects.patches.errors import (
     Conflict,
     InvalidConfiguration,
     PatchFailed,
+    Unconvertible,
 )
 from steersman.objects.schemas import Schema
 
@@ -191,7 +192,9 @@ def _apply(
         own = applier.keep(own)
     last = managed.entries.get(applier.key)
     merged: Object = merge(live, config, schema)
-    if merged is live and last is not None and (last.fields, last.api_version) == (own, applier.api_version):
+    foreign = any(entry.api_version != applier.api_version for entry in managed.entries.values())
+    same = last is not None and (last.fields, last.api_version) == (own, applier.api_version)
+    if merged is live and same and not foreign:
         return Applied(live, False)
     in_version = _versions(applier, schema)
     _reconcile(managed, live, in_version)
@@ -205,7 +208,8 @@ def _apply(
         own,
     )
     managed.put(entry)
-    if last is not None and difference(last.fields, own):
+    # Where there are other versions, the object must be one of each, whatever is pruned.
+    if last is not None and (foreign or difference(last.fields, own)):
         merged = _pruned(merged, last, managed, applier, in_version)
     changed = merged is not live
     if changed:
@@ -293,7 +297,11 @@ def _changes(
                 known[version] = of(live, merged, schema)
             else:
                 assert applier.convert is not None
-                old, new = applier.convert(live, version), applier.convert(merged, version)
+                old = applier.convert(live, version)
+                try:
+                    new = applier.convert(merged, version)
+                except Unconvertible as error:
+                    raise error.during("failed to convert new object") from None
                 known[version] = None if old is None or new is None else of(old[0], new[0], new[1])
         return known[version]
 

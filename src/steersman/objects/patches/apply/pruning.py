@@ -14,6 +14,7 @@ from steersman.objects.comparison import elements, field_set
 from steersman.objects.fieldsets import LEAF, Fields, children, difference, intersection, is_member, union
 from steersman.objects.managed import Entry
 from steersman.objects.patches.apply.parts import below, is_atomic, items_of
+from steersman.objects.patches.errors import Unconvertible
 from steersman.objects.schemas import Schema
 
 __all__ = ["InVersion", "prune", "reconciled", "without"]
@@ -26,7 +27,8 @@ InVersion = Callable[[Object, str], tuple[Object, Schema] | None]
 def prune(merged: Object, last: Entry, owners: Iterable[Entry], in_version: InVersion) -> Object:
     """The merged object without what only `last`, this manager's previous entry, owned. `owners` are all
     entries, with what this manager owns now. The result is in the version that was last applied."""
-    converted = in_version(merged, last.api_version)
+    doing = "failed to prune fields", "failed to convert merged object to last applied version"
+    converted = _converted(in_version, merged, last.api_version, *doing)
     if converted is None:
         return merged
     whole, schema = converted
@@ -49,13 +51,23 @@ def _add_owned(
         owned[entry.api_version] = union(owned.get(entry.api_version, {}), entry.fields)
     # The version of the pruned object comes first: what it lacks may be needed to convert it.
     for each, fields in owned.items():
-        whole_there, pruned_there = in_version(whole, each), in_version(pruned, each)
+        doing = "failed to prune fields", "failed add back owned items"
+        at = f"object at version {each}"
+        whole_there = _converted(in_version, whole, each, *doing, f"failed to convert merged {at}")
+        pruned_there = _converted(in_version, pruned, each, *doing, f"failed to convert pruned {at}")
         if whole_there is None or pruned_there is None:
             continue
         whole, schema = whole_there
         kept = union(_all_fields(*pruned_there), _with_named(fields, schema))
         pruned = without(whole, difference(_all_fields(whole, schema), kept), schema)
     return pruned
+
+
+def _converted(in_version: InVersion, obj: Object, version: str, *doing: str) -> tuple[Object, Schema] | None:
+    try:
+        return in_version(obj, version)
+    except Unconvertible as error:
+        raise error.during(*doing) from None
 
 
 def _all_fields(obj: Object, schema: Schema) -> Fields:
