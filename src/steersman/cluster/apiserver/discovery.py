@@ -13,7 +13,15 @@ import orjson
 
 from steersman.cluster.apiserver.kinds import BuiltInKind
 from steersman.cluster.apiserver.resource import Catalog, Resource
-from steersman.cluster.codec.negotiate import DISCOVERY, OFFERED, YAML, Representation, is_routed, negotiate
+from steersman.cluster.codec.negotiate import (
+    DISCOVERY,
+    OFFERED,
+    PLAIN,
+    YAML,
+    Representation,
+    is_routed,
+    negotiate,
+)
 from steersman.cluster.schema.resources import GVK, SubresourceType
 from steersman.http import Request, Response
 from steersman.objects.status import not_acceptable
@@ -44,7 +52,7 @@ class Discovery:
     def serve(self, request: Request) -> Response | None:
         """The answer to a discovery path, None when it is not one or names nothing."""
         parts = tuple(part for part in request.path.split("/") if part)
-        if parts in (("api",), ("apis",)):
+        if parts in (("api",), ("apis",)) and not request.path.startswith("/apis//"):
             return self._root(request, parts[0])
         if len(parts) == 2 and parts[0] == "api":
             return self._resources(request, "", parts[1])
@@ -59,7 +67,8 @@ class Discovery:
         accept = request.headers.get("accept") or ""
         if prefix == "api" and not is_routed(accept):
             raise not_acceptable(OFFERED)
-        representation = negotiate(accept, DISCOVERY)
+        # With a slash behind it, it is the old document and nothing else.
+        representation = negotiate(accept, PLAIN if request.path == "/apis/" else DISCOVERY)
         if representation.convert is not None:
             document = self._aggregated(prefix, representation.convert.version)
             key = (prefix, representation.convert.version)

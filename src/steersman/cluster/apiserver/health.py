@@ -22,9 +22,9 @@ class Health:
         self._endpoints = {"livez": live, "healthz": live, "readyz": {**live, **ready}}
 
     def serve(self, request: Request, query: Mapping[str, list[str]]) -> Response | None:
-        endpoint, _, single = request.path.strip("/").partition("/")
+        endpoint, slash, single = request.path[1:].partition("/")
         checks = self._endpoints.get(endpoint)
-        if checks is None:
+        if checks is None or (slash and not single):
             return None
         if single:
             if single not in checks:

@@ -42,7 +42,8 @@ def parse_path(path: str) -> ResourcePath | None:
     if not version:
         return None
     if rest and rest[-1] == "" and "proxy" not in rest:
-        rest = rest[:-1]
+        while rest and rest[-1] == "":
+            rest.pop()
     watch = bool(rest) and rest[0] == "watch"
     if watch:
         rest = rest[1:]

@@ -24,7 +24,7 @@ from steersman.objects.fields import quote
 from steersman.objects.names import is_path_segment_name
 from steersman.objects.status import StatusError, bad_request, expired, not_found, revision_too_large
 
-__all__ = ["find", "get", "list_objects", "page_of"]
+__all__ = ["check_path_name", "find", "get", "list_objects", "page_of"]
 
 _LIST_EXPIRED = "The resourceVersion for the provided list is too old."
 _CONTINUE_EXPIRED = (
@@ -43,10 +43,15 @@ def find(api: Api, resource: Resource, namespace: str, name: str) -> Record:
     """The stored record, or 404; 400 for what cannot be a name."""
     record = api.store.get(resource.key(namespace, name))
     if record is None:
-        if problems := is_path_segment_name(name):
-            raise bad_request(f"Name parameter invalid: {quote(name)}: {';'.join(problems)}")
+        check_path_name(name)
         raise not_found(resource.group, resource.plural, name)
     return record
+
+
+def check_path_name(name: str) -> None:
+    """Raises 400 for what cannot be a name."""
+    if problems := is_path_segment_name(name):
+        raise bad_request(f"Name parameter invalid: {quote(name)}: {';'.join(problems)}")
 
 
 def get(api: Api, call: Call) -> Response | Awaitable[Response]:

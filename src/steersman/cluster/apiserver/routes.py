@@ -67,6 +67,8 @@ def refusal_of(
     absent = no_such_resource if path.group in BUILT_IN_GROUPS else lost
     if resource is None or bool(path.namespace) > resource.namespaced:
         return absent
+    if path.rest and not path.subresource:
+        return absent
     if resource.namespaced and path.name and not path.namespace:
         return absent
     if not isinstance(resource.kind, BuiltInKind):
@@ -74,6 +76,9 @@ def refusal_of(
     verbs = _routed(resource, path)
     if not verbs:
         return no_such_resource
+    if path.subresource and not path.name:
+        nameless = partial(bad_request, "name must be provided")
+        return nameless if _VERBS.get(method) in verbs else method_not_allowed
     if method == "HEAD" and path.subresource != "proxy":
         return method_not_allowed
     if path.watch and method != "GET":

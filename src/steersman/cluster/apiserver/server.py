@@ -122,7 +122,7 @@ _COLLECTION_HANDLERS: Mapping[str, Verb] = {"list": _list, "watch": _watch}
 #: Paths that answer one method only, those of groups if they are built in; others that are no resources
 #: answer all of them alike.
 _GET_ONLY = re.compile(
-    r"/api(?:/[^/]+)?/?|/apis/([^/]+)/[^/]+/?|/version/?|/\.well-known/openid-configuration|/openid/v1/jwks"
+    r"/api(?:/[^/]+)?/?|/apis/apiregistration\.k8s\.io/?|/apis/([^/]+)/[^/]+/?|/version/?|/\.well-known/openid-configuration|/openid/v1/jwks"
 )
 
 

@@ -21,6 +21,7 @@ from steersman.cluster.apiserver.given import explained
 from steersman.cluster.apiserver.options import WriteOptions, parse_unsigned
 from steersman.cluster.apiserver.ownership import track
 from steersman.cluster.apiserver.preconditions import failed_storage_precondition
+from steersman.cluster.apiserver.reads import check_path_name
 from steersman.cluster.apiserver.render import respond_object
 from steersman.cluster.apiserver.strategies import carry_over_allocations
 from steersman.cluster.schema.resources import GVK
@@ -116,6 +117,8 @@ async def replace(
     for _ in range(tries):
         record = api.store.get(key)
         if record is None:
+            if call.request.method == "PATCH":
+                check_path_name(name)
             if endpoint.creates or (resource.strategy.allow_create_on_update and not call.path.subresource):
                 _check_uid(call, endpoint, "", options)
                 created = await _create(api, call, await _made(transform({})), options, endpoint)

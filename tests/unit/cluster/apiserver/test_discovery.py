@@ -207,6 +207,12 @@ def test_a_known_document_is_not_sent_again(path: str) -> None:
         assert (other.status, other.body) == (200, first.body)
 
 
+def test_with_a_slash_the_groups_are_never_aggregated() -> None:
+    assert document("/apis/", accept=KUBECTL)["kind"] == "APIGroupList"
+    with pytest.raises(NotAcceptable):
+        DISCOVERY.serve(ask("/apis/", accept=AGGREGATED.format("v2")))
+
+
 @pytest.mark.parametrize("host", ["v2", "v2beta1"])
 def test_a_hosts_name_cannot_be_taken_for_a_version(host: str) -> None:
     discovery = Discovery(Catalog(all_resources()))

@@ -16,6 +16,7 @@ from steersman.cluster.apiserver.paths import ResourcePath, parse_path
         ("/apis/apps/v1/", ResourcePath("apps", "v1")),
         ("/api/v1/pods", ResourcePath("", "v1", "pods")),
         ("/api/v1/pods/", ResourcePath("", "v1", "pods")),
+        ("/api/v1/pods//", ResourcePath("", "v1", "pods")),
         ("/api/v1/nodes/n", ResourcePath("", "v1", "nodes", name="n")),
         ("/api/v1/nodes/n/status", ResourcePath("", "v1", "nodes", name="n", subresource="status")),
         ("/api/v1/namespaces", ResourcePath("", "v1", "namespaces")),

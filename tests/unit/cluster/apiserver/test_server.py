@@ -247,6 +247,25 @@ async def test_each_request_of_a_connection_is_its_own_users(client: ApiClient) 
         ),
         (
             "DELETE",
+            "/api/v1/namespaces/default/configmaps/%2F/status",
+            404,
+            "the server could not find the requested resource",
+        ),
+        (
+            "DELETE",
+            "/api/v1/namespaces/default/pods/a//status",
+            404,
+            "the server could not find the requested resource",
+        ),
+        ("GET", "/api/v1/namespaces/default/pods//status", 400, "name must be provided"),
+        (
+            "OPTIONS",
+            "/apis/apiregistration.k8s.io",
+            405,
+            "the server does not allow this method on the requested resource",
+        ),
+        (
+            "DELETE",
             "/api/v1/watch/namespaces/default/configmaps",
             405,
             "the server does not allow this method on the requested resource",
@@ -264,7 +283,16 @@ def test_what_is_not_there_or_not_possible(method: str, path: str, code: int, me
 
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE", "OPTIONS"])
 @pytest.mark.parametrize(
-    "path", ["/nope", "/apis/nope/v1", "/apis/nope/v1/foos", "/healthz/nope", "//api/v1/namespaces"]
+    "path",
+    [
+        "/nope",
+        "/apis//",
+        "/apis/nope/v1",
+        "/apis/nope/v1/foos",
+        "/healthz/",
+        "/healthz/nope",
+        "//api/v1/namespaces",
+    ],
 )
 def test_paths_nobody_serves(path: str, method: str) -> None:
     @with_api
