@@ -20,6 +20,7 @@ import orjson
 
 from steersman.cluster.apiserver import subresources
 from steersman.cluster.apiserver.access import action_of, path_action
+from steersman.cluster.apiserver.bodies import strict_warnings
 from steersman.cluster.apiserver.call import Api, Call
 from steersman.cluster.apiserver.create import create
 from steersman.cluster.apiserver.delete import delete, delete_collection
@@ -553,7 +554,10 @@ def _refusal_of(error: Exception) -> StatusError | None:
         case StatusError():
             return error
         case BodyRejected():
-            return bad_request(str(error))
+            refusal = bad_request(str(error))
+            if error.findings:
+                refusal.headers = warning_headers(tuple(strict_warnings(error.findings)))
+            return refusal
         case UnsupportedMediaType():
             return unsupported_media_type()
         case NotAcceptable():

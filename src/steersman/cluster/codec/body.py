@@ -38,6 +38,8 @@ FieldValidation = Literal["", "Ignore", "Warn", "Strict"]
 
 #: Go's registries of types, as messages name them: of the API's objects, and of what every group shares.
 _SCHEME: Final = "pkg/api/legacyscheme/scheme.go:30"
+#: What is taken though it is of another version, and means the same.
+_ACCEPTED: Final = (GVK("policy", "v1beta1", "Eviction"),)
 _OPTIONS_SCHEME: Final = "pkg/apis/meta/internalversion/scheme/register.go:27"
 _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
 #: How the struct that reads only apiVersion and kind shows itself in messages.
@@ -80,17 +82,27 @@ def decode_body(
     strict = field_validation != "Ignore"
     try:
         gvk, decoded = _decode(input_format(content_type), body, expected, _registered)
-        if gvk is not expected:
-            _check_kind(gvk, expected)
-        if decoded.strict_errors and field_validation == "Strict":
-            raise _Fault(strict_error(decoded.strict_errors), gvk)
+        is_other = gvk is not expected and gvk != expected
+        if is_other:
+            _check_conversion(gvk, expected)
+        findings = decoded.strict_errors
+        if findings and is_other and type_name(gvk) is None:
+            findings = []  # we know no more than the version's name
+        if findings and field_validation == "Strict":
+            raise _Fault(strict_error(findings), gvk)
     except _Fault as fault:
         raise _rejection(fault, expected, body) from None
+    if is_other and gvk not in _ACCEPTED:
+        raise BodyRejected(
+            f"the API version in the data ({gvk.api_version}) does not match "
+            f"the expected API version ({expected.api_version})",
+            findings if strict else (),
+        )
     obj = decoded.obj
     if gvk is not expected:  # else the body said so itself
-        obj["apiVersion"] = gvk.api_version
-        obj["kind"] = gvk.kind
-    return DecodedBody(obj, gvk, decoded.strict_errors if strict else [])
+        obj["apiVersion"] = expected.api_version
+        obj["kind"] = expected.kind
+    return DecodedBody(obj, expected, findings if strict else [])
 
 
 def decode_options(content_type: str, body: bytes, kind: str) -> dict[str, Any]:
@@ -237,16 +249,6 @@ def _registered(gvk: GVK) -> str:
 
 def _unregistered(gvk: GVK, scheme: str) -> str:
     return f'no kind "{gvk.kind}" is registered for version "{gvk.api_version}" in scheme "{scheme}"'
-
-
-def _check_kind(gvk: GVK, expected: GVK) -> None:
-    if gvk == expected:
-        return
-    _check_conversion(gvk, expected)
-    raise BodyRejected(
-        f"the API version in the data ({gvk.api_version}) does not match "
-        f"the expected API version ({expected.api_version})"
-    )
 
 
 def _check_conversion(gvk: GVK, expected: GVK) -> None:

@@ -25,7 +25,12 @@ class Malformed(CodecError):
 
 
 class BodyRejected(CodecError):
-    """A body that cannot be used as what the request is about."""
+    """A body that cannot be used as what the request is about. `findings` are what strict reading found in it
+    all the same."""
+
+    def __init__(self, message: str, findings: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.findings = findings
 
 
 class UnsupportedMediaType(CodecError):

@@ -47,7 +47,7 @@ _KINDS: Final = {
     "networking.k8s.io/v1beta1": "IPAddress Ingress IngressClass ServiceCIDR",
     "node.k8s.io/v1alpha1": "RuntimeClass",
     "node.k8s.io/v1beta1": "RuntimeClass",
-    "policy/v1beta1": "PodDisruptionBudget",
+    "policy/v1beta1": "Eviction PodDisruptionBudget",
     "rbac.authorization.k8s.io/v1alpha1": _ROLES,
     "rbac.authorization.k8s.io/v1beta1": _ROLES,
     "resource.k8s.io/v1alpha3": "DeviceTaintRule",

@@ -270,6 +270,31 @@ def test_versions_that_are_not_served_are_other_versions(version: str, kind: str
     assert str(caught.value) == message
 
 
+def test_another_version_is_read_strictly_before_it_is_refused() -> None:
+    body = b'{"apiVersion": "autoscaling/v1", "kind": "HorizontalPodAutoscaler", "spec": {"metrics": []}}'
+    expected = GVK("autoscaling", "v2", "HorizontalPodAutoscaler")
+    found = {}
+    for validation in ("", "Ignore", "Strict"):
+        with pytest.raises(BodyRejected) as caught:
+            decode_body("application/json", body, expected, validation)
+        found[validation] = (str(caught.value).partition(" (")[0], list(caught.value.findings))
+    assert found == {
+        "": ("the API version in the data", ['unknown field "spec.metrics"']),
+        "Ignore": ("the API version in the data", []),
+        "Strict": (
+            'HorizontalPodAutoscaler in version "v1" cannot be handled as a HorizontalPodAutoscaler: '
+            'strict decoding error: unknown field "spec.metrics"',
+            [],
+        ),
+    }
+
+
+def test_an_eviction_may_be_of_an_older_version() -> None:
+    body = b'{"apiVersion": "policy/v1beta1", "kind": "Eviction", "metadata": {"name": "a"}}'
+    decoded = decode_body("application/json", body, GVK("policy", "v1", "Eviction"))
+    assert decoded.obj["apiVersion"] == "policy/v1"
+
+
 @pytest.mark.parametrize("version", ["v1", "apps/v1", "apps/v9", "example.com/v1", "meta.k8s.io/v1"])
 def test_options_are_the_same_in_every_version(version: str) -> None:
     body = f'{{"kind": "DeleteOptions", "apiVersion": "{version}", "gracePeriodSeconds": 5}}'

@@ -16,6 +16,7 @@ from steersman.cluster.schema.resources import GVK
         (GVK("extensions", "v1beta1", "Deployment"), GVK("apps", "v1", "Deployment")),
         (GVK("extensions", "v1beta1", "Ingress"), GVK("networking.k8s.io", "v1", "Ingress")),
         (GVK("policy", "v1beta1", "PodDisruptionBudget"), GVK("policy", "v1", "PodDisruptionBudget")),
+        (GVK("policy", "v1beta1", "Eviction"), GVK("policy", "v1", "Eviction")),
         (GVK("policy", "v1beta1", "PodSecurityPolicy"), GVK("policy", "v1beta1", "PodSecurityPolicy")),
         (GVK("", "v1", "Pod"), GVK("", "v1", "Pod")),
     ],
