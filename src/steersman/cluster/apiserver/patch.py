@@ -107,12 +107,17 @@ class Change:
     built_in: bool = True
     #: The patch, and what strict reading says about how it was written.
     _read: tuple[Any, list[str]] = field(init=False)
+    _old: Object = field(init=False)
 
     def __post_init__(self) -> None:
         self._read = self._parse()
 
     def applied_to(self, old: Object) -> Object:
+        self._old = old
         patch, found = self._read
+        if self.built_in and isinstance(patch, list) and self.media_type == _MERGE and not self._strict:
+            # It takes the object's place.
+            raise self._bad(patch, patch, kind_error(patch, self.gvk))
         try:
             if not self._strict:
                 _check_form(self.media_type, patch)
@@ -164,6 +169,8 @@ class Change:
             why = str(error)
             if self.media_type == STRATEGIC:
                 why = conversion_error(self.gvk, patched) or why
+            elif self.built_in:
+                why = self._first_error(patched) or why
             raise self._bad(patched, patch, why) from None
         if resets:
             obj["metadata"]["managedFields"] = []
@@ -183,7 +190,15 @@ class Change:
             return unknown
         if self.media_type == STRATEGIC:
             return sorted(unknown)
-        return self.accept(orjson.loads(orjson.dumps(patched, option=orjson.OPT_SORT_KEYS)))[1]
+        return self.accept(_sorted(patched))[1]
+
+    def _first_error(self, patched: Object) -> str:
+        """What reading stumbles over first, in that order."""
+        try:
+            self.accept(_sorted(patched))
+        except DecodeError as error:
+            return str(error)
+        return ""
 
     def _check_custom_kind(self, patched: Object, patch: Any) -> None:
         """Custom objects must say what they are."""
@@ -209,8 +224,11 @@ class Change:
         if patched.get("metadata") is None:
             patched["metadata"] = {}
 
-    def _bad(self, patched: Object, patch: Any, why: str) -> StatusError:
-        shown = go_value(patch) if self.media_type == STRATEGIC else orjson.dumps(patched).decode()
+    def _bad(self, patched: Any, patch: Any, why: str) -> StatusError:
+        if self.media_type == STRATEGIC:
+            shown = go_value(strategic_patch.left_over(self._old, patch, self.schema) if patch else patch)
+        else:
+            shown = orjson.dumps(patched).decode()
         return invalid("", "", "", [invalid_field(Path("patch"), shown, why)])
 
 
@@ -218,8 +236,18 @@ def _check_form(media_type: str, patch: Any) -> None:
     """What is said about a patch of another form when nobody asked for strict reading."""
     if media_type == _OPERATIONS and patch is not None and not isinstance(patch, list):
         raise BadPatch(f"json: cannot unmarshal {go_kind(patch)} into Go value of type jsonpatch.Patch")
+    if media_type == _OPERATIONS and isinstance(patch, list):
+        for operation in patch:
+            if operation is not None and not isinstance(operation, dict):
+                into = "Go value of type jsonpatch.Operation"
+                raise BadPatch(f"json: cannot unmarshal {go_kind(operation)} into {into}")
     if media_type == _MERGE and not isinstance(patch, dict):
         raise BadPatch("Invalid JSON Patch")
+
+
+def _sorted(value: Object) -> Object:
+    copied: Object = orjson.loads(orjson.dumps(value, option=orjson.OPT_SORT_KEYS))
+    return copied
 
 
 def _unknown(name: str) -> str:

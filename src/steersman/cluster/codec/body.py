@@ -141,7 +141,7 @@ def claimed_kind(value: dict[str, Any]) -> GVK:
         raise BodyRejected(str(fault)) from None
 
 
-def kind_error(value: dict[str, Any], expected: GVK) -> str:
+def kind_error(value: Any, expected: GVK) -> str:
     """Why an object is none of the built-in kind it should be; empty when it is, in whatever version."""
     try:
         gvk = _claimed(value, expected)

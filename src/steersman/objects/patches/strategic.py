@@ -16,7 +16,7 @@ from steersman.objects.patches.errors import BadPatch, PatchFailed, PatchNotAppl
 from steersman.objects.patches.gotext import go_kind, go_string, go_type, go_value
 from steersman.objects.schemas import ANY, Schema
 
-__all__ = ["apply"]
+__all__ = ["apply", "left_over"]
 
 Object = dict[str, Any]
 
@@ -41,6 +41,45 @@ def apply(original: Mapping[str, Any], patch: Any, schema: Schema) -> Object:
             f"json: cannot unmarshal {go_kind(patch)} into Go value of type map[string]interface {{}}"
         )
     return _merge_map(original, patch, schema)
+
+
+def left_over(original: Mapping[str, Any], patch: Object, schema: Schema) -> Object:
+    """What is left of a patch that was merged in: Kubernetes takes out the directives it has obeyed, and
+    shows the rest in its errors. The patch must be one that `apply` takes."""
+    if _DIRECTIVE in patch:
+        return _directed_map(patch) if patch[_DIRECTIVE] == "replace" else patch
+    obeyed = {_RETAIN_KEYS}
+    for key in patch:
+        if key.startswith(_ELEMENT_ORDER):
+            obeyed |= {key, _directed_field(key, _ELEMENT_ORDER)}
+    return {
+        key: value if key.startswith(_DELETE_FROM) else _left_of_field(original.get(key), value, schema, key)
+        for key, value in patch.items()
+        if key not in obeyed
+    }
+
+
+def _left_of_field(current: Any, value: Any, schema: Schema, key: str) -> Any:
+    if isinstance(value, dict) and isinstance(current, dict):
+        child = _child(schema, key)
+        return value if "replace" in child.patch_strategies else left_over(current, value, child)
+    if isinstance(value, list) and isinstance(current, list):
+        child = _child(schema, key)
+        return _left_of_items(current, value, child) if "merge" in child.patch_strategies else value
+    plain = _plain(value)
+    return value if plain is _DROPPED else plain
+
+
+def _left_of_items(current: list[Any], patch: list[Any], schema: Schema) -> list[Any]:
+    merge_key = schema.patch_merge_key
+    if any(not isinstance(item, dict) or item.get(_DIRECTIVE) == "replace" for item in patch):
+        return patch
+    known = {_identity(item[merge_key]): item for item in reversed(current) if merge_key in item}
+    left = []
+    for item in patch:
+        old = None if _DIRECTIVE in item else known.get(_identity(item[merge_key]))
+        left.append(item if old is None else left_over(old, item, schema.element()))
+    return left
 
 
 # --- Maps
@@ -261,17 +300,21 @@ def _check_order(patch: list[Any], order: list[Any], merge_key: str) -> None:
         for item in patch:
             if not isinstance(item, dict):
                 raise _bad_type("map[string]interface {}", item)
-        wanted = [item for item in patch if _DIRECTIVE not in item]
-    places = iter(order)
-    for item in wanted:
-        for placed in places:
-            if _key_of(item, merge_key) == _key_of(placed, merge_key):
-                break
-        else:
-            raise PatchFailed(
-                f"The order in patch list:\n{go_value(patch)}\n doesn't match {_ELEMENT_ORDER} list:\n"
-                f"{go_value(order)}\n"
-            )
+        wanted = [item for item in patch if item.get(_DIRECTIVE) != "delete"]
+    index = place = 0
+    while index < len(wanted) and place < len(order):
+        item = wanted[index]
+        if isinstance(item, dict) and _DIRECTIVE in item:
+            index += 1
+            continue
+        if _key_of(item, merge_key) == _key_of(order[place], merge_key):
+            index += 1
+        place += 1
+    if index < len(wanted):
+        raise PatchFailed(
+            f"The order in patch list:\n{go_value(patch)}\n doesn't match {_ELEMENT_ORDER} list:\n"
+            f"{go_value(order)}\n"
+        )
 
 
 def _in_order(

@@ -180,6 +180,7 @@ def test_a_patch_has_exactly_one_type(content_type: str, code: int, message: str
     ("kind", "patch", "message"),
     [
         ("json", b"{}", "json: cannot unmarshal object into Go value of type jsonpatch.Patch"),
+        ("json", b"[5]", "json: cannot unmarshal number into Go value of type jsonpatch.Operation"),
         ("merge", b"1", "Invalid JSON Patch"),
     ],
 )
@@ -191,6 +192,40 @@ def test_another_form_without_strict_reading(kind: str, patch: bytes, message: s
         assert (code, status["message"]) == (400, message)
 
     check()
+
+
+@with_api
+async def test_a_list_takes_the_place_of_what_it_patches(client: ApiClient) -> None:
+    await client.ok("POST", DEPLOYMENTS, DEPLOYMENT)
+    code, status = await client.patch(f"{DEPLOYMENTS}/d?fieldValidation=Ignore", b"[]", "merge")
+    said = 'Invalid value: "[]": couldn\'t get version/kind; json parse error: json: cannot unmarshal array'
+    assert (code, status["message"].startswith(f' "" is invalid: patch: {said}')) == (422, True)
+
+
+@with_api
+async def test_the_first_of_several_faults_is_the_first_by_name(client: ApiClient) -> None:
+    await client.ok("POST", DEPLOYMENTS, DEPLOYMENT)
+    change = pod_spec(volumes="x", initContainers="x")
+    code, status = await client.patch(f"{DEPLOYMENTS}/d", change, "merge")
+    assert (
+        code,
+        status["message"].endswith("PodSpec.spec.template.spec.initContainers of type []v1.Container"),
+    ) == (
+        422,
+        True,
+    )
+
+
+@with_api
+async def test_an_error_shows_the_patch_without_the_directives_that_were_obeyed(client: ApiClient) -> None:
+    await client.ok("POST", DEPLOYMENTS, DEPLOYMENT)
+    change = {**pod_spec(dnsPolicy="Default"), "$retainKeys": ["spec", "nope", "metadata"], "nope": 1}
+    code, status = await client.patch(f"{DEPLOYMENTS}/d?fieldValidation=Strict", change, "strategic-merge")
+    assert (code, status["details"]["causes"][0]["message"]) == (
+        422,
+        f'Invalid value: "map[nope:1 {_POD_SPEC[4:]}dnsPolicy:Default]]]]": strict decoding error: '
+        'unknown field "nope"',
+    )
 
 
 @pytest.mark.parametrize(

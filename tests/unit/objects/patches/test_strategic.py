@@ -254,6 +254,13 @@ def test_untouched_parts_are_shared() -> None:
             PatchFailed,
             "The order in patch list:\n[map[name:b]]\n doesn't match $setElementOrder list:\n[map[name:a]]\n",
         ),
+        (
+            {"containers": named("a")},
+            {"$setElementOrder/containers": named("a"), "containers": [*named("a"), {"$patch": "replace"}]},
+            PatchFailed,
+            "The order in patch list:\n[map[name:a] map[$patch:replace]]\n doesn't match $setElementOrder list:\n"
+            "[map[name:a]]\n",
+        ),
         ({"keyless": [["a"]]}, {"keyless": [["b"]]}, PatchNotApplicable, "lists of lists are not supported"),
     ],
 )
@@ -263,6 +270,33 @@ def test_errors(
     with pytest.raises(kind) as caught:
         spec(original, patch)
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("patch", "left"),
+    [
+        ({"replicas": "1", "$retainKeys": ["replicas"]}, {"replicas": "1"}),
+        ({"strategy": {"type": "x", "$patch": "replace"}}, {"strategy": {"type": "x"}}),
+        ({"strategy": {"$patch": "delete"}}, {"strategy": {"$patch": "delete"}}),
+        (
+            {"$setElementOrder/containers": named("a"), "containers": named("a"), "args": ["x"]},
+            {"args": ["x"]},
+        ),
+        (
+            {"containers": [{"name": "a", "image": "x", "$retainKeys": ["name", "image"]}]},
+            {"containers": [{"name": "a", "image": "x"}]},
+        ),
+        (
+            {"containers": [{"name": "a", "$patch": "delete"}]},
+            {"containers": [{"name": "a", "$patch": "delete"}]},
+        ),
+        ({"whole": {"x": None, "y": "1"}}, {"whole": {"y": "1"}}),
+        ({"$deleteFromPrimitiveList/args": ["q"]}, {"$deleteFromPrimitiveList/args": ["q"]}),
+    ],
+)
+def test_what_is_left_of_a_patch(patch: dict[str, Any], left: dict[str, Any]) -> None:
+    original = {"containers": named("a"), "strategy": {"type": "y"}, "args": ["q"]}
+    assert strategic.left_over(original, patch, SPEC) == left
 
 
 def test_patch_must_be_an_object() -> None:
