@@ -6,6 +6,7 @@ import asyncio
 import ipaddress
 from typing import Any
 
+import orjson
 import pytest
 
 from tests.support.api import ApiClient, Object, with_api
@@ -106,6 +107,30 @@ def test_a_binding_without_a_pod(binding: dict[str, Any], code: int, message: st
         assert (answer[0], answer[1]["message"]) == (code, message)
 
     check()
+
+
+@with_api
+async def test_scaling_warns_of_what_is_scaled(client: ApiClient) -> None:
+    spread = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}
+    template = {
+        "metadata": {"labels": {"a": "b"}},
+        "spec": pod("p")["spec"] | {"topologySpreadConstraints": [spread]},
+    }
+    spec = {"selector": {"matchLabels": {"a": "b"}}, "template": template}
+    await client.ok("POST", DEPLOYMENTS, {"metadata": {"name": "d"}, "spec": spec})
+    warned = []
+    for replicas in (1, 2):
+        change = orjson.dumps({"spec": {"replicas": replicas}})
+        headers = [(b"content-type", b"application/merge-patch+json")]
+        answer = await client.http.request("PATCH", f"{DEPLOYMENTS}/d/scale", headers=headers, content=change)
+        warned.append(answer.headers.get_all("warning"))
+    assert warned == [
+        [],
+        [
+            '299 - "spec.template.spec.topologySpreadConstraints[0].labelSelector: a null labelSelector results in '
+            'matching no pod"'
+        ],
+    ]
 
 
 @pytest.mark.parametrize(
