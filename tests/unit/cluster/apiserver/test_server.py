@@ -495,6 +495,28 @@ async def test_yaml_for_those_who_ask(client: ApiClient) -> None:
 
 
 @with_api
+async def test_not_every_subresource_has_columns(client: ApiClient) -> None:
+    pod = {"metadata": {"name": "a"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    await client.ok("POST", "/api/v1/namespaces/default/pods", pod)
+    claim = {"metadata": {"name": "a"}, "spec": {}}
+    await client.ok("POST", "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims", claim)
+    table = "application/json;as=Table;v=v1;g=meta.k8s.io"
+    for path, kind in (
+        ("/api/v1/namespaces/default", "Table"),
+        ("/api/v1/namespaces/default/status", "Table"),
+        ("/api/v1/namespaces/default/pods/a/status", "Table"),
+        ("/api/v1/namespaces/default/pods/a/resize", "Pod"),
+        ("/api/v1/namespaces/default/pods/a/ephemeralcontainers", "Pod"),
+        ("/apis/resource.k8s.io/v1/namespaces/default/resourceclaims/a", "Table"),
+        ("/apis/resource.k8s.io/v1/namespaces/default/resourceclaims/a/status", "ResourceClaim"),
+    ):
+        shown = await client.ok("GET", path, headers={"accept": f"{table},application/json"})
+        assert (path, shown["kind"]) == (path, kind)
+        code, _ = await client.ask("GET", path, headers={"accept": table})
+        assert (path, code) == (path, 200 if kind == "Table" else 406)
+
+
+@with_api
 async def test_forms_nobody_speaks(client: ApiClient) -> None:
     code, body = await client.ask("GET", MAPS, headers={"accept": "text/html"})
     assert (code, body["reason"]) == (406, "NotAcceptable")
@@ -517,6 +539,9 @@ async def test_forms_nobody_speaks(client: ApiClient) -> None:
     assert (await client.ask("POST", review, {}, {"accept": table}))[0] == 406
     _, shown = await client.ask("POST", review, {}, {"accept": f"{table},application/json"})
     assert shown["kind"] == "SelfSubjectReview"
+    metadata = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
+    _, shown = await client.ask("POST", review, {}, {"accept": metadata})
+    assert shown["kind"] == "PartialObjectMetadata"
     code, body = await client.ask("POST", MAPS, b"x", {"content-type": "text/html"})
     assert (code, body) == (
         415,

@@ -33,7 +33,7 @@ def get_path(obj: Object, path: str, kind: type | None = None) -> Any:
         if not isinstance(value, dict):
             if value is None:
                 return None
-            raise _wrong(".".join(steps[:index]), value, "map[string]interface{}")
+            raise _wrong(".".join(steps[: index + 1]), value, "map[string]interface{}")
         if step not in value:
             return None
         value = value[step]

@@ -179,6 +179,8 @@ def test_paths_read_and_write() -> None:
     assert obj["spec"] == {"deep": {"replicas": 5}}
     with pytest.raises(FieldTypeError, match=r"\.status\.replicas accessor error: 2 is of the type int64"):
         get_path(obj, ".status.replicas", str)
+    with pytest.raises(FieldTypeError, match=r"\.status\.replicas\.x accessor error: 2 is of the type int64"):
+        get_path(obj, ".status.replicas.x.y", int)
     with pytest.raises(FieldTypeError, match=r"value cannot be set because \.status\.replicas is not a map"):
         set_path(obj, ".status.replicas.x", 1)
 
