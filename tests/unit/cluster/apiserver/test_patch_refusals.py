@@ -48,6 +48,34 @@ _POD_SPEC = "map[spec:map[template:map[spec:map["
             "cannot restore slice from map",
         ),
         (
+            pod_spec(
+                **{"$setElementOrder/containers": [{"name": "c"}]},
+                containers=[{"name": "c", "image": True}],
+                priority=7,
+            ),
+            f"{_POD_SPEC}priority:7]]]]",
+            "unrecognized type: string",
+        ),
+        (
+            pod_spec(
+                containers=[
+                    {"name": "c", "$setElementOrder/env": [{"name": "A"}], "env": [{"name": "A", "value": 5}]}
+                ]
+            ),
+            f"{_POD_SPEC}containers:[map[name:c]]]]]]",
+            "cannot convert int64 to string",
+        ),
+        (
+            {"spec": {"strategy": {"$retainKeys": ["type"], "type": True}}},
+            "map[spec:map[strategy:map[type:true]]]",
+            "unrecognized type: string",
+        ),
+        (
+            {"spec": {"replicas": "x", "revisionHistoryLimit": None}, "status": {"a": {"b": None, "c": 1}}},
+            "map[spec:map[replicas:x revisionHistoryLimit:<nil>] status:map[a:map[c:1]]]",
+            "unrecognized type: int32",
+        ),
+        (
             {"spec": {"strategy": {"rollingUpdate": {"maxSurge": True}}}},
             "map[spec:map[strategy:map[rollingUpdate:map[maxSurge:true]]]]",
             "json: cannot unmarshal bool into Go value of type int32",
