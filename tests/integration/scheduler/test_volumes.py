@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from steersman.client import Client
-from steersman.objects.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES
+from steersman.objects.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS, STORAGE_CLASSES
 
 from .clusters import Cluster, with_scheduler
 
@@ -100,6 +100,9 @@ async def test_a_provisioner_is_told_the_node(cluster: Cluster) -> None:
         return node
 
     assert await cluster.until(selected) == "three"
+    assert (await client.get(PODS, "p"))["status"]["nominatedNodeName"] == "three", (
+        "others are told meanwhile"
+    )
     await client.create(_volume("fresh", "three"), kind=PERSISTENT_VOLUMES)
     await _bind(client, "c", "fresh")
     assert await cluster.node_of("p") == "three"

@@ -169,6 +169,7 @@ def test_numbers_start_where_asked() -> None:
         pytest.param(Storage(wrong=["db-0"]), "aaa", "update-0", id="labels are put right"),
         pytest.param(Storage(wrong=["db-1"]), "ar", "", id="but not before it is ready"),
         pytest.param(Storage(unretained=["db-1"]), "aaa", "update-1", id="claims get their owners"),
+        pytest.param(Storage(unretained=["db-0"]), "p", "claims-0", id="those of a pending pod quietly"),
         pytest.param(Storage(unretained=["db-3"]), "aaaa", "retain-3 delete-3", id="before the pod goes"),
     ],
 )
