@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-__all__ = ["condition_is", "find_condition", "remove_condition", "set_condition"]
+__all__ = ["condition_is", "condition_patch", "find_condition", "remove_condition", "set_condition"]
 
 Condition = Mapping[str, Any]
 
@@ -55,6 +55,16 @@ def set_condition(
     if all(old.get(field) == new.get(field) for field in _CONTENT):
         return conditions or ()
     return [new if condition is old else condition for condition in conditions or ()]
+
+
+def condition_patch(conditions: Iterable[Condition] | None, condition: Condition) -> dict[str, Any]:
+    """What sets a condition in a strategic merge patch of a status. A new one goes last: without the order it
+    would be the first."""
+    kinds = dict.fromkeys(one["type"] for one in (*(conditions or ()), condition))
+    return {
+        "conditions": [condition],
+        "$setElementOrder/conditions": [{"type": kind} for kind in kinds],
+    }
 
 
 def remove_condition(conditions: Sequence[Condition] | None, kind: str) -> Sequence[Condition]:

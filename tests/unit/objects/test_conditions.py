@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from steersman.objects.conditions import condition_is, find_condition, remove_condition, set_condition
+from steersman.objects.conditions import (
+    condition_is,
+    condition_patch,
+    find_condition,
+    remove_condition,
+    set_condition,
+)
 
 READY = {
     "type": "Ready",
@@ -51,3 +57,15 @@ def test_removed_condition_is_gone() -> None:
     assert remove_condition(conditions, "Ready") == []
     assert remove_condition(conditions, "Other") is conditions
     assert remove_condition(None, "Other") == []
+
+
+def test_a_patch_puts_a_new_condition_last() -> None:
+    there = [{"type": "Ready", "status": "True"}, {"type": "PodScheduled", "status": "True"}]
+    new = {"type": "DisruptionTarget", "status": "True"}
+    order = [{"type": "Ready"}, {"type": "PodScheduled"}]
+    assert condition_patch(there, new) == {
+        "conditions": [new],
+        "$setElementOrder/conditions": [*order, {"type": "DisruptionTarget"}],
+    }
+    assert condition_patch(there, there[0])["$setElementOrder/conditions"] == order
+    assert condition_patch(None, new)["$setElementOrder/conditions"] == [{"type": "DisruptionTarget"}]

@@ -20,6 +20,7 @@ from steersman.cluster.controllers.pod_states import PodState
 from steersman.cluster.controllers.pods_on_nodes import index_by_node, pods_on
 from steersman.cluster.controllers.reconciling import moment, retrying_conflicts
 from steersman.cluster.controllers.setup import Setup
+from steersman.objects.conditions import condition_patch
 from steersman.objects.resources import NODES, PODS
 from steersman.objects.times import format_time
 from steersman.runtime import Cached, Change, Key, Request, Result
@@ -150,7 +151,8 @@ class _PodCollector:
             if generation:
                 status["observedGeneration"] = generation
             if verdict == "orphaned":
-                status["conditions"] = [self._disruption(generation)]
+                present = (cached.object().get("status") or {}).get("conditions")
+                status |= condition_patch(present, self._disruption(generation))
             patch = {"metadata": {"uid": pod.uid}, "status": status}
             try:
                 await self._writes.patch(PODS, cached.key, patch, type="strategic", subresource="status")

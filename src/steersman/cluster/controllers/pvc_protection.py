@@ -11,7 +11,7 @@ from steersman.client import NotFound
 from steersman.cluster.controllers.pods_of_claims import ClaimUser, claims_of, index_by_claim, users_of
 from steersman.cluster.controllers.reconciling import moment, retrying_conflicts
 from steersman.cluster.controllers.setup import Setup
-from steersman.objects.conditions import find_condition
+from steersman.objects.conditions import condition_patch, find_condition
 from steersman.objects.resources import PERSISTENT_VOLUME_CLAIMS, PODS
 from steersman.objects.times import format_time
 from steersman.runtime import Change, Key, Request, add_finalizer, remove_finalizer
@@ -82,7 +82,8 @@ class _Claims:
             "message": message,
             "lastTransitionTime": format_time(moment(self._clock)),
         }
-        patch = {"metadata": {"uid": claim["metadata"]["uid"]}, "status": {"conditions": [condition]}}
+        changes = condition_patch(claim["status"].get("conditions"), condition)
+        patch = {"metadata": {"uid": claim["metadata"]["uid"]}, "status": changes}
         try:
             await self._writes.patch(
                 PERSISTENT_VOLUME_CLAIMS, key, patch, type="strategic", subresource="status"

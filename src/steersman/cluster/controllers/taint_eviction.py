@@ -13,6 +13,7 @@ from steersman.cluster.controllers.pods_on_nodes import index_by_node, pods_on
 from steersman.cluster.controllers.reconciling import moment, retrying_conflicts
 from steersman.cluster.controllers.setup import Setup
 from steersman.cluster.controllers.taints import NO_EXECUTE, Taint, Toleration
+from steersman.objects.conditions import condition_patch
 from steersman.objects.resources import NODES, PODS
 from steersman.objects.times import format_time
 from steersman.runtime import Cached, Change, Key, Request, Result, RetryPolicy
@@ -153,7 +154,8 @@ class _TaintEviction:
         }
         if pod.metadata.generation:
             condition["observedGeneration"] = pod.metadata.generation
-        patch = {"metadata": {"uid": pod.metadata.uid}, "status": {"conditions": [condition]}}
+        present = (cached.object().get("status") or {}).get("conditions")
+        patch = {"metadata": {"uid": pod.metadata.uid}, "status": condition_patch(present, condition)}
         try:
             await self._writes.patch(PODS, cached.key, patch, type="strategic", subresource="status")
         except NotFound:

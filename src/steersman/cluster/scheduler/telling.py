@@ -16,7 +16,7 @@ from typing import Any
 from steersman.aio import Clock
 from steersman.client import Client, ClientError, NotFound
 from steersman.cluster.scheduler.model.pod import Pod
-from steersman.objects.conditions import find_condition
+from steersman.objects.conditions import condition_patch, find_condition
 from steersman.objects.resources import PODS
 from steersman.objects.times import format_time
 from steersman.runtime import Cache, Key
@@ -89,7 +89,7 @@ class Telling:
         if status.reason is not None:
             condition = self._condition(pod, "PodScheduled", "False", status.reason, status.message)
             if condition is not None:
-                patch["conditions"] = [condition]
+                patch |= condition_patch(current.get("conditions"), condition)
         if status.nominated is not None and status.nominated != (current.get("nominatedNodeName") or ""):
             patch["nominatedNodeName"] = status.nominated or None
         if patch:
@@ -100,13 +100,13 @@ class Telling:
         cached = self._pods.get(victim.key)
         if cached is None or cached.uid != victim.uid:
             return
+        pod = cached.object()
         message = f"{scheduler}: preempting to accommodate a higher priority pod"
-        condition = self._condition(
-            cached.object(), "DisruptionTarget", "True", "PreemptionByScheduler", message
-        )
+        condition = self._condition(pod, "DisruptionTarget", "True", "PreemptionByScheduler", message)
         try:
             if condition is not None:
-                await self._patch(victim.key, {"conditions": [condition]})
+                present = (pod.get("status") or {}).get("conditions")
+                await self._patch(victim.key, condition_patch(present, condition))
             await self._client.delete(PODS, victim.name, victim.namespace, uid=victim.uid)
         except NotFound:
             return
