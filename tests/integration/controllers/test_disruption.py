@@ -182,6 +182,6 @@ async def test_what_was_said_of_a_disruption_is_taken_back(world: World) -> None
     status = (await world.get(PODS, "spared"))["status"]
     found = find_condition(status["conditions"], "DisruptionTarget")
     assert found is not None
-    assert found["status"] == "False"
+    assert (found["status"], found["observedGeneration"]) == ("False", 1)
     assert "reason" not in found
     await world.quiet()

@@ -75,6 +75,7 @@ class _StaleConditions:
             "type": _CONDITION,
             "status": "False",
             "lastTransitionTime": format_time(now),
+            "observedGeneration": cached.metadata().get("generation"),
             "reason": None,
             "message": None,
         }
