@@ -93,6 +93,13 @@ async def patch(api: Api, call: Call) -> Response:
     return respond_object(api, call, written.value)
 
 
+def _copied(value: Any) -> Any:
+    """JSON that shares no containers with what it is made of."""
+    if isinstance(value, dict):
+        return {name: _copied(item) for name, item in value.items()}
+    return [_copied(item) for item in value] if isinstance(value, list) else value
+
+
 @dataclass(slots=True)
 class Change:
     """What a request's patch does to an object. That it is JSON is seen at once, all else once there is an
@@ -164,7 +171,8 @@ class Change:
                 patched = {}  # read as no version's: nothing of it is known
         resets = resets_owners(patched)
         try:
-            obj, unknown = self.accept(patched)
+            # Custom kinds are completed in place, and the patched object shares parts with the old one.
+            obj, unknown = self.accept(patched if self.built_in else _copied(patched))
         except DecodeError as error:
             why = str(error)
             if self.media_type == STRATEGIC:

@@ -807,3 +807,12 @@ async def test_an_object_must_be_one_of_every_version_in_which_fields_are_owned(
     # An ordinary write goes on, and nobody's fields are tracked.
     _, written = await client.patch(f"{things('x', 'v2')}?fieldManager=p", {"spec": {"b": "3"}})
     assert {entry["manager"] for entry in written["metadata"]["managedFields"]} == {"one", "two"}
+
+
+@with_api
+async def test_a_default_of_another_version_is_a_change(client: ApiClient) -> None:
+    text, seven = {"type": "string"}, {"type": "integer", "default": 7}
+    await define(client, version("v1", storage=True, a=text), version("v2", a=text, c=seven))
+    await client.ok("POST", things(), thing("x", a="1"))
+    code, patched = await client.patch(things("x", "v2"), {"metadata": {"labels": {"l": "1"}}})
+    assert (code, patched["metadata"]["generation"]) == (200, 2)
