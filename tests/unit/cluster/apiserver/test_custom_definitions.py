@@ -816,3 +816,15 @@ async def test_a_default_of_another_version_is_a_change(client: ApiClient) -> No
     await client.ok("POST", things(), thing("x", a="1"))
     code, patched = await client.patch(things("x", "v2"), {"metadata": {"labels": {"l": "1"}}})
     assert (code, patched["metadata"]["generation"]) == (200, 2)
+
+
+@with_api
+async def test_scaling_what_nobody_owns_makes_no_list_of_owners(client: ApiClient) -> None:
+    scaled = version("v1", storage=True, size={"type": "integer"})
+    paths = {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"}
+    await define(client, {**scaled, "subresources": {"scale": paths}})
+    bare = {"apiVersion": f"{GROUP}/v1", "kind": "Thing", "metadata": {"name": "bare"}}
+    await client.ok("POST", things(), bare)
+    assert (await client.patch(f"{things('bare')}/scale", {"spec": {"replicas": 2}}))[0] == 200
+    stored = await client.ok("GET", things("bare"))
+    assert (stored["spec"], "managedFields" in stored["metadata"]) == ({"size": 2}, False)

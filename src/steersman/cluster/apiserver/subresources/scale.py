@@ -166,9 +166,11 @@ async def _write(
         call.resource.kind.set_replicas(new, replicas)
         new["metadata"]["resourceVersion"] = version
         scale_owners = scale["metadata"].get("managedFields") or ()
-        new["metadata"]["managedFields"] = owners_of_workload(
-            owners, scale_owners, call.resource.type.api_version, paths
-        )
+        kept = owners_of_workload(owners, scale_owners, call.resource.type.api_version, paths)
+        if kept:
+            new["metadata"]["managedFields"] = kept
+        else:
+            new["metadata"].pop("managedFields", None)
         return new
 
     endpoint = Endpoint(call.resource.strategy.prepare_update, applies=True, uid=uid, part=part)
