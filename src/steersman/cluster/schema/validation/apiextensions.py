@@ -50,7 +50,7 @@ from steersman.objects.fields import (
     not_supported,
     required,
 )
-from steersman.objects.metadata import validate_immutable
+from steersman.objects.metadata import validate_immutable, validate_object_meta
 from steersman.objects.names import is_dns1035_label, is_dns1123_subdomain, name_is_dns_subdomain
 
 __all__ = ["RULES"]
@@ -79,7 +79,7 @@ class _Asked:
 
 def _create(obj: Object) -> list[FieldError]:
     spec = internal_spec(obj["spec"])
-    errors = _name_errors(obj) + _spec_errors(spec, _Asked())
+    errors = _metadata_errors(obj) + _spec_errors(spec, _Asked())
     errors += _status_errors(obj) + _stored_version_errors(obj)
     return errors + _approval_errors(obj, None) + _preserve_errors(obj, None)
 
@@ -179,14 +179,16 @@ def _tolerated_selectable(spec: Object, old_spec: Object) -> frozenset[str]:
 # --- The definition
 
 
-def _name_errors(obj: Object) -> list[FieldError]:
-    metadata, spec = obj["metadata"], obj["spec"]
+def _metadata_errors(obj: Object) -> list[FieldError]:
+    """The name says what is defined."""
+    spec = obj["spec"]
     wanted = f"{(spec.get('names') or {}).get('plural', '')}.{spec.get('group', '')}"
-    return [
-        invalid(_METADATA.child(key), metadata[key], 'must be spec.names.plural+"."+spec.group')
-        for key in ("generateName", "name")
-        if metadata.get(key) and metadata[key] != wanted
-    ]
+
+    def name_check(name: str, is_prefix: bool) -> list[str]:
+        wrong = [] if name == wanted else ['must be spec.names.plural+"."+spec.group']
+        return [*name_is_dns_subdomain(name, is_prefix), *wrong]
+
+    return validate_object_meta(obj["metadata"], namespaced=False, name_check=name_check)
 
 
 def _spec_errors(spec: Object, asked: _Asked) -> list[FieldError]:
@@ -442,11 +444,11 @@ def _preserve_errors(obj: Object, old: Object | None) -> list[FieldError]:
 
 RULES: Final = {
     ("apiextensions.k8s.io", "CustomResourceDefinition"): Rules(
-        name=name_is_dns_subdomain,
         create=_create,
         update=_update,
         status=_status_update,
         standard_finalizers=False,
+        own_metadata=True,
         distinct=False,
     ),
 }

@@ -7,6 +7,7 @@ from typing import Final
 
 from steersman.cluster.schema.validation.rules import Object, Revalidation, Rules, invalids
 from steersman.objects.fields import FieldError, Path, invalid, not_supported, quote, required
+from steersman.objects.metadata import validate_object_meta
 from steersman.objects.names import (
     is_dns1035_label,
     is_dns1123_subdomain,
@@ -16,7 +17,6 @@ from steersman.objects.names import (
 
 __all__ = ["RULES"]
 
-_NAME: Final = Path("metadata").child("name")
 _SPEC: Final = Path("spec")
 _STATUSES: Final = ("True", "False", "Unknown")
 
@@ -24,7 +24,7 @@ _STATUSES: Final = ("True", "False", "Unknown")
 def _api_service(obj: Object) -> list[FieldError]:
     spec = obj.get("spec") or {}
     group, version = spec.get("group", ""), spec.get("version", "")
-    errors = _name_of_version(obj, f"{version}.{group}")
+    errors = _metadata_errors(obj, f"{version}.{group}")
     if not group and version != "v1":
         text = "only v1 may have an empty group and it better be legacy kube"
         errors.append(required(_SPEC.child("group"), text))
@@ -38,13 +38,16 @@ def _api_service(obj: Object) -> list[FieldError]:
     return errors + _backend(spec)
 
 
-def _name_of_version(obj: Object, wanted: str) -> list[FieldError]:
+def _metadata_errors(obj: Object, wanted: str) -> list[FieldError]:
     """The name says which version of which group is served."""
-    metadata = obj["metadata"]
-    name = metadata.get("name", "")
-    if not name or name_is_path_segment(name, False) or name == wanted:
-        return []
-    return [invalid(_NAME, name, f'must be `spec.version+"."+spec.group`: {quote(wanted)}')]
+
+    def name_check(name: str, is_prefix: bool) -> list[str]:
+        if name == wanted:
+            return []
+        problems = name_is_path_segment(name, False)
+        return problems or [f'must be `spec.version+"."+spec.group`: {quote(wanted)}']
+
+    return validate_object_meta(obj["metadata"], namespaced=False, name_check=name_check)
 
 
 def _backend(spec: Object) -> list[FieldError]:
@@ -83,10 +86,10 @@ def _api_service_status(obj: Object, old: Object) -> list[FieldError]:
 
 RULES: Final = {
     ("apiregistration.k8s.io", "APIService"): Rules(
-        name=name_is_path_segment,
         create=_api_service,
         status=_api_service_status,
         revalidation=Revalidation.AFTER,
         standard_finalizers=False,
+        own_metadata=True,
     ),
 }

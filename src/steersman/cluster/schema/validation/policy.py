@@ -7,7 +7,12 @@ from typing import Final
 from steersman.cluster.schema.validation.internal_values import Shape, as_internal
 from steersman.cluster.schema.validation.rules import Object, Rules, invalids
 from steersman.objects.fields import FieldError, Path, invalid, not_supported
-from steersman.objects.metadata import validate_conditions, validate_label_selector, validate_nonnegative
+from steersman.objects.metadata import (
+    validate_conditions,
+    validate_label_selector,
+    validate_nonnegative,
+    validate_object_meta,
+)
 from steersman.objects.names import is_percent, name_is_path_segment
 
 __all__ = ["RULES"]
@@ -39,6 +44,13 @@ def _budget(obj: Object) -> list[FieldError]:
     return errors
 
 
+def _new_budget(obj: Object) -> list[FieldError]:
+    """Metadata is looked at only where nothing else is wrong."""
+    return _budget(obj) or validate_object_meta(
+        obj["metadata"], namespaced=True, name_check=name_is_path_segment
+    )
+
+
 def _amount(amount: int | str, path: Path) -> list[FieldError]:
     """A number of pods, or a percentage of them that is not above the whole."""
     if isinstance(amount, int):
@@ -64,10 +76,10 @@ def _budget_status(obj: Object, old: Object) -> list[FieldError]:
 RULES: Final = {
     # Kubernetes itself never looks at the name of a budget beyond what a path allows.
     ("policy", "PodDisruptionBudget"): Rules(
-        name=name_is_path_segment,
-        create=_budget,
+        create=_new_budget,
         update=_budget_update,
         status=_budget_status,
         standard_finalizers=False,
+        own_metadata=True,
     ),
 }

@@ -107,6 +107,15 @@ def test_definition(spec: Object, expected: list[str]) -> None:
     assert created(definition(**spec)) == expected
 
 
+def test_a_wrong_name_comes_before_other_metadata() -> None:
+    wrong = definition(group="h.io")
+    wrong["metadata"]["ownerReferences"] = [{"apiVersion": "v1", "kind": "X", "name": "x"}]
+    assert created(wrong) == [
+        'metadata.name: Invalid value: "xs.g.io": must be spec.names.plural+"."+spec.group',
+        "metadata.ownerReferences[0].uid: Required value: must not be empty",
+    ]
+
+
 def test_versions_that_differ_are_checked_where_they_are() -> None:
     obj = definition()
     obj["spec"]["versions"].append(

@@ -70,6 +70,22 @@ CREATED: dict[str, tuple[str, Any, list[str]]] = {
         {"spec": {"minAvailable": -1}},
         ["spec.minAvailable: Invalid value: -1: must be greater than or equal to 0"],
     ),
+    "budget with labels that are wrong too": (
+        "budget",
+        {"metadata": {"labels": {"a": "-"}}, "spec": {"minAvailable": -1}},
+        ["spec.minAvailable: Invalid value: -1: must be greater than or equal to 0"],
+    ),
+    "service of another name with labels that are wrong too": (
+        "service",
+        {"metadata": {"name": "v2.g.io", "finalizers": ["a_"]}},
+        [
+            'metadata.name: Invalid value: "v2.g.io": must be `spec.version+"."+spec.group`: "v1.g.io"',
+            'metadata.finalizers: Invalid value: "a_": name part must consist of alphanumeric characters, '
+            "'-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or "
+            "'my.name',  or '123-abc', regex used for validation is "
+            "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')",
+        ],
+    ),
     "more than all": (
         "budget",
         {"spec": {"minAvailable": "101%"}},
