@@ -80,6 +80,8 @@ async def apply(api: Api, call: Call) -> Response:
         _match(call, new, old)
         return new
 
+    if b"[]" in call.request.content:
+        call.given = config.obj
     endpoint = replace_fields(endpoint_of(call), creates=not subresource, applies=True)
     written = await replace(api, call, transform, options, endpoint)
     return respond_object(api, call, written.value, 201 if written.created else 200)

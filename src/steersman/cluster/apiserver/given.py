@@ -18,7 +18,7 @@ from steersman.cluster.apiserver.kinds import BuiltInKind, Errors
 from steersman.cluster.codec import CodecError, parse_body
 from steersman.objects.fields import FieldError
 
-__all__ = ["explained"]
+__all__ = ["explained", "gives_empty_spec"]
 
 #: (what holds it, its name there, the empty value)
 _Emptied = tuple[Object, str, Any]
@@ -44,6 +44,11 @@ def explained(
     for error in again:
         found.setdefault((error.reason, error.field), []).append(error)
     return [(found.get((error.reason, error.field)) or [error]).pop(0) for error in errors]
+
+
+def gives_empty_spec(call: Call, obj: Object) -> bool:
+    """Whether a client gave the spec an empty list, which the object in normal form lacks."""
+    return call.given is not None and any(True for _ in _emptied(call.given.get("spec"), obj["spec"]))
 
 
 def _given(call: Call) -> Any:

@@ -17,13 +17,14 @@ from steersman.cluster.apiserver.atrest import stamp
 from steersman.cluster.apiserver.bodies import dedupe_owners, match_name, match_namespace, read_object
 from steersman.cluster.apiserver.call import Api, Call, Object
 from steersman.cluster.apiserver.create import admitted, is_service, settled, store_new
-from steersman.cluster.apiserver.given import explained
+from steersman.cluster.apiserver.given import explained, gives_empty_spec
 from steersman.cluster.apiserver.options import WriteOptions, parse_unsigned
 from steersman.cluster.apiserver.ownership import track
 from steersman.cluster.apiserver.preconditions import failed_storage_precondition
 from steersman.cluster.apiserver.reads import check_path_name
 from steersman.cluster.apiserver.render import respond_object
 from steersman.cluster.apiserver.strategies import carry_over_allocations
+from steersman.cluster.apiserver.strategies.strategy import next_generation
 from steersman.cluster.schema.resources import GVK
 from steersman.cluster.store import Conflict, NotFound, Record
 from steersman.http import Response
@@ -229,6 +230,8 @@ def _prepare(call: Call, new: Object, old: Object, endpoint: Endpoint) -> None:
     strategy = call.resource.strategy
     (endpoint.prepare or strategy.prepare_update)(new, old)
     metadata.pop("selfLink", None)
+    if strategy.counts_empty and gives_empty_spec(call, new):
+        next_generation(new, old)
     metadata["uid"] = metadata.get("uid") or before["uid"]
     metadata["resourceVersion"] = before["resourceVersion"]
     metadata["creationTimestamp"] = before["creationTimestamp"]

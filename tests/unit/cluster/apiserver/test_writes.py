@@ -487,3 +487,13 @@ async def test_owners_of_an_event_are_those_of_one_group(client: ApiClient) -> N
         _, changed = await client.patch(f"{path}/e", {"metadata": {"labels": {"from": path[:5].strip("/")}}})
         [owner] = changed["metadata"]["managedFields"]
         assert owner["apiVersion"] == changed["apiVersion"]
+
+
+@with_api
+async def test_an_empty_list_counts_as_a_change_of_a_network_policy(client: ApiClient) -> None:
+    path = "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies"
+    policy = {"metadata": {"name": "deny"}, "spec": {"podSelector": {}, "ingress": []}}
+    generations = [(await client.ok("POST", path, policy))["metadata"]["generation"]]
+    for change in (policy, policy, {**policy, "spec": {"podSelector": {}}}):
+        generations.append((await client.ok("PUT", f"{path}/deny", change))["metadata"]["generation"])
+    assert generations == [1, 2, 3, 3]

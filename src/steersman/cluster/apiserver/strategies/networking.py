@@ -102,6 +102,7 @@ NETWORKING: Final = (
         "networking.k8s.io",
         "networkpolicies",
         generation=spec_of,
+        counts_empty=True,
         create_warnings=_network_policy_warnings,
         update_warnings=lambda new, old: _network_policy_warnings(new),
     ),

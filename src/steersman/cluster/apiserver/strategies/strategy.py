@@ -104,6 +104,8 @@ class Strategy:
     zero_status: Object | None = None
     #: What is compared on update to tell whether the generation grows; None: it is not counted.
     generation: Callable[[Object], object] | None = None
+    #: An empty list that the stored object cannot have counts as a change, every time.
+    counts_empty: bool = False
     #: Generations start with 1; the few exceptions count changes only.
     starts_generation: bool = True
     #: Runs after status and generation are set; returns warnings that only it can know of.
