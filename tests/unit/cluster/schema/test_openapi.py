@@ -100,6 +100,7 @@ def test_schemas_have_prose_and_marks(openapi: OpenAPI) -> None:
     assert template["description"]
     containers = schemas["io.k8s.api.core.v1.PodSpec"]["properties"]["containers"]
     assert containers["x-kubernetes-patch-merge-key"] == "name"
+    assert containers["items"] == {"$ref": "#/components/schemas/io.k8s.api.core.v1.Container"}
     assert schemas["io.k8s.apimachinery.pkg.util.intstr.IntOrString"] == {
         "format": "int-or-string",
         "oneOf": [{"type": "integer"}, {"type": "string"}],

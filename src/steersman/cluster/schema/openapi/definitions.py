@@ -71,9 +71,11 @@ def _shown(node: dict[str, Any], version: int) -> dict[str, Any]:
     shown: dict[str, Any] = {}
     for key, value in node.items():
         if key == "$ref" and isinstance(value, str):
-            shown.update(_reference(PREFIX[version] + value, version))
+            shown[key] = PREFIX[version] + value
         elif key == "properties":
-            shown[key] = {field: _shown(child, version) for field, child in value.items()}
+            shown[key] = {
+                field: _described(_shown(child, version), version) for field, child in value.items()
+            }
         elif key in ("items", "additionalProperties") and isinstance(value, dict):
             shown[key] = _shown(value, version)
         else:
@@ -81,6 +83,9 @@ def _shown(node: dict[str, Any], version: int) -> dict[str, Any]:
     return shown
 
 
-def _reference(target: str, version: int) -> dict[str, Any]:
-    """Version 3 allows nothing beside a $ref, so it goes where a description can stand next to it."""
-    return {"$ref": target} if version == 2 else {"allOf": [{"$ref": target}]}
+def _described(field: dict[str, Any], version: int) -> dict[str, Any]:
+    """Version 3 allows nothing beside a $ref, so a field's goes where a description can stand beside it."""
+    if version == 2 or "$ref" not in field:
+        return field
+    rest = {key: value for key, value in field.items() if key != "$ref"}
+    return {"allOf": [{"$ref": field["$ref"]}], **rest}
