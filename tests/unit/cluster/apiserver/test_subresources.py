@@ -110,6 +110,16 @@ def test_a_binding_without_a_pod(binding: dict[str, Any], code: int, message: st
 
 
 @with_api
+async def test_where_nothing_may_be_created_a_binding_is_not_looked_at(client: ApiClient) -> None:
+    await client.ok(
+        "POST", "/api/v1/namespaces", {"metadata": {"name": "x"}, "spec": {"finalizers": ["a/b"]}}
+    )
+    await client.ok("DELETE", "/api/v1/namespaces/x")
+    code, status = await client.ask("POST", "/api/v1/namespaces/x/pods/p/binding", {})
+    assert (code, status["details"]["causes"][0]["reason"]) == (403, "NamespaceTerminating")
+
+
+@with_api
 async def test_scaling_warns_of_what_is_scaled(client: ApiClient) -> None:
     spread = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}
     template = {

@@ -26,15 +26,15 @@ async def bind(api: Api, call: Call) -> Response:
     metadata = binding["metadata"]
     match_namespace(call, metadata)
     name = call.path.name or metadata.get("name", "")
+    attributes = call.attributes("CREATE", name, binding, None, dry_run=options.dry_run)
+    attributes.object_kind = _BINDING
+    await api.admission.admit(attributes)
     if metadata.get("name", "") != name:
         raise bad_request("name in URL does not match name in Binding object")
     if errors := validate_binding(binding):
         raise StatusError(500, "", join(errors))
     if not name:
         raise bad_request("Name parameter required.")
-    attributes = call.attributes("CREATE", name, binding, None, dry_run=options.dry_run)
-    attributes.object_kind = _BINDING
-    await api.admission.admit(attributes)
     await api.admission.validate(attributes)
     pods = api.catalog.find("", "v1", "pods")
     assert pods is not None
