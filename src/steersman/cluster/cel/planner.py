@@ -34,7 +34,7 @@ from steersman.cluster.cel.syntax import (
     Select,
     StructLiteral,
 )
-from steersman.cluster.cel.values import NONE, Frame, Optional, charge, is_map
+from steersman.cluster.cel.values import NONE, Frame, Optional, Struct, charge, is_map
 
 __all__ = ["Planned", "plan"]
 
@@ -191,7 +191,7 @@ class _Planner:
         runs = [(name, made[0], optional) for name, made, optional in plans]
 
         def build(frame: Frame) -> Any:
-            made: dict[str, Any] = {}
+            made = Struct(node.name)
             for name, run, optional in runs:
                 value = run(frame)
                 if not optional:

@@ -26,6 +26,7 @@ __all__ = [
     "Optional",
     "SchemaMap",
     "SetList",
+    "Struct",
     "Timestamp",
     "Uint",
     "add_lists",
@@ -197,6 +198,16 @@ _MAPS: Final = (dict, SchemaMap, LazyMap)
 _NUMBERS: Final = frozenset({int, float, Uint})
 #: Types whose values Python compares as CEL does, when both are of the same.
 _SIMPLE: Final = frozenset({str, bool, bytes, type(None), Timestamp, Duration, Quantity})
+
+
+class Struct(dict[str, Any]):
+    """What a struct literal makes: its fields, and the name of the type it was written as."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
 
 
 def is_map(value: Any) -> bool:

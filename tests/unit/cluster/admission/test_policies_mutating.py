@@ -79,6 +79,11 @@ FAILURES: dict[str, tuple[str, str, str]] = {
         "JSONPatch", "[JSONPatch{op: 'add', value: 1}]",
         'JSON Patch: add operation does not apply: doc is missing path: "": missing value',
     ),
+    "a type that is not named after its field": (
+        "ApplyConfiguration", "Object{spec: Object.wrong{replicas: 1}}",
+        'type mismatch: unexpected type name "Object.wrong", expected "Object.spec", which matches field name path '
+        "from root Object type",
+    ),
     "an undeclared field": (
         "ApplyConfiguration", "Object{spec: Object.spec{bogus: 1}}",
         "error applying patch: failed to convert patch object to typed object: .spec.bogus: field not declared in "

@@ -12,8 +12,9 @@ from steersman.cluster.admission.policies.errors import MutationFailed
 from steersman.cluster.admission.webhooks.conditions import Program
 from steersman.cluster.cel import Budget
 from steersman.cluster.cel.times import format_duration, format_timestamp
-from steersman.cluster.cel.values import Duration, Optional, Timestamp, is_map
+from steersman.cluster.cel.values import Duration, Optional, Struct, Timestamp, is_map
 from steersman.cluster.schema.resources import GVK
+from steersman.objects.fields import quote
 from steersman.objects.patches import json as json_patch
 from steersman.objects.patches.apply.checking import problems_of, show_problems
 from steersman.objects.patches.apply.merging import merge
@@ -33,7 +34,10 @@ class Mutation:
 
     def patch(self, bindings: Mapping[str, Any], budget: Budget) -> Any:
         """What the expression gives, as JSON. Raises MutationFailed, ExpressionError."""
-        value = plain(self.program.evaluate(bindings, budget))
+        made = self.program.evaluate(bindings, budget)
+        if wrong := misnamed(made):
+            raise MutationFailed("type mismatch: " + "\n".join(wrong))
+        value = plain(made)
         if self.kind == "JSONPatch" and isinstance(value, list):
             # Operations are structs: what is not said of one is empty.
             return [{"op": "", "path": "", **each} if isinstance(each, dict) else each for each in value]
@@ -49,6 +53,23 @@ class Mutation:
             why = f"failed to convert patch object to typed object: no corresponding type for {shown}"
             raise MutationFailed(f"error applying patch: {why}")
         return apply_configuration(obj, value, schema)
+
+
+def misnamed(value: Any, path: str = "") -> list[str]:
+    """What is said of objects whose type is not named after the field they are in."""
+    if isinstance(value, Struct):
+        expected = path or value.name
+        texts = []
+        if value.name != expected:
+            names = f"unexpected type name {quote(value.name)}, expected {quote(expected)}"
+            texts.append(f"{names}, which matches field name path from root Object type")
+        # The value of an operation has a root of its own.
+        below = "" if value.name == "JSONPatch" else f"{expected}."
+        return texts + [
+            text for name, item in value.items() for text in misnamed(item, below and below + name)
+        ]
+    items = value if isinstance(value, list) else value.values() if isinstance(value, dict) else ()
+    return [text for item in items for text in misnamed(item, path)]
 
 
 def plain(value: Any) -> Any:
