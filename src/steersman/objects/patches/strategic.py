@@ -66,7 +66,12 @@ def _left_of_field(current: Any, value: Any, schema: Schema, key: str) -> Any:
     if isinstance(value, list) and isinstance(current, list):
         child = _child(schema, key)
         return _left_of_items(current, value, child) if "merge" in child.patch_strategies else value
-    plain = _plain(value)
+    return _left_of_new(value)
+
+
+def _left_of_new(value: Any) -> Any:
+    """Directives are taken out of maps; of a list it is a copy that loses them."""
+    plain = [_left_of_new(item) for item in value] if isinstance(value, list) else _plain(value)
     return value if plain is _DROPPED else plain
 
 

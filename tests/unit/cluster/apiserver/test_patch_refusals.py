@@ -66,6 +66,11 @@ _POD_SPEC = "map[spec:map[template:map[spec:map["
             "cannot convert int64 to string",
         ),
         (
+            pod_spec(initContainers=[{"name": "x", "$patch": "delete"}, {"name": "c", "image": True}]),
+            f"{_POD_SPEC}initContainers:[map[$patch:delete name:x] map[image:true name:c]]]]]]",
+            "unrecognized type: string",
+        ),
+        (
             {"spec": {"strategy": {"$retainKeys": ["type"], "type": True}}},
             "map[spec:map[strategy:map[type:true]]]",
             "unrecognized type: string",
