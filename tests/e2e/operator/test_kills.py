@@ -101,7 +101,7 @@ def test_an_operator_that_is_killed_again_and_again_gets_there(
     for number, chapter in enumerate(chapters(kubectl, app, here), 1):
         chapter.begin()
         for _ in range(KILLS):
-            far = chapter.progress() + chance.randint(1, APPS // KILLS - 1)
+            far = min(chapter.progress() + chance.randint(1, APPS // KILLS - 1), APPS)
             with started() as operator:
                 until(lambda: operator.alive and chapter.progress() >= far)  # noqa: B023
                 operator.kill()

@@ -80,7 +80,7 @@ def test_options_are_passed_on(world: StreamingWorld) -> None:
         (
             "?sinceTime=yesterday",
             400,
-            'parsing time "yesterday" as "2006-01-02T15:04:05Z07:00": cannot parse',
+            'parsing time "yesterday" as "2006-01-02T15:04:05Z07:00": cannot parse "yesterday" as "2006"',
         ),
         ("?container=no", 400, "container no is not valid for pod one"),
     ],

@@ -93,7 +93,7 @@ async def lost_node(client: Client, name: str, status: dict[str, Any] | None) ->
 @pytest.mark.parametrize(
     ("name", "status", "code", "message"),
     [
-        ("nowhere", None, 404, 'nodes "nowhere" not found'),
+        ("nowhere", None, 404, 'pods "nowhere" not found'),
         (
             "silent",
             {},

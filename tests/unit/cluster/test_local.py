@@ -62,7 +62,7 @@ def test_stopping_leaves_nothing_behind(tmp_path: Path, temporary: Path, kept: b
                 await client.ok("POST", MAPS, config_map("a"))
                 assert await events.take(1) == [("ADDED", "a")]
         assert asyncio.all_tasks() == tasks
-        assert open_sockets() == sockets
+        assert open_sockets() <= sockets
         assert list(temporary.iterdir()) == []
         with pytest.raises(ConnectionRefusedError):
             await asyncio.open_connection("127.0.0.1", port)
@@ -216,7 +216,7 @@ def test_a_second_cluster_on_the_same_folder_is_refused(tmp_path: Path) -> None:
             sockets = open_sockets()
             with pytest.raises(Locked, match=f"is in use by process {os.getpid()}"):
                 await LocalCluster(ClusterConfig(str(tmp_path))).start()
-            assert open_sockets() == sockets
+            assert open_sockets() <= sockets
             assert client.cluster.kubeconfig.read_bytes() == kubeconfig
             assert (await client.raw("GET", MAPS)).status == 200, "the first goes on"
 
@@ -232,7 +232,7 @@ def test_a_start_that_fails_cleans_up(tmp_path: Path, temporary: Path) -> None:
                 with pytest.raises(OSError):
                     await LocalCluster(ClusterConfig(data, port=port)).start()
             assert asyncio.all_tasks() == tasks
-            assert open_sockets() == sockets
+            assert open_sockets() <= sockets
             assert list(temporary.iterdir()) == []
         async with LocalCluster(ClusterConfig(str(tmp_path / "data"), port=port)) as cluster:
             assert cluster.port == port, "the folder is not locked by what failed"
@@ -247,7 +247,8 @@ def test_a_kubeconfig_that_cannot_be_written_fails_the_start(tmp_path: Path, tem
         tasks, sockets = asyncio.all_tasks(), open_sockets()
         with pytest.raises(OSError):
             await LocalCluster(ClusterConfig(kubeconfig=tmp_path / "file" / "config")).start()
-        assert (asyncio.all_tasks(), open_sockets()) == (tasks, sockets)
+        assert asyncio.all_tasks() == tasks
+        assert open_sockets() <= sockets
         assert list(temporary.iterdir()) == []
 
     asyncio.run(run())
@@ -265,7 +266,8 @@ def test_the_default_folder_is_the_users(xdg: str, folder: str, monkeypatch: pyt
 
 def test_what_only_some_clusters_need_is_not_loaded_by_all() -> None:
     parts = ("admission.webhooks", "apiserver.custom", "cel", "schema.structural")
-    show = "import sys, steersman.cluster.local; print(*sys.modules)"
+    soon_after = "steersman.cluster.admission.services, steersman.cluster.apiserver.aggregation"
+    show = f"import sys, steersman.cluster.local, {soon_after}; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", show], capture_output=True, text=True, check=True)
     modules = set(loaded.stdout.split())
     assert "steersman.cluster.apiserver.server" in modules
