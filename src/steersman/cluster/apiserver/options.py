@@ -148,16 +148,9 @@ _DEFAULT_WRITE_OPTIONS = WriteOptions()
 
 _UNSAFE = "ignoreStoreReadErrorWithClusterBreakingPotential"
 #: What it does not go with, in the order that it is said in.
-#: The fields of DeleteOptions, as they are written.
-_SHOWN = (
-    "gracePeriodSeconds",
-    "preconditions",
-    "orphanDependents",
-    "propagationPolicy",
-    "dryRun",
-    "ignoreStoreReadErrorWithClusterBreakingPotential",
-)
 _UNSAFE_ALONE = ("propagationPolicy", "orphanDependents", "gracePeriodSeconds", "preconditions")
+#: The fields of DeleteOptions, as they are written.
+_SHOWN = ("gracePeriodSeconds", "preconditions", "orphanDependents", "propagationPolicy", "dryRun", _UNSAFE)
 
 #: The streams a connection to a pod can have.
 _STREAMS = ("stdin", "stdout", "stderr", "tty")

@@ -93,13 +93,6 @@ async def patch(api: Api, call: Call) -> Response:
     return respond_object(api, call, written.value)
 
 
-def _copied(value: Any) -> Any:
-    """JSON that shares no containers with what it is made of."""
-    if isinstance(value, dict):
-        return {name: _copied(item) for name, item in value.items()}
-    return [_copied(item) for item in value] if isinstance(value, list) else value
-
-
 @dataclass(slots=True)
 class Change:
     """What a request's patch does to an object. That it is JSON is seen at once, all else once there is an
@@ -114,6 +107,7 @@ class Change:
     built_in: bool = True
     #: The patch, and what strict reading says about how it was written.
     _read: tuple[Any, list[str]] = field(init=False)
+    #: What it was last applied to.
     _old: Object = field(init=False)
 
     def __post_init__(self) -> None:
@@ -251,6 +245,13 @@ def _check_form(media_type: str, patch: Any) -> None:
                 raise BadPatch(f"json: cannot unmarshal {go_kind(operation)} into {into}")
     if media_type == _MERGE and not isinstance(patch, dict):
         raise BadPatch("Invalid JSON Patch")
+
+
+def _copied(value: Any) -> Any:
+    """JSON that shares no containers with what it is made of."""
+    if isinstance(value, dict):
+        return {name: _copied(item) for name, item in value.items()}
+    return [_copied(item) for item in value] if isinstance(value, list) else value
 
 
 def _sorted(value: Object) -> Object:

@@ -229,8 +229,6 @@ def _prepare(call: Call, new: Object, old: Object, endpoint: Endpoint) -> None:
     metadata, before = new["metadata"], old["metadata"]
     strategy = call.resource.strategy
     (endpoint.prepare or strategy.prepare_update)(new, old)
-    if strategy.counts_empty and gives_empty_spec(call, new):
-        next_generation(new, old)
     metadata.pop("selfLink", None)
     if strategy.counts_empty and gives_empty_spec(call, new):
         next_generation(new, old)

@@ -104,11 +104,10 @@ class WebhookClients:
             )
         except (ClientError, OSError) as error:
             raise CallError(f"Post {quote(shown)}: {_explain(error)}") from error
+        said = answer.headers.get("content-type") or ""
         if not 200 <= answer.status <= 206:
-            said = answer.headers.get("content-type") or ""
             raise CallError(_refusal(answer.status, answer.content, said), answer.status)
         if not answer.content:
-            said = answer.headers.get("content-type") or ""
             why = f"0-length response with status code: {answer.status} and content type: {said}"
             raise CallError(why, answer.status)
         return answer.content
