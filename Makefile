@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 PARALLEL := --numprocesses $(shell expr $$(nproc) + 1) --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench sim mutants docs servers clean
+.PHONY: help demo test check format bench sim mutants docs originals servers clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -46,6 +46,9 @@ mutants: $(VENV)/dev ## make the named mistakes in Raft; print how many the test
 docs: $(VENV)/docs ## the guide, as HTML in site/; warnings are errors
 	$(BIN)/python -m sphinx -W --keep-going -q -b html -d site/.doctrees docs site
 	@echo "file://$(CURDIR)/site/index.html"
+
+originals: $(VENV)/dev ## the original Kubernetes, etcd, … as judges, in your cache (needs Go; optional)
+	@$(BIN)/python -m tests.originals
 
 servers:
 	@scripts/install-servers kubectl redis-server postgres chromium promtool
