@@ -17,7 +17,7 @@ from typing import Final
 
 from steersman.cluster.dns import add_dns
 from steersman.cluster.machine import Machine, MachineError, PodAddresses
-from steersman.cluster.machine.ports import may_listen
+from steersman.cluster.machine.ports import first_free_port, may_listen
 from steersman.cluster.node.agent import NodeAgent
 from steersman.cluster.node.api import NodeApi
 from steersman.cluster.node.nodes import Nodes
@@ -28,7 +28,7 @@ from steersman.cluster.node.process.keeper.protocol import LOCK
 from steersman.cluster.node.serving_certificate import CertificateFiles, keep_renewed
 from steersman.cluster.proxy.host_ports import add_host_ports
 from steersman.cluster.proxy.process import Home
-from steersman.cluster.proxy.setup import add_proxy
+from steersman.cluster.proxy.setup import LowPorts, add_proxy
 from steersman.http import server_tls
 from steersman.objects.resources import SERVICES
 from steersman.runtime import Change
@@ -42,6 +42,8 @@ _API_PORT: Final = 443
 #: What carries connections is found under these names by the next process.
 _SERVICES: Final = "services"
 _HOST_PORTS: Final = "host-ports"
+#: Which ports of services answer at others, for the nodes' pods.
+_STAND_INS: Final = "stand-in-ports.json"
 #: How long a node waits for its range of addresses.
 _RANGE_S: Final = 30.0
 
@@ -97,12 +99,14 @@ async def machine_nodes(nodes: Nodes, wanted: MachineNodes) -> AsyncIterator[Non
     locks = tuple(wanted.folder / name / LOCK for name in addresses)
     homes = (Home(wanted.folder, name, locks, stays) for name in (_SERVICES, _HOST_PORTS))
     wanted.folder.mkdir(parents=True, exist_ok=True)
+    low_ports = LowPorts(first_free_port(), wanted.folder / _STAND_INS)
     add_proxy(
         manager,
         machine,
         (_EVERYBODY, *addresses.values()),
         next(homes),
         partial(_sweep_after, unknown, _SERVICES, machine),
+        low_ports,
     )
     add_host_ports(manager, addresses, next(homes))
     opened: list[NodeApi] = []
@@ -120,6 +124,7 @@ async def machine_nodes(nodes: Nodes, wanted: MachineNodes) -> AsyncIterator[Non
                 port=port,
                 heartbeat_s=wanted.heartbeat_s,
                 alone_s=wanted.alone_s,
+                stand_ins=low_ports.list_file if low_ports.first_free > 1 else None,
                 recalled=partial(_sweep_after, unknown, name, machine),
                 stop_pods=lambda: wanted.stop_pods,
             )

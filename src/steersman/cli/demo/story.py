@@ -13,6 +13,7 @@ from steersman.client import Client
 from steersman.http import Client as Http
 from steersman.http.errors import ClientError
 from steersman.objects.resources import PODS, SERVICES
+from steersman.objects.stand_ins import answering_port
 
 __all__ = ["NotThere", "tell"]
 
@@ -68,10 +69,13 @@ async def _crash(victim: PodLine) -> None:
 
 async def _find_address(client: Client, scene: Scene) -> bool:
     service = await client.find(SERVICES, _NAME)
-    ingress = ((service or {}).get("status") or {}).get("loadBalancer", {}).get("ingress") or ()
+    if service is None:
+        return False
+    ingress = (service.get("status") or {}).get("loadBalancer", {}).get("ingress") or ()
     if not ingress:
         return False
-    url = f"http://{ingress[0]['ip']}"
+    port = answering_port(service, 80)
+    url = f"http://{ingress[0]['ip']}" + (f":{port}" if port != 80 else "")
     # The address is known a moment before somebody listens there.
     with contextlib.suppress(ClientError):
         async with Http(url) as http:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Final, Literal, cast
 
 from steersman.cluster.proxy.frontends import Backend, Frontend, Route
@@ -64,9 +65,14 @@ def is_proxied(service: Object) -> bool:
 
 
 def routes(
-    service: Object, slices: Collection[Object], place: Place, lends: Callable[[str], bool]
+    service: Object,
+    slices: Collection[Object],
+    place: Place,
+    lends: Callable[[str], bool],
+    stand_ins: Mapping[int, int] = MappingProxyType({}),
 ) -> dict[Frontend, Route]:
-    """All frontends of a service. `lends` says whether an address is the cluster's to have."""
+    """All frontends of a service. `lends` says whether an address is the cluster's to have, `stand_ins` which
+    ports answer at others."""
     if not is_proxied(service):
         return {}
     spec, found = service["spec"], {}
@@ -80,7 +86,8 @@ def routes(
             candidates = [each for each in endpoints if each.family == family]
             policy = spec.get("externalTrafficPolicy" if external else "internalTrafficPolicy")
             local = nodes if policy == "Local" else None
-            frontend = Frontend(cast(Literal["TCP", "UDP"], protocol), address, number)
+            answering = stand_ins.get(number, number)
+            frontend = Frontend(cast(Literal["TCP", "UDP"], protocol), address, answering)
             found[frontend] = Route(
                 tuple(_chosen(candidates, local, place)),
                 _affinity_s(spec),

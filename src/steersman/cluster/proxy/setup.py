@@ -12,6 +12,7 @@ import errno
 import logging
 import os
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from steersman.aio import Scope
@@ -20,11 +21,12 @@ from steersman.cluster.proxy.frontends import Frontend, Route
 from steersman.cluster.proxy.health_checks import HealthChecks
 from steersman.cluster.proxy.process import ForwarderProcess, Home
 from steersman.cluster.proxy.routing import Place, is_proxied, local_endpoints, routes
+from steersman.cluster.proxy.stand_ins import StandInList, announce, is_announced, stand_ins_of
 from steersman.election import default_identity
 from steersman.objects.resources import ENDPOINT_SLICES, NODES, SERVICES
 from steersman.runtime import Cached, Change, Key, Manager, Recorder
 
-__all__ = ["ServiceProxy", "add_proxy"]
+__all__ = ["LowPorts", "ServiceProxy", "add_proxy"]
 
 _log = logging.getLogger(__name__)
 
@@ -40,7 +42,7 @@ _RETRY_S: Final = 2.0
 _PROBLEMS: Final = {
     errno.EADDRINUSE: "something else on this machine listens there, perhaps at all addresses (0.0.0.0); "
     "have it listen at its pod's address only",
-    errno.EACCES: "ports that low are for root on this machine (net.ipv4.ip_unprivileged_port_start)",
+    errno.EACCES: "this process has no right to the port, which it had when it was started",
 }
 
 
@@ -50,13 +52,22 @@ def add_proxy(
     node_addresses: Sequence[str] = ("127.0.0.1",),
     home: Home | None = None,
     recalled: Callable[[], None] = lambda: None,
+    low_ports: LowPorts | None = None,
 ) -> ServiceProxy:
     """Have a manager run the proxy. `node_addresses` are those of the cluster's nodes on this machine: there
     node ports answer, and nodes that have one of them are here. With a `home` services answer without a
-    proxy, too; `recalled` is told when all their addresses are known again."""
-    proxy = ServiceProxy(manager, machine, node_addresses, home, recalled)
+    proxy, too; `recalled` is told when all their addresses are known again. `low_ports` are those
+    that it may not listen at."""
+    proxy = ServiceProxy(manager, machine, node_addresses, home, recalled, low_ports or LowPorts())
     manager.add_service("service proxy", proxy.run)
     return proxy
+
+
+class LowPorts(NamedTuple):
+    """Which ports are not to be had, and where it is written what answers in their place."""
+
+    first_free: int = 1
+    list_file: Path | None = None
 
 
 class _Node(NamedTuple):
@@ -72,7 +83,9 @@ class ServiceProxy:
         node_addresses: Sequence[str],
         home: Home | None,
         recalled: Callable[[], None],
+        low_ports: LowPorts,
     ) -> None:
+        self._client = manager.client
         self._clock = manager.clock
         self._machine = machine
         self._node_addresses = node_addresses
@@ -83,6 +96,8 @@ class ServiceProxy:
         recorder = Recorder(manager.client, "service-proxy", default_identity(), clock=manager.clock)
         self._recorder = manager.add_recorder(recorder)
         self.forwarder: Final = ForwarderProcess(manager.clock, self._on_failure, home)
+        self._first_free_port = low_ports.first_free
+        self._stand_ins = StandInList(low_ports.list_file)
         self._recalled = recalled
         self._health_checks = HealthChecks(node_addresses)
         #: Those on this machine, by name.
@@ -98,6 +113,8 @@ class ServiceProxy:
         self._wanted: dict[Frontend, Key] = {}
         #: What was told of already: frontend and errno.
         self._told: set[tuple[Frontend, int]] = set()
+        #: Versions of services that were asked to say where they answer.
+        self._announced: dict[Key, str] = {}
         self._dirty: set[Key] = set()
         self._work = asyncio.Event()
         self._scope: Scope | None = None
@@ -191,6 +208,7 @@ class ServiceProxy:
         for start in range(0, len(keys), _AT_ONCE):
             await self._apply(keys[start : start + _AT_ONCE])
             await asyncio.sleep(0)
+        self._stand_ins.write()
         if not self._dirty:
             self.settled.set()
 
@@ -228,6 +246,8 @@ class ServiceProxy:
         """What a service has now, its addresses on this machine."""
         if service is None or not is_proxied(service):
             await self._health_checks.keep(key, 0, 0)
+            self._stand_ins.set(key, (), {})
+            self._announced.pop(key, None)
             return {}
         filed = self._slices.cache.by_index(_INDEX, f"{key.namespace}/{key.name}")
         slices = [cached.object() for cached in filed]
@@ -236,7 +256,9 @@ class ServiceProxy:
         await self._health_checks.keep(key, service["spec"].get("healthCheckNodePort") or 0, count)
         found = {}
         claims = self._claims[key] = set()
-        for frontend, route in routes(service, slices, place, self._machine.lends).items():
+        stand_ins = stand_ins_of(service, self._first_free_port)
+        self._announce(key, service, stand_ins)
+        for frontend, route in routes(service, slices, place, self._machine.lends, stand_ins).items():
             if self._owners.setdefault(frontend, key) != key:
                 self._wanted[frontend] = key
                 self._tell(service, frontend, 0, f"{self._owners[frontend]} has this address")
@@ -244,7 +266,30 @@ class ServiceProxy:
             claims.add(frontend)
             if await self._has_address(service, frontend):
                 found[frontend] = route
+        self._stand_ins.set(key, claims, stand_ins)
         return found
+
+    def _announce(self, key: Key, service: Object, stand_ins: dict[int, int]) -> None:
+        """Have the Service say where it answers, which is asked for once for each of its versions."""
+        version = service["metadata"]["resourceVersion"]
+        if is_announced(service, stand_ins) or self._announced.get(key) == version:
+            return
+        self._announced[key] = version
+        for port, other in stand_ins.items():
+            note = (
+                f"port {port} answers at {other} on this machine: lower ones than {self._first_free_port} "
+                "are for root (net.ipv4.ip_unprivileged_port_start)"
+            )
+            self._recorder.event(service, "Normal", "StandInPort", note, action="Listen")
+
+        async def say() -> None:
+            if not await announce(self._client, service, stand_ins):
+                await self._clock.sleep(_RETRY_S)
+                self._announced.pop(key, None)
+                self._mark((key,))
+
+        assert self._scope is not None
+        self._scope.start(say(), name=f"stand-ins of {key}")
 
     async def _has_address(self, service: Object, frontend: Frontend) -> bool:
         """Whether the address is here, after it was added."""

@@ -110,12 +110,17 @@ class World(ProcessRuntime):
 
 @asynccontextmanager
 async def engine_in(
-    folder: Path, *, isolation: Isolation = "best", stop_pods: bool = True, alone_s: float = 60.0
+    folder: Path,
+    *,
+    isolation: Isolation = "best",
+    stop_pods: bool = True,
+    alone_s: float = 60.0,
+    stand_ins: Path | None = None,
 ) -> AsyncIterator[World]:
     index = ImageIndex(folder / "images.json")
     addresses = LoopbackAddresses()
     conflicts: list[tuple[str, str, int]] = []
-    config = EngineConfig(folder / "node", alone_s=alone_s, isolation=isolation)
+    config = EngineConfig(folder / "node", alone_s=alone_s, isolation=isolation, stand_ins=stand_ins)
     config.folder.mkdir(exist_ok=True)
     world = World(
         config,

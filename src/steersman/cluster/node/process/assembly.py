@@ -53,6 +53,8 @@ class ProcessNodeConfig:
     #: For how many seconds pods go on when the agent is gone; 0: for ever.
     alone_s: float = 0.0
     isolation: Isolation = "best"
+    #: The list of services' ports that answer elsewhere, see `proxy.stand_ins`.
+    stand_ins: Path | None = None
     #: Told when it is known which pods of an earlier process there are.
     recalled: Callable[[], None] = lambda: None
     #: Asked when the manager stops: whether the pods' processes are to end too.
@@ -97,7 +99,7 @@ def add_process_node(
     events = NodeEvents(recorder)
     images = ProcessImages(ImageIndex(config.images))
     runtime = ProcessRuntime(
-        EngineConfig(config.folder, config.alone_s, config.isolation),
+        EngineConfig(config.folder, config.alone_s, config.isolation, config.stand_ins),
         images,
         addresses,
         clock,

@@ -93,6 +93,8 @@ class EngineConfig(msgspec.Struct, frozen=True):
     #: For how long containers go on without an agent; 0: for ever.
     alone_s: float = 0.0
     isolation: Isolation = "best"
+    #: Where the proxy lists the ports that answer elsewhere (`proxy.stand_ins`), if it may not have all.
+    stand_ins: Path | None = None
 
 
 class ProcessRuntime:
@@ -419,7 +421,7 @@ class ProcessRuntime:
         spec = launch_spec(
             record.id, config, image, who, folder=folder, log=self._records.log_path(sandbox.uid, record),
             tag=self._tag, roots=self.roots, controllers=self._controllers,
-            pod_security=self._security.get(sandbox.uid),
+            pod_security=self._security.get(sandbox.uid), stand_ins=self._config.stand_ins,
         )  # fmt: skip
         kept = self._containers[record.id] = KeptContainer(sandbox.uid, record, spec)
         pod.containers.insert(0, kept)

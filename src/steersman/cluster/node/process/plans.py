@@ -94,7 +94,7 @@ def mounts_of(config: ContainerConfig, folder: Path) -> list[Mount]:
 def launch_spec(
     container_id: str, config: ContainerConfig, image: Image, who: Identity, *,
     folder: Path, log: Path, tag: str, roots: str, controllers: Sequence[str],
-    pod_security: Mapping[str, Any] | None = None,
+    pod_security: Mapping[str, Any] | None = None, stand_ins: Path | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """What the keeper needs to start a container, as `keeper.launching` and `keeper.containers` read it."""
     mounts = mounts_of(config, folder)
@@ -115,6 +115,7 @@ def launch_spec(
         "groups": who.groups,
         "no_new_privileges": security.get("allowPrivilegeEscalation") is False,
         "capabilities": capabilities_of(security),
+        "stand_ins": str(stand_ins or ""),
         **limits_of(config.container.get("resources") or {}, controllers),
     }
     if roots == LINKS:

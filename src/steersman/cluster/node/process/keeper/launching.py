@@ -9,10 +9,12 @@ import fcntl
 import os
 import resource
 import signal
+import socket
 import termios
 from typing import Any, NoReturn
 
 from . import roots
+from .redirection import hand_over_connects
 from .system_calls import die_with_parent, keep_capabilities, refuse_new_privileges
 
 __all__ = ["Launch", "limit_process", "spawn"]
@@ -21,18 +23,22 @@ Spec = dict[str, Any]
 
 #: The child's end of the pipe that tells what went wrong; closed by a successful exec.
 _REPORT_FD = 3
+#: Its end of what hands over who decides where it may connect to; likewise.
+_HAND_OVER_FD = 4
 _NO_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 class Launch:
     """A child that was forked and has perhaps not come to its exec yet."""
 
-    __slots__ = ("pid", "report")
+    __slots__ = ("handed_over", "pid", "report")
 
-    def __init__(self, pid: int, report: int) -> None:
+    def __init__(self, pid: int, report: int, handed_over: socket.socket) -> None:
         self.pid = pid
         #: To be read: the end at once when it runs, words before when it does not.
         self.report = report
+        #: For `Redirection.adopt`, if `spec` has a list of stand-ins.
+        self.handed_over = handed_over
 
 
 def spawn(
@@ -50,14 +56,16 @@ def spawn(
     if spec.get("root") is not None and not inside:
         roots.MOUNTS.refresh()
     read, write = os.pipe()
+    ours, theirs = socket.socketpair()
     pid = os.fork()
     if pid:
         os.close(write)
+        theirs.close()
         os.set_blocking(read, False)
-        return Launch(pid, read)
+        return Launch(pid, read, ours)
     try:
         os.setsid()
-        _arrange(stdio, write)
+        _arrange(stdio, write, theirs.detach())
         if tty:
             fcntl.ioctl(0, termios.TIOCSCTTY, 0)
         _become(spec, group, inside, nofile)
@@ -66,19 +74,21 @@ def spawn(
         die_with_parent(signal.SIGKILL)
         if os.getppid() != keeper:
             os._exit(137)
+        if spec.get("stand_ins"):
+            hand_over_connects(_HAND_OVER_FD)
         _execute(spec["argv"], spec["env"])
     except BaseException as error:  # noqa: BLE001 - nothing of the keeper may run on in the child
         _report(error)
     os._exit(128)
 
 
-def _arrange(stdio: tuple[int, int, int], report: int) -> None:
-    """Standard streams at 0 to 2, the report at 3, nothing else open. No descriptor given is below 4, or
-    moving one would overwrite another."""
-    given = [fcntl.fcntl(fd, fcntl.F_DUPFD, 10) for fd in (*stdio, report)]
+def _arrange(stdio: tuple[int, int, int], report: int, hand_over: int) -> None:
+    """Standard streams at 0 to 2, the report at 3, the handing over at 4, nothing else open. They are copied
+    to higher numbers first, or moving one would overwrite another."""
+    given = [fcntl.fcntl(fd, fcntl.F_DUPFD, 10) for fd in (*stdio, report, hand_over)]
     for number, fd in enumerate(given):
         os.dup2(fd, number, inheritable=number < _REPORT_FD)
-    os.closerange(_REPORT_FD + 1, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+    os.closerange(_HAND_OVER_FD + 1, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
     for number in range(_REPORT_FD):
         os.set_blocking(number, True)
     signal.set_wakeup_fd(-1)

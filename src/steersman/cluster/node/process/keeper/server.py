@@ -21,6 +21,7 @@ from .containers import Container
 from .launching import Launch, spawn
 from .loop import Loop
 from .protocol import Frames, Message, Outgoing, receive
+from .redirection import Redirection
 
 __all__ = ["Keeper"]
 
@@ -135,6 +136,7 @@ class Keeper:
         self._launching: dict[int, Callable[[], None]] = {}
         self._connections: list[_Connection] = []
         self._greetings: list[_Reply] = []
+        self._redirection = Redirection(self.loop)
         self._ending = False
         listener.setblocking(False)
         self.loop.on_readable(listener.fileno(), self._accept)
@@ -232,11 +234,12 @@ class Keeper:
                 container.launched()
                 answer({"record": container.record()})
 
-        self._when_launched(launch, done)
+        self._when_launched(launch, container.spec, done)
 
-    def _when_launched(self, launch: Launch, done: Callable[[str], None]) -> None:
+    def _when_launched(self, launch: Launch, spec: Message, done: Callable[[str], None]) -> None:
         """Call `done` when the child has come to its exec, with what went wrong before."""
         words = bytearray()
+        self._redirection.adopt(launch.handed_over, spec.get("stand_ins") or "")
 
         def read() -> None:
             try:
@@ -295,7 +298,7 @@ class Keeper:
                 if not connection.open:
                     _kill_group(one.pid)
 
-        self._when_launched(launch, done)
+        self._when_launched(launch, spec, done)
 
     def _exec_kill(self, _: _Connection, message: Message, fds: list[int], answer: _Reply) -> None:
         one = self._execs.get(message["exec"])

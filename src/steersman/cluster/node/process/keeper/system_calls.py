@@ -1,4 +1,4 @@
-"""The system calls that Python does not have: mounts, namespaces, prctl. Failures are `OSError`."""
+"""The system calls that Python does not have: mounts, namespaces, prctl, filters. Failures are `OSError`."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import os
 import platform
 
 __all__ = [
-    "CLONE_NEWIPC", "CLONE_NEWNS", "CLONE_NEWUSER", "CLONE_NEWUTS", "MNT_DETACH", "MS_BIND", "MS_NODEV",
-    "MS_NOEXEC", "MS_NOSUID", "MS_PRIVATE", "MS_RDONLY", "MS_REC", "MS_REMOUNT", "become_subreaper",
-    "die_with_parent", "keep_capabilities", "mount", "pivot_root", "refuse_new_privileges", "set_namespace",
-    "set_process_name", "unmount", "unshare",
+    "CLONE_NEWIPC", "CLONE_NEWNS", "CLONE_NEWUSER", "CLONE_NEWUTS", "CONNECT", "MNT_DETACH", "MS_BIND",
+    "MS_NODEV", "MS_NOEXEC", "MS_NOSUID", "MS_PRIVATE", "MS_RDONLY", "MS_REC", "MS_REMOUNT",
+    "become_subreaper", "descriptor_of", "die_with_parent", "filter_system_calls", "keep_capabilities",
+    "mount", "pivot_root", "refuse_new_privileges", "set_namespace", "set_process_name", "unmount", "unshare",
 ]  # fmt: skip
 
 CLONE_NEWNS = 0x00020000
@@ -34,6 +34,15 @@ _PR_SET_CHILD_SUBREAPER = 36
 _PR_SET_NO_NEW_PRIVS = 38
 #: For C libraries without a wrapper.
 _PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
+
+#: As a filter of system calls sees it: the machine's number in <linux/audit.h>, and that of `connect`.
+CONNECT = {"x86_64": (0xC000003E, 42), "aarch64": (0xC00000B7, 203), "riscv64": (0xC00000F3, 203)}.get(
+    platform.machine()
+)
+_SECCOMP = {"x86_64": 317}.get(platform.machine(), 277)
+_PIDFD_GETFD = 438
+_SET_MODE_FILTER = 1
+_NEW_LISTENER = 8
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -82,6 +91,36 @@ def die_with_parent(signal: int) -> None:
 def refuse_new_privileges() -> None:
     """Have programs run from now on get no more rights than this process has."""
     _check(_libc.prctl(_PR_SET_NO_NEW_PRIVS, ctypes.c_ulong(1), 0, 0, 0))
+
+
+class _Filter(ctypes.Structure):
+    """struct sock_fprog."""
+
+    _fields_ = (("length", ctypes.c_ushort), ("steps", ctypes.c_char_p))
+
+
+def filter_system_calls(program: bytes) -> int:
+    """Have a filter (BPF, steps of eight bytes) decide about all system calls from now on, also of programs
+    run later. A descriptor that hears of those it is to be told of."""
+    given = _Filter(len(program) // 8, program)
+    call = ctypes.c_long(_SECCOMP), ctypes.c_ulong(_SET_MODE_FILTER), ctypes.c_ulong(_NEW_LISTENER)
+    result: int = _libc.syscall(*call, ctypes.byref(given))
+    _check(result, "seccomp")
+    return result
+
+
+def descriptor_of(thread: int, fd: int) -> int:
+    """A copy of another process' descriptor, which is one of its threads'."""
+    with open(f"/proc/{thread}/status", encoding="ascii", errors="replace") as file:
+        process = next(int(line.split()[1]) for line in file if line.startswith("Tgid:"))
+    handle = os.pidfd_open(process)
+    try:
+        call = ctypes.c_long(_PIDFD_GETFD), ctypes.c_long(handle), ctypes.c_long(fd)
+        result: int = _libc.syscall(*call, ctypes.c_ulong(0))
+        _check(result, "pidfd_getfd")
+        return result
+    finally:
+        os.close(handle)
 
 
 def keep_capabilities(numbers: list[int]) -> None:
