@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 PARALLEL := --numprocesses $(shell expr $$(nproc) + 1) --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench sim mutants docs originals servers clean
+.PHONY: help demo test check format bench sim mutants docs originals record servers clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -48,7 +48,11 @@ docs: $(VENV)/docs ## the guide, as HTML in site/; warnings are errors
 	@echo "file://$(CURDIR)/site/index.html"
 
 originals: $(VENV)/dev ## the original Kubernetes, etcd, … as judges, in your cache (needs Go; optional)
+	@! command -v cargo >/dev/null || scripts/install-servers libclang protoc cmake g++
 	@$(BIN)/python -m tests.originals
+
+record: $(VENV)/dev ## take the recordings in tests/recordings anew from the originals
+	@$(BIN)/python -m tests.recordings
 
 servers:
 	@scripts/install-servers kubectl redis-server postgres chromium promtool

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from tests.originals.programs import ABSENT, Origin, Program
+from tests.originals.programs import ABSENT, Origin, Program, module_folder
 
 __all__ = ["Failed", "bump", "install"]
 
@@ -40,7 +40,9 @@ def install(wanted: Sequence[tuple[Origin, Program]]) -> int:
         if shutil.which(tool) is None:
             lacking[origin.name] = needs
             continue
-        print(f"[{number}/{len(missing)}] {origin.name} {origin.version}: {program.name} …", end="", flush=True)
+        print(
+            f"[{number}/{len(missing)}] {origin.name} {origin.version}: {program.name} …", end="", flush=True
+        )
         started = time.monotonic()
         try:
             size = _build(origin, program)
@@ -49,6 +51,9 @@ def install(wanted: Sequence[tuple[Origin, Program]]) -> int:
             print(f" failed\n{error}", flush=True)
             continue
         print(f" {time.monotonic() - started:.0f} s, {size >> 20} MB", flush=True)
+    for origin in dict.fromkeys(origin for origin, _ in wanted):
+        if origin.language == "go" and origin.name not in lacking:
+            _copy_data(origin)
     for name, needs in lacking.items():
         print(f"{name}: not installed, it needs {needs}; its tests are skipped, all others work")
     for name, why in ABSENT.items():
@@ -106,6 +111,17 @@ def _build_go(origin: Origin, program: Program, target: Path) -> None:
     settings = " ".join(("-s -w", *origin.link_settings))
     command = ["go", *what, "-mod=readonly", "-buildvcs=false", f"-ldflags={settings}"]
     _run([*command, "-o", str(target), program.package], origin.folder, CGO_ENABLED="0")
+
+
+def _copy_data(origin: Origin) -> None:
+    for data in origin.data:
+        target = origin.installed_in / data.name
+        if target.exists():
+            continue
+        partial = target.with_name(f".{target.name}.{os.getpid()}")
+        for name, folder in data.folders:
+            shutil.copytree(module_folder(origin, data.module) / folder, partial / name)
+        partial.rename(target)
 
 
 def _build_rust(origin: Origin, program: Program, target: Path) -> None:

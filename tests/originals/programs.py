@@ -10,18 +10,34 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-__all__ = ["ABSENT", "ORIGINS", "Origin", "Program", "cache_folder", "find", "installed", "missing_reason"]
+__all__ = [
+    "ABSENT",
+    "NOT_INSTALLED",
+    "ORIGINS",
+    "Data",
+    "Origin",
+    "Program",
+    "cache_folder",
+    "find",
+    "find_data",
+    "installed",
+    "module_folder",
+]
 
 _HERE: Final = Path(__file__).parent
 
+#: Why a test that needs them is skipped: the same words for all.
+NOT_INSTALLED: Final = "the original programs are not installed (make originals)"
+
 #: What users of this project might use otherwise and no registry has, with the reason.
 ABSENT: Final = {
-    "k8-highlander": "its module has no name that the Go module proxy could find it by",
+    "k8-highlander": "the Go module proxy does not have its module",
 }
 
 
@@ -36,6 +52,16 @@ class Program:
 
 
 @dataclass(frozen=True, slots=True)
+class Data:
+    """Files of a module that tests read."""
+
+    name: str
+    module: str
+    #: Names, and the module's folders.
+    folders: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Origin:
     """Programs of one module or crate, in one version."""
 
@@ -45,6 +71,7 @@ class Origin:
     programs: tuple[Program, ...]
     #: Settings of the linker that tell a program its version; `{version}`, `{major}`, `{minor}` are filled in.
     link: tuple[str, ...] = ()
+    data: tuple[Data, ...] = ()
 
     @property
     def folder(self) -> Path:
@@ -100,6 +127,13 @@ ORIGINS: Final = (
             Program("etcdctl", "go.etcd.io/etcd/etcdctl/v3"),
             Program("etcdutl", "go.etcd.io/etcd/etcdutl/v3"),
         ),
+        data=(
+            Data(
+                "raft-cases",
+                "go.etcd.io/raft/v3",
+                (("confchange", "confchange/testdata"), ("quorum", "quorum/testdata")),
+            ),
+        ),
     ),
     Origin(
         "kubernetes",
@@ -148,7 +182,15 @@ def installed(*names: str) -> bool:
     return all(find(name) is not None for name in names)
 
 
-def missing_reason(*names: str) -> str:
-    """Why a test that needs these programs is skipped: the same words for all of them."""
-    assert not installed(*names)
-    return "the original programs are not installed (make originals)"
+def find_data(name: str) -> Path | None:
+    """The installed folder of this name."""
+    origin = next(origin for origin in ORIGINS if name in [data.name for data in origin.data])
+    folder = origin.installed_in / name
+    return folder if folder.exists() else None
+
+
+def module_folder(origin: Origin, module: str) -> Path:
+    """Where Go's package client keeps a module in the version that an origin needs."""
+    command = ["go", "list", "-mod=readonly", "-m", "-f", "{{.Dir}}", module]
+    done = subprocess.run(command, cwd=origin.folder, capture_output=True, text=True, check=True)
+    return Path(done.stdout.strip())

@@ -7,19 +7,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import Any
 
 import orjson
-import pytest
 
 from steersman.client import Conflict
 from steersman.objects.conditions import find_condition
 from steersman.objects.resources import NODES, PODS
 from steersman.testing import eventually
 from tests.integration.nodes.world import NAMESPACE, Object, World, is_ready, main_of, with_nodes
+from tests.recordings import FACTS
 
-LIST = Path(__file__).parents[3].parent / "shared" / "facts" / "conformance" / "fake-kubelet.txt"
 #: The promises kept here, by name without the tags in brackets.
 KEPT: set[str] = set()
 
@@ -197,7 +195,9 @@ async def test_the_node_keeps_up_with_500_updates(world: World) -> None:
     await eventually(lambda: not world.nodes.statuses.busy)
 
 
-@pytest.mark.skipif(not LIST.exists(), reason="the list of promises is not here")
 def test_the_promises_kept_here_are_public_ones() -> None:
-    lines = [re.sub(r"\[[^]]*\]", "", line) for line in LIST.read_text().splitlines()]
+    lines = [
+        re.sub(r"\[[^]]*\]", "", line)
+        for line in (FACTS / "promises" / "fake-kubelet.txt").read_text().splitlines()
+    ]
     assert {" ".join(line.split()) for line in lines} >= KEPT

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
 from steersman.objects.resources import CONFIG_MAPS, NAMESPACES, NODES, SECRETS, SERVICES
+from tests.recordings import FACTS
 
 from .prepared import (
     KEPT,
@@ -24,8 +24,6 @@ from .prepared import (
     secret,
     volume_pod,
 )
-
-LIST = Path(__file__).parents[3].parent / "shared" / "facts" / "conformance" / "kubelet.txt"
 
 ROOT = os.geteuid() == 0
 
@@ -456,7 +454,9 @@ def test_a_pod_finds_what_was_promised(node: Node, number: int, one: Promise) ->
         assert one.says.fullmatch(said), said
 
 
-@pytest.mark.skipif(not LIST.exists(), reason="the list of promises is not here")
 def test_the_promises_kept_here_are_public_ones() -> None:
-    lines = [re.sub(r"\[[^]]*\]", "", line) for line in LIST.read_text().splitlines()]
+    lines = [
+        re.sub(r"\[[^]]*\]", "", line)
+        for line in (FACTS / "promises" / "kubelet.txt").read_text().splitlines()
+    ]
     assert {" ".join(line.split()) for line in lines} >= KEPT

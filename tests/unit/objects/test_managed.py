@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +11,7 @@ from steersman.objects.errors import FieldSetError
 from steersman.objects.fieldsets import excluding, fields_of
 from steersman.objects.managed import MAX_UPDATE_MANAGERS, Managed, track_update
 from steersman.objects.schemas import ANY, Schema
+from tests.recordings import CONVERSATIONS
 
 Object = dict[str, Any]
 
@@ -329,7 +329,6 @@ def test_other_versions_are_compared_in_their_own_form() -> None:
 
 # --- Recordings
 
-GOLDEN = Path(__file__).parents[4] / "shared" / "golden"
 TYPES = {
     "ConfigMap": (CONFIG_MAP, EMPTY_CONFIG_MAP),
     "Deployment": (DEPLOYMENT, EMPTY_DEPLOYMENT),
@@ -340,7 +339,7 @@ def recorded_writes(name: str) -> list[tuple[str, Object, Object, Object]]:
     """(id, step, stored object before, answer) of each successful write of a kind known here."""
     found: list[tuple[str, Object, Object, Object]] = []
     stored: dict[tuple[str, str], Object] = {}
-    for number, step in enumerate(json.loads((GOLDEN / f"{name}.json").read_text())["steps"]):
+    for number, step in enumerate(json.loads((CONVERSATIONS / f"{name}.json").read_text())["steps"]):
         body = step["answer"].get("body")
         if not isinstance(body, dict) or body.get("kind") not in TYPES or "uid" not in body["metadata"]:
             continue
@@ -355,8 +354,6 @@ def recorded_writes(name: str) -> list[tuple[str, Object, Object, Object]]:
 
 @pytest.mark.parametrize("name", ["crud", "patches", "deletion"])
 def test_owners_are_those_a_real_server_recorded(name: str) -> None:
-    if not GOLDEN.is_dir():
-        pytest.skip("no recordings here")
     writes = recorded_writes(name)
     assert writes
     for where, step, live, answer in writes:

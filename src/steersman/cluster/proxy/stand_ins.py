@@ -59,8 +59,8 @@ async def announce(client: Client, service: Object, stand_ins: Mapping[int, int]
 
 
 class StandInList:
-    """What keepers read (`keeper.redirection`), in a file that is always whole: by address and protocol, which
-    port answers at which."""
+    """What keepers read (`keeper.redirection`), in a file that is always whole: address → protocol → port →
+    where it answers."""
 
     def __init__(self, path: Path | None) -> None:
         self._path = path

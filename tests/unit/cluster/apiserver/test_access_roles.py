@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,19 +14,16 @@ from steersman.cluster.apiserver.default_roles import (
     install_default_roles,
 )
 from steersman.cluster.auth.users import ANONYMOUS, User
+from tests.recordings import FACTS
 
 from .access_world import ADMIN, ANN, RBAC_GROUP, World, action, in_world
 
 Object = dict[str, Any]
 
-FACTS = Path(__file__).parents[5] / "shared" / "facts" / "rbac-bootstrap.json"
-
 
 def test_the_table_has_what_kubernetes_has() -> None:
-    if not FACTS.exists():
-        pytest.skip("facts are not here")
     found = {(each.plural, each.namespace, each.name): each.obj for each in default_objects()}
-    for plural, expected in json.loads(FACTS.read_text()).items():
+    for plural, expected in json.loads((FACTS / "rbac-bootstrap.json").read_text()).items():
         for fact in expected:
             obj = found.pop((plural, fact.get("namespace", ""), fact["name"]))
             if "roleRef" in fact:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,14 +14,12 @@ from steersman.cluster.codec import NotAcceptable
 from steersman.cluster.schema.resources import all_resources
 from steersman.http import Response
 from steersman.objects.status import StatusError
+from tests.recordings import CONVERSATIONS, FACTS
 
 from .asking import ask
 
 Object = dict[str, Any]
 
-SHARED = Path(__file__).parents[5] / "shared"
-RESOURCES = SHARED / "facts" / "resources.json"
-RECORDING = SHARED / "golden" / "discovery.json"
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v={};as=APIGroupDiscoveryList"
 #: What kubectl sends.
 KUBECTL = ",".join([AGGREGATED.format("v2"), AGGREGATED.format("v2beta1"), "application/json"])
@@ -44,9 +41,7 @@ def document(path: str, **headers: str) -> Object:
 
 
 def recorded() -> list[Object]:
-    if not RESOURCES.exists():
-        pytest.skip("the recorded facts are not here")
-    facts: list[Object] = json.loads(RESOURCES.read_text())
+    facts: list[Object] = json.loads((FACTS / "resources.json").read_text())
     return facts
 
 
@@ -171,10 +166,9 @@ def test_definitions_are_hashed_by_their_first_version() -> None:
     assert shown["customresourcedefinitions"]["storageVersionHash"] == "jfWCUB31mvA="
 
 
-@pytest.mark.skipif(not RECORDING.exists(), reason="the recordings are not here")
 def test_recorded_answers() -> None:
     compared = 0
-    for step in json.loads(RECORDING.read_text())["steps"]:
+    for step in json.loads((CONVERSATIONS / "discovery.json").read_text())["steps"]:
         body = step["answer"].get("body")
         if not step["path"].startswith("/api") or not isinstance(body, dict) or body["kind"] == "Status":
             continue

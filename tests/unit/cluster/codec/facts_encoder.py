@@ -10,10 +10,9 @@ import json
 import struct
 from datetime import datetime
 from functools import cache
-from pathlib import Path
 from typing import Any
 
-FACTS = Path(__file__).parents[5] / "shared" / "facts" / "protobuf-fields.json"
+from tests.recordings import FACTS
 
 META = "k8s.io.apimachinery.pkg.apis.meta.v1."
 EXTENSIONS = "k8s.io.apiextensions_apiserver.pkg.apis.apiextensions.v1."
@@ -32,7 +31,7 @@ INLINE = {
 
 @cache
 def messages() -> dict[str, dict[str, list[Any]]]:
-    loaded: dict[str, dict[str, list[Any]]] = json.loads(FACTS.read_text())
+    loaded: dict[str, dict[str, list[Any]]] = json.loads((FACTS / "protobuf-fields.json").read_text())
     return loaded
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,8 +11,8 @@ import pytest
 from steersman.cluster.codec import BodyRejected, UnsupportedMediaType, decode_body, decode_options
 from steersman.cluster.schema import resources
 from steersman.cluster.schema.resources import GVK
+from tests.recordings import CONVERSATIONS
 
-GOLDEN = Path(__file__).parents[5] / "shared" / "golden"
 CONFIG_MAP = GVK("", "v1", "ConfigMap")
 DEPLOYMENT = GVK("apps", "v1", "Deployment")
 UNRECOGNIZED = "the object provided is unrecognized (must be of type ConfigMap): "
@@ -31,7 +30,7 @@ def rejection(content_type: str, body: bytes, expected: GVK, field_validation: A
 def recorded_creates() -> list[Any]:
     """Every recorded POST of a built-in object whose fate was decided by decoding, or that succeeded."""
     steps = []
-    for file in sorted(GOLDEN.glob("*.json")):
+    for file in sorted(CONVERSATIONS.glob("*.json")):
         for number, step in enumerate(json.loads(file.read_text())["steps"]):
             path, _, query = step["path"].partition("?")
             match = COLLECTION.match(path)
@@ -44,7 +43,6 @@ def recorded_creates() -> list[Any]:
     return steps
 
 
-@pytest.mark.skipif(not GOLDEN.exists(), reason="the recordings are not here")
 @pytest.mark.parametrize("step, query, expected", recorded_creates())
 def test_recorded_creates_are_read_or_refused_alike(step: dict[str, Any], query: str, expected: GVK) -> None:
     body = step["body"] if isinstance(step["body"], str) else json.dumps(step["body"])

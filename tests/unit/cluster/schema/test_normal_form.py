@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,8 +11,8 @@ import pytest
 from steersman.cluster.schema.decode import decode
 from steersman.cluster.schema.resources import GVK
 from steersman.cluster.schema.table import type_name
+from tests.recordings import CONVERSATIONS
 
-GOLDEN = Path(__file__).parents[5] / "shared" / "golden"
 MICRO_TIMES = {"acquireTime", "renewTime", "eventTime"}
 
 
@@ -42,14 +41,13 @@ def objects(value: Any) -> Iterator[dict[str, Any]]:
 
 def recorded() -> list[Any]:
     found = []
-    for file in sorted(GOLDEN.glob("*.json")):
+    for file in sorted(CONVERSATIONS.glob("*.json")):
         for number, step in enumerate(json.loads(file.read_text())["steps"]):
             for index, obj in enumerate(objects(step["answer"].get("body"))):
                 found.append(pytest.param(obj, id=f"{file.stem}-{number}-{index}-{obj['kind']}"))
     return found
 
 
-@pytest.mark.skipif(not GOLDEN.exists(), reason="the recordings are not here")
 @pytest.mark.parametrize("obj", recorded())
 def test_recorded_answers_are_in_normal_form(obj: dict[str, Any]) -> None:
     answer = unmarked(obj)

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from steersman.cluster.schema import resources
 from steersman.cluster.schema.resources import GVK
-
-SHARED = Path(__file__).parents[5] / "shared"
+from tests.recordings import CONVERSATIONS, FACTS
 
 
 def facts() -> list[dict[str, Any]]:
-    path = SHARED / "facts" / "resources.json"
-    return json.loads(path.read_text()) if path.exists() else []
+    found: list[dict[str, Any]] = json.loads((FACTS / "resources.json").read_text())
+    return found
 
 
-@pytest.mark.skipif(not facts(), reason="the recorded facts are not here")
 def test_every_recorded_resource_is_there_in_the_recorded_order() -> None:
     assert [(each.group, each.version, each.plural) for each in resources.all_resources()] == [
         (fact["group"], fact["version"], fact["resource"]) for fact in facts()
@@ -50,10 +47,9 @@ def test_resource_matches_recorded_discovery(fact: dict[str, Any]) -> None:
     ] == fact.get("subresources", [])
 
 
-@pytest.mark.skipif(not (SHARED / "golden").exists(), reason="the recordings are not here")
 def test_storage_version_hashes_are_those_a_real_server_shows() -> None:
     compared = 0
-    for step in json.loads((SHARED / "golden" / "discovery.json").read_text())["steps"]:
+    for step in json.loads((CONVERSATIONS / "discovery.json").read_text())["steps"]:
         body = step["answer"].get("body")
         if not isinstance(body, dict) or body.get("kind") != "APIResourceList":
             continue

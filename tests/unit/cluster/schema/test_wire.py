@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from steersman.cluster.schema import wire
 from steersman.cluster.schema.table import definition, table
+from tests.recordings import FACTS
 
-FACTS = Path(__file__).parents[5] / "shared" / "facts" / "protobuf-fields.json"
 SPECIAL = {
     "Time",
     "MicroTime",
@@ -39,7 +38,8 @@ SCALARS = {
 
 @cache
 def facts() -> dict[str, dict[str, list[Any]]]:
-    return json.loads(FACTS.read_text()) if FACTS.exists() else {}
+    found: dict[str, dict[str, list[Any]]] = json.loads((FACTS / "protobuf-fields.json").read_text())
+    return found
 
 
 def spelling(name: str) -> str:
@@ -62,7 +62,6 @@ def unpackaged(kind: str) -> str:
     return prefix + kind.removeprefix(prefix).rpartition(".")[2]
 
 
-@pytest.mark.skipif(not FACTS.exists(), reason="the recorded facts are not here")
 @pytest.mark.parametrize("name", STRUCTS, ids=lambda name: name.removeprefix("io.k8s."))
 def test_fields_have_the_recorded_numbers_and_types(name: str) -> None:
     check(name, definition(name).get("properties", {}))

@@ -12,9 +12,13 @@ from steersman.raft.core import Change, ChangeKind, ChangeRefused, Configuration
 from steersman.raft.core.membership import enter_joint, leave_joint, simple
 from steersman.raft.core.progress import Progress
 from steersman.raft.core.quorum import EVERYTHING, VoteResult, agreed, tally
+from tests.originals.programs import NOT_INSTALLED, find_data
 
-_DATA = Path(__file__).parents[5] / "shared" / "raft-testdata"
-pytestmark = pytest.mark.skipif(not _DATA.is_dir(), reason="etcd's cases are not beside the repository")
+_DATA = find_data("raft-cases")
+pytestmark = [
+    pytest.mark.original,
+    pytest.mark.skipif(_DATA is None, reason=NOT_INSTALLED),
+]
 
 
 def _cases(path: Path) -> Iterator[tuple[str, str]]:
@@ -35,7 +39,8 @@ def _cases(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def _files(folder: str) -> list[object]:
-    return [pytest.param(path, id=path.stem) for path in sorted((_DATA / folder).glob("*.txt"))]
+    files = sorted((_DATA / folder).glob("*.txt")) if _DATA is not None else []
+    return [pytest.param(path, id=path.stem) for path in files]
 
 
 # Quorum

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from steersman.cluster.apiserver.columns import cells, columns_for, rows
+from tests.recordings import CONVERSATIONS, FACTS
 
-SHARED = Path(__file__).resolve().parents[6] / "shared"
 CREATED = "2026-01-01T00:00:00Z"
 NOW = 1767225605.0  # five seconds later
 UID = "8d6a4a0e-5b5f-4d0c-9c52-1f3c5f1f0a11"
@@ -24,12 +23,9 @@ MARKERS: dict[str, Any] = {
 }
 AGE = re.compile(r"^(\d+[smhd])+$")
 
-pytestmark = pytest.mark.skipif(not SHARED.is_dir(), reason="the recordings are not here")
-
 
 def recording(name: str) -> list[dict[str, Any]]:
-    path = SHARED / "golden" / name
-    steps: list[dict[str, Any]] = json.loads(path.read_text())["steps"] if path.is_file() else []
+    steps: list[dict[str, Any]] = json.loads((CONVERSATIONS / name).read_text())["steps"]
     return steps
 
 
@@ -97,8 +93,7 @@ def test_config_maps_show_how_many_entries_they_hold() -> None:
 
 
 def listed_columns() -> list[Any]:
-    path = SHARED / "facts" / "columns.json"
-    facts = json.loads(path.read_text()) if path.is_file() else {}
+    facts = json.loads((FACTS / "columns.json").read_text())
     return [pytest.param(key, columns, id=key) for key, columns in facts.items()]
 
 

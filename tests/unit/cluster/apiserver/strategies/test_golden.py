@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,8 +12,8 @@ from steersman.cluster.apiserver.strategies.services import assign_ip_families, 
 from steersman.cluster.schema.decode import decode
 from steersman.cluster.schema.defaults import apply_defaults
 from steersman.cluster.schema.resources import GVK, by_kind
+from tests.recordings import CONVERSATIONS
 
-GOLDEN = Path(__file__).parents[6] / "shared" / "golden"
 RECORDINGS = ("crud", "defaults", "deletion", "field_validation", "patches", "validation", "watch_and_list")
 
 #: What the handlers, the allocators and admission add.
@@ -32,8 +31,7 @@ ADMISSION = {"Pod": ("preemptionPolicy", "priority", "tolerations")}
 def creates() -> list[Any]:
     cases = []
     for name in RECORDINGS:
-        file = GOLDEN / f"{name}.json"
-        steps = json.loads(file.read_text())["steps"] if file.exists() else []
+        steps = json.loads((CONVERSATIONS / f"{name}.json").read_text())["steps"]
         for number, step in enumerate(steps):
             answer = step["answer"]
             body = step.get("body")
@@ -80,7 +78,6 @@ def comparable(obj: dict[str, Any]) -> dict[str, Any]:
     return obj
 
 
-@pytest.mark.skipif(not GOLDEN.exists(), reason="the recordings are not here")
 @pytest.mark.parametrize(("body", "answer"), creates())
 def test_a_created_object_is_what_the_real_server_answers(
     body: dict[str, Any], answer: dict[str, Any]

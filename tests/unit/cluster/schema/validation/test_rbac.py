@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-BOOTSTRAP = Path(__file__).resolve().parents[6] / "shared" / "facts" / "rbac-bootstrap.json"
+from tests.recordings import FACTS
 
 GROUP = "rbac.authorization.k8s.io"
 RULE = {"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}
@@ -188,9 +187,8 @@ def test_a_rule_that_loses_its_verbs_is_refused(updated: Any) -> None:
     assert updated(GROUP, "Role", ROLE, patch) == ["rules[0].verbs: Required value"]
 
 
-@pytest.mark.skipif(not BOOTSTRAP.is_file(), reason="the facts are not here")
 def test_the_roles_of_a_fresh_cluster_are_valid(created: Any) -> None:
-    facts = json.loads(BOOTSTRAP.read_text())
+    facts = json.loads((FACTS / "rbac-bootstrap.json").read_text())
     roles = [*facts["clusterroles"], *facts["roles"]]
     assert len(roles) > 50
     for role in roles:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from copy import deepcopy
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,10 +13,10 @@ from steersman.cluster.schema.decode import decode
 from steersman.cluster.schema.defaults import apply_defaults
 from steersman.cluster.schema.resources import GVK
 from steersman.cluster.schema.validation import validate_create, validate_update
+from tests.recordings import CONVERSATIONS
 
 Object = dict[str, Any]
 
-RECORDINGS = Path(__file__).parents[6] / "shared" / "golden"
 #: Kinds whose rules are tested in this folder's other files by pod, apps and batch.
 KINDS = {
     "Pod": "",
@@ -32,18 +31,14 @@ KINDS = {
     "CronJob": "batch",
 }
 
-pytestmark = pytest.mark.skipif(not RECORDINGS.is_dir(), reason="the recordings are not on this machine")
-
 
 def _steps(name: str) -> list[Object]:
-    steps: list[Object] = json.loads((RECORDINGS / f"{name}.json").read_text())["steps"]
+    steps: list[Object] = json.loads((CONVERSATIONS / f"{name}.json").read_text())["steps"]
     return steps
 
 
 def _accepted() -> Iterator[Any]:
-    if not RECORDINGS.is_dir():
-        return
-    for path in sorted(RECORDINGS.glob("*.json")):
+    for path in sorted(CONVERSATIONS.glob("*.json")):
         for number, step in enumerate(_steps(path.stem)):
             body = step["answer"].get("body")
             if isinstance(body, dict) and body.get("kind") in KINDS and "spec" in body:
@@ -67,9 +62,7 @@ def test_what_was_accepted_is_valid(body: Object) -> None:
 
 
 def _refused() -> Iterator[Any]:
-    if not RECORDINGS.is_dir():
-        return
-    for path in sorted(RECORDINGS.glob("*.json")):
+    for path in sorted(CONVERSATIONS.glob("*.json")):
         for number, step in enumerate(_steps(path.stem)):
             body, answer = step.get("body"), step["answer"]
             created = step["method"] == "POST" and isinstance(body, dict) and body.get("kind") in KINDS

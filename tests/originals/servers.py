@@ -1,0 +1,202 @@
+"""The original etcd, kube-apiserver, kube-controller-manager and kube-scheduler, running in a folder.
+
+    with original_cluster(controllers=True) as cluster:
+        cluster.url, cluster.token, cluster.ca, cluster.kubeconfig
+
+Everything listens on loopback at free ports and ends with the block; nothing is kept.
+"""
+
+from __future__ import annotations
+
+import json
+import ssl
+import subprocess
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+from tests.originals.programs import find
+from tests.support.servers import free_port
+
+__all__ = ["ADMIN_TOKEN", "OriginalCluster", "original_cluster"]
+
+ADMIN_TOKEN: Final = "the-admin-of-a-test"
+_DEADLINE_S: Final = 90.0
+_LOOK_S: Final = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class OriginalCluster:
+    folder: Path
+    url: str
+    token: str
+    #: Who vouches for its certificate (PEM).
+    ca: bytes
+
+    @property
+    def kubeconfig(self) -> Path:
+        return self.folder / "kubeconfig"
+
+    def get(self, path: str, accept: str = "application/json") -> Any:
+        """The body of an answer that must be one."""
+        code, body = self.ask("GET", path, accept=accept)
+        assert code == 200, body
+        return body
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        token: str = ADMIN_TOKEN,
+        accept: str = "application/json",
+    ) -> tuple[int, Any]:
+        """The code of an answer, and its JSON."""
+        data = None if body is None else json.dumps(body).encode()
+        headers = {
+            "Authorization": f"Bearer {token}", "Content-Type": "application/json", "Accept": accept
+        }  # fmt: skip
+        request = urllib.request.Request(self.url + path, method=method, data=data, headers=headers)
+        context = ssl.create_default_context(cadata=self.ca.decode())
+        try:
+            with urllib.request.urlopen(request, context=context, timeout=30) as answer:
+                return answer.status, json.loads(answer.read() or b"null")
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode(errors="replace")
+
+
+@contextmanager
+def original_cluster(
+    *, controllers: bool = False, scheduler: bool = False, options: Sequence[str] = ()
+) -> Iterator[OriginalCluster]:
+    """`options` are kube-apiserver's."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="steer-original-")))
+        etcd = _start_etcd(stack, folder)
+        cluster = _start_api_server(stack, folder, etcd, options)
+        if controllers:
+            _start_controllers(stack, cluster)
+        if scheduler:
+            _start(stack, folder, "kube-scheduler", [
+                f"--kubeconfig={cluster.kubeconfig}", "--leader-elect=false", f"--secure-port={free_port()}",
+                "--bind-address=127.0.0.1",
+            ])  # fmt: skip
+        yield cluster
+
+
+def _start(stack: ExitStack, folder: Path, name: str, arguments: Sequence[str]) -> subprocess.Popen[bytes]:
+    program = find(name)
+    assert program is not None, f"{name} is not installed (make originals)"
+    log = stack.enter_context((folder / f"{name}.log").open("wb"))
+    process = subprocess.Popen(
+        [str(program), *arguments], cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log
+    )
+    stack.callback(_stop, process)
+    return process
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    # Nothing is kept, so nothing has to be put in order.
+    process.kill()
+    process.wait()
+
+
+def _start_etcd(stack: ExitStack, folder: Path) -> str:
+    client, peer = f"http://127.0.0.1:{free_port()}", f"http://127.0.0.1:{free_port()}"
+    process = _start(stack, folder, "etcd", [
+        f"--data-dir={folder / 'etcd'}", f"--listen-client-urls={client}", f"--advertise-client-urls={client}",
+        f"--listen-peer-urls={peer}", f"--initial-advertise-peer-urls={peer}",
+        f"--initial-cluster=default={peer}", "--unsafe-no-fsync", "--log-level=warn",
+    ])  # fmt: skip
+    _wait(process, folder / "etcd.log", lambda: _answers(f"{client}/health"))
+    return client
+
+
+def _start_api_server(stack: ExitStack, folder: Path, etcd: str, options: Sequence[str]) -> OriginalCluster:
+    certificates, port = folder / "certificates", free_port()
+    (folder / "tokens.csv").write_text(f'{ADMIN_TOKEN},admin,admin-uid,"system:masters"\n')
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    plain = serialization.NoEncryption()
+    form = serialization.PrivateFormat.TraditionalOpenSSL
+    (folder / "accounts.key").write_bytes(key.private_bytes(serialization.Encoding.PEM, form, plain))
+    process = _start(stack, folder, "kube-apiserver", [
+        f"--etcd-servers={etcd}", f"--cert-dir={certificates}", f"--secure-port={port}",
+        "--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", f"--token-auth-file={folder / 'tokens.csv'}",
+        "--authorization-mode=Node,RBAC", "--service-cluster-ip-range=10.0.0.0/24",
+        "--service-account-issuer=https://kubernetes.default.svc",
+        f"--service-account-key-file={folder / 'accounts.key'}",
+        f"--service-account-signing-key-file={folder / 'accounts.key'}",
+        "--endpoint-reconciler-type=none", *options,
+    ])  # fmt: skip
+    # Of an authority of its own, for 127.0.0.1; made before it answers.
+    certificate = certificates / "apiserver.crt"
+    log = folder / "kube-apiserver.log"
+    _wait(process, log, certificate.exists)
+    cluster = OriginalCluster(folder, f"https://127.0.0.1:{port}", ADMIN_TOKEN, b"")
+    _wait(process, log, lambda: _is_ready(cluster.url, certificate))
+    cluster = OriginalCluster(folder, cluster.url, ADMIN_TOKEN, certificate.read_bytes())
+    _write_kubeconfig(cluster)
+    return cluster
+
+
+def _start_controllers(stack: ExitStack, cluster: OriginalCluster) -> None:
+    folder = cluster.folder
+    _start(stack, folder, "kube-controller-manager", [
+        f"--kubeconfig={cluster.kubeconfig}", "--leader-elect=false", f"--secure-port={free_port()}",
+        "--bind-address=127.0.0.1", f"--cert-dir={folder / 'controllers'}", "--use-service-account-credentials",
+        f"--service-account-private-key-file={folder / 'accounts.key'}",
+        f"--root-ca-file={folder / 'certificates' / 'apiserver.crt'}",
+    ])  # fmt: skip
+
+
+def _write_kubeconfig(cluster: OriginalCluster) -> None:
+    authority = str(cluster.folder / "certificates" / "apiserver.crt")
+    cluster.kubeconfig.write_text(json.dumps({
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [
+            {"name": "it", "cluster": {"server": cluster.url, "certificate-authority": authority}}
+        ],
+        "users": [{"name": "admin", "user": {"token": cluster.token}}],
+        "contexts": [{"name": "it", "context": {"cluster": "it", "user": "admin"}}],
+        "current-context": "it",
+    }))  # fmt: skip
+
+
+def _wait(process: subprocess.Popen[bytes], log: Path, is_up: Any) -> None:
+    deadline = time.monotonic() + _DEADLINE_S
+    while not is_up():
+        if process.poll() is not None or time.monotonic() > deadline:
+            raise AssertionError(f"it did not start:\n{log.read_text(errors='replace')[-3000:]}")
+        time.sleep(_LOOK_S)
+
+
+def _answers(url: str, context: ssl.SSLContext | None = None, token: str = "") -> bool:
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    try:
+        with urllib.request.urlopen(
+            urllib.request.Request(url, headers=headers), timeout=5, context=context
+        ) as answer:
+            return bool(answer.status == 200)
+    except (OSError, ValueError):
+        return False
+
+
+def _is_ready(url: str, certificate: Path) -> bool:
+    try:
+        context = ssl.create_default_context(cafile=certificate)
+    except (OSError, ssl.SSLError):
+        return False
+    # The namespace is made by the server itself, a moment after it is ready.
+    return _answers(f"{url}/readyz", context, ADMIN_TOKEN) and _answers(
+        f"{url}/api/v1/namespaces/default", context, ADMIN_TOKEN
+    )
