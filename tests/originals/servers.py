@@ -18,18 +18,21 @@ import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
+from steersman.http.certificates import Authority
 from tests.originals.programs import find
 from tests.support.servers import free_port
 
-__all__ = ["ADMIN_TOKEN", "OriginalCluster", "original_cluster"]
+__all__ = ["OriginalCluster", "original_cluster"]
 
-ADMIN_TOKEN: Final = "the-admin-of-a-test"
+_ADMIN_TOKEN: Final = "the-admin-of-a-test"
+_NAMES: Final = ("127.0.0.1", "localhost", "kubernetes.default", "kubernetes.default.svc")
 _DEADLINE_S: Final = 90.0
 _LOOK_S: Final = 0.05
 
@@ -39,8 +42,12 @@ class OriginalCluster:
     folder: Path
     url: str
     token: str
-    #: Who vouches for its certificate (PEM).
-    ca: bytes
+    #: Vouches for its certificate and for those of clients.
+    authority: Authority
+
+    @property
+    def ca(self) -> bytes:
+        return self.authority.pem
 
     @property
     def kubeconfig(self) -> Path:
@@ -57,13 +64,12 @@ class OriginalCluster:
         method: str,
         path: str,
         body: Any = None,
-        token: str = ADMIN_TOKEN,
         accept: str = "application/json",
     ) -> tuple[int, Any]:
         """The code of an answer, and its JSON."""
         data = None if body is None else json.dumps(body).encode()
         headers = {
-            "Authorization": f"Bearer {token}", "Content-Type": "application/json", "Accept": accept
+            "Authorization": f"Bearer {self.token}", "Content-Type": "application/json", "Accept": accept
         }  # fmt: skip
         request = urllib.request.Request(self.url + path, method=method, data=data, headers=headers)
         context = ssl.create_default_context(cadata=self.ca.decode())
@@ -76,13 +82,18 @@ class OriginalCluster:
 
 @contextmanager
 def original_cluster(
-    *, controllers: bool = False, scheduler: bool = False, options: Sequence[str] = ()
+    *,
+    controllers: bool = False,
+    scheduler: bool = False,
+    token: str | None = None,
+    port: int = 0,
+    options: Sequence[str] = (),
 ) -> Iterator[OriginalCluster]:
-    """`options` are kube-apiserver's."""
+    """`token` is the admin's; `options` are kube-apiserver's."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="steer-original-")))
         etcd = _start_etcd(stack, folder)
-        cluster = _start_api_server(stack, folder, etcd, options)
+        cluster = _start_api_server(stack, folder, etcd, token or _ADMIN_TOKEN, port or free_port(), options)
         if controllers:
             _start_controllers(stack, cluster)
         if scheduler:
@@ -121,29 +132,39 @@ def _start_etcd(stack: ExitStack, folder: Path) -> str:
     return client
 
 
-def _start_api_server(stack: ExitStack, folder: Path, etcd: str, options: Sequence[str]) -> OriginalCluster:
-    certificates, port = folder / "certificates", free_port()
-    (folder / "tokens.csv").write_text(f'{ADMIN_TOKEN},admin,admin-uid,"system:masters"\n')
+def _start_api_server(
+    stack: ExitStack, folder: Path, etcd: str, token: str, port: int, options: Sequence[str]
+) -> OriginalCluster:
+    authority = Authority.make()
+    pair = authority.issue("kube-apiserver", names=_NAMES, server=True)
+    files = {"ca.crt": authority.pem, "server.crt": pair.certificate, "server.key": pair.key}
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+    (folder / "tokens.csv").write_text(f'{token},admin,admin-uid,"system:masters"\n')
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     plain = serialization.NoEncryption()
     form = serialization.PrivateFormat.TraditionalOpenSSL
     (folder / "accounts.key").write_bytes(key.private_bytes(serialization.Encoding.PEM, form, plain))
     process = _start(stack, folder, "kube-apiserver", [
-        f"--etcd-servers={etcd}", f"--cert-dir={certificates}", f"--secure-port={port}",
-        "--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", f"--token-auth-file={folder / 'tokens.csv'}",
+        f"--etcd-servers={etcd}", f"--secure-port={port}", f"--tls-cert-file={folder / 'server.crt'}",
+        f"--tls-private-key-file={folder / 'server.key'}", f"--client-ca-file={folder / 'ca.crt'}",
+        "--bind-address=127.0.0.1", "--advertise-address=127.0.0.1",
+        f"--token-auth-file={folder / 'tokens.csv'}", f"--cert-dir={folder}",
         "--authorization-mode=Node,RBAC", "--service-cluster-ip-range=10.0.0.0/24",
         "--service-account-issuer=https://kubernetes.default.svc",
         f"--service-account-key-file={folder / 'accounts.key'}",
         f"--service-account-signing-key-file={folder / 'accounts.key'}",
         "--endpoint-reconciler-type=none", *options,
     ])  # fmt: skip
-    # Of an authority of its own, for 127.0.0.1; made before it answers.
-    certificate = certificates / "apiserver.crt"
-    log = folder / "kube-apiserver.log"
-    _wait(process, log, certificate.exists)
-    cluster = OriginalCluster(folder, f"https://127.0.0.1:{port}", ADMIN_TOKEN, b"")
-    _wait(process, log, lambda: _is_ready(cluster.url, certificate))
-    cluster = OriginalCluster(folder, cluster.url, ADMIN_TOKEN, certificate.read_bytes())
+    cluster = OriginalCluster(folder, f"https://127.0.0.1:{port}", token, authority)
+    context = ssl.create_default_context(cadata=authority.pem.decode())
+    # The namespace is made by the server itself, a moment after it is ready.
+    for path in ("/readyz", "/api/v1/namespaces/default"):
+        _wait(
+            process,
+            folder / "kube-apiserver.log",
+            partial(_answers, cluster.url + path, context, token),
+        )
     _write_kubeconfig(cluster)
     return cluster
 
@@ -154,12 +175,12 @@ def _start_controllers(stack: ExitStack, cluster: OriginalCluster) -> None:
         f"--kubeconfig={cluster.kubeconfig}", "--leader-elect=false", f"--secure-port={free_port()}",
         "--bind-address=127.0.0.1", f"--cert-dir={folder / 'controllers'}", "--use-service-account-credentials",
         f"--service-account-private-key-file={folder / 'accounts.key'}",
-        f"--root-ca-file={folder / 'certificates' / 'apiserver.crt'}",
+        f"--root-ca-file={folder / 'ca.crt'}",
     ])  # fmt: skip
 
 
 def _write_kubeconfig(cluster: OriginalCluster) -> None:
-    authority = str(cluster.folder / "certificates" / "apiserver.crt")
+    authority = str(cluster.folder / "ca.crt")
     cluster.kubeconfig.write_text(json.dumps({
         "apiVersion": "v1",
         "kind": "Config",
@@ -189,14 +210,3 @@ def _answers(url: str, context: ssl.SSLContext | None = None, token: str = "") -
             return bool(answer.status == 200)
     except (OSError, ValueError):
         return False
-
-
-def _is_ready(url: str, certificate: Path) -> bool:
-    try:
-        context = ssl.create_default_context(cafile=certificate)
-    except (OSError, ssl.SSLError):
-        return False
-    # The namespace is made by the server itself, a moment after it is ready.
-    return _answers(f"{url}/readyz", context, ADMIN_TOKEN) and _answers(
-        f"{url}/api/v1/namespaces/default", context, ADMIN_TOKEN
-    )

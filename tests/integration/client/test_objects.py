@@ -25,6 +25,7 @@ from steersman.client import (
 from steersman.cluster.local import LocalCluster
 from steersman.objects.builders import ConfigMap
 from steersman.objects.resource_type import ResourceType
+from steersman.testing import eventually
 from tests.support.manifests import config_map, deployment, pod
 
 CONFIG_MAPS = ResourceType("", "v1", "ConfigMap", "configmaps")
@@ -171,6 +172,7 @@ def test_a_watch_from_too_long_ago_says_so(against_cluster: AgainstCluster) -> N
     against_cluster(act)
 
 
+@pytest.mark.ours("an end in order")
 def test_a_watch_ends_when_the_cluster_stops(against_cluster: AgainstCluster) -> None:
     async def act(cluster: LocalCluster, client: Client) -> None:
         async with client.watch(CONFIG_MAPS, "default") as events:
@@ -233,6 +235,8 @@ def test_kinds_that_are_defined_later_are_found(against_cluster: AgainstCluster)
                 conditions = event.decode().get("status", {}).get("conditions") or []
                 if any(each["type"] == "Established" and each["status"] == "True" for each in conditions):
                     break
+        # The original tells of a new kind a moment after it is established.
+        await eventually(lambda: client.resource_type("example.com/v1", "Widget"))
         made = await client.create(widget)
         found = await client.resource_type("example.com/v1", "Widget")
         assert found == ResourceType("example.com", "v1", "Widget", "widgets")
@@ -252,6 +256,7 @@ def test_requests_at_the_same_time_do_not_mix(against_cluster: AgainstCluster) -
     against_cluster(act)
 
 
+@pytest.mark.ours("a count of all its watches")
 def test_a_watch_that_is_cancelled_leaves_nothing_behind(against_cluster: AgainstCluster) -> None:
     async def act(cluster: LocalCluster, client: Client) -> None:
         async def follow(opened: asyncio.Event) -> None:

@@ -58,6 +58,7 @@ async def test_an_event_names_who_did_what_to_whom(client: Client) -> None:
     assert event["metadata"]["name"].startswith("a.")
 
 
+@pytest.mark.ours("virtual time")
 @in_cluster
 async def test_the_same_again_is_counted_in_one_object(client: Client) -> None:
     obj = await client.create(config_map("a"))

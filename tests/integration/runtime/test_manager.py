@@ -158,6 +158,7 @@ async def test_reconciles_are_cut_off_when_the_grace_is_over(client: Client) -> 
     assert replica.cancelled > 0
 
 
+@pytest.mark.ours("virtual time")
 @in_cluster
 async def test_losing_leadership_cancels_reconciles_and_leads_back_to_standby(client: Client) -> None:
     await has(client, "a")
@@ -296,6 +297,7 @@ async def test_the_last_events_are_sent_before_it_ends(client: Client) -> None:
     assert [event["reason"] for event in await client.list(EVENTS, "default")] == ["Bye"]
 
 
+@pytest.mark.ours("virtual time")
 @in_cluster
 async def test_an_event_loop_that_was_blocked_is_not_healthy(client: Client) -> None:
     class Late(VirtualClock):
