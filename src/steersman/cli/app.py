@@ -26,6 +26,7 @@ from steersman.cli.run import run
 from steersman.cli.top import top
 from steersman.cli.uninstall import uninstall
 from steersman.cli.up import up
+from steersman.cli.url import url
 from steersman.cli.why import why
 
 __all__ = ["main"]
@@ -54,6 +55,7 @@ app = typer.Typer(
 )
 # A cluster, and its parts.
 app.command("up")(up)
+app.command("url")(url)
 app.command("demo")(demo)
 app.command("component")(component)
 app.add_typer(image, name="image")

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from steersman.cluster.machine.ports import may_listen
 from steersman.objects.resources import EVENTS, SERVICES
 from steersman.testing import eventually
 from tests.integration.proxy.world import (
@@ -308,7 +307,6 @@ async def test_datagrams_are_answered_and_follow_endpoints(world: World) -> None
         assert await answer(b"3") == b"b 3"
 
 
-@pytest.mark.skipif(not may_listen(443), reason="needs rights to listen at low ports")
 @in_world
 async def test_service_of_the_api_leads_to_the_api(world: World) -> None:
     (route,) = world.proxy._routes[("default", "kubernetes")].values()  # type: ignore[index]

@@ -12,7 +12,8 @@ from steersman.aio import Scope
 from steersman.client import Client
 from steersman.cluster.local import ClusterConfig, LocalCluster
 from steersman.cluster.machine import Machine, PodAddresses, open_machine
-from steersman.cluster.proxy.setup import ServiceProxy, add_proxy
+from steersman.cluster.machine.ports import first_free_port
+from steersman.cluster.proxy.setup import LowPorts, ServiceProxy, add_proxy
 from steersman.objects.resources import ENDPOINT_SLICES, NODES, SERVICES
 from steersman.runtime import Manager
 
@@ -24,7 +25,7 @@ NODE = "here"
 
 
 class World:
-    def __init__(self, cluster: LocalCluster, machine: Machine) -> None:
+    def __init__(self, cluster: LocalCluster, machine: Machine, low_ports: LowPorts) -> None:
         self.cluster = cluster
         self.machine = machine
         self.client: Client = cluster.client()
@@ -34,7 +35,10 @@ class World:
         self.addresses = PodAddresses(machine, f"{machine.ranges.pods.network_address}/24")
         self.manager = Manager(cluster.client(user_agent="proxy"), address=None)
         self.proxy: ServiceProxy = add_proxy(
-            self.manager, machine, [self.node_address, self.everybodys_address]
+            self.manager,
+            machine,
+            [self.node_address, self.everybodys_address],
+            low_ports=low_ports,
         )
         #: What a test started.
         self.servers: list[TcpServer | UdpServer] = []
@@ -65,7 +69,7 @@ class World:
     async def service(self, name: str, *, port: int, **spec: Any) -> str:
         """A service with one port; its cluster IP."""
         protocol = spec.pop("protocol", "TCP")
-        ports = [{"name": "main", "port": port, "protocol": protocol}]
+        ports = spec.pop("ports", None) or [{"name": "main", "port": port, "protocol": protocol}]
         body = {"metadata": {"name": name, "namespace": "default"}, "spec": {"ports": ports, **spec}}
         return str((await self.client.create(body, kind=SERVICES))["spec"]["clusterIP"])
 
@@ -107,12 +111,13 @@ class World:
 
 
 @asynccontextmanager
-async def proxied(*, as_root: bool = False) -> AsyncIterator[World]:
+async def proxied(*, as_root: bool = False, low_ports: LowPorts | None = None) -> AsyncIterator[World]:
+    """`low_ports`: those that the proxy is not to have; those that this process may not listen at, if None."""
     machine = await open_machine(as_root=as_root)
     try:
         config = ClusterConfig(service_cidr=str(machine.ranges.services), loopback_endpoints=True)
         async with LocalCluster(config) as cluster:
-            world = World(cluster, machine)
+            world = World(cluster, machine, low_ports or LowPorts(first_free_port()))
             await machine.add(world.node_address)
             await machine.add(world.everybodys_address)
             await register_node(world, NODE, world.node_address)

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from steersman.client import Client, ClientError, Forbidden, NotFound
+from steersman.client import Client, ClientError, Conflict, ServerError, TooManyRequests, Unreachable
 from steersman.cluster.proxy.frontends import Frontend
 from steersman.objects.resources import SERVICES
 from steersman.objects.stand_ins import STAND_IN_PORTS, chosen_stand_ins, stand_ins_text
@@ -30,6 +30,8 @@ _log = logging.getLogger(__name__)
 Object = Mapping[str, Any]
 
 _MANAGER: Final = "steersman-proxy"
+#: What may be over when it is tried again.
+_PASSING: Final = (Conflict, ServerError, TooManyRequests, Unreachable)
 
 
 def stand_ins_of(service: Object, first_free: int) -> dict[int, int]:
@@ -50,11 +52,11 @@ async def announce(client: Client, service: Object, stand_ins: Mapping[int, int]
     body = {"apiVersion": "v1", "kind": "Service", "metadata": {**metadata, "annotations": annotations}}
     try:
         await client.apply(body, field_manager=_MANAGER, force=True, kind=SERVICES)
-    except (Forbidden, NotFound) as error:
-        _log.warning("the service %s does not say that it has stand-in ports: %s", key, error)
-    except ClientError as error:
-        _log.info("the service %s does not say yet that it has stand-in ports: %s", key, error)
+    except _PASSING as error:
+        _log.info("the service %s does not say yet which ports stand in: %s", key, error)
         return False
+    except ClientError as error:
+        _log.warning("the service %s does not say which ports stand in: %s", key, error)
     return True
 
 
