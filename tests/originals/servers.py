@@ -29,7 +29,7 @@ from steersman.http.certificates import Authority
 from tests.originals.programs import find
 from tests.support.servers import free_port
 
-__all__ = ["OriginalCluster", "original_cluster"]
+__all__ = ["OriginalCluster", "original_cluster", "original_parts"]
 
 _ADMIN_TOKEN: Final = "the-admin-of-a-test"
 _NAMES: Final = ("127.0.0.1", "localhost", "kubernetes.default", "kubernetes.default.svc")
@@ -94,13 +94,11 @@ def original_cluster(
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="steer-original-")))
         etcd = _start_etcd(stack, folder)
         cluster = _start_api_server(stack, folder, etcd, token or _ADMIN_TOKEN, port or free_port(), options)
+        key = folder / "accounts.key"
         if controllers:
-            _start_controllers(stack, cluster)
+            _start_controllers(stack, folder, cluster.kubeconfig, folder / "ca.crt", key)
         if scheduler:
-            _start(stack, folder, "kube-scheduler", [
-                f"--kubeconfig={cluster.kubeconfig}", "--leader-elect=false", f"--secure-port={free_port()}",
-                "--bind-address=127.0.0.1",
-            ])  # fmt: skip
+            _start_scheduler(stack, folder, cluster.kubeconfig)
         yield cluster
 
 
@@ -169,13 +167,32 @@ def _start_api_server(
     return cluster
 
 
-def _start_controllers(stack: ExitStack, cluster: OriginalCluster) -> None:
-    folder = cluster.folder
+@contextmanager
+def original_parts(folder: Path, kubeconfig: Path, authority: bytes) -> Iterator[None]:
+    """kube-controller-manager and kube-scheduler, for an API server that is there. They sign no tokens."""
+    with ExitStack() as stack:
+        ca = folder / "ca.crt"
+        ca.write_bytes(authority)
+        _start_controllers(stack, folder, kubeconfig, ca, None)
+        _start_scheduler(stack, folder, kubeconfig)
+        yield
+
+
+def _start_controllers(
+    stack: ExitStack, folder: Path, kubeconfig: Path, ca: Path, accounts_key: Path | None
+) -> None:
+    keys = [] if accounts_key is None else [f"--service-account-private-key-file={accounts_key}"]
     _start(stack, folder, "kube-controller-manager", [
-        f"--kubeconfig={cluster.kubeconfig}", "--leader-elect=false", f"--secure-port={free_port()}",
-        "--bind-address=127.0.0.1", f"--cert-dir={folder / 'controllers'}", "--use-service-account-credentials",
-        f"--service-account-private-key-file={folder / 'accounts.key'}",
-        f"--root-ca-file={folder / 'ca.crt'}",
+        f"--kubeconfig={kubeconfig}", "--leader-elect=false", f"--secure-port={free_port()}",
+        "--bind-address=127.0.0.1", f"--cert-dir={folder / 'controllers'}",
+        "--use-service-account-credentials", f"--root-ca-file={ca}", *keys,
+    ])  # fmt: skip
+
+
+def _start_scheduler(stack: ExitStack, folder: Path, kubeconfig: Path) -> None:
+    _start(stack, folder, "kube-scheduler", [
+        f"--kubeconfig={kubeconfig}", "--leader-elect=false", f"--secure-port={free_port()}",
+        "--bind-address=127.0.0.1",
     ])  # fmt: skip
 
 
