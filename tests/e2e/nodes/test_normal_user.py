@@ -105,6 +105,36 @@ def test_pods_learn_of_services_that_come_and_go(kubectl: Kubectl) -> None:
     until(lambda: not _resolved(kubectl, "later"))
 
 
+def test_groups_that_cannot_be_given_are_told_and_volumes_work_all_the_same(kubectl: Kubectl) -> None:
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "data"},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Mi"}}},
+    }
+    container = {
+        "name": "main",
+        "image": "host/sh",
+        "command": ["sh", "-c", "echo stored > /data/file && cat /data/file && exec sleep 1000"],
+        "volumeMounts": [{"name": "data", "mountPath": "/data"}],
+    }
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "grouped"},
+        "spec": {
+            "securityContext": {"fsGroup": 5432, "supplementalGroups": [5433]},
+            "containers": [container],
+            "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}],
+        },
+    }
+    kubectl.create(claim, pod)
+    kubectl("wait", "--for=condition=Ready", "pod/grouped", f"--timeout={DEADLINE_S:g}s")
+    until(lambda: kubectl("logs", "grouped").out == "stored\n")
+    told = until(lambda: kubectl.get("events --field-selector=reason=GroupsNotGiven")["items"])
+    assert "cannot give its pods further groups: 5432, 5433" in told[0]["message"]
+
+
 def _skip_without_own_files(kubectl: Kubectl) -> None:
     if "Kubernetes-managed" not in kubectl("exec", "deployment/web", "--", "cat", "/etc/hosts").out:
         pytest.skip("this machine gives normal users no user namespaces, and so pods no files of their own")

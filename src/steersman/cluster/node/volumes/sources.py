@@ -125,17 +125,20 @@ class VolumeSources:
             # Others keep things there too.
             return
 
+    def unmount(self) -> None:
+        """Nothing of any pod runs any more: leave nothing mounted."""
+        for uid in self.known():
+            unmount_all(self.pod_folder(uid) / "volumes" / _EMPTY_DIR)
+
     def _volume(self, uid: str, plugin: str, name: str) -> Path:
         return self.pod_folder(uid) / "volumes" / plugin / name
 
-    def _made(self, path: Path, mode: int) -> bool:
-        """Whether a volume's folder was not there yet."""
-        if path.is_dir():
-            return False
-        path.parent.mkdir(_FOLDER_MODE, parents=True, exist_ok=True)
-        path.mkdir()
-        path.chmod(mode)
-        return True
+    def _made(self, path: Path, mode: int) -> None:
+        """Have a volume's folder."""
+        if not path.is_dir():
+            path.parent.mkdir(_FOLDER_MODE, parents=True, exist_ok=True)
+            path.mkdir()
+            path.chmod(mode)
 
     async def _projected(
         self, pod: Pod, name: str, kind: str, plugin: str, source: Mapping[str, Any]
@@ -169,12 +172,12 @@ class VolumeSources:
         uid = pod["metadata"]["uid"]
         self.make_pod_folder(uid)
         path = self.scratch(uid, name)
-        is_new = self._made(path, _SCRATCH_MODE)
+        self._made(path, _SCRATCH_MODE)
         if medium:
-            size = memory_size(pod, source.get("sizeLimit"), self._memory)
-            is_new |= mount_memory(path, size, _SCRATCH_MODE)
-        if is_new and (group := fs_group_of(pod)) is not None:
-            give_to_group(path, group, readonly=False)
+            mount_memory(path, memory_size(pod, source.get("sizeLimit"), self._memory), _SCRATCH_MODE)
+        if (group := fs_group_of(pod)) is not None:
+            # Once: what the pod has in it later is as the pod has it.
+            give_to_group(path, group, readonly=False, lazily=True)
         return Ready(path)
 
     async def _claimed(self, pod: Pod, volume: Volume) -> Ready:

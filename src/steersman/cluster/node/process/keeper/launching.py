@@ -9,6 +9,7 @@ import fcntl
 import os
 import resource
 import signal
+import stat
 import termios
 from typing import Any, NoReturn
 
@@ -102,6 +103,7 @@ def _become(spec: Spec, group: str, inside: int, nofile: tuple[int, int]) -> Non
     resource.setrlimit(resource.RLIMIT_NOFILE, nofile)
     limit_process(0, spec.get("rlimits") or {})
     _change_folder(spec)
+    _own_streams(spec.get("uid"))
     # Only root has any to lose.
     if spec.get("capabilities") is not None and os.geteuid() == 0:
         keep_capabilities(spec["capabilities"])
@@ -111,6 +113,15 @@ def _become(spec: Spec, group: str, inside: int, nofile: tuple[int, int]) -> Non
         os.setgid(spec["gid"])
     if spec.get("uid") is not None:
         os.setuid(spec["uid"])
+
+
+def _own_streams(uid: int | None) -> None:
+    """Whoever the program runs as may open its standard streams again, as /dev/stdout."""
+    if uid is None or uid == os.geteuid():
+        return
+    for number in range(_REPORT_FD):
+        if os.isatty(number) or stat.S_ISFIFO(os.fstat(number).st_mode):
+            os.fchown(number, uid, -1)
 
 
 def limit_process(pid: int, rlimits: dict[str, int]) -> None:
