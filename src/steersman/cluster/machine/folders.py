@@ -5,10 +5,20 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-__all__ = ["state_folder"]
+__all__ = ["data_folder", "state_folder"]
 
 
 def state_folder() -> Path:
     """The user's folder for what must outlive a process (XDG state folder)."""
     state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     return Path(state) / "steersman"
+
+
+def data_folder(path: str | Path) -> Path:
+    """A folder for what a cluster or its nodes keep, there and closed to others.
+
+    Its path is what it is now: other processes are told of it that work elsewhere, and pods see it in volumes.
+    """
+    folder = Path(path).absolute()
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return folder
