@@ -2,7 +2,8 @@
 
 | image                   | runs                                                                          |
 |-------------------------|-------------------------------------------------------------------------------|
-| `host/NAME`             | the program NAME of the machine's PATH (`host/usr/bin/env`: of that path)     |
+| `host/NAME`             | the program NAME of the machine's PATH (`host/usr/bin/env`: of that path);    |
+|                         | arguments that begin with the program itself are the whole command            |
 | a registered name       | what `image.json` in its folder says, with the folder over the machine's root |
 | `…/pause`               | nothing, until it is told to end                                              |
 
@@ -40,6 +41,8 @@ class Image(NamedTuple):
     config: ImageConfig
     #: Laid over the machine's root; empty for programs of the machine.
     folder: str = ""
+    #: The program of the machine that the image is; empty for others.
+    program: str = ""
 
 
 class ProcessImages:
@@ -105,7 +108,7 @@ def _of_host(name: str) -> Image | None:
         return None
     found = os.stat(path)
     status = _status(name, f"{path}:{found.st_size}:{found.st_mtime_ns}", found.st_size)
-    return Image(status, ImageConfig(entrypoint=(path,)))
+    return Image(status, ImageConfig(entrypoint=(path,)), program=path)
 
 
 def _repository(name: str) -> str:

@@ -60,7 +60,23 @@ def command_of(config: ContainerConfig, image: Image) -> list[str]:
             f"failed to generate container {quote(config.name)} spec: failed to generate spec: "
             "no command specified"
         )
+    if not config.command and arguments and image.program:
+        return _of_program(image.program, arguments)
     return [*command, *arguments]
+
+
+def _of_program(program: str, arguments: Sequence[str]) -> list[str]:
+    """What an image that is a program of this machine runs with these arguments.
+
+    Images of registries usually have no entrypoint, and people write `kubectl run x --image=host/sh -- sh -c …`
+    as with those. With the entrypoint before that, the shell would look for a script `sh`.
+    """
+    first, *rest = arguments
+    if first == os.path.basename(program):
+        return [program, *rest]
+    if first.startswith("/") and os.path.basename(first) == os.path.basename(program):
+        return [*arguments]
+    return [program, *arguments]
 
 
 def stop_signal(config: ContainerConfig, image: Image) -> int:

@@ -40,6 +40,31 @@ def test_command(command: tuple[str, ...], args: tuple[str, ...], expected: list
     assert made == expected
 
 
+@pytest.mark.parametrize(
+    ("args", "expected"),
+    [
+        ((), ["/usr/bin/sh"]),
+        (("-c", "echo hi"), ["/usr/bin/sh", "-c", "echo hi"]),
+        (("sh", "-c", "echo hi"), ["/usr/bin/sh", "-c", "echo hi"]),
+        (("sh",), ["/usr/bin/sh"]),
+        (("/bin/sh", "-c", "echo hi"), ["/bin/sh", "-c", "echo hi"]),
+        (("/srv/run.sh",), ["/usr/bin/sh", "/srv/run.sh"]),
+        (("bash", "-c", "echo hi"), ["/usr/bin/sh", "bash", "-c", "echo hi"]),
+        (("./sh",), ["/usr/bin/sh", "./sh"]),
+    ],
+)
+def test_arguments_that_begin_with_the_images_own_program_are_the_whole_command(
+    args: tuple[str, ...], expected: list[str]
+) -> None:
+    program = image(entrypoint=("/usr/bin/sh",))._replace(program="/usr/bin/sh")
+    assert command_of(config(args=args), program) == expected
+
+
+def test_what_is_in_a_folder_is_run_as_its_image_says() -> None:
+    made = command_of(config(args=("sh", "-c")), image("/image", entrypoint=("/bin/sh",)))
+    assert made == ["/bin/sh", "sh", "-c"]
+
+
 def test_nothing_to_run_is_an_error() -> None:
     with pytest.raises(RuntimeFailed, match="no command specified"):
         command_of(config(), image())
