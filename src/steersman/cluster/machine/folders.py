@@ -17,7 +17,7 @@ def state_folder() -> Path:
 def data_folder(path: str | Path) -> Path:
     """A folder for what a cluster or its nodes keep, there and closed to others.
 
-    Its path is what it is now: other processes are told of it that work elsewhere, and pods see it in volumes.
+    Its path is absolute: processes that work in other folders are told of it, and volumes are in it.
     """
     folder = Path(path).absolute()
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)

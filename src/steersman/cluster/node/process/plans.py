@@ -68,7 +68,7 @@ def command_of(config: ContainerConfig, image: Image) -> list[str]:
 def _of_program(program: str, arguments: Sequence[str]) -> list[str]:
     """What an image that is a program of this machine runs with these arguments.
 
-    Images of registries usually have no entrypoint, and people write `kubectl run x --image=host/sh -- sh -c …`
+    Most images of registries have no entrypoint, and people write `kubectl run x --image=host/sh -- sh -c …`
     as with those. With the entrypoint before that, the shell would look for a script `sh`.
     """
     first, *rest = arguments
