@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.client
-import os
 import shutil
 import tempfile
 import time
@@ -15,27 +14,13 @@ import pytest
 
 from tests.e2e.nodes.machine_parts import web
 from tests.support.kubectl import Kubectl
+from tests.support.normal_user import as_normal_user
 from tests.support.steer import DEADLINE_S, running
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
-_NOBODY = 65534
 #: Low ones are root's.
 _PORT = 8000
-
-
-def _as_normal_user(home: Path) -> list[str]:
-    """A command that runs another without any of root's rights but to read: the interpreter may be where
-    only root can."""
-    if os.getuid() != 0:
-        return []
-    if not shutil.which("setpriv"):
-        pytest.skip("there is no setpriv on the PATH")
-    os.chown(home, _NOBODY, _NOBODY)
-    user = [f"--reuid={_NOBODY}", f"--regid={_NOBODY}", "--clear-groups"]
-    rights = [f"--{kind}={less}+dac_read_search" for kind, less in
-              (("inh-caps", "-all,"), ("bounding-set", "-all,"), ("ambient-caps", ""))]  # fmt: skip
-    return ["setpriv", *user, *rights, "env", f"HOME={home}", f"XDG_STATE_HOME={home}"]
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +29,7 @@ def kubectl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kubectl]:
         pytest.skip("there is no kubectl on the PATH")
     # Folders of pytest are closed to others.
     with tempfile.TemporaryDirectory(prefix="steersman-user-") as name:
-        prefix = _as_normal_user(Path(name))
+        prefix = as_normal_user(Path(name))
         with running("--nodes=1", "--runtime=process", data=f"{name}/data", prefix=prefix) as steer:
             kubectl = Kubectl(steer.kubeconfig, tmp_path_factory.mktemp("home"))
             kubectl("wait", "--for=create", "serviceaccount/default", f"--timeout={DEADLINE_S:g}s")

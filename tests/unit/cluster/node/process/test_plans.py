@@ -165,6 +165,37 @@ def test_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.parametrize(
+    ("folders", "own_root", "path"),
+    [
+        ((), False, "/host/bin:/usr/bin"),
+        (("usr/bin", "bin"), False, "/usr/bin:/bin:/host/bin"),
+        ((), True, "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),
+    ],
+    ids=["files without programs", "files with programs", "the root of a system"],
+)
+def test_programs_of_an_image_are_found_before_the_machines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folders: tuple[str, ...], own_root: bool, path: str
+) -> None:
+    monkeypatch.setenv("PATH", "/host/bin:/usr/bin")
+    for folder in folders:
+        (tmp_path / "image" / folder).mkdir(parents=True)
+    what = image(str(tmp_path / "image"), entrypoint=("run",))._replace(own_root=own_root)
+    spec = spec_of(tmp_path, config(), what)
+    assert spec["env"]["PATH"] == path
+    assert spec["root"]["own_root"] is own_root
+
+
+def test_a_root_of_its_own_takes_nothing_from_the_nodes_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", "/somebodys")
+    monkeypatch.setenv("LANG", "xx_XX")
+    what = image(str(tmp_path), entrypoint=("run",))._replace(own_root=True)
+    env = spec_of(tmp_path, config(), what)["env"]
+    assert (env["HOME"], env.get("LANG")) == ("/", None)
+
+
+@pytest.mark.parametrize(
     ("controllers", "rlimits"),
     [((), {"RLIMIT_DATA": 64 << 20}), (("cpu", "memory"), None)],
     ids=["without groups", "with groups"],
