@@ -121,21 +121,23 @@ class Records:
 
     def uids(self) -> list[str]:
         """Pods that have a folder."""
-        return [entry.name for entry in os.scandir(self._pods) if entry.is_dir()]
+        with os.scandir(self._pods) as entries:
+            return [entry.name for entry in entries if entry.is_dir()]
 
     def sandbox(self, uid: str) -> SandboxRecord | None:
         return _read(self._pods / uid / "sandbox.json", SandboxRecord)
 
     def containers(self, uid: str) -> Iterator[tuple[ContainerRecord, StateRecord | None]]:
         """A pod's containers as they were made, and what the keeper last said of them."""
+        folder = self._pods / uid / "containers"
         try:
-            entries = list(os.scandir(self._pods / uid / "containers"))
+            names = os.listdir(folder)
         except FileNotFoundError:
             return
-        for entry in entries:
-            record = _read(Path(entry.path) / "container.json", ContainerRecord)
+        for name in names:
+            record = _read(folder / name / "container.json", ContainerRecord)
             if record is not None:
-                yield record, _read(Path(entry.path) / "state.json", StateRecord)
+                yield record, _read(folder / name / "state.json", StateRecord)
 
 
 def _replace(path: Path, record: msgspec.Struct) -> None:
