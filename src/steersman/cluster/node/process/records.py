@@ -12,12 +12,13 @@ the machine.
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
+
+from steersman.cluster.node.removing import remove_tree
 
 __all__ = ["ContainerRecord", "Records", "SandboxRecord", "StateRecord"]
 
@@ -100,7 +101,7 @@ class Records:
         _replace(self.container_folder(uid, record.id) / "container.json", record)
 
     def remove_container(self, uid: str, record: ContainerRecord) -> None:
-        _remove(self.container_folder(uid, record.id))
+        remove_tree(self.container_folder(uid, record.id))
         log = self.log_path(uid, record)
         for path in log.parent.glob(f"{log.name}*"):
             path.unlink(missing_ok=True)
@@ -109,7 +110,7 @@ class Records:
         """Everything that is the engine's; volumes are somebody else's."""
         folder = self._pods / uid
         for name in ("containers", "logs"):
-            _remove(folder / name)
+            remove_tree(folder / name)
         (folder / "sandbox.json").unlink(missing_ok=True)
         try:
             folder.rmdir()
@@ -117,7 +118,7 @@ class Records:
             return
 
     def remove_everything(self, uid: str) -> None:
-        _remove(self._pods / uid)
+        remove_tree(self._pods / uid)
 
     def uids(self) -> list[str]:
         """Pods that have a folder."""
@@ -151,13 +152,3 @@ def _read(path: Path, kind: type[T]) -> T | None:
         return msgspec.json.decode(path.read_bytes(), type=kind)
     except (FileNotFoundError, NotADirectoryError, msgspec.DecodeError):
         return None
-
-
-def _remove(folder: Path) -> None:
-    """A folder with everything in it, whatever the modes of what a container left there."""
-    shutil.rmtree(folder, ignore_errors=True)
-    if not folder.exists():
-        return
-    for parent, _, _ in os.walk(folder):
-        os.chmod(parent, 0o700)
-    shutil.rmtree(folder, ignore_errors=True)

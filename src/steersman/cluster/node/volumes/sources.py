@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from steersman.aio import Clock
 from steersman.client import Client
+from steersman.cluster.node.removing import remove_tree
 from steersman.cluster.node.volumes.atomic import write_files
 from steersman.cluster.node.volumes.claims import claimed_folder
 from steersman.cluster.node.volumes.errors import VolumeProblem
@@ -112,11 +112,11 @@ class VolumeSources:
     def remove(self, uid: str) -> None:
         """Take away everything that was made for a pod. Blocks."""
         folder = self.pod_folder(uid)
-        _remove_tree(folder / "volumes")
+        remove_tree(folder / "volumes")
         if (folder / "volumes").exists():
             # What is mounted is empty by now, and in the way.
             unmount_all(folder / "volumes" / _EMPTY_DIR)
-            _remove_tree(folder / "volumes")
+            remove_tree(folder / "volumes")
         for name in ("etc-hosts", "resolv.conf"):
             (folder / name).unlink(missing_ok=True)
         try:
@@ -201,16 +201,3 @@ class VolumeSources:
         if folder is None:
             raise VolumeProblem(f"this node has no image {reference} that is a folder")
         return Ready(folder, readonly=True)
-
-
-def _remove_tree(folder: Path) -> None:
-    shutil.rmtree(folder, ignore_errors=True)
-    if not folder.exists():
-        return
-    # A pod may have made folders that not even their owner can look into.
-    folder.chmod(0o700)
-    for where, folders, _ in os.walk(folder):
-        for path in (Path(where) / name for name in folders):
-            if not path.is_symlink():
-                path.chmod(0o700)
-    shutil.rmtree(folder, ignore_errors=True)
