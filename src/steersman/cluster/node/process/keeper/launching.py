@@ -161,10 +161,12 @@ def _execute(argv: list[str], env: dict[str, str]) -> NoReturn:
             raise OSError(error.errno, f'error during container init: exec: "{program}": {words}') from error
     denied = False
     for folder in (env.get("PATH") or _NO_PATH).split(":"):
+        path = os.path.join(folder or ".", program)
         try:
-            os.execve(os.path.join(folder or ".", program), argv, env)  # noqa: S606 - likewise
+            os.execve(path, argv, env)  # noqa: S606 - likewise
         except PermissionError:
-            denied = True
+            # In a folder that is closed to this user there is nothing.
+            denied = denied or os.path.exists(path)
         except (FileNotFoundError, NotADirectoryError):
             continue
     words = "permission denied" if denied else "executable file not found in $PATH"
