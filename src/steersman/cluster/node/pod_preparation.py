@@ -185,8 +185,8 @@ class PodPreparation:
     def _tell_of_groups(self, pod: Pod) -> None:
         """A node that may not change groups says so; its pods' volumes are its own user's, as they are."""
         context = pod["spec"].get("securityContext") or {}
-        asked = (*filter(None, (context.get("fsGroup"),)), *(context.get("supplementalGroups") or ()))
-        if missing := missing_groups(asked):
+        asked = (context.get("fsGroup"), *(context.get("supplementalGroups") or ()))
+        if missing := missing_groups(group for group in asked if group is not None):
             note = (
                 f"this node runs as user {os.geteuid()} and cannot give its pods further groups: "
                 f"{', '.join(map(str, missing))} (fsGroup, supplementalGroups)"
