@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import shlex
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,13 +23,17 @@ __all__ = ["image"]
 
 _EXAMPLES = """Folders of this machine that pods can run as images.
 
-What is in the folder is seen by the pod's containers at /. An image.json in it may say how it is run:
+What is in the folder is seen by the pod's containers at /. The root of a system (with bin/sh, or
+etc/os-release) is all they see, as with images of registries; other files are laid over this machine's. How
+it is run is said by options, or by an image.json in the folder:
 {"entrypoint": ["python3", "/server.py"], "env": {"PORT": "8080"}, "workingDir": "/"}.
 
 Examples:
 
 \b
-  steer image add shop:1 ./shop    pods of the image shop:1 run it
+  steer image add shop:1 ./shop      pods of the image shop:1 run it
+  steer image add shop:1 ./shop --command "python3 /server.py" --env PORT=8080
+  steer image add debian:13 ./root   the root of a system, as by debootstrap
   steer image list
   steer image remove shop:1
 """
@@ -43,20 +51,69 @@ _Name = Annotated[str, typer.Argument(metavar="NAME", help="As pods name it; wit
 def add(
     name: _Name,
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="What the image contains.")],
+    command: Annotated[
+        str, typer.Option(metavar="WORDS", help="What is run unless a pod says otherwise (entrypoint).")
+    ] = "",
+    args: Annotated[
+        str, typer.Option(metavar="WORDS", help="What follows it unless a pod has arguments (cmd).")
+    ] = "",
+    env: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="A variable; can be given several times.")
+    ] = None,
+    user: Annotated[
+        str, typer.Option(metavar="USER[:GROUP]", help="As whom, by names of the image or numbers.")
+    ] = "",
+    workdir: Annotated[str, typer.Option(metavar="PATH", help="In which folder of the image.")] = "",
 ) -> None:
     """Have a folder be an image.
 
-    It is not copied: changes are seen by what starts after them.
+    It is not copied: changes are seen by what starts after them. What is said here goes before what an
+    image.json in the folder says.
 
-    Example: steer image add shop:1 ./shop
+    Example: steer image add shop:1 ./shop --command "python3 /server.py" --user 1000
     """
     from steersman.cluster.node.errors import RuntimeFailed
+    from steersman.cluster.node.process.image_index import ImageConfig
 
+    config = ImageConfig(
+        _words("--command", command), _words("--args", args), _variables(env or ()), workdir, user=user
+    )
     try:
-        added = _index().add(name, folder)
+        with _progress() as seen:
+            added = _index().add(name, folder, config, seen)
     except RuntimeFailed as error:
         raise CommandFailed(str(error)) from None
     typer.echo(f"{name} is {added.folder}")
+
+
+def _words(option: str, text: str) -> tuple[str, ...]:
+    try:
+        return tuple(shlex.split(text))
+    except ValueError as error:
+        raise CommandFailed(f"{option}: {error}: {text}", 2) from None
+
+
+def _variables(given: Iterable[str]) -> dict[str, str]:
+    variables = {}
+    for one in given:
+        name, equals, value = one.partition("=")
+        if not name or not equals:
+            raise CommandFailed(f"--env: {one!r} is not NAME=VALUE", 2)
+        variables[name] = value
+    return variables
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[int, int], None]]:
+    """Shows somebody who watches how far it is; gives what is to be told of files and bytes."""
+    if not sys.stderr.isatty():
+        yield lambda *_: None
+        return
+    from rich.console import Console
+    from rich.filesize import decimal
+
+    with Console(stderr=True).status("looking at the files") as status:
+        yield lambda files, size: status.update(f"{files:,} files, {decimal(size)}")
 
 
 @image.command("list")

@@ -37,12 +37,11 @@ async def own_nodes(
 ) -> AsyncIterator[MachineNodes]:
     """Hold the machine's addresses for these nodes. Their pods live on when the process ends."""
     from steersman.cluster.machine import Ranges, open_machine
-    from steersman.cluster.machine.folders import state_folder
+    from steersman.cluster.machine.folders import data_folder, state_folder
     from steersman.cluster.machine_nodes import MachineNodes
     from steersman.cluster.node.serving_certificate import CertificateFiles, serving_certificate
 
-    folder = asked.folder or state_folder() / "nodes"
-    os.makedirs(folder, mode=0o700, exist_ok=True)
+    folder = data_folder(asked.folder or state_folder() / "nodes")
 
     async def certify(user: str, names: Sequence[str]) -> CertificateFiles:
         own = folder / names[0]

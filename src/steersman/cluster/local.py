@@ -54,7 +54,7 @@ from steersman.cluster.auth.pki import Authority, write_private
 from steersman.cluster.auth.service_accounts import open_signing_key
 from steersman.cluster.auth.users import AUTHENTICATED_GROUP, MASTERS_GROUP, User
 from steersman.cluster.controllers.registry import CLOUD, CONTROLLERS, IN_SERVER, SCHEDULER, chosen
-from steersman.cluster.machine.folders import state_folder
+from steersman.cluster.machine.folders import data_folder, state_folder
 from steersman.cluster.machine.ranges import pods_with
 from steersman.cluster.schema.resources import all_resources
 from steersman.cluster.store import Sealer, Store, StoreError, open_store
@@ -361,9 +361,7 @@ class LocalCluster:
         if self.config.data == MEMORY:
             self._temporary = tempfile.TemporaryDirectory(prefix="steersman-")
             return Path(self._temporary.name)
-        folder = Path(self.config.data)
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        return folder
+        return data_folder(self.config.data)
 
     @staticmethod
     def _kept_token(folder: Path) -> str:

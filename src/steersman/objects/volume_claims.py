@@ -14,6 +14,7 @@ from steersman.objects.selectors import LabelSelector
 __all__ = [
     "BIND_COMPLETED",
     "BOUND_BY_CONTROLLER",
+    "LOCAL_PATH",
     "PROVISIONED_BY",
     "PROVISIONER",
     "SELECTED_NODE",
@@ -40,6 +41,8 @@ Object = Mapping[str, Any]
 BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
 BOUND_BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"
 PROVISIONED_BY: Final = "pv.kubernetes.io/provisioned-by"
+#: The provisioner of volumes that are directories of this machine, as storage classes name it.
+LOCAL_PATH: Final = "steersman.dev/local-path"
 #: On claims: who is to make a volume for them.
 PROVISIONER: Final = "volume.kubernetes.io/storage-provisioner"
 SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.client
-import os
 import shutil
 import tempfile
 import time
@@ -15,27 +14,13 @@ import pytest
 
 from tests.e2e.nodes.machine_parts import web
 from tests.support.kubectl import Kubectl
+from tests.support.normal_user import as_normal_user
 from tests.support.steer import DEADLINE_S, running
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
-_NOBODY = 65534
 #: Low ones are root's.
 _PORT = 8000
-
-
-def _as_normal_user(home: Path) -> list[str]:
-    """A command that runs another without any of root's rights but to read: the interpreter may be where
-    only root can."""
-    if os.getuid() != 0:
-        return []
-    if not shutil.which("setpriv"):
-        pytest.skip("there is no setpriv on the PATH")
-    os.chown(home, _NOBODY, _NOBODY)
-    user = [f"--reuid={_NOBODY}", f"--regid={_NOBODY}", "--clear-groups"]
-    rights = [f"--{kind}={less}+dac_read_search" for kind, less in
-              (("inh-caps", "-all,"), ("bounding-set", "-all,"), ("ambient-caps", ""))]  # fmt: skip
-    return ["setpriv", *user, *rights, "env", f"HOME={home}", f"XDG_STATE_HOME={home}"]
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +29,7 @@ def kubectl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kubectl]:
         pytest.skip("there is no kubectl on the PATH")
     # Folders of pytest are closed to others.
     with tempfile.TemporaryDirectory(prefix="steersman-user-") as name:
-        prefix = _as_normal_user(Path(name))
+        prefix = as_normal_user(Path(name))
         with running("--nodes=1", "--runtime=process", data=f"{name}/data", prefix=prefix) as steer:
             kubectl = Kubectl(steer.kubeconfig, tmp_path_factory.mktemp("home"))
             kubectl("wait", "--for=create", "serviceaccount/default", f"--timeout={DEADLINE_S:g}s")
@@ -103,6 +88,36 @@ def test_pods_learn_of_services_that_come_and_go(kubectl: Kubectl) -> None:
     until(lambda: _resolved(kubectl, "members.default.svc") == pods)
     kubectl("delete", "service", "later", "members")
     until(lambda: not _resolved(kubectl, "later"))
+
+
+def test_groups_that_cannot_be_given_are_told_and_volumes_work_all_the_same(kubectl: Kubectl) -> None:
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "data"},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Mi"}}},
+    }
+    container = {
+        "name": "main",
+        "image": "host/sh",
+        "command": ["sh", "-c", "echo stored > /data/file && cat /data/file && exec sleep 1000"],
+        "volumeMounts": [{"name": "data", "mountPath": "/data"}],
+    }
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "grouped"},
+        "spec": {
+            "securityContext": {"fsGroup": 5432, "supplementalGroups": [5433]},
+            "containers": [container],
+            "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}],
+        },
+    }
+    kubectl.create(claim, pod)
+    kubectl("wait", "--for=condition=Ready", "pod/grouped", f"--timeout={DEADLINE_S:g}s")
+    until(lambda: kubectl("logs", "grouped").out == "stored\n")
+    told = until(lambda: kubectl.get("events --field-selector=reason=GroupsNotGiven")["items"])
+    assert "cannot give its pods further groups: 5432, 5433" in told[0]["message"]
 
 
 def _skip_without_own_files(kubectl: Kubectl) -> None:

@@ -286,6 +286,8 @@ async def _local_path(root: Path) -> None:
         name = found["spec"]["volumeName"]
         assert name == f"pvc-{found['metadata']['uid']}"
         assert [path.name for path in root.iterdir()] == [name]
+        # Whatever this process' umask is: pods write to it that run as anybody.
+        assert (root / name).stat().st_mode & 0o7777 == 0o777
         made = await client.get(PERSISTENT_VOLUMES, name)
         assert made["spec"]["hostPath"]["path"] == str(root / name)
         [term] = made["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"]

@@ -17,7 +17,7 @@ from steersman.cluster.node.pod_admission import Claim, Load, Refusal, refusal
 from steersman.cluster.node.preparation import Preparation
 from steersman.cluster.node.timers import Timers
 from steersman.objects.usage import Usage
-from steersman.runtime import Cache
+from steersman.runtime import Cache, Key
 
 if TYPE_CHECKING:
     from steersman.cluster.node.status_writer import StatusWriter
@@ -42,7 +42,8 @@ class Host:
     start: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
     #: Shows the engine a pod that is to run: it may have run it before this process was started.
     notice: Callable[[Mapping[str, Any]], None]
-    load: Load = field(default_factory=Load)
+    #: What pods hold until nothing of them runs any more, by uid.
+    claims: dict[str, tuple[Key, Claim]] = field(default_factory=dict)
     #: What the whole machine uses, where that is measured.
     machine_usage: Callable[[], Usage] | None = None
     #: A node that is cut off hears nothing and says nothing.
@@ -58,6 +59,17 @@ class Host:
 
     def now(self) -> float:
         return self.timers.clock.wall()
+
+    @property
+    def load(self) -> Load:
+        """What is taken. A pod that is gone from the API has left its place, whatever of it still runs: the
+        scheduler has given that place away."""
+        load = Load()
+        for uid, (key, claim) in self.claims.items():
+            cached = self.pods.get(key)
+            if cached is not None and cached.uid == uid:
+                load.add(claim)
+        return load
 
     def refusal(self, pod: Mapping[str, Any], claim: Claim) -> Refusal | None:
         """Why this node does not take a pod."""

@@ -63,13 +63,6 @@ class Load:
         for name, amount in claim.amounts.items():
             self.amounts[name] = self.amounts.get(name, 0) + amount
 
-    def remove(self, claim: Claim) -> None:
-        self.pods -= 1
-        for port in claim.ports:
-            self.ports.remove(port)
-        for name, amount in claim.amounts.items():
-            self.amounts[name] -= amount
-
 
 def claim_of(spec: Object) -> Claim:
     """What a pod asks for."""

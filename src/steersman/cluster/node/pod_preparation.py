@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,6 +47,7 @@ from steersman.cluster.node.volumes.network_files import (
     node_hosts_file,
     pod_resolver,
 )
+from steersman.cluster.node.volumes.ownership import missing_groups
 from steersman.cluster.node.volumes.references import NotRead
 from steersman.objects.amounts import parsed, subtracted, texts
 from steersman.objects.pods import environment_sources
@@ -150,6 +152,7 @@ class PodPreparation:
         return self._volumes.excess(uid)
 
     async def pod(self, pod: Pod) -> None:
+        self._tell_of_groups(pod)
         await self._volumes.set_up(pod)
 
     async def ended(self, uid: str) -> None:
@@ -158,6 +161,9 @@ class PodPreparation:
 
     def sweep(self, live: Collection[str]) -> None:
         self._volumes.sweep(live)
+
+    def left(self) -> None:
+        self._sources.unmount()
 
     async def container(self, pod: Pod, container: Container, ips: Sequence[str]) -> Prepared:
         ips = pod_addresses(pod, ips, self._node)
@@ -175,6 +181,17 @@ class PodPreparation:
             container.get("workingDir") or "",
             mounts,
         )
+
+    def _tell_of_groups(self, pod: Pod) -> None:
+        """A node that may not change groups says so; its pods' volumes are its own user's, as they are."""
+        context = pod["spec"].get("securityContext") or {}
+        asked = (context.get("fsGroup"), *(context.get("supplementalGroups") or ()))
+        if missing := missing_groups(group for group in asked if group is not None):
+            note = (
+                f"this node runs as user {os.geteuid()} and cannot give its pods further groups: "
+                f"{', '.join(map(str, missing))} (fsGroup, supplementalGroups)"
+            )
+            self._events.warning(pod, "GroupsNotGiven", note)
 
     # --- variables
 

@@ -92,8 +92,8 @@ def pod_status(
     if over and ending is not None and old.get("phase") not in TERMINAL:
         phase = "Failed"
         status = {"phase": phase, "reason": ending.reason, "message": ending.message}
-    elif not over and view.runtime.running() and phase in TERMINAL and old.get("phase") not in TERMINAL:
-        # What still runs holds resources: the pod is not over before it is.
+    elif not over and phase in TERMINAL and old.get("phase") not in TERMINAL:
+        # It still holds its share of the node: others would be given it, and be refused.
         status = {field: old[field] for field in ("phase", "reason", "message") if old.get(field)}
     status |= {shown: listed for shown, listed in statuses.items() if listed}
     status["conditions"] = kubelet_conditions(

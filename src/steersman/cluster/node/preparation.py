@@ -55,6 +55,10 @@ class Preparation(Protocol):
         """Take away what was made for pods that are none of these any more."""
         ...
 
+    def left(self) -> None:
+        """The node stops and nothing of its pods runs any more: take away what must not stay on a machine."""
+        ...
+
 
 class Nothing:
     """For engines that run nothing."""
@@ -78,4 +82,7 @@ class Nothing:
         return None
 
     def sweep(self, live: Collection[str]) -> None:
+        return None
+
+    def left(self) -> None:
         return None

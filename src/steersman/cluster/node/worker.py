@@ -3,6 +3,9 @@
     NEW ──admitted──► SYNCING ──over, ended or deleted──► ENDING ──nothing runs──► OVER ──reported──► gone
      └──refused, or was over already───────────────────────────────────────────────▲
 
+A pod holds its share of the node from its admission until it is OVER. The API hears that it has ended only
+then, or the scheduler would give away a place that this node still counts as taken.
+
 A worker is poked whenever something may be to do: the pod changed, a container did, a wait is over. It then
 looks at everything anew and acts until there is nothing to do; a pod that just runs costs no task and no
 timer. What to do is decided by `actions`, what is said about it by `pod_status`.
@@ -53,8 +56,8 @@ class Stage(Enum):
 
 class PodWorker:
     __slots__ = (
-        "_begun", "_claim", "_dirty", "_ending", "_generation", "_grace_s", "_host", "_interrupted",
-        "_refusal", "_steps", "_task", "key", "on_gone", "stage", "uid",
+        "_begun", "_dirty", "_ending", "_generation", "_grace_s", "_host", "_interrupted", "_refusal",
+        "_settled", "_steps", "_task", "key", "on_gone", "stage", "uid",
     )  # fmt: skip
 
     def __init__(self, host: Host, key: Key, uid: str, on_gone: Callable[[PodWorker], None]) -> None:
@@ -64,9 +67,10 @@ class PodWorker:
         self.on_gone = on_gone
         self.stage = Stage.NEW
         self._host = host
-        self._claim: Claim | None = None
         self._ending: Ending | None = None
         self._refusal: Refusal | None = None
+        #: Whether the API has its last status.
+        self._settled = False
         #: How long its containers were given when they were asked to end; None: not asked yet.
         self._grace_s: int | None = None
         self._steps = Steps(host)
@@ -151,6 +155,7 @@ class PodWorker:
         if self.stage is Stage.ENDING:
             await self._end(pod)
             self.stage = Stage.OVER
+            self._release()
         self._host.statuses.want(self)
 
     def _pod(self) -> dict[str, Any] | None:
@@ -165,6 +170,7 @@ class PodWorker:
         status = pod.get("status") or {}
         if status.get("phase") in TERMINAL:
             self.stage = Stage.OVER
+            self._settled = True
             return
         claim = claim_of(pod["spec"])
         self._generation = pod["metadata"].get("generation", 0)
@@ -177,13 +183,12 @@ class PodWorker:
         self._take(claim)
         self.stage = Stage.SYNCING
 
-    def _take(self, claim: Claim | None) -> None:
+    def _take(self, claim: Claim) -> None:
         """Hold these of the node's resources, and nothing else any more."""
-        if self._claim is not None:
-            self._host.load.remove(self._claim)
-        if claim is not None:
-            self._host.load.add(claim)
-        self._claim = claim
+        self._host.claims[self.uid] = self.key, claim
+
+    def _release(self) -> None:
+        self._host.claims.pop(self.uid, None)
 
     def _deadline(self, pod: Pod) -> Ending | None:
         allowed_s = pod["spec"].get("activeDeadlineSeconds")
@@ -261,8 +266,7 @@ class PodWorker:
         delete = over and "deletionTimestamp" in pod["metadata"]
         if self._refusal is not None:
             status: Mapping[str, Any] = rejected_status(pod, *self._refusal, now)
-        elif over and self._claim is None:
-            # It was over before this worker came.
+        elif self._settled:
             status = old
         else:
             view = await self._view(pod)
@@ -286,7 +290,7 @@ class PodWorker:
         """Nothing is left to do until the pod is deleted: free what it had, but not what it said."""
         self._host.prober.ended(self.uid)
         await self._host.preparation.ended(self.uid)
-        self._take(None)
+        self._settled = True
 
     async def _leave(self) -> None:
         """Nothing is left to do: free what the pod had."""
@@ -294,6 +298,7 @@ class PodWorker:
         for sandbox in runtime.sandboxes:
             await self._host.runtime.remove_pod_sandbox(sandbox.id)
         await self._rest()
+        self._release()
         self._gone()
 
     def _gone(self) -> None:

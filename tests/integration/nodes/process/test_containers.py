@@ -74,6 +74,23 @@ def test_what_cannot_run_says_why(tmp_path: Path, command: tuple[str, ...], word
     run_engine(test, tmp_path)
 
 
+def test_there_are_no_programs_in_a_folder_that_is_closed(tmp_path: Path) -> None:
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0)
+    somebody = {"securityContext": {"runAsUser": 51000}} if os.geteuid() == 0 else {}
+
+    async def test(engine: World) -> None:
+        sandbox = await engine.sandbox()
+        path = {"PATH": f"{closed}:/usr/bin:/bin"}
+        found = await engine.start(sandbox, "true", env=path, name="found", **somebody)
+        assert (await engine.ended(found)).exit_code == 0
+        missing = await engine.create(sandbox, "no-such-program", env=path, name="missing", **somebody)
+        with pytest.raises(RuntimeFailed, match="executable file not found in"):
+            await engine.start_container(missing)
+
+    run_engine(test, tmp_path)
+
+
 def test_stop_asks_first_and_kills_later(tmp_path: Path) -> None:
     async def test(engine: World) -> None:
         sandbox = await engine.sandbox()

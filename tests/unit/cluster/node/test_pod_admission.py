@@ -155,14 +155,6 @@ def test_what_a_node_takes(
     assert refusal(wanted, claim_of(wanted["spec"]), there, load) == refused
 
 
-def test_what_is_given_back_is_free() -> None:
-    load = Load()
-    claim = claim_of(FULL["spec"])
-    load.add(claim)
-    load.remove(claim)
-    assert (load.pods, load.ports, set(load.amounts.values())) == (0, [], {0})
-
-
 def test_a_pod_claims_its_overhead_and_what_it_asks_for_as_a_whole() -> None:
     spec = pod({"cpu": "1"}, resources={"requests": {"cpu": "3"}}, overhead={"cpu": "250m"})["spec"]
     assert claim_of(spec).amounts == {"cpu": 3250}

@@ -151,7 +151,7 @@ def test_host_network_pods_have_the_addresses_of_their_node() -> None:
     assert status(known)["podIPs"] == [{"ip": "172.18.0.2"}]
 
 
-def test_a_pod_is_not_over_while_something_runs() -> None:
+def test_a_pod_is_not_over_before_its_node_says_so() -> None:
     known = view(
         pod("a", init=("s",), sidecars=("s",), restartPolicy="Never"),
         container("a", "exited"),
@@ -159,6 +159,8 @@ def test_a_pod_is_not_over_while_something_runs() -> None:
     )
     assert status(known, {"phase": "Running"})["phase"] == "Running"
     stopped = view(known.pod, container("s", "exited", 137), container("a", "exited"))
+    # Until the node has let go of it, nobody may be given its place.
+    assert status(stopped, {"phase": "Running"})["phase"] == "Running"
     made = status(stopped, {"phase": "Running"}, over=True)
     assert made["phase"] == "Succeeded"
     assert condition(made, "Ready")["reason"] == "PodCompleted"

@@ -23,6 +23,7 @@ from steersman.objects.resources import (
     STORAGE_CLASSES,
 )
 from steersman.objects.volume_claims import (
+    LOCAL_PATH,
     PROVISIONED_BY,
     PROVISIONER,
     SELECTED_NODE,
@@ -41,8 +42,7 @@ __all__ = ["NAME", "STORAGE_CLASS", "add", "new_volume"]
 
 Object = dict[str, Any]
 
-#: As storage classes name the provisioner.
-NAME: Final = "steersman.dev/local-path"
+NAME: Final = LOCAL_PATH
 _FINALIZER: Final = "steersman.dev/local-path"
 _HOSTNAME: Final = "kubernetes.io/hostname"
 _RETRY_S: Final = 5.0
@@ -155,7 +155,7 @@ class _LocalPath:
         event(claim, "Normal", "Provisioning", note)
         path = self._root / name
         try:
-            await asyncio.to_thread(path.mkdir, 0o777, parents=True, exist_ok=True)
+            await asyncio.to_thread(_make_folder, path)
         except OSError as error:
             event(claim, "Warning", "ProvisioningFailed", f"{failed}: {error}")
             raise Requeue from error
@@ -213,6 +213,12 @@ class _LocalPath:
             await self._writes.delete(
                 PERSISTENT_VOLUMES, request.key, volume["metadata"]["uid"], propagation=None
             )
+
+
+def _make_folder(path: Path) -> None:
+    """Whoever a pod runs as may write to its volume, whatever this process' umask is."""
+    path.mkdir(parents=True, exist_ok=True)
+    path.chmod(0o777)
 
 
 def _name_for(claim: Object) -> str:

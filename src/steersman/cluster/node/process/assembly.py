@@ -131,6 +131,14 @@ def add_process_node(
 
 
 async def _run(nodes: Nodes, agent: NodeAgent, runtime: ProcessRuntime, config: ProcessNodeConfig) -> None:
+    try:
+        await _live(nodes, agent, runtime, config)
+    finally:
+        if config.stop_pods():
+            agent.host.preparation.left()
+
+
+async def _live(nodes: Nodes, agent: NodeAgent, runtime: ProcessRuntime, config: ProcessNodeConfig) -> None:
     async with Scope() as scope:
         working = scope.start(runtime.run(stop_pods=config.stop_pods))
         await nodes.pods.wait_synced()

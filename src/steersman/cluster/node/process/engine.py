@@ -394,6 +394,7 @@ class ProcessRuntime:
             container.get("securityContext") or {},
             self._security.get(sandbox.uid) or {},
             image.config.user,
+            image.accounts,
             about=f"pod: {known}, container: {config.name}",
         )
         record = ContainerRecord(

@@ -1,14 +1,14 @@
 """As whom a container's processes run: its security context, its pod's, and its image's user. Pure but for
-the machine's lists of users and groups."""
+lists of users and groups."""
 
 from __future__ import annotations
 
 import os
-import pwd
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from steersman.cluster.node.errors import RuntimeFailed, StartFailed
+from steersman.cluster.node.process.accounts import Accounts
 from steersman.objects.fields import quote
 
 __all__ = ["Identity", "identity_of"]
@@ -25,7 +25,9 @@ class Identity(NamedTuple):
     home: str = ""
 
 
-def identity_of(container: Object, pod: Object, image_user: str, *, about: str) -> Identity:
+def identity_of(
+    container: Object, pod: Object, image_user: str, accounts: Accounts, *, about: str
+) -> Identity:
     """`container` and `pod` are security contexts; `about` is the pod as messages name it.
 
     Raises `StartFailed` when it must not run as root and would, `RuntimeFailed` when it has to run as
@@ -34,7 +36,7 @@ def identity_of(container: Object, pod: Object, image_user: str, *, about: str) 
     uid: int | None = _either(container, pod, "runAsUser")
     gid: int | None = _either(container, pod, "runAsGroup")
     if uid is None and image_user:
-        uid, image_gid = _parsed(image_user)
+        uid, image_gid = _parsed(image_user, accounts)
         gid = image_gid if gid is None else gid
     if _either(container, pod, "runAsNonRoot") and (os.geteuid() if uid is None else uid) == 0:
         words = (
@@ -50,12 +52,12 @@ def identity_of(container: Object, pod: Object, image_user: str, *, about: str) 
         return Identity()
     if os.geteuid() != 0:
         return _unprivileged(uid, gid)
-    entry = _entry(os.geteuid() if uid is None else uid)
+    entry = accounts.user(os.geteuid() if uid is None else uid)
     if gid is None:
-        gid = entry.pw_gid if entry is not None and uid is not None else 0
+        gid = entry.gid if entry is not None and uid is not None else 0
     if entry is not None and pod.get("supplementalGroupsPolicy") != "Strict":
-        groups += os.getgrouplist(entry.pw_name, gid)
-    home = "/" if entry is None else entry.pw_dir
+        groups += accounts.groups(entry, gid)
+    home = "/" if entry is None else entry.home
     return Identity(0 if uid is None else uid, gid, tuple(dict.fromkeys((gid, *groups))), home)
 
 
@@ -74,20 +76,18 @@ def _either(container: Object, pod: Object, field: str) -> Any:
     return pod.get(field) if own is None else own
 
 
-def _parsed(user: str) -> tuple[int, int | None]:
+def _parsed(user: str, accounts: Accounts) -> tuple[int, int | None]:
+    """Somebody's number and, if it is said, their group's."""
     name, _, group = user.partition(":")
-    if name.isdigit():
-        return int(name), int(group) if group.isdigit() else None
-    try:
-        return pwd.getpwnam(name).pw_uid, int(group) if group.isdigit() else None
-    except KeyError as error:
-        raise RuntimeFailed(
-            f"unable to find user {quote(name)}: no matching entries in passwd file"
-        ) from error
-
-
-def _entry(uid: int) -> pwd.struct_passwd | None:
-    try:
-        return pwd.getpwuid(uid)
-    except KeyError:
-        return None
+    if name.isdecimal():
+        uid = int(name)
+    elif (entry := accounts.user(name)) is not None:
+        uid = entry.uid
+    else:
+        raise RuntimeFailed(f"unable to find user {quote(name)}: no matching entries in passwd file")
+    if not group:
+        return uid, None
+    gid = int(group) if group.isdecimal() else accounts.group(group)
+    if gid is None:
+        raise RuntimeFailed(f"unable to find group {quote(group)}: no matching entries in group file")
+    return uid, gid

@@ -6,7 +6,7 @@ import fcntl
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -14,11 +14,21 @@ from steersman.cluster.machine.folders import state_folder
 from steersman.cluster.node.errors import RuntimeFailed
 from steersman.cluster.node.images import with_tag
 
-__all__ = ["ImageConfig", "ImageIndex", "RegisteredImage", "config_of", "default_index_file"]
+__all__ = [
+    "ImageConfig",
+    "ImageIndex",
+    "RegisteredImage",
+    "config_of",
+    "default_index_file",
+    "is_own_root",
+]
+
+#: What the root of a system has, by any of which it is known.
+_OF_ROOTS: Final = ("bin/sh", "usr/bin/sh", "etc/os-release", "usr/lib/os-release")
 
 
-class ImageConfig(msgspec.Struct, frozen=True, rename="camel"):
-    """How an image wants to be run: what `image.json` in its folder may say."""
+class ImageConfig(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """How an image wants to be run: what `image.json` in its folder may say, and whoever adds it."""
 
     entrypoint: tuple[str, ...] = ()
     cmd: tuple[str, ...] = ()
@@ -27,10 +37,22 @@ class ImageConfig(msgspec.Struct, frozen=True, rename="camel"):
     stop_signal: str = ""
     user: str = ""
 
+    def over(self, other: ImageConfig) -> ImageConfig:
+        """What this says, and what else the other does. A program does not get another one's arguments."""
+        return ImageConfig(
+            self.entrypoint or other.entrypoint,
+            self.cmd if self.cmd or self.entrypoint else other.cmd,
+            {**other.env, **self.env},
+            self.working_dir or other.working_dir,
+            self.stop_signal or other.stop_signal,
+            self.user or other.user,
+        )
 
-class RegisteredImage(msgspec.Struct, frozen=True):
+
+class RegisteredImage(msgspec.Struct, frozen=True, omit_defaults=True):
     folder: str
     size_bytes: int = 0
+    config: ImageConfig = ImageConfig()
 
 
 _decode = msgspec.json.Decoder(dict[str, RegisteredImage]).decode
@@ -45,13 +67,23 @@ class ImageIndex:
         self._seen: tuple[int, int] | None = None
         self._images: dict[str, RegisteredImage] = {}
 
-    def add(self, name: str, folder: Path) -> RegisteredImage:
-        """Have a folder be an image. Raises `RuntimeFailed` if it cannot be one."""
+    def add(
+        self,
+        name: str,
+        folder: Path,
+        config: ImageConfig = ImageConfig(),  # noqa: B008 - never changed
+        seen: Callable[[int, int], None] = lambda *_: None,
+    ) -> RegisteredImage:
+        """Have a folder be an image. Raises `RuntimeFailed` if it cannot be one.
+
+        `config` goes before what the folder says itself. `seen` is told every now and then how many files and
+        bytes there are so far.
+        """
         folder = folder.resolve()
         if not folder.is_dir():
             raise RuntimeFailed(f"{folder} is no folder")
         config_of(folder)
-        image = RegisteredImage(str(folder), _size(folder))
+        image = RegisteredImage(str(folder), _size(folder, seen), config)
         self._change(lambda images: {**images, with_tag(name): image})
         return image
 
@@ -101,12 +133,20 @@ def config_of(folder: Path) -> ImageConfig:
         raise RuntimeFailed(f"{path}: {error}") from error
 
 
-def _size(folder: Path) -> int:
-    total = 0
+def is_own_root(folder: Path) -> bool:
+    """Whether a folder is the root of a system, not just some files. Its links are not followed: they lead
+    somewhere within it."""
+    return any(os.path.lexists(folder / path) for path in _OF_ROOTS)
+
+
+def _size(folder: Path, seen: Callable[[int, int], None]) -> int:
+    total = count = 0
     for parent, _, names in os.walk(folder):
         for name in names:
             try:
                 total += os.lstat(os.path.join(parent, name)).st_size
             except OSError:
                 continue
+        count += len(names)
+        seen(count, total)
     return total

@@ -2,8 +2,10 @@
 
 | image                   | runs                                                                          |
 |-------------------------|-------------------------------------------------------------------------------|
-| `host/NAME`             | the program NAME of the machine's PATH (`host/usr/bin/env`: of that path)     |
-| a registered name       | what `image.json` in its folder says, with the folder over the machine's root |
+| `host/NAME`             | the program NAME of the machine's PATH (`host/usr/bin/env`: of that path);    |
+|                         | arguments that begin with the program itself are the whole command            |
+| a registered name       | what was said when it was added, or `image.json` in its folder: with the      |
+|                         | folder over the machine's root, or alone if it is the root of a system        |
 | `…/pause`               | nothing, until it is told to end                                              |
 
 Nothing is ever fetched: an image is on this machine or it is not.
@@ -22,7 +24,8 @@ from typing import Final, NamedTuple
 from steersman.cluster.node.cri import ImageStatus, PodSandboxConfig
 from steersman.cluster.node.errors import NotHere
 from steersman.cluster.node.images import with_tag
-from steersman.cluster.node.process.image_index import ImageConfig, ImageIndex, config_of
+from steersman.cluster.node.process.accounts import Accounts, ImageAccounts, MachineAccounts
+from steersman.cluster.node.process.image_index import ImageConfig, ImageIndex, config_of, is_own_root
 from steersman.objects.fields import quote
 
 __all__ = ["Image", "ProcessImages"]
@@ -38,8 +41,18 @@ class Image(NamedTuple):
 
     status: ImageStatus
     config: ImageConfig
-    #: Laid over the machine's root; empty for programs of the machine.
+    #: Laid over the machine's root, or in its place; empty for programs of the machine.
     folder: str = ""
+    #: Whether the folder is the root of a system, with nothing of the machine's beneath it.
+    own_root: bool = False
+    #: The program of the machine that the image is; empty for others.
+    program: str = ""
+
+    @property
+    def accounts(self) -> Accounts:
+        """Who is who for its programs."""
+        own = ImageAccounts(self.folder)
+        return own if self.own_root or (self.folder and own.exist) else MachineAccounts()
 
 
 class ProcessImages:
@@ -90,7 +103,8 @@ class ProcessImages:
             if not folder.is_dir():
                 return None
             status = _status(name, f"{folder}:{folder.stat().st_mtime_ns}", registered.size_bytes)
-            return Image(status, config_of(folder), registered.folder)
+            config = registered.config.over(config_of(folder))
+            return Image(status, config, registered.folder, is_own_root(folder))
         if name.startswith(_HOST):
             return _of_host(name)
         if _PAUSE.search(name):
@@ -105,7 +119,7 @@ def _of_host(name: str) -> Image | None:
         return None
     found = os.stat(path)
     status = _status(name, f"{path}:{found.st_size}:{found.st_mtime_ns}", found.st_size)
-    return Image(status, ImageConfig(entrypoint=(path,)))
+    return Image(status, ImageConfig(entrypoint=(path,)), program=path)
 
 
 def _repository(name: str) -> str:

@@ -39,7 +39,7 @@ LINKS: Final = "links"
 #: Where links are, in the container's folder.
 LINKED_ROOT: Final = "root"
 _ROOT: Final = "STEERSMAN_ROOT"
-#: What of the node's own environment containers get; the rest may be secret.
+#: What of the node's own environment containers get that run programs of the machine; the rest may be secret.
 _INHERITED: Final = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "HOME")
 _MESSAGE_PATH: Final = "/dev/termination-log"
 MESSAGE_FILE: Final = "termination-log"
@@ -60,7 +60,23 @@ def command_of(config: ContainerConfig, image: Image) -> list[str]:
             f"failed to generate container {quote(config.name)} spec: failed to generate spec: "
             "no command specified"
         )
+    if not config.command and arguments and image.program:
+        return _of_program(image.program, arguments)
     return [*command, *arguments]
+
+
+def _of_program(program: str, arguments: Sequence[str]) -> list[str]:
+    """What an image that is a program of this machine runs with these arguments.
+
+    Most images of registries have no entrypoint, and people write `kubectl run x --image=host/sh -- sh -c …`
+    as with those. With the entrypoint before that, the shell would look for a script `sh`.
+    """
+    first, *rest = arguments
+    if first == os.path.basename(program):
+        return [program, *rest]
+    if first.startswith("/") and os.path.basename(first) == os.path.basename(program):
+        return [*arguments]
+    return [program, *arguments]
 
 
 def stop_signal(config: ContainerConfig, image: Image) -> int:
@@ -133,6 +149,7 @@ def launch_spec(
             "folder": str(folder),
             "hostname": config.env.get("HOSTNAME", "")[:_HOSTNAME_LENGTH],
             "image": image.folder,
+            "own_root": image.own_root,
             "mounts": [[one.host_path, one.container_path, one.readonly] for one in mounts],
             "readonly": bool(security.get("readOnlyRootFilesystem")),
             "sysctls": sysctls_of(pod_security or {}),
@@ -143,12 +160,28 @@ def launch_spec(
 
 
 def _environment(config: ContainerConfig, image: Image, who: Identity) -> dict[str, str]:
-    env = {name: os.environ[name] for name in _INHERITED if name in os.environ}
+    inherited = () if image.own_root else _INHERITED
+    env = {name: os.environ[name] for name in inherited if name in os.environ}
+    if path := _path(image, env.get("PATH", "")):
+        env["PATH"] = path
     if who.home:
         env["HOME"] = who.home
+    elif image.own_root:
+        account = image.accounts.user(os.geteuid())
+        env["HOME"] = "/" if account is None else account.home
     if config.container.get("tty"):
         env["TERM"] = "xterm"
     return {**env, **image.config.env, **config.env}
+
+
+def _path(image: Image, machines: str) -> str:
+    """Where programs are looked for: first where the image has some; in a root of its own nowhere else."""
+    if not image.folder:
+        return machines
+    own = [f"/{one}" for one in _PROGRAMS if os.path.isdir(f"{image.folder}/{one}")]
+    if image.own_root:
+        return ":".join(f"/{one}" for one in _PROGRAMS)
+    return ":".join(dict.fromkeys((*own, *filter(None, machines.split(":")))))
 
 
 def limits_of(resources: Mapping[str, Any], controllers: Sequence[str]) -> dict[str, Any]:

@@ -12,12 +12,13 @@ the machine.
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
+
+from steersman.cluster.node.removing import remove_tree
 
 __all__ = ["ContainerRecord", "Records", "SandboxRecord", "StateRecord"]
 
@@ -100,7 +101,7 @@ class Records:
         _replace(self.container_folder(uid, record.id) / "container.json", record)
 
     def remove_container(self, uid: str, record: ContainerRecord) -> None:
-        _remove(self.container_folder(uid, record.id))
+        remove_tree(self.container_folder(uid, record.id))
         log = self.log_path(uid, record)
         for path in log.parent.glob(f"{log.name}*"):
             path.unlink(missing_ok=True)
@@ -109,7 +110,7 @@ class Records:
         """Everything that is the engine's; volumes are somebody else's."""
         folder = self._pods / uid
         for name in ("containers", "logs"):
-            _remove(folder / name)
+            remove_tree(folder / name)
         (folder / "sandbox.json").unlink(missing_ok=True)
         try:
             folder.rmdir()
@@ -117,25 +118,27 @@ class Records:
             return
 
     def remove_everything(self, uid: str) -> None:
-        _remove(self._pods / uid)
+        remove_tree(self._pods / uid)
 
     def uids(self) -> list[str]:
         """Pods that have a folder."""
-        return [entry.name for entry in os.scandir(self._pods) if entry.is_dir()]
+        with os.scandir(self._pods) as entries:
+            return [entry.name for entry in entries if entry.is_dir()]
 
     def sandbox(self, uid: str) -> SandboxRecord | None:
         return _read(self._pods / uid / "sandbox.json", SandboxRecord)
 
     def containers(self, uid: str) -> Iterator[tuple[ContainerRecord, StateRecord | None]]:
         """A pod's containers as they were made, and what the keeper last said of them."""
+        folder = self._pods / uid / "containers"
         try:
-            entries = list(os.scandir(self._pods / uid / "containers"))
+            names = os.listdir(folder)
         except FileNotFoundError:
             return
-        for entry in entries:
-            record = _read(Path(entry.path) / "container.json", ContainerRecord)
+        for name in names:
+            record = _read(folder / name / "container.json", ContainerRecord)
             if record is not None:
-                yield record, _read(Path(entry.path) / "state.json", StateRecord)
+                yield record, _read(folder / name / "state.json", StateRecord)
 
 
 def _replace(path: Path, record: msgspec.Struct) -> None:
@@ -149,13 +152,3 @@ def _read(path: Path, kind: type[T]) -> T | None:
         return msgspec.json.decode(path.read_bytes(), type=kind)
     except (FileNotFoundError, NotADirectoryError, msgspec.DecodeError):
         return None
-
-
-def _remove(folder: Path) -> None:
-    """A folder with everything in it, whatever the modes of what a container left there."""
-    shutil.rmtree(folder, ignore_errors=True)
-    if not folder.exists():
-        return
-    for parent, _, _ in os.walk(folder):
-        os.chmod(parent, 0o700)
-    shutil.rmtree(folder, ignore_errors=True)

@@ -33,6 +33,8 @@ class BadPath(ValueError):
 class File(NamedTuple):
     data: bytes
     mode: int
+    #: None: whoever writes it.
+    owner: int | None = None
 
 
 def write_files(
@@ -114,6 +116,8 @@ def _write(folder: Path, files: Mapping[str, File], now: float) -> Path:
         descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "wb") as stream:
             stream.write(file.data)
+        if file.owner is not None:
+            os.chown(target, file.owner, -1)
         target.chmod(file.mode)
     return new
 

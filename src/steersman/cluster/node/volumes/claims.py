@@ -12,6 +12,7 @@ from steersman.client import Client, ClientError
 from steersman.cluster.node.volumes.errors import VolumeProblem
 from steersman.cluster.node.volumes.host_paths import check_host_path, refuse_backsteps
 from steersman.objects.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
+from steersman.objects.volume_claims import LOCAL_PATH, PROVISIONED_BY, annotations_of
 
 __all__ = ["ClaimProblem", "ClaimedFolder", "claimed_folder", "ephemeral_claim"]
 
@@ -62,7 +63,9 @@ async def claimed_folder(
         where = "volumeDevices, but this node has no block devices" if wants_device else "volumeMounts"
         raise VolumeProblem(f"volume {volume['name']} has volumeMode {mode}, but is specified in {where}")
     readonly = bool((source or {}).get("readOnly"))
-    return ClaimedFolder(_folder(found), readonly, owned="local" in found["spec"])
+    # Directories that somebody else made, and that only are shown, stay as they are.
+    owned = "local" in found["spec"] or annotations_of(found).get(PROVISIONED_BY) == LOCAL_PATH
+    return ClaimedFolder(_folder(found), readonly, owned)
 
 
 async def _bound_claim(client: Client, namespace: str, name: str) -> Object:

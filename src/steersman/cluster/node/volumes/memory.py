@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,15 +25,12 @@ def memory_size(pod: Mapping[str, Any], size_limit: str | None, allocatable: Qua
     return min((limit.value for limit in limits if limit), default=0)
 
 
-def mount_memory(folder: Path, size: int, mode: int) -> bool:
-    """Have a tmpfs on a folder; returns whether there was none and now is."""
+def mount_memory(folder: Path, size: int, mode: int) -> None:
+    """Have a tmpfs on a folder, where that is allowed."""
     if os.path.ismount(folder):
-        return False
-    try:
+        return
+    with suppress(PermissionError):
         mount("tmpfs", str(folder), "tmpfs", data=f"size={size},mode={mode:o}" if size else f"mode={mode:o}")
-    except PermissionError:
-        return False
-    return True
 
 
 def unmount_all(folder: Path) -> None:

@@ -1,14 +1,14 @@
-"""fsGroup: a volume's files belong to the pod's group, and the group may use them."""
+"""Whom a volume's files belong to: the pod's group (fsGroup), which may use them, and its user."""
 
 from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-__all__ = ["fs_group_of", "give_to_group"]
+__all__ = ["fs_group_of", "fs_user_of", "give_to_group", "missing_groups"]
 
 _READ_WRITE: Final = 0o660
 _READ: Final = 0o440
@@ -18,7 +18,30 @@ _SEARCH: Final = 0o110
 def fs_group_of(pod: Mapping[str, Any]) -> int | None:
     """The group that volumes have to belong to, where this process can see to it."""
     group: int | None = (pod["spec"].get("securityContext") or {}).get("fsGroup")
-    return group if os.geteuid() == 0 else None
+    return None if group is None or missing_groups((group,)) else group
+
+
+def fs_user_of(pod: Mapping[str, Any]) -> int | None:
+    """Whom files belong to that are for the pod only: the user of all of its containers, if it is one."""
+    spec = pod["spec"]
+    own = _user(spec)
+    containers = (*(spec.get("initContainers") or ()), *(spec.get("containers") or ()))
+    users = {own if (user := _user(one)) is None else user for one in containers}
+    user = users.pop() if len(users) == 1 else None
+    return user if os.geteuid() in (0, user) else None
+
+
+def _user(whose: Mapping[str, Any]) -> int | None:
+    user: int | None = (whose.get("securityContext") or {}).get("runAsUser")
+    return user
+
+
+def missing_groups(groups: Iterable[int]) -> list[int]:
+    """Those that this process can neither give files to nor have its pods be in."""
+    if os.geteuid() == 0:
+        return []
+    own = {os.getegid(), *os.getgroups()}
+    return [group for group in groups if group not in own]
 
 
 def give_to_group(folder: Path, group: int, *, readonly: bool, lazily: bool = False) -> None:

@@ -13,7 +13,7 @@ from steersman.cluster.node.downward import NodeFacts
 from steersman.cluster.node.volumes.atomic import File
 from steersman.cluster.node.volumes.certificates import PodCertificates, certificate_requests_of
 from steersman.cluster.node.volumes.errors import VolumeProblem
-from steersman.cluster.node.volumes.ownership import fs_group_of
+from steersman.cluster.node.volumes.ownership import fs_group_of, fs_user_of
 from steersman.cluster.node.volumes.payloads import (
     DEFAULT_MODE,
     Files,
@@ -85,10 +85,11 @@ class _Volume(NamedTuple):
     #: Reads what it shows now.
     known: Callable[[str], bytes]
 
-    @property
-    def own_mode(self) -> int:
-        """Of files that are nobody else's business."""
-        return self.mode if fs_group_of(self.pod) is None else _OWN_MODE
+    def own(self, data: bytes) -> File:
+        """A file that is nobody else's business."""
+        owner = fs_user_of(self.pod)
+        shared = owner is None and fs_group_of(self.pod) is None
+        return File(data, self.mode if shared else _OWN_MODE, owner)
 
 
 class Projections:
@@ -141,7 +142,7 @@ class Projections:
             case "podCertificate":
                 return await self._certificate(volume, source)
             case "clusterTrustBundle":
-                return Projected({source["path"]: File(await self._anchors(source), volume.own_mode)})
+                return Projected({source["path"]: volume.own(await self._anchors(source))})
         raise VolumeProblem(f"this node cannot project {kind}")
 
     async def _object(self, pod: Pod, kind: ResourceType, name: str, *, optional: bool) -> Mapping[str, Any]:
@@ -162,7 +163,7 @@ class Projections:
             source.get("expirationSeconds") or 3600,
         )
         token = await self._tokens.get(request, volume.known(source["path"]))
-        return Projected({source["path"]: File(token.text.encode(), volume.own_mode)}, token.renew_at)
+        return Projected({source["path"]: volume.own(token.text.encode())}, token.renew_at)
 
     async def _certificate(self, volume: _Volume, source: Source) -> Projected:
         found = await self._certificates.get(volume.pod, volume.name, source)
@@ -172,9 +173,7 @@ class Projections:
             "certificateChainPath": found.chain,
         }
         files = {
-            source[field]: File(content, volume.own_mode)
-            for field, content in contents.items()
-            if source.get(field)
+            source[field]: volume.own(content) for field, content in contents.items() if source.get(field)
         }
         return Projected(files, found.renew_at)
 

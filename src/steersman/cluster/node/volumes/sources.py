@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from steersman.aio import Clock
 from steersman.client import Client
+from steersman.cluster.node.removing import remove_tree
 from steersman.cluster.node.volumes.atomic import write_files
 from steersman.cluster.node.volumes.claims import claimed_folder
 from steersman.cluster.node.volumes.errors import VolumeProblem
@@ -112,11 +112,11 @@ class VolumeSources:
     def remove(self, uid: str) -> None:
         """Take away everything that was made for a pod. Blocks."""
         folder = self.pod_folder(uid)
-        _remove_tree(folder / "volumes")
+        remove_tree(folder / "volumes")
         if (folder / "volumes").exists():
             # What is mounted is empty by now, and in the way.
             unmount_all(folder / "volumes" / _EMPTY_DIR)
-            _remove_tree(folder / "volumes")
+            remove_tree(folder / "volumes")
         for name in ("etc-hosts", "resolv.conf"):
             (folder / name).unlink(missing_ok=True)
         try:
@@ -125,17 +125,20 @@ class VolumeSources:
             # Others keep things there too.
             return
 
+    def unmount(self) -> None:
+        """Nothing of any pod runs any more: leave nothing mounted."""
+        for uid in self.known():
+            unmount_all(self.pod_folder(uid) / "volumes" / _EMPTY_DIR)
+
     def _volume(self, uid: str, plugin: str, name: str) -> Path:
         return self.pod_folder(uid) / "volumes" / plugin / name
 
-    def _made(self, path: Path, mode: int) -> bool:
-        """Whether a volume's folder was not there yet."""
-        if path.is_dir():
-            return False
-        path.parent.mkdir(_FOLDER_MODE, parents=True, exist_ok=True)
-        path.mkdir()
-        path.chmod(mode)
-        return True
+    def _made(self, path: Path, mode: int) -> None:
+        """Have a volume's folder."""
+        if not path.is_dir():
+            path.parent.mkdir(_FOLDER_MODE, parents=True, exist_ok=True)
+            path.mkdir()
+            path.chmod(mode)
 
     async def _projected(
         self, pod: Pod, name: str, kind: str, plugin: str, source: Mapping[str, Any]
@@ -169,12 +172,12 @@ class VolumeSources:
         uid = pod["metadata"]["uid"]
         self.make_pod_folder(uid)
         path = self.scratch(uid, name)
-        is_new = self._made(path, _SCRATCH_MODE)
+        self._made(path, _SCRATCH_MODE)
         if medium:
-            size = memory_size(pod, source.get("sizeLimit"), self._memory)
-            is_new |= mount_memory(path, size, _SCRATCH_MODE)
-        if is_new and (group := fs_group_of(pod)) is not None:
-            give_to_group(path, group, readonly=False)
+            mount_memory(path, memory_size(pod, source.get("sizeLimit"), self._memory), _SCRATCH_MODE)
+        if (group := fs_group_of(pod)) is not None:
+            # Once: what the pod has in it later is as the pod has it.
+            give_to_group(path, group, readonly=False, lazily=True)
         return Ready(path)
 
     async def _claimed(self, pod: Pod, volume: Volume) -> Ready:
@@ -198,16 +201,3 @@ class VolumeSources:
         if folder is None:
             raise VolumeProblem(f"this node has no image {reference} that is a folder")
         return Ready(folder, readonly=True)
-
-
-def _remove_tree(folder: Path) -> None:
-    shutil.rmtree(folder, ignore_errors=True)
-    if not folder.exists():
-        return
-    # A pod may have made folders that not even their owner can look into.
-    folder.chmod(0o700)
-    for where, folders, _ in os.walk(folder):
-        for path in (Path(where) / name for name in folders):
-            if not path.is_symlink():
-                path.chmod(0o700)
-    shutil.rmtree(folder, ignore_errors=True)

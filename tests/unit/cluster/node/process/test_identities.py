@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 from steersman.cluster.node.errors import RuntimeFailed, StartFailed
+from steersman.cluster.node.process.accounts import MachineAccounts
 from steersman.cluster.node.process.identities import Identity, identity_of
 
 
 def identity(container: dict[str, Any], pod: dict[str, Any] | None = None, user: str = "") -> Identity:
-    return identity_of(container, pod or {}, user, about='pod: "p", container: c')
+    return identity_of(container, pod or {}, user, MachineAccounts(), about='pod: "p", container: c')
 
 
 @pytest.fixture
@@ -56,6 +57,8 @@ def test_users_of_the_machine_have_names_groups_and_homes() -> None:
     assert (found.uid, found.gid, found.home) == (entry.pw_uid, entry.pw_gid, entry.pw_dir)
     with pytest.raises(RuntimeFailed, match="no matching entries in passwd file"):
         identity({}, {}, "no-such-user")
+    with pytest.raises(RuntimeFailed, match="no matching entries in group file"):
+        identity({}, {}, "nobody:no-such-group")
 
 
 @pytest.mark.usefixtures("as_root")

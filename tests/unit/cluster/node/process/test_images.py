@@ -9,7 +9,7 @@ import pytest
 
 from steersman.cluster.node.cri import PodSandboxConfig
 from steersman.cluster.node.errors import NotHere, RuntimeFailed
-from steersman.cluster.node.process.image_index import ImageIndex
+from steersman.cluster.node.process.image_index import ImageConfig, ImageIndex, is_own_root
 from steersman.cluster.node.process.image_store import ProcessImages
 
 SANDBOX = PodSandboxConfig("uid", "default", "pod")
@@ -69,6 +69,52 @@ def test_registered_folders_are_images_at_once(tmp_path: Path, index: ImageIndex
     assert not index.remove("shop")
     assert asyncio.run(images.image_status("shop")) is None
     assert folder.exists()
+
+
+def test_what_was_said_goes_before_what_the_folder_says(tmp_path: Path, index: ImageIndex) -> None:
+    (tmp_path / "image.json").write_text(
+        '{"entrypoint": ["a"], "cmd": ["b"], "env": {"X": "1", "Y": "1"}, "user": "7", "workingDir": "/a"}'
+    )
+    index.add("some", tmp_path, ImageConfig(env={"Y": "2"}, working_dir="/b"))
+    index.add("other", tmp_path, ImageConfig(entrypoint=("c",)))
+    # As another process reads it.
+    images = ProcessImages(ImageIndex(tmp_path / "images.json"))
+    some = images.resolve("some").config
+    assert some == ImageConfig(("a",), ("b",), {"X": "1", "Y": "2"}, "/b", user="7")
+    other = images.resolve("other").config
+    assert (other.entrypoint, other.cmd) == (("c",), ()), "a program does not get another one's arguments"
+
+
+@pytest.mark.parametrize(
+    ("path", "own"),
+    [
+        ("bin/sh", True),
+        ("usr/bin/sh", True),
+        ("etc/os-release", True),
+        ("usr/lib/os-release", True),
+        ("usr/bin/tool", False),
+        ("server.py", False),
+    ],
+)
+def test_the_root_of_a_system_is_known_by_what_it_has(
+    tmp_path: Path, index: ImageIndex, path: str, own: bool
+) -> None:
+    (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+    # A link that leads nowhere from here, as those of systems do.
+    (tmp_path / path).symlink_to("/nowhere/at/all")
+    assert is_own_root(tmp_path) is own
+    index.add("some", tmp_path)
+    assert ProcessImages(index).resolve("some").own_root is own
+
+
+def test_whoever_waits_is_told_how_far_it_is(tmp_path: Path, index: ImageIndex) -> None:
+    (tmp_path / "image").mkdir()
+    (tmp_path / "image/a").write_bytes(b"xx")
+    (tmp_path / "image/deeper").mkdir()
+    (tmp_path / "image/deeper/b").write_bytes(b"x")
+    told: list[tuple[int, int]] = []
+    index.add("some", tmp_path / "image", seen=lambda *so_far: told.append(so_far))
+    assert told == [(1, 2), (2, 3)]
 
 
 def test_what_cannot_be_an_image(tmp_path: Path, index: ImageIndex) -> None:

@@ -40,6 +40,31 @@ def test_command(command: tuple[str, ...], args: tuple[str, ...], expected: list
     assert made == expected
 
 
+@pytest.mark.parametrize(
+    ("args", "expected"),
+    [
+        ((), ["/usr/bin/sh"]),
+        (("-c", "echo hi"), ["/usr/bin/sh", "-c", "echo hi"]),
+        (("sh", "-c", "echo hi"), ["/usr/bin/sh", "-c", "echo hi"]),
+        (("sh",), ["/usr/bin/sh"]),
+        (("/bin/sh", "-c", "echo hi"), ["/bin/sh", "-c", "echo hi"]),
+        (("/srv/run.sh",), ["/usr/bin/sh", "/srv/run.sh"]),
+        (("bash", "-c", "echo hi"), ["/usr/bin/sh", "bash", "-c", "echo hi"]),
+        (("./sh",), ["/usr/bin/sh", "./sh"]),
+    ],
+)
+def test_arguments_that_begin_with_the_images_own_program_are_the_whole_command(
+    args: tuple[str, ...], expected: list[str]
+) -> None:
+    program = image(entrypoint=("/usr/bin/sh",))._replace(program="/usr/bin/sh")
+    assert command_of(config(args=args), program) == expected
+
+
+def test_what_is_in_a_folder_is_run_as_its_image_says() -> None:
+    made = command_of(config(args=("sh", "-c")), image("/image", entrypoint=("/bin/sh",)))
+    assert made == ["/bin/sh", "sh", "-c"]
+
+
 def test_nothing_to_run_is_an_error() -> None:
     with pytest.raises(RuntimeFailed, match="no command specified"):
         command_of(config(), image())
@@ -137,6 +162,37 @@ def test_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         "TOKEN": None,
         "STEERSMAN_CONTAINER": "tag/id",
     }
+
+
+@pytest.mark.parametrize(
+    ("folders", "own_root", "path"),
+    [
+        ((), False, "/host/bin:/usr/bin"),
+        (("usr/bin", "bin"), False, "/usr/bin:/bin:/host/bin"),
+        ((), True, "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),
+    ],
+    ids=["files without programs", "files with programs", "the root of a system"],
+)
+def test_programs_of_an_image_are_found_before_the_machines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folders: tuple[str, ...], own_root: bool, path: str
+) -> None:
+    monkeypatch.setenv("PATH", "/host/bin:/usr/bin")
+    for folder in folders:
+        (tmp_path / "image" / folder).mkdir(parents=True)
+    what = image(str(tmp_path / "image"), entrypoint=("run",))._replace(own_root=own_root)
+    spec = spec_of(tmp_path, config(), what)
+    assert spec["env"]["PATH"] == path
+    assert spec["root"]["own_root"] is own_root
+
+
+def test_a_root_of_its_own_takes_nothing_from_the_nodes_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", "/somebodys")
+    monkeypatch.setenv("LANG", "xx_XX")
+    what = image(str(tmp_path), entrypoint=("run",))._replace(own_root=True)
+    env = spec_of(tmp_path, config(), what)["env"]
+    assert (env["HOME"], env.get("LANG")) == ("/", None)
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,19 @@
-"""fsGroup."""
+"""Whom the files of volumes belong to."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from steersman.cluster.node.volumes.ownership import fs_group_of, give_to_group
+from steersman.cluster.node.volumes.ownership import (
+    fs_group_of,
+    fs_user_of,
+    give_to_group,
+    missing_groups,
+)
 
 GROUP = 4321
 
@@ -45,3 +51,49 @@ def test_on_request_nothing_is_changed_in_a_folder_that_is_right(tmp_path: Path)
 def test_a_pod_names_the_group() -> None:
     assert fs_group_of({"spec": {"securityContext": {"fsGroup": GROUP}}}) == GROUP
     assert fs_group_of({"spec": {}}) is None
+
+
+def as_somebody(monkeypatch: pytest.MonkeyPatch, user: int, *groups: int) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: user)
+    monkeypatch.setattr(os, "getegid", lambda: groups[0])
+    monkeypatch.setattr(os, "getgroups", lambda: list(groups))
+
+
+def test_somebody_who_is_not_root_has_only_own_groups_to_give(monkeypatch: pytest.MonkeyPatch) -> None:
+    as_somebody(monkeypatch, 1000, 1000, GROUP)
+    assert missing_groups((GROUP, 1000, 7)) == [7]
+    assert fs_group_of({"spec": {"securityContext": {"fsGroup": GROUP}}}) == GROUP
+    assert fs_group_of({"spec": {"securityContext": {"fsGroup": 7}}}) is None
+
+
+def user(uid: int | None) -> dict[str, Any]:
+    return {"securityContext": {"runAsUser": uid}}
+
+
+@pytest.mark.parametrize(
+    ("spec", "owner"),
+    [
+        pytest.param({"containers": [{}]}, None, id="nobody says"),
+        pytest.param({**user(7), "containers": [{}, {}]}, 7, id="the pod's"),
+        pytest.param({**user(7), "containers": [user(None)]}, 7, id="not said is the pod's"),
+        pytest.param({**user(7), "containers": [user(8)]}, 8, id="the container's"),
+        pytest.param({"containers": [user(8), user(8)]}, 8, id="of all alike"),
+        pytest.param({"containers": [user(8), user(9)]}, None, id="different ones"),
+        pytest.param({"containers": [user(8), {}]}, None, id="one says nothing"),
+        pytest.param(
+            {"initContainers": [user(9)], "containers": [user(8)]}, None, id="init containers count"
+        ),
+        pytest.param({**user(0), "containers": [{}]}, 0, id="root"),
+    ],
+)
+def test_files_for_a_pod_only_belong_to_the_one_user_of_its_containers(
+    spec: dict[str, Any], owner: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    as_somebody(monkeypatch, 0, 0)
+    assert fs_user_of({"spec": spec}) == owner
+
+
+def test_somebody_who_is_not_root_gives_files_to_nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    as_somebody(monkeypatch, 1000, 1000)
+    assert fs_user_of({"spec": {**user(7), "containers": [{}]}}) is None
+    assert fs_user_of({"spec": {**user(1000), "containers": [{}]}}) == 1000

@@ -10,6 +10,7 @@ import os
 import resource
 import signal
 import socket
+import stat
 import termios
 from typing import Any, NoReturn
 
@@ -112,6 +113,7 @@ def _become(spec: Spec, group: str, inside: int, nofile: tuple[int, int]) -> Non
     resource.setrlimit(resource.RLIMIT_NOFILE, nofile)
     limit_process(0, spec.get("rlimits") or {})
     _change_folder(spec)
+    _own_streams(spec.get("uid"))
     # Only root has any to lose.
     if spec.get("capabilities") is not None and os.geteuid() == 0:
         keep_capabilities(spec["capabilities"])
@@ -121,6 +123,15 @@ def _become(spec: Spec, group: str, inside: int, nofile: tuple[int, int]) -> Non
         os.setgid(spec["gid"])
     if spec.get("uid") is not None:
         os.setuid(spec["uid"])
+
+
+def _own_streams(uid: int | None) -> None:
+    """Whoever the program runs as may open its standard streams again, as /dev/stdout."""
+    if uid is None or uid == os.geteuid():
+        return
+    for number in range(_REPORT_FD):
+        if os.isatty(number) or stat.S_ISFIFO(os.fstat(number).st_mode):
+            os.fchown(number, uid, -1)
 
 
 def limit_process(pid: int, rlimits: dict[str, int]) -> None:
@@ -160,10 +171,12 @@ def _execute(argv: list[str], env: dict[str, str]) -> NoReturn:
             raise OSError(error.errno, f'error during container init: exec: "{program}": {words}') from error
     denied = False
     for folder in (env.get("PATH") or _NO_PATH).split(":"):
+        path = os.path.join(folder or ".", program)
         try:
-            os.execve(os.path.join(folder or ".", program), argv, env)  # noqa: S606 - likewise
+            os.execve(path, argv, env)  # noqa: S606 - likewise
         except PermissionError:
-            denied = True
+            # In a folder that is closed to this user there is nothing.
+            denied = denied or os.path.exists(path)
         except (FileNotFoundError, NotADirectoryError):
             continue
     words = "permission denied" if denied else "executable file not found in $PATH"

@@ -7,6 +7,8 @@ its own.
 | `mirror`  | user namespaces  | the machine's `/`, with mounts at their places; it writes to the machine |
 | `links`   | nothing          | the machine itself; the agent's `plans` points it to its mounts          |
 
+An image that is the root of a system stands in the place of the machine's `/`, but with `links`.
+
 All mounts are private to the namespace and vanish with its last process. Nothing here runs in the keeper
 itself, only in its children.
 """
@@ -46,8 +48,9 @@ _OLD = "/.steersman-host"
 def enter(plan: Plan) -> None:
     """Make the container's root and be in it. `plan` has
 
-    `kind`, `folder` (of the container, for its upper layers), `image` (a folder or nothing), `mounts`
-    (source, path, read-only), `readonly`, `hostname` and `sysctls`. The keeper has refreshed `MOUNTS` before.
+    `kind`, `folder` (of the container, for its upper layers), `image` (a folder or nothing), `own_root`
+    (whether nothing of the machine is beneath it), `mounts` (source, path, read-only), `readonly`, `hostname`
+    and `sysctls`. The keeper has refreshed `MOUNTS` before.
     """
     _own_namespace(plan["kind"])
     if plan.get("sysctls"):
@@ -60,11 +63,18 @@ def enter(plan: Plan) -> None:
     target, image = f"{plan['folder']}/root", plan.get("image") or ""
     os.makedirs(target, exist_ok=True)
     mounts = [(os.path.realpath(source), path, readonly) for source, path, readonly in plan["mounts"]]
+    own_root = bool(plan.get("own_root"))
     if plan["kind"] == "mirror":
-        _mirror(target, [path for _, path, _ in mounts], os.path.realpath(image) if image else "")
+        paths = [path for _, path, _ in mounts]
+        _mirror(target, paths, os.path.realpath(image) if image else "", own_root=own_root)
     else:
-        _overlay(target, plan["folder"], image)
+        if own_root:
+            _own_layer(target, plan["folder"], image)
+        else:
+            _overlay(target, plan["folder"], image)
         os.makedirs(target + _OLD, exist_ok=True)
+    if own_root:
+        _kernel_folders(target)
     _devices(f"{target}/dev")
     sys_.pivot_root(target, target + _OLD)
     os.chdir("/")
@@ -195,6 +205,12 @@ def _overlay(target: str, folder: str, image: str) -> None:
         shown.append(path)
 
 
+def _own_layer(target: str, folder: str, image: str) -> None:
+    """The image alone. Whatever folder it was unpacked to, anybody may look into `/`."""
+    _layer(target, [image], f"{folder}/upper", f"{folder}/work")
+    os.chmod(target, 0o755)  # noqa: S103 - as the root of any system
+
+
 def _layer(target: str, lower: list[str], upper: str, work: str) -> None:
     for made in (upper, work):
         os.makedirs(made, exist_ok=True)
@@ -230,16 +246,16 @@ def _own_namespace(kind: str) -> None:
             file.write(text)
 
 
-def _mirror(target: str, paths: list[str], image: str) -> None:
-    """The image and the machine's root, in a fresh file system where it has to have something else at
-    `paths`."""
+def _mirror(target: str, paths: list[str], image: str, *, own_root: bool) -> None:
+    """The image and, unless that is a root of its own, the machine's root, in a fresh file system where there
+    has to be something else at `paths`."""
     sys_.mount("tmpfs", target, "tmpfs", data="mode=755")
     # Folders that get something of their own, and those that lead to them.
     made: set[str] = {"/", "/dev"}
     for path in paths:
         while (path := os.path.dirname(path)) not in made:
             made.add(path)
-    for parent, names, _ in os.walk(image) if image else ():
+    for parent, names, _ in os.walk(image) if image and not own_root else ():
         # Folders that only one of both has are shown whole.
         folder = parent[len(image) :] or "/"
         names[:] = [name for name in names if os.path.isdir(os.path.join(folder, name))]
@@ -247,13 +263,15 @@ def _mirror(target: str, paths: list[str], image: str) -> None:
     for folder in sorted(made - {"/dev"}):
         os.makedirs(target + folder, exist_ok=True)
         if image:
-            _show(target, folder, image, made)
-        _show(target, folder, "", made)
+            _show(target, folder, image, made, whole=own_root)
+        if not own_root:
+            _show(target, folder, "", made, whole=True)
     os.makedirs(target + _OLD, exist_ok=True)
 
 
-def _show(target: str, folder: str, origin: str, made: set[str]) -> None:
-    """What the machine, or an image of it, has in a folder, where nothing is yet."""
+def _show(target: str, folder: str, origin: str, made: set[str], *, whole: bool) -> None:
+    """What the machine, or an image, has in a folder, where nothing is yet. With `whole`, folders of its root
+    are those themselves, not links to them."""
     try:
         entries = list(os.scandir(origin + folder))
     except OSError:
@@ -267,14 +285,21 @@ def _show(target: str, folder: str, origin: str, made: set[str]) -> None:
             os.makedirs(place)
         elif entry.is_symlink():
             os.symlink(os.readlink(entry.path), place)
-        elif entry.is_dir() and folder == "/" and not origin:
+        elif entry.is_dir() and folder == "/" and whole:
             os.makedirs(place)
-            sys_.mount(path, place, flags=sys_.MS_BIND | sys_.MS_REC)
+            sys_.mount(entry.path, place, flags=sys_.MS_BIND | sys_.MS_REC)
         else:
             os.symlink(_OLD + entry.path, place)
 
 
 # --- devices and mounts
+
+
+def _kernel_folders(target: str) -> None:
+    """What the kernel shows, in a root that is not the machine's."""
+    for name in ("proc", "sys"):
+        os.makedirs(f"{target}/{name}", exist_ok=True)
+        sys_.mount(f"/{name}", f"{target}/{name}", flags=sys_.MS_BIND | sys_.MS_REC)
 
 
 def _devices(target: str) -> None:
