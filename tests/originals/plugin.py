@@ -34,7 +34,7 @@ __all__ = ["OnTheOriginal"]
 T = TypeVar("T")
 
 _USUAL: Final = ClusterConfig()
-_DEADLINE_S: Final = 60.0
+_DEADLINE_S: Final = 110.0
 
 
 class OnTheOriginal(LocalCluster):

@@ -33,6 +33,8 @@ __all__ = ["OriginalCluster", "original_cluster", "original_parts"]
 
 _ADMIN_TOKEN: Final = "the-admin-of-a-test"
 _NAMES: Final = ("127.0.0.1", "localhost", "kubernetes.default", "kubernetes.default.svc")
+#: Nothing that the API server sends to a service leaves this machine.
+_SERVICES: Final = "127.150.0.0/24"
 _DEADLINE_S: Final = 90.0
 _LOOK_S: Final = 0.05
 
@@ -87,6 +89,7 @@ def original_cluster(
     scheduler: bool = False,
     token: str | None = None,
     port: int = 0,
+    services: str = _SERVICES,
     options: Sequence[str] = (),
 ) -> Iterator[OriginalCluster]:
     """`token` is the admin's; `options` are kube-apiserver's."""
@@ -148,7 +151,7 @@ def _start_api_server(
         f"--tls-private-key-file={folder / 'server.key'}", f"--client-ca-file={folder / 'ca.crt'}",
         "--bind-address=127.0.0.1", "--advertise-address=127.0.0.1",
         f"--token-auth-file={folder / 'tokens.csv'}", f"--cert-dir={folder}",
-        "--authorization-mode=Node,RBAC", "--service-cluster-ip-range=10.0.0.0/24",
+        "--authorization-mode=Node,RBAC",
         "--service-account-issuer=https://kubernetes.default.svc",
         f"--service-account-key-file={folder / 'accounts.key'}",
         f"--service-account-signing-key-file={folder / 'accounts.key'}",

@@ -19,6 +19,7 @@ from tests.originals.servers import original_cluster
 from tests.recordings import conversation, facts, wire
 
 _ALL = ("conversations", "wire", "facts")
+_SERVICES = "10.0.0.0/24"
 #: As the recorded server was started: nobody but the one who asks.
 _ALONE = ("--disable-admission-plugins=ServiceAccount",)
 
@@ -57,7 +58,7 @@ def _check(url: str, token: str) -> int:
 
 def _record_conversations(names: Sequence[str]) -> None:
     # All of one server, as they are replayed.
-    with original_cluster(options=_ALONE) as server:
+    with original_cluster(services=_SERVICES, options=_ALONE) as server:
         for name in names:
             changed = conversation.record(name, server.url, server.token)
             print(f"conversations/{name}: {changed} answers are others than before", flush=True)

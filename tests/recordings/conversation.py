@@ -43,6 +43,8 @@ _TOKEN: Final = re.compile(r"eyJ[\w-]+\.[\w-]+\.[\w-]+")
 _GENERATED: Final = re.compile(r"(gen-)[a-z0-9]{5}\b")
 #: Versions of Go's JSON show bytes that are no text in one way or the other.
 _BYTE: Final = re.compile(r"'\\(?:x|u00)([0-9a-f]{2})'")
+#: Where a server's types are registered is shown by a place in its source, which depends on how it was built.
+_SCHEME: Final = re.compile(r'in scheme "[\w./@-]+\.go:\d+"')
 _AGE: Final = re.compile(r"^(\d+[smhd])+$")
 _ADDRESS: Final = re.compile(r"\b10\.\d+\.\d+\.\d+\b")
 _NODE_PORT: Final = re.compile(r":3\d{4}/")
@@ -190,6 +192,6 @@ def _lasting_text(text: str, field: str) -> str:
         return f"<{field}>"
     if field == "cells":
         text = _NODE_PORT.sub(":<nodePort>/", _ADDRESS.sub("<address>", _AGE.sub("<age>", text)))
-    text = _BYTE.sub(r"'<byte \1>'", text)
+    text = _SCHEME.sub('in scheme "<place>"', _BYTE.sub(r"'<byte \1>'", text))
     text = _TOKEN.sub("<jwt>", _TIME.sub("<time>", _UUID.sub("<uid>", text)))
     return _GENERATED.sub(r"\1<rand>", text)

@@ -155,6 +155,7 @@ async def test_a_leader_that_is_cut_off_stops_and_follows_when_it_is_back(arena)
         assert second.leaderships[0].term > first.leaderships[0].term
 
 
+@pytest.mark.ours("virtual time")
 async def test_it_does_not_contend_before_the_old_work_has_ended(arena):
     worker = Worker(arena.contender("a"), cleanup_s=50.0)
     async with watched(worker) as scope:

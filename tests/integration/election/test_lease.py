@@ -110,6 +110,7 @@ async def test_a_namespace_that_is_missing_is_waited_for(client: Client) -> None
         await running
 
 
+@pytest.mark.ours("virtual time")
 @with_client
 async def test_moving_the_wall_clock_changes_nothing(client: Client) -> None:
     clock = VirtualClock()
@@ -129,6 +130,7 @@ async def test_moving_the_wall_clock_changes_nothing(client: Client) -> None:
         assert [leadership.identity for leadership in leaderships] == ["me"]
 
 
+@pytest.mark.ours("virtual time")
 @with_client
 async def test_a_leader_writes_every_two_seconds_and_no_more(client: Client) -> None:
     writes = 0

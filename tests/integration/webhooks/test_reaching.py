@@ -103,6 +103,7 @@ async def decides(client: Client) -> bool:
     return False
 
 
+@pytest.mark.ours("services that answer without a proxy")
 def test_a_pod_is_reached_through_its_service(monkeypatch: pytest.MonkeyPatch) -> None:
     address = own_address()
     if not address:
