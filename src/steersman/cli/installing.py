@@ -7,9 +7,8 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-import typer
-
 from steersman.cli.failure import CommandFailed
+from steersman.cli.process import confirmed
 from steersman.client import Client, Forbidden, NoSuchKind
 from steersman.objects.custom import CustomResource
 from steersman.objects.resource_type import ResourceType
@@ -62,7 +61,7 @@ async def wants_installed(client: Client, operators: Sequence[Chain[Any]]) -> bo
     if not missing:
         return False
     question = f"The API at {client.host} does not serve {', '.join(missing)}. Install it?"
-    return await asyncio.to_thread(typer.confirm, question, default=True, err=True)
+    return confirmed(question, default=True)
 
 
 async def check_served(client: Client, operators: Sequence[Chain[Any]], module: str) -> None:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakSet
 
 from steersman.aio import Clock, Scope, SystemClock
+from steersman.aio.mistakes import is_mistake
 from steersman.cluster.apiserver.access import Access
 from steersman.cluster.apiserver.admitting import AdmissionSetup
 from steersman.cluster.apiserver.allocation import ServiceAllocator
@@ -50,7 +51,7 @@ from steersman.cluster.auth.authentication import (
     StaticTokens,
     TokenAuthenticator,
 )
-from steersman.cluster.auth.pki import Authority, write_private
+from steersman.cluster.auth.pki import Authority, PkiError, write_private
 from steersman.cluster.auth.service_accounts import open_signing_key
 from steersman.cluster.auth.users import AUTHENTICATED_GROUP, MASTERS_GROUP, User
 from steersman.cluster.controllers.registry import CLOUD, CONTROLLERS, IN_SERVER, SCHEDULER, chosen
@@ -185,14 +186,15 @@ class LocalCluster:
     async def _start(self) -> None:
         config = self.config
         folder = self._open_folder()
-        if config.process_nodes:
-            self._machine = await self._open_machine(folder)
+        # First of all: who has the store has the folder, with all that is in it.
         self._store = store = await open_store(
             config.data if config.data == MEMORY else str(folder / "store"),
             stamp=stamp,
             history_s=config.history_s,
             sealer=Sealer.from_file(config.encryption_key, _SEALED) if config.encryption_key else None,
         )
+        if config.process_nodes:
+            self._machine = await self._open_machine(folder)
         self.authority = Authority.open(folder)
         self.token = config.admin_token or self._kept_token(folder)
         api = self._api(store, folder)
@@ -368,7 +370,9 @@ class LocalCluster:
     @staticmethod
     def _kept_token(folder: Path) -> str:
         file = folder / "admin.token"
-        if file.exists() and (kept := file.read_text().strip()):
+        if file.exists() and (kept := file.read_text("ascii", "replace").strip()):
+            if not kept.isascii() or not kept.isprintable():
+                raise PkiError(f"{file} is damaged: it holds no token")
             return kept
         # Letters and digits only: it ends up on command lines, where a leading dash is an option.
         token = secrets.token_hex(32)
@@ -614,7 +618,8 @@ def _when_first(api: Api, prefix: str, start: Callable[[], None]) -> None:
 
 def _report(error: BaseException) -> None:
     if not isinstance(error, (StatusError, StoreError)):
-        _log.error("a task of the cluster failed", exc_info=error)
+        unforeseen = error if is_mistake(error) else None
+        _log.error("a task of the cluster failed: %s", error, exc_info=unforeseen)
 
 
 def _host_in_url(host: str) -> str:

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from steersman.aio import Clock, Scope, SystemClock
+from steersman.aio.signals import stopping_on_signals
 from steersman.client import Client
 from steersman.election import Elector, Leadership, LeadershipLost
 from steersman.runtime.controller import Controller
@@ -35,7 +36,6 @@ from steersman.runtime.memory import give_back
 from steersman.runtime.metrics import Metrics
 from steersman.runtime.probes import Probes
 from steersman.runtime.sharding import Shard
-from steersman.runtime.signals import stopping_on_signals
 
 __all__ = ["Manager"]
 

@@ -37,11 +37,14 @@ _RENEW_BEFORE = timedelta(days=30)
 
 
 def write_private(path: Path, data: bytes) -> None:
-    """Write a file only its owner can read, atomically."""
+    """Write a file only its owner can read, atomically. Raises OSError, which names the file."""
     temporary = path.with_name(path.name + ".new")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(data)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+    except OSError as error:  # a full disk is noticed late, and without a name
+        raise OSError(error.errno, error.strerror, str(path)) from None
     temporary.replace(path)
 
 

@@ -201,7 +201,7 @@ def _remembered(folder: Path | None) -> Ranges | None:
     if folder is None or not (file := folder / _FILE).exists():
         return None
     try:
-        kept = json.loads(file.read_text())
+        kept = json.loads(file.read_text(encoding="utf-8"))
         return Ranges(*(IPv4Network(kept[name]) for name in ("services", "pods", "loadBalancers")))
     except (ValueError, KeyError, TypeError) as error:
         raise MachineError(f"{file} cannot be read: {error}") from error
@@ -210,7 +210,7 @@ def _remembered(folder: Path | None) -> Ranges | None:
 def _remember(folder: Path, ranges: Ranges) -> None:
     services, pods, load_balancers = map(str, ranges)
     text = json.dumps({"services": services, "pods": pods, "loadBalancers": load_balancers})
-    (folder / _FILE).write_text(text + "\n")
+    (folder / _FILE).write_text(text + "\n", encoding="utf-8")
 
 
 def _parsed(address: str) -> IPv4Address | None:
