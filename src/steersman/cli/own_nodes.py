@@ -41,7 +41,7 @@ async def own_nodes(
     from steersman.cluster.machine_nodes import MachineNodes
     from steersman.cluster.node.serving_certificate import CertificateFiles, serving_certificate
 
-    folder = asked.folder or state_folder() / "nodes"
+    folder = (asked.folder or state_folder() / "nodes").absolute()
     os.makedirs(folder, mode=0o700, exist_ok=True)
 
     async def certify(user: str, names: Sequence[str]) -> CertificateFiles:

@@ -55,6 +55,7 @@ from steersman.cluster.auth.pki import Authority, PkiError, write_private
 from steersman.cluster.auth.service_accounts import open_signing_key
 from steersman.cluster.auth.users import AUTHENTICATED_GROUP, MASTERS_GROUP, User
 from steersman.cluster.controllers.registry import CLOUD, CONTROLLERS, IN_SERVER, SCHEDULER, chosen
+from steersman.cluster.data_folder import check_keys, check_store, ranges_of, store_folder
 from steersman.cluster.machine.folders import state_folder
 from steersman.cluster.machine.ranges import pods_with
 from steersman.cluster.schema.resources import all_resources
@@ -125,6 +126,8 @@ class ClusterConfig:
     process_nodes: int = 0
     #: Which folders are images to them; None: those of `steer image`.
     images: Path | None = None
+    #: Make keys anew that the folder has lost, though certificates and tokens were issued with them.
+    new_keys: bool = False
     #: Keys that encrypt Secrets on disk (see store.sealing), one a line, the newest first.
     encryption_key: Path | None = None
     #: Who else vouches for users (AuthenticationConfiguration of apiserver.config.k8s.io).
@@ -187,12 +190,16 @@ class LocalCluster:
         config = self.config
         folder = self._open_folder()
         # First of all: who has the store has the folder, with all that is in it.
+        if config.data != MEMORY:
+            check_store(folder)
         self._store = store = await open_store(
-            config.data if config.data == MEMORY else str(folder / "store"),
+            config.data if config.data == MEMORY else str(store_folder(folder)),
             stamp=stamp,
             history_s=config.history_s,
             sealer=Sealer.from_file(config.encryption_key, _SEALED) if config.encryption_key else None,
         )
+        if store.revision:
+            check_keys(folder, new_keys=config.new_keys)
         if config.process_nodes:
             self._machine = await self._open_machine(folder)
         self.authority = Authority.open(folder)
@@ -224,7 +231,7 @@ class LocalCluster:
             self._check_policies(api)
         self._scope.start(self._aggregate(api, server, folder), name="aggregation")
         self._scope.start(api.hubs.bookmark_forever(), name="bookmarks")
-        self.kubeconfig = config.kubeconfig or folder / "kubeconfig"
+        self.kubeconfig = (config.kubeconfig or folder / "kubeconfig").absolute()
         self.kubeconfig.parent.mkdir(parents=True, exist_ok=True)
         write_private(self.kubeconfig, self._kubeconfig_text().encode())
         ready = True
@@ -264,9 +271,10 @@ class LocalCluster:
 
         kept = None if self.config.data == MEMORY else folder
         ranges = None
+        preferred = ranges_of(self.store)
         if self.config.service_cidr is not None:
             ranges = Ranges.with_services(self.config.service_cidr)
-        return await open_machine(kept, ranges=ranges)
+        return await open_machine(kept, ranges=ranges, preferred=preferred)
 
     def _machine_nodes(self, folder: Path) -> MachineNodes | None:
         if self._machine is None:
@@ -363,7 +371,8 @@ class LocalCluster:
         if self.config.data == MEMORY:
             self._temporary = tempfile.TemporaryDirectory(prefix="steersman-")
             return Path(self._temporary.name)
-        folder = Path(self.config.data)
+        # Processes of nodes have another working folder, and so may whoever is told where the kubeconfig is.
+        folder = Path(self.config.data).absolute()
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         return folder
 
