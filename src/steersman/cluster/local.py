@@ -92,6 +92,7 @@ _SERVICES = "10.96.0.0/16"
 _MANY_NODES = "10.128.0.0/9"
 #: What an encryption key is for.
 _SEALED = ("/core/secrets/",)
+_INGRESS_CLASSES = "/networking.k8s.io/ingressclasses/"
 
 
 def default_data_folder() -> Path:
@@ -398,6 +399,7 @@ class LocalCluster:
             from steersman.cluster.apiserver.loopback import allow_loopback_endpoints
 
             allow_loopback_endpoints(catalog)
+        self._warn_of_unacted(catalog, store)
         services = ServiceAllocator(self._service_cidr)
         stored = catalog.find("", "v1", "services")
         assert stored is not None
@@ -438,6 +440,22 @@ class LocalCluster:
             self._clock.wall,
             self._node_connections,
         )
+
+    def _warn_of_unacted(self, catalog: Catalog, store: Store) -> None:
+        """Say what nothing acts on, as far as all that follows the API is known here: where pods of this
+        machine run, nobody has brought nodes, a network or a scheduler of his own."""
+        conditions: dict[str, Callable[[], bool]] = {}
+        if self.config.process_nodes:
+            conditions["process-nodes"] = lambda: True
+            conditions["no-ingress-class"] = lambda: not store.count(_INGRESS_CLASSES)
+            if self.config.runs(SCHEDULER):
+                conditions["scheduler"] = lambda: True
+            if chosen(self.config.controllers) >= CONTROLLERS.keys():
+                conditions["controllers"] = lambda: True
+        if conditions:
+            from steersman.cluster.apiserver.unacted import warn_of
+
+            warn_of(catalog, conditions)
 
     def _node_connections(self) -> NodeConnections:
         """The way to nodes and pods, made when first needed."""
