@@ -145,7 +145,7 @@ def _run(loaded: Loaded, plan: _Plan) -> None:
 
 
 async def _serve(loaded: Loaded, plan: _Plan) -> None:
-    from steersman.cli.installing import check_served, install, wants_installed
+    from steersman.cli.installing import check_api, install, wants_installed
     from steersman.operator import assemble
     from steersman.runtime import Metrics
 
@@ -155,7 +155,7 @@ async def _serve(loaded: Loaded, plan: _Plan) -> None:
         client.observe_requests(metrics.observe_requests(client.host))
         if plan.install_crds or await wants_installed(client, operators):
             await install(client, loaded.crds())
-        await check_served(client, operators, loaded.text)
+        await check_api(client, operators)
         names = ", ".join(operator.definition.name for operator in operators)
         _log.info("running %s at %s", names, client.host)
         manager = assemble(operators, client, settings=plan.settings, metrics=metrics)
