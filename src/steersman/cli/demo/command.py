@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import sys
 import tempfile
 from contextlib import AsyncExitStack
@@ -50,6 +51,8 @@ def demo(
     ] = 2.0,
 ) -> None:  # fmt: skip
     require_cluster_packages()
+    # What a normal user's machine does not allow is said where it matters, not across the picture.
+    logging.basicConfig(level=logging.ERROR)
     if stay is None and not sys.stdout.isatty():
         stay = 0.0
     from steersman.cli.demo.story import NotThere

@@ -17,6 +17,8 @@ from steersman.objects.resources import PODS, SERVICES
 __all__ = ["NotThere", "tell"]
 
 _NAME: Final = "hello"
+#: What a browser need not be told.
+_HTTP: Final = 80
 _FIRST, _MORE = 3, 5
 #: How long a step may take, and how often it is looked at.
 _DEADLINE_S: Final = 60.0
@@ -68,10 +70,13 @@ async def _crash(victim: PodLine) -> None:
 
 async def _find_address(client: Client, scene: Scene) -> bool:
     service = await client.find(SERVICES, _NAME)
-    ingress = ((service or {}).get("status") or {}).get("loadBalancer", {}).get("ingress") or ()
+    if service is None:
+        return False
+    ingress = (service.get("status") or {}).get("loadBalancer", {}).get("ingress") or ()
     if not ingress:
         return False
-    url = f"http://{ingress[0]['ip']}"
+    port = service["spec"]["ports"][0]["port"]
+    url = f"http://{ingress[0]['ip']}" + ("" if port == _HTTP else f":{port}")
     # The address is known a moment before somebody listens there.
     with contextlib.suppress(ClientError):
         async with Http(url) as http:

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from typing import Final
 
+from steersman.cluster.machine.ports import may_listen
 from steersman.objects.builders import Container, Deployment, Hook, Probe, Service
 from steersman.objects.custom import AGE, CustomResource, Field, Model, PrinterColumn
 from steersman.operator import Action, Context, Operator
 
-__all__ = ["IMAGE", "PORT", "WebApp", "operator"]
+__all__ = ["IMAGE", "PORT", "WebApp", "operator", "service_port"]
 
 IMAGE: Final = "steersman/demo:1"
 PORT: Final = 8080
+_USUAL_PORT: Final = 80
+
+
+def service_port() -> int:
+    """Where browsers look first, if this process may listen there."""
+    return _USUAL_PORT if may_listen(_USUAL_PORT) else PORT
 
 
 class WebAppSpec(Model):
@@ -53,6 +60,6 @@ async def reconcile(ctx: Context[WebApp]) -> Action:
         .pre_stop(Hook.sleep(1))
     )
     deployment = await ctx.apply(Deployment(ctx.name).replicas(spec.replicas).container(container))
-    await ctx.apply(Service(ctx.name).port(80, PORT).selector(app=ctx.name).load_balancer())
+    await ctx.apply(Service(ctx.name).port(service_port(), PORT).selector(app=ctx.name).load_balancer())
     await ctx.set_status(WebAppStatus(ready=deployment.status.get("readyReplicas", 0)))
     return Action.done()
