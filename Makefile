@@ -63,8 +63,10 @@ clean: ## remove the virtual environment, the built guide and caches
 # The stamps say for which extras the environment was made. Bytecode is made at once: a start without it
 # compiles everything, which takes longer than the start itself.
 $(VENV)/python:
-	$(PYTHON) scripts/check_python.py
-	$(PYTHON) -m venv $(VENV)
+	@command -v "$(PYTHON)" >/dev/null || \
+		{ echo "there is no $(PYTHON); on Debian and Ubuntu: apt-get install python3 python3-venv" >&2; exit 1; }
+	@"$(PYTHON)" scripts/check_python.py
+	"$(PYTHON)" -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --upgrade pip
 	@touch $@
 

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from steersman.cli.app import main
+from steersman.cli.entry import main
 
 __all__ = ["main"]

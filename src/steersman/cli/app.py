@@ -1,15 +1,13 @@
-"""The command's entry: its subcommands and how they fail (one line, exit code ≠ 0)."""
+"""The subcommands of `steer`."""
 
 from __future__ import annotations
 
-import gc
-import os
 import signal
-import sys
 from typing import Annotated
 
 import typer
 
+from steersman.aio.signals import exit_code
 from steersman.cli.component import component
 from steersman.cli.crd import crd
 from steersman.cli.demo import demo
@@ -22,17 +20,16 @@ from steersman.cli.manifests import manifests
 from steersman.cli.new import new
 from steersman.cli.raft import raft
 from steersman.cli.rbac import rbac
-from steersman.cli.run import run
+from steersman.cli.run import run as run_operators
 from steersman.cli.top import top
 from steersman.cli.uninstall import uninstall
 from steersman.cli.up import up
 from steersman.cli.url import url
 from steersman.cli.why import why
 
-__all__ = ["main"]
+__all__ = ["run"]
 
-#: As shells report a process that was ended by a signal: 128 and its number.
-_INTERRUPTED = 128 + signal.SIGINT
+_INTERRUPTED = exit_code(signal.SIGINT)
 
 _EXAMPLES = """Kubernetes operators in Python: run a cluster, an operator, a demo.
 
@@ -61,7 +58,7 @@ app.command("component")(component)
 app.add_typer(image, name="image")
 # An operator from its beginning to its end.
 app.command("new")(new)
-app.command("run")(run)
+app.command("run")(run_operators)
 app.command("diff")(diff)
 app.command("why")(why)
 app.command("top")(top)
@@ -88,34 +85,13 @@ def steer(
         typer.echo(context.get_help())
 
 
-def main() -> None:
-    """Run the command. The garbage collector waits until the code is loaded: nothing in it is garbage."""
-    gc.disable()
+def run() -> int:
+    """Run the command that the arguments name; its exit code. What goes wrong is raised."""
     try:
-        code = app(prog_name="steer", standalone_mode=False) or 0
-        sys.stdout.flush()
-    except CommandFailed as failure:
-        message, code = str(failure), failure.code
+        return int(app(prog_name="steer", standalone_mode=False) or 0)
     except typer.Abort:
-        message, code = "interrupted", _INTERRUPTED
+        raise CommandFailed("interrupted", _INTERRUPTED) from None
     except typer.TyperException as error:
         # What is wrong with the command line, without the usage block around it.
         message = error.format_message().replace("Value error, ", "").replace("\n", " ")
-        code = error.exit_code
-    except BrokenPipeError:
-        # Whoever read has enough; nothing is left to be said.
-        _forget_output()
-        raise SystemExit(1) from None
-    except OSError as error:
-        _forget_output()
-        said = error.strerror or str(error)
-        message, code = f"{error.filename}: {said}" if error.filename else said, 1
-    else:
-        raise SystemExit(code)
-    sys.stderr.write(f"steer: {message}\n")
-    raise SystemExit(code)
-
-
-def _forget_output() -> None:
-    """Have what could not be written go nowhere, lest the interpreter try again at its end."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise CommandFailed(message, error.exit_code) from None

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from steersman.cli.failure import CommandFailed, no_use_of_the_api, one_line
-from steersman.cli.options import ContextOption, KubeconfigOption, LogLevel
+from steersman.cli.failure import CommandFailed, one_line
+from steersman.cli.options import ContextOption, KubeconfigOption, LogLevel, check_service_cidr
 from steersman.cli.own_nodes import OwnNodes, own_nodes
 from steersman.cli.process import run_loop
 
@@ -107,6 +107,9 @@ def component(
     from steersman.runtime import logs
 
     logs.set_up(level=log_level.upper())
+    check_service_cidr(service_cidr)
+    if ":" in service_cidr:
+        raise CommandFailed("--service-cidr: nodes that run processes have IPv4 addresses only", 2)
     try:
         wanted = chosen(names.split(",")) if part is Part.CONTROLLERS else frozenset()
     except ValueError as error:
@@ -147,18 +150,12 @@ def _run(
     lease: Lease | None,
     address: str | None,
 ) -> None:
-    from steersman.client import ClientError
-    from steersman.cluster.machine import MachineError
     from steersman.runtime.errors import AddressInUse
 
     try:
         run_loop(_serve(components, asked, kubeconfig, context, lease, address))
     except AddressInUse as error:
         raise CommandFailed(f"--metrics-bind: {error}; choose another, or off") from None
-    except ClientError as error:
-        raise no_use_of_the_api(error) from None
-    except (MachineError, ValueError) as error:
-        raise CommandFailed(one_line(error)) from None
 
 
 async def _serve(

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from collections.abc import Sequence
 
-import typer
-
 from steersman.cli.announcing import announce
+from steersman.cli.process import confirmed, run_briefly
 from steersman.cli.reloading import reload, root_of
 
 __all__ = ["develop"]
@@ -18,8 +16,8 @@ def develop(module: str, arguments: Sequence[str], *, cluster: bool, install_crd
     """Run until Ctrl-C. `arguments` are those of `steer run` for each process."""
     root_of(module)  # what is not there is said before anything is started
     if not cluster and not install_crds and sys.stdin.isatty():
-        install_crds = typer.confirm("Install the custom resource definitions, now and when they change?")
-    asyncio.run(_develop(module, [module, *arguments], cluster=cluster, install_crds=install_crds))
+        install_crds = confirmed("Install the custom resource definitions, now and when they change?")
+    run_briefly(_develop(module, [module, *arguments], cluster=cluster, install_crds=install_crds))
 
 
 async def _develop(module: str, arguments: list[str], *, cluster: bool, install_crds: bool) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import difflib
 import json
 import sys
@@ -15,6 +14,7 @@ from steersman.cli.colours import coloured
 from steersman.cli.failure import CommandFailed, no_use_of_the_api, one_line
 from steersman.cli.options import ContextOption, KubeconfigOption, Output, Where
 from steersman.cli.packaged import ModuleArgument
+from steersman.cli.process import run_briefly
 
 if TYPE_CHECKING:
     from steersman.operator.rehearsing import Rehearsal, WouldChange
@@ -59,7 +59,7 @@ def diff(
         return [each async for each in _rehearsals(loaded.operators(), where, namespace, name)]
 
     try:
-        found = asyncio.run(rehearsed())
+        found = run_briefly(rehearsed())
     except NoSuchKind as error:
         install = f"steer crd {module} | kubectl apply -f -"
         raise CommandFailed(f"{one_line(error)}; if it is not installed: {install}", 2) from None

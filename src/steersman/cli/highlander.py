@@ -152,10 +152,7 @@ def _load(config: Path | None, flags: dict[str, str | None]) -> Loaded:
 
 
 def _run(config: Path | None, flags: dict[str, str | None], log_level: LogLevel) -> None:
-    from steersman.client import ClientError
-    from steersman.election import ElectionError
     from steersman.highlander.config import load
-    from steersman.highlander.errors import HighlanderError
     from steersman.highlander.process import Highlander
     from steersman.runtime import logs
 
@@ -172,7 +169,4 @@ def _run(config: Path | None, flags: dict[str, str | None], log_level: LogLevel)
 
         await process.run_until_signalled(announce)
 
-    try:
-        run_loop(main())
-    except (ClientError, ElectionError, HighlanderError) as error:
-        raise CommandFailed(" ".join(str(error).split())) from None
+    run_loop(main())

@@ -13,6 +13,7 @@ from urllib.parse import urlencode
 import typer
 
 from steersman.cli.failure import CommandFailed
+from steersman.cli.process import run_briefly
 
 if TYPE_CHECKING:
     from steersman.http import Client
@@ -61,6 +62,8 @@ class _Controller:
                 raise CommandFailed(f"{self.token_file}: {error}", 2) from None
         if not token and self.cert_file is None:
             raise CommandFailed("a token is needed: --token-file or HIGHLANDER_API_TOKEN", 2)
+        if not token.isascii() or not token.isprintable():
+            raise CommandFailed("the token has characters that cannot be sent", 2)
         headers = [(b"content-type", b"application/json")]
         return [*headers, (b"authorization", f"Bearer {token}".encode())] if token else headers
 
@@ -128,7 +131,7 @@ def _order(controller: _Controller, name: str, body: dict[str, str], timeout_s: 
             return timeout_s > 0 and await _is_idle(http, controller.path("controller"), timeout_s)
 
     try:
-        idle = asyncio.run(give())
+        idle = run_briefly(give())
     except (HttpError, OSError, _Refused) as error:
         raise CommandFailed(f"{controller.address}: {error}") from None
     if timeout_s > 0 and not idle:

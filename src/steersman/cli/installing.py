@@ -1,4 +1,4 @@
-"""Custom resource definitions on an API server: put there, and whether they are there."""
+"""Custom resource definitions on an API server: put there, and whether they are missing."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-import typer
-
 from steersman.cli.failure import CommandFailed
+from steersman.cli.process import confirmed
 from steersman.client import Client, Forbidden, NoSuchKind
 from steersman.objects.custom import CustomResource
 from steersman.objects.resource_type import ResourceType
 from steersman.operator import Chain
 
-__all__ = ["check_served", "install", "wants_installed"]
+__all__ = ["check_api", "install", "wants_installed"]
 
 Object = dict[str, Any]
 
@@ -62,22 +61,17 @@ async def wants_installed(client: Client, operators: Sequence[Chain[Any]]) -> bo
     if not missing:
         return False
     question = f"The API at {client.host} does not serve {', '.join(missing)}. Install it?"
-    return await asyncio.to_thread(typer.confirm, question, default=True, err=True)
+    return confirmed(question, default=True)
 
 
-async def check_served(client: Client, operators: Sequence[Chain[Any]], module: str) -> None:
-    """Raises CommandFailed, with what to do, unless the API serves what the operators are for."""
+async def check_api(client: Client, operators: Sequence[Chain[Any]]) -> None:
+    """Raises ClientError if there is no API to ask. A kind that it does not serve yet is waited for later."""
     for operator in operators:
         kind = operator.definition.resource
         try:
             await client.resource_type(kind.api_version, kind.kind)
-        except NoSuchKind:
-            problem = f"the API at {client.host} does not serve {kind.kind} of {kind.api_version}"
-            if issubclass(operator.definition.kind, CustomResource):
-                problem += f"; install it with --install-crds, or: steer crd {module} | kubectl apply -f -"
-            raise CommandFailed(problem) from None
-        except Forbidden:  # one may be allowed to watch and not to look around
-            return
+        except (NoSuchKind, Forbidden):  # one may be allowed to watch and not to look around
+            continue
 
 
 def _established(definition: Mapping[str, Any]) -> bool:

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeGuard
 
-from steersman.cli.failure import CommandFailed
+from steersman.cli.failure import CommandFailed, one_line
 from steersman.objects.custom import CustomResource, DefinitionError, Versions, crd
 from steersman.operator import Chain
 
@@ -111,7 +111,9 @@ def _by_name(name: str) -> ModuleType:
         if error.name is not None and f"{name}.".startswith(f"{error.name}."):
             raise CommandFailed(f"there is no module {name!r} here, nor is one installed") from None
         raise CommandFailed(f"{name}: {_described(error)}") from error
-    except Exception as error:  # whatever the author's module does when it is run
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # whatever the author's module does when it is run, and be it to end
         raise CommandFailed(f"{name}: {_described(error)}") from error
 
 
@@ -128,15 +130,17 @@ def _from_file(file: Path) -> ModuleType:
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
-    except Exception as error:  # whatever the author's module does when it is run
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # whatever the author's module does when it is run, and be it to end
         del sys.modules[name]
         raise CommandFailed(f"{file}: {_described(error)}") from error
     return module
 
 
-def _described(error: Exception) -> str:
+def _described(error: BaseException) -> str:
     """The error in one line, with the place in the author's code if there is one."""
-    said = f"{type(error).__name__}: {' '.join(str(error).split())}".removesuffix(": ")
+    said = f"{type(error).__name__}: {one_line(error)}".removesuffix(": ")
     if isinstance(error, SyntaxError):
         return f"line {error.lineno}: {type(error).__name__}: {error.msg}"
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if _is_authors(frame.filename)]

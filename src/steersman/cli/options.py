@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -9,7 +10,17 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["AddressOption", "ContextOption", "KubeconfigOption", "LogLevel", "Output", "Where"]
+from steersman.cli.failure import CommandFailed
+
+__all__ = [
+    "AddressOption",
+    "ContextOption",
+    "KubeconfigOption",
+    "LogLevel",
+    "Output",
+    "Where",
+    "check_service_cidr",
+]
 
 
 class Output(StrEnum):
@@ -49,3 +60,16 @@ class Where:
     address: str | None
     kubeconfig: Path | None
     context: str | None
+
+
+def check_service_cidr(cidr: str) -> None:
+    """Raises CommandFailed for a range that services cannot have."""
+    try:
+        network = ipaddress.ip_network(cidr)
+    except ValueError as error:
+        raise CommandFailed(f"--service-cidr: {error}", 2) from None
+    if network.version == 6 and network.prefixlen < 108:
+        raise CommandFailed(f"--service-cidr: {cidr} must be /108 or smaller", 2)
+    if network.num_addresses < 8 or network.prefixlen < 8:
+        allowed = "/8 and /29" if network.version == 4 else "/108 and /125"
+        raise CommandFailed(f"--service-cidr: {cidr} must be between {allowed}", 2)

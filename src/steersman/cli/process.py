@@ -1,23 +1,33 @@
-"""What a command that stays makes of its process: an event loop, and memory set up for a long life."""
+"""What a command makes of its process: an event loop that a signal ends in order, and questions to people.
+
+Before and after that, a signal ends the process at once (`entry`).
+"""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import ctypes
 import gc
+import signal
+import sys
 from collections.abc import Coroutine
 from importlib.util import find_spec
+from typing import TypeVar
 
+from steersman.aio.signals import STOPPING, Interrupted, interruptible
 from steersman.cli.failure import CommandFailed
 
-__all__ = ["require_cluster_packages", "run_loop"]
+__all__ = ["confirmed", "require_cluster_packages", "run_briefly", "run_loop"]
+
+T = TypeVar("T")
 
 #: glibc's name for "how many heaps" (malloc.h).
 _M_ARENA_MAX = -8
 
 
 def run_loop(main: Coroutine[object, object, None]) -> None:
-    """Run `main` to its end, as what this process is for."""
+    """Run `main` to its end, as what this process is for. Raises `Interrupted`."""
     import uvloop
 
     _use_one_heap()
@@ -27,7 +37,32 @@ def run_loop(main: Coroutine[object, object, None]) -> None:
     gc.freeze()
     gc.enable()
     gc.set_threshold(50_000, 20, 20)
-    uvloop.run(main)
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(interruptible(main))
+
+
+def run_briefly(main: Coroutine[object, object, T]) -> T:
+    """What `main` comes to, for a command that asks something and ends. Raises `Interrupted`."""
+    with asyncio.Runner() as runner:
+        return runner.run(interruptible(main))
+
+
+def confirmed(question: str, *, default: bool = False) -> bool:
+    """Whether whoever sits at the terminal says yes. Nothing else goes on meanwhile, not even in a loop."""
+    import typer
+
+    def end(number: int, _: object) -> None:
+        sys.stderr.write("\n")
+        raise Interrupted(number)
+
+    before = {number: signal.signal(number, end) for number in STOPPING}
+    try:
+        return typer.confirm(question, default=default, err=True)
+    except typer.Abort:
+        raise CommandFailed("nobody answered, so nothing was done") from None
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def require_cluster_packages() -> None:

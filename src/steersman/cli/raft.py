@@ -6,7 +6,6 @@ a pod, the node's own.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import sys
@@ -20,6 +19,7 @@ import typer
 
 from steersman.cli.failure import CommandFailed, one_line
 from steersman.cli.options import Output
+from steersman.cli.process import run_briefly
 
 if TYPE_CHECKING:
     from steersman.raft.client import RaftClient
@@ -254,7 +254,7 @@ def _talk(
         raise CommandFailed(f"--address: {address!r} is not HOST:PORT", 2)
     tls = TlsFiles.folder(folder) if folder is not None else None
     try:
-        return asyncio.run(ask(_located(address, host.strip("[]"), tls, name), tls))
+        return run_briefly(ask(_located(address, host.strip("[]"), tls, name), tls))
     except OutcomeUnknown as error:
         raise CommandFailed(f"it may have been done, or not: {one_line(error)}") from None
     except NodeError as error:

@@ -15,7 +15,6 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import os
-import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -24,6 +23,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final, Self
 
+from steersman.aio.signals import stopping_on_signals
 from steersman.cli.failure import CommandFailed
 from steersman.cli.noticing import Notices
 
@@ -44,10 +44,8 @@ async def reload(module: str, arguments: Sequence[str]) -> None:
     """Run `steer run ARGUMENTS` again and again, until SIGINT or SIGTERM."""
     root = root_of(module)
     async with Notices(partial(folders_of, root)) as notices, _Reload(root, arguments, notices) as reload:
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, reload.stop)
-        await reload.run()
+        with stopping_on_signals(reload.stop):
+            await reload.run()
 
 
 class _Reload:

@@ -13,7 +13,7 @@ import typer
 
 from steersman.cli import run_options as options
 from steersman.cli.announcing import announce
-from steersman.cli.failure import CommandFailed, no_use_of_the_api, one_line
+from steersman.cli.failure import CommandFailed
 from steersman.cli.options import ContextOption, KubeconfigOption, LogLevel
 from steersman.cli.packaged import ModuleArgument
 from steersman.cli.process import require_cluster_packages, run_loop
@@ -136,23 +136,16 @@ def _configuration(config: Path | None, flags: dict[str, str | None]) -> Configu
 
 
 def _run(loaded: Loaded, plan: _Plan) -> None:
-    from steersman.client import ClientError
-    from steersman.operator import OperatorError
     from steersman.runtime.errors import AddressInUse
-    from steersman.webhooks import WebhookError
 
     try:
         run_loop(_serve(loaded, plan))
     except AddressInUse as error:
         raise CommandFailed(f"--metrics-bind: {error}; choose another, or off") from None
-    except ClientError as error:
-        raise no_use_of_the_api(error) from None
-    except (OperatorError, WebhookError) as error:
-        raise CommandFailed(one_line(error)) from None
 
 
 async def _serve(loaded: Loaded, plan: _Plan) -> None:
-    from steersman.cli.installing import check_served, install, wants_installed
+    from steersman.cli.installing import check_api, install, wants_installed
     from steersman.operator import assemble
     from steersman.runtime import Metrics
 
@@ -162,7 +155,7 @@ async def _serve(loaded: Loaded, plan: _Plan) -> None:
         client.observe_requests(metrics.observe_requests(client.host))
         if plan.install_crds or await wants_installed(client, operators):
             await install(client, loaded.crds())
-        await check_served(client, operators, loaded.text)
+        await check_api(client, operators)
         names = ", ".join(operator.definition.name for operator in operators)
         _log.info("running %s at %s", names, client.host)
         manager = assemble(operators, client, settings=plan.settings, metrics=metrics)

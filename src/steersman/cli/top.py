@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 import typer
 
+from steersman.aio.signals import Interrupted
 from steersman.cli.failure import CommandFailed
 from steersman.cli.options import AddressOption, ContextOption, KubeconfigOption, Output, Where
+from steersman.cli.process import run_briefly
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -60,8 +62,8 @@ def top(
     if output is Output.JSON and not once:
         raise CommandFailed("--output json goes with --once", 2)
     where = Where(address, kubeconfig, context)
-    with contextlib.suppress(KeyboardInterrupt):  # the way to end it
-        asyncio.run(_watch(where, operator or "", every_s=every, once=once, output=output))
+    with contextlib.suppress(Interrupted):  # the way to end it
+        run_briefly(_watch(where, operator or "", every_s=every, once=once, output=output))
 
 
 top.__doc__ = _EXAMPLES

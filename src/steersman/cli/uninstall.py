@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from steersman.cli.failure import CommandFailed, no_use_of_the_api
+from steersman.cli.failure import CommandFailed
 from steersman.cli.options import ContextOption, KubeconfigOption
 from steersman.cli.packaged import (
     HaOption,
@@ -20,6 +20,7 @@ from steersman.cli.packaged import (
     WatchOption,
     released,
 )
+from steersman.cli.process import confirmed, run_briefly
 
 if TYPE_CHECKING:
     from steersman.client import Client
@@ -60,7 +61,7 @@ def uninstall(
     kubeconfig: KubeconfigOption = None,
     context: ContextOption = None,
 ) -> None:
-    from steersman.client import Client, ClientError
+    from steersman.client import Client
 
     _, release = released(Plan(module, name, namespace, watch_namespace, ha))
 
@@ -71,10 +72,7 @@ def uninstall(
                 _ask(await removal.described())
             await removal.run()
 
-    try:
-        asyncio.run(remove())
-    except ClientError as error:
-        raise no_use_of_the_api(error) from None
+    run_briefly(remove())
 
 
 uninstall.__doc__ = _EXAMPLES
@@ -83,7 +81,7 @@ uninstall.__doc__ = _EXAMPLES
 def _ask(what: str) -> None:
     if not sys.stdin.isatty():
         raise CommandFailed(f"this would remove {what}; --yes does it without asking")
-    if not typer.confirm(f"Remove {what}?"):
+    if not confirmed(f"Remove {what}?"):
         raise CommandFailed("nothing was removed")
 
 

@@ -8,16 +8,16 @@ import ipaddress
 import json
 import logging
 import os
-import signal
 import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from steersman.aio.signals import stopping_on_signals
 from steersman.cli import up_options as options
 from steersman.cli.announcing import announce
 from steersman.cli.failure import CommandFailed
-from steersman.cli.options import LogLevel, Output
+from steersman.cli.options import LogLevel, Output, check_service_cidr
 from steersman.cli.process import require_cluster_packages, run_loop
 
 if TYPE_CHECKING:
@@ -61,6 +61,7 @@ def up(
     audit_policy: options.AuditPolicyOption = None,
     audit_log: options.AuditLogOption = None,
     max_requests_inflight: options.InflightOption = 600,
+    new_keys: options.NewKeysOption = False,
     wait: options.WaitOption = False,
     log_level: options.LogLevelOption = LogLevel.WARNING,
     output: options.OutputOption = Output.TEXT,
@@ -71,7 +72,7 @@ def up(
     )
     _check_bind(bind, port)
     if service_cidr is not None:
-        _check_service_cidr(service_cidr)
+        check_service_cidr(service_cidr)
     chosen_controllers = _controllers(controllers)
     if nodes is None:
         nodes = 1 if controllers == "all" else 0
@@ -92,6 +93,7 @@ def up(
         service_cidr=service_cidr,
         enabled_admission=_plugins("--enable-admission", enable_admission),
         disabled_admission=_plugins("--disable-admission", disable_admission),
+        new_keys=new_keys,
         encryption_key=encryption_key,
         authentication=authentication_config,
         audit_policy=audit_policy,
@@ -141,18 +143,6 @@ def _check_bind(bind: str, port: int) -> None:
         raise CommandFailed(f"--port: {port} is not between 0 and 65535", 2)
 
 
-def _check_service_cidr(cidr: str) -> None:
-    try:
-        network = ipaddress.ip_network(cidr)
-    except ValueError as error:
-        raise CommandFailed(f"--service-cidr: {error}", 2) from None
-    if network.version == 6 and network.prefixlen < 108:
-        raise CommandFailed(f"--service-cidr: {cidr} must be /108 or smaller", 2)
-    if network.num_addresses < 8 or network.prefixlen < 8:
-        allowed = "/8 and /29" if network.version == 4 else "/108 and /125"
-        raise CommandFailed(f"--service-cidr: {cidr} must be between {allowed}", 2)
-
-
 def _is_token(text: str) -> bool:
     """Whether text can be sent in an Authorization header as it is."""
     return bool(text) and text.isascii() and text.isprintable() and " " not in text
@@ -191,45 +181,39 @@ def _controllers(names: str) -> frozenset[str]:
 
 
 def _run(cluster: LocalCluster, output: Output, started: float, wait: bool) -> None:
-    from steersman.cluster.apiserver.audit import AuditError
-    from steersman.cluster.auth.errors import ConfigurationInvalid
-    from steersman.cluster.auth.pki import PkiError
-    from steersman.cluster.schema.errors import SchemaError
-    from steersman.cluster.store import StoreError
+    from steersman.cluster.machine import RangeTaken
 
     try:
         run_loop(_serve(cluster, output, started, wait))
-    except (StoreError, SchemaError, PkiError, AuditError, ConfigurationInvalid) as error:
-        raise CommandFailed(str(error)) from None
-    except (OSError, ValueError) as error:
+    except RangeTaken as error:
+        raise CommandFailed(f"{error}; stop that one, or give this one another --service-cidr") from None
+    except OSError as error:
         raise CommandFailed(_explain(error, cluster)) from None
 
 
-def _explain(error: OSError | ValueError, cluster: LocalCluster) -> str:
+def _explain(error: OSError, cluster: LocalCluster) -> str:
     config = cluster.config
-    if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
+    if error.errno == errno.EADDRINUSE:
         return f"--port: {config.bind}:{config.port} is taken; choose another, or 0 for a free one"
-    if isinstance(error, OSError) and error.errno == errno.EADDRNOTAVAIL:
+    if error.errno == errno.EADDRNOTAVAIL:
         return f"--bind: {config.bind} is not an address of this machine"
-    if isinstance(error, OSError) and error.filename:
-        return f"{error.filename}: {error.strerror}"
-    return f"{config.data}: {error}"
+    return f"{error.filename or config.data}: {error.strerror or error}"
 
 
 async def _serve(cluster: LocalCluster, output: Output, started: float, wait: bool) -> None:
+    """Until a signal comes, which is the ordinary end only of a cluster that was up."""
     stopped = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stopped.set)
-    async with cluster:
-        if wait:
-            from steersman.cli.usable import wait_usable
+    await cluster.start()
+    with stopping_on_signals(stopped.set):
+        try:
+            if wait:
+                from steersman.cli.usable import wait_usable
 
-            await wait_usable(cluster, stopped)
-        _announce(cluster, output, time.perf_counter() - started)
-        await stopped.wait()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, os._exit, 130)
+                await wait_usable(cluster, stopped)
+            _announce(cluster, output, time.perf_counter() - started)
+            await stopped.wait()
+        finally:
+            await cluster.stop()
 
 
 def _announce(cluster: LocalCluster, output: Output, seconds: float) -> None:

@@ -12,8 +12,8 @@ from steersman.cli.options import LogLevel, Output
 __all__ = [
     "AdminTokenOption", "AuditLogOption", "AuditPolicyOption", "AuthenticationOption", "BindOption",
     "ControllersOption", "DataOption", "DisableAdmissionOption", "EnableAdmissionOption",
-    "EncryptionKeyOption", "InflightOption", "LogLevelOption", "NodesOption", "OutputOption", "PortOption",
-    "RuntimeOption", "ServiceCidrOption", "WaitOption", "WrittenKubeconfigOption",
+    "EncryptionKeyOption", "InflightOption", "LogLevelOption", "NewKeysOption", "NodesOption", "OutputOption",
+    "PortOption", "RuntimeOption", "ServiceCidrOption", "WaitOption", "WrittenKubeconfigOption",
 ]  # fmt: skip
 
 DataOption = Annotated[
@@ -46,6 +46,10 @@ EnableAdmissionOption = Annotated[
 ]
 DisableAdmissionOption = Annotated[
     str, typer.Option(metavar="A,B", help="Admission plugins to leave out.", show_default=False)
+]
+NewKeysOption = Annotated[
+    bool,
+    typer.Option("--new-keys", help="Make keys anew that the folder has lost; old tokens end with them."),
 ]
 NodesOption = Annotated[
     int | None,

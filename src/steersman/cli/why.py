@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sys
 from collections.abc import Iterable, Mapping
@@ -13,6 +12,7 @@ import typer
 
 from steersman.cli.failure import CommandFailed
 from steersman.cli.options import AddressOption, ContextOption, KubeconfigOption, Output, Where
+from steersman.cli.process import run_briefly
 
 __all__ = ["why"]
 
@@ -49,7 +49,7 @@ def why(
     where = Where(address, kubeconfig, context)
     query = {"kind": kind, "namespace": namespace, "name": name}
     called = operator or f"{kind.partition('.')[0].lower()}-operator"
-    found = asyncio.run(_reconciles(where, called, query))
+    found = run_briefly(_reconciles(where, called, query))
     if output is Output.JSON:
         sys.stdout.write(json.dumps(found, indent=2) + "\n")
     elif not found:

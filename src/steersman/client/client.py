@@ -20,6 +20,7 @@ from typing import Any, Literal, Required, Self, TypedDict, TypeVar, Unpack, ove
 import orjson
 
 from steersman.aio import Clock, SystemClock
+from steersman.client.answers import read_object
 from steersman.client.credentials import Anonymous, Credentials
 from steersman.client.discovery import Discovery
 from steersman.client.errors import Expired, NotFound
@@ -347,7 +348,7 @@ class Client(InsidePods):
         """Make an object. Raises `AlreadyExists`, `Invalid`, …"""
         body, resource = await self._body(obj, options.get("kind"))
         path = collection(resource, options.get("namespace") or self._namespace_of(body))
-        return _like(obj, await self._write("POST", path + _query(options), _WRITE, body, resource))
+        return _like(obj, await self._write("POST", path + _query(options), _WRITE, body, resource), resource)
 
     @overload
     async def replace(self, obj: T, *, subresource: str = "", **options: Unpack[WriteOptions]) -> T: ...
@@ -364,7 +365,7 @@ class Client(InsidePods):
         and somebody else was faster."""
         body, resource = await self._body(obj, options.get("kind"))
         path = self._path_of(body, resource, options.get("namespace"), subresource)
-        return _like(obj, await self._write("PUT", path + _query(options), _WRITE, body, resource))
+        return _like(obj, await self._write("PUT", path + _query(options), _WRITE, body, resource), resource)
 
     @overload
     async def apply(self, obj: T, *, subresource: str = "", **options: Unpack[ApplyOptions]) -> T: ...
@@ -384,7 +385,7 @@ class Client(InsidePods):
         body, resource = await self._body(obj, options.get("kind"))
         path = self._path_of(body, resource, options.get("namespace"), subresource)
         query = _query(options, options.get("force", True))
-        return _like(obj, await self._write("PATCH", path + query, _APPLY, body, resource))
+        return _like(obj, await self._write("PATCH", path + query, _APPLY, body, resource), resource)
 
     @overload
     async def patch(
@@ -441,7 +442,7 @@ class Client(InsidePods):
         resource = _resource(kind)
         options = _delete_options(propagation, uid, resource_version, grace_s, dry_run)
         path = one(resource, name, namespace or self.namespace)
-        answer: Object = orjson.loads(await self._write("DELETE", path, _WRITE, options, resource))
+        answer = read_object(await self._write("DELETE", path, _WRITE, options, resource), resource)
         return answer if _remains(answer) else None
 
     async def delete_collection(
@@ -507,13 +508,13 @@ def _resource(kind: ResourceType | type[Typed]) -> ResourceType:
 
 
 def _result(kind: ResourceType | type[Typed], content: bytes) -> Any:
-    decoded = orjson.loads(content)
+    decoded = read_object(content, _resource(kind))
     return decoded if isinstance(kind, ResourceType) else kind.from_object(decoded)
 
 
-def _like(obj: Typed | Mapping[str, Any], content: bytes) -> Any:
+def _like(obj: Typed | Mapping[str, Any], content: bytes, resource: ResourceType) -> Any:
     """The API's answer as what was sent."""
-    decoded = orjson.loads(content)
+    decoded = read_object(content, resource)
     return decoded if isinstance(obj, Mapping) else type(obj).from_object(decoded)
 
 

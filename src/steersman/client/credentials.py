@@ -87,7 +87,7 @@ class TokenFile:
 
     def _read(self) -> None:
         try:
-            token = self._file.read_text().strip()
+            token = self._file.read_text(encoding="utf-8").strip()
             fields = bearer(token)
         except (OSError, ValueError):
             # It is being replaced, perhaps; the last one is still good for a while.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from steersman.client.errors import NoSuchKind, NotFound
+from steersman.client.errors import NoSuchKind, NotFound, Unreachable
 from steersman.client.sending import Sender
 from steersman.objects.resource_type import ResourceType
 
@@ -52,7 +52,12 @@ class Discovery:
             )
         except NotFound:
             return
-        for found in _decode(answer.content).resources:
+        try:
+            resources = _decode(answer.content).resources
+        except msgspec.DecodeError as error:
+            said = f"the answer is no list of the resources of {api_version}: {error}"
+            raise Unreachable(said, maybe_done=False) from error
+        for found in resources:
             if "/" not in found.name:
                 resource = ResourceType(group, version, found.kind, found.name, found.namespaced)
                 self._known[api_version, found.kind] = resource

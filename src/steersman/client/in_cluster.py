@@ -32,6 +32,6 @@ def in_cluster(environ: Mapping[str, str], folder: Path = SERVICE_ACCOUNT) -> Se
 
 def _namespace(file: Path) -> str:
     try:
-        return file.read_text().strip() or "default"
+        return file.read_text(encoding="utf-8").strip() or "default"
     except OSError:
         return "default"

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import yaml
 
@@ -69,7 +70,7 @@ class Kubeconfig:
         cluster = self._named(chosen, "cluster")
         user = self._named(chosen, "user")
         server = cluster.text("server").rstrip("/")
-        if not server.startswith(("https://", "http://")):
+        if not _is_url(server):
             cluster.fail("server", "must be an http(s) URL")
         if cluster.flag("insecure-skip-tls-verify") and cluster.pem("certificate-authority") is not None:
             cluster.fail("insecure-skip-tls-verify", "cannot be used together with a certificate authority")
@@ -94,6 +95,15 @@ class Kubeconfig:
         if found is None:
             context.fail(kind, f"there is no {kind} {name!r}")
         return found
+
+
+def _is_url(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        # A port out of range is found when it is looked at.
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
 
 
 def _parse(file: Path) -> object:

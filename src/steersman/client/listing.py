@@ -81,12 +81,13 @@ def read_page(content: bytes, resource: ResourceType) -> Page:
     """Cut an answer into its objects."""
     try:
         decoded = _decode(content)
+        head = type_head(resource)
+        items = [_whole(bytes(item), head) for item in decoded.items or ()]
     except msgspec.DecodeError as error:
         raise Unreachable(f"the answer is no list of {resource}: {error}", maybe_done=False) from error
-    head = type_head(resource)
     metadata = decoded.metadata
     return Page(
-        [_whole(bytes(item), head) for item in decoded.items or ()],
+        items,
         metadata.resource_version,
         metadata.continue_,
         metadata.remaining_item_count,

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakSet
 
 from steersman.aio import Clock, Scope, SystemClock
+from steersman.aio.mistakes import is_mistake
 from steersman.cluster.apiserver.access import Access
 from steersman.cluster.apiserver.admitting import AdmissionSetup
 from steersman.cluster.apiserver.allocation import ServiceAllocator
@@ -50,10 +51,11 @@ from steersman.cluster.auth.authentication import (
     StaticTokens,
     TokenAuthenticator,
 )
-from steersman.cluster.auth.pki import Authority, write_private
+from steersman.cluster.auth.pki import Authority, PkiError, write_private
 from steersman.cluster.auth.service_accounts import open_signing_key
 from steersman.cluster.auth.users import AUTHENTICATED_GROUP, MASTERS_GROUP, User
 from steersman.cluster.controllers.registry import CLOUD, CONTROLLERS, IN_SERVER, SCHEDULER, chosen
+from steersman.cluster.data_folder import check_keys, check_store, ranges_of, store_folder
 from steersman.cluster.machine.folders import data_folder, state_folder
 from steersman.cluster.machine.ranges import pods_with
 from steersman.cluster.schema.resources import all_resources
@@ -90,6 +92,7 @@ _SERVICES = "10.96.0.0/16"
 _MANY_NODES = "10.128.0.0/9"
 #: What an encryption key is for.
 _SEALED = ("/core/secrets/",)
+_INGRESS_CLASSES = "/networking.k8s.io/ingressclasses/"
 
 
 def default_data_folder() -> Path:
@@ -124,6 +127,8 @@ class ClusterConfig:
     process_nodes: int = 0
     #: Which folders are images to them; None: those of `steer image`.
     images: Path | None = None
+    #: Make keys anew that the folder has lost, though certificates and tokens were issued with them.
+    new_keys: bool = False
     #: Keys that encrypt Secrets on disk (see store.sealing), one a line, the newest first.
     encryption_key: Path | None = None
     #: Who else vouches for users (AuthenticationConfiguration of apiserver.config.k8s.io).
@@ -185,14 +190,19 @@ class LocalCluster:
     async def _start(self) -> None:
         config = self.config
         folder = self._open_folder()
-        if config.process_nodes:
-            self._machine = await self._open_machine(folder)
+        # First of all: who has the store has the folder, with all that is in it.
+        if config.data != MEMORY:
+            check_store(folder)
         self._store = store = await open_store(
-            config.data if config.data == MEMORY else str(folder / "store"),
+            config.data if config.data == MEMORY else str(store_folder(folder)),
             stamp=stamp,
             history_s=config.history_s,
             sealer=Sealer.from_file(config.encryption_key, _SEALED) if config.encryption_key else None,
         )
+        if store.revision:
+            check_keys(folder, new_keys=config.new_keys)
+        if config.process_nodes:
+            self._machine = await self._open_machine(folder)
         self.authority = Authority.open(folder)
         self.token = config.admin_token or self._kept_token(folder)
         api = self._api(store, folder)
@@ -222,7 +232,7 @@ class LocalCluster:
             self._check_policies(api)
         self._scope.start(self._aggregate(api, server, folder), name="aggregation")
         self._scope.start(api.hubs.bookmark_forever(), name="bookmarks")
-        self.kubeconfig = config.kubeconfig or folder / "kubeconfig"
+        self.kubeconfig = (config.kubeconfig or folder / "kubeconfig").absolute()
         self.kubeconfig.parent.mkdir(parents=True, exist_ok=True)
         write_private(self.kubeconfig, self._kubeconfig_text().encode())
         ready = True
@@ -262,9 +272,10 @@ class LocalCluster:
 
         kept = None if self.config.data == MEMORY else folder
         ranges = None
+        preferred = ranges_of(self.store)
         if self.config.service_cidr is not None:
             ranges = Ranges.with_services(self.config.service_cidr)
-        return await open_machine(kept, ranges=ranges)
+        return await open_machine(kept, ranges=ranges, preferred=preferred)
 
     def _machine_nodes(self, folder: Path) -> MachineNodes | None:
         if self._machine is None:
@@ -366,7 +377,9 @@ class LocalCluster:
     @staticmethod
     def _kept_token(folder: Path) -> str:
         file = folder / "admin.token"
-        if file.exists() and (kept := file.read_text().strip()):
+        if file.exists() and (kept := file.read_text("ascii", "replace").strip()):
+            if not kept.isascii() or not kept.isprintable():
+                raise PkiError(f"{file} is damaged: it holds no token")
             return kept
         # Letters and digits only: it ends up on command lines, where a leading dash is an option.
         token = secrets.token_hex(32)
@@ -383,6 +396,7 @@ class LocalCluster:
             from steersman.cluster.apiserver.loopback import allow_loopback_endpoints
 
             allow_loopback_endpoints(catalog)
+        self._warn_of_unacted(catalog, store)
         services = ServiceAllocator(self._service_cidr)
         stored = catalog.find("", "v1", "services")
         assert stored is not None
@@ -423,6 +437,22 @@ class LocalCluster:
             self._clock.wall,
             self._node_connections,
         )
+
+    def _warn_of_unacted(self, catalog: Catalog, store: Store) -> None:
+        """Say what nothing acts on, as far as all that follows the API is known here: where pods of this
+        machine run, nobody has brought nodes, a network or a scheduler of his own."""
+        conditions: dict[str, Callable[[], bool]] = {}
+        if self.config.process_nodes:
+            conditions["process-nodes"] = lambda: True
+            conditions["no-ingress-class"] = lambda: not store.count(_INGRESS_CLASSES)
+            if self.config.runs(SCHEDULER):
+                conditions["scheduler"] = lambda: True
+            if chosen(self.config.controllers) >= CONTROLLERS.keys():
+                conditions["controllers"] = lambda: True
+        if conditions:
+            from steersman.cluster.apiserver.unacted import warn_of
+
+            warn_of(catalog, conditions)
 
     def _node_connections(self) -> NodeConnections:
         """The way to nodes and pods, made when first needed."""
@@ -612,7 +642,8 @@ def _when_first(api: Api, prefix: str, start: Callable[[], None]) -> None:
 
 def _report(error: BaseException) -> None:
     if not isinstance(error, (StatusError, StoreError)):
-        _log.error("a task of the cluster failed", exc_info=error)
+        unforeseen = error if is_mistake(error) else None
+        _log.error("a task of the cluster failed: %s", error, exc_info=unforeseen)
 
 
 def _host_in_url(host: str) -> str:

@@ -15,6 +15,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from steersman.aio import Clock, Scope, SystemClock
+from steersman.aio.signals import stopping_on_signals
 from steersman.client import Client
 from steersman.highlander.api import Access, Api
 from steersman.highlander.config import Loaded, TenantConfig
@@ -22,7 +23,6 @@ from steersman.highlander.errors import ConfigError
 from steersman.highlander.tenant import Tenant
 from steersman.highlander.tenants import Tenants
 from steersman.http import server_tls
-from steersman.runtime.signals import stopping_on_signals
 
 __all__ = ["Highlander"]
 

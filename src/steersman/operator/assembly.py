@@ -6,6 +6,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import shlex
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -15,9 +18,12 @@ from typing import Any
 import uvloop
 
 from steersman.aio import Clock, SystemClock
+from steersman.aio.mistakes import is_mistake, single_errors
+from steersman.aio.signals import Interrupted, exit_code, interruptible
 from steersman.client import Client
 from steersman.election import default_identity
 from steersman.election.config import ElectionConfig
+from steersman.objects.custom import CustomResource
 from steersman.objects.resource_type import ResourceType
 from steersman.operator.children import Children
 from steersman.operator.configuration import Configuration, ConfigurationError
@@ -69,7 +75,8 @@ class Settings:
 def run(*operators: Chain[Any], settings: Settings | None = None, config: Path | str | None = None) -> None:
     """Run operators until SIGTERM or Ctrl-C, against the cluster that the kubeconfig or the pod names.
 
-    Variables of the environment (`STEERSMAN_…`) and the file `config` come before what the code says.
+    Variables of the environment (`STEERSMAN_…`) and the file `config` come before what the code says. What
+    cannot be helped from here (no kubeconfig, no cluster) ends the program with a sentence.
     """
     try:
         configuration = Configuration.load(config)
@@ -86,7 +93,17 @@ def run(*operators: Chain[Any], settings: Settings | None = None, config: Path |
             manager = assemble(operators, client, settings=settings, metrics=metrics)
             await manager.run_until_signalled()
 
-    uvloop.run(main())
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        try:
+            runner.run(interruptible(main()))
+        except Interrupted as interrupted:
+            raise SystemExit(exit_code(interrupted.number)) from None
+        except Exception as error:
+            if is_mistake(error):
+                raise
+            raise SystemExit(
+                "; ".join(" ".join(str(each).split()) for each in single_errors(error))
+            ) from None
 
 
 async def serve(
@@ -150,6 +167,7 @@ def assemble(
         resync_s=settings.resync_s,
         keep_managed_fields_of=[definition.name for definition in definitions],
         metrics=metrics,
+        absent_hints={one.resource: _how_to_install(one) for one in definitions if _is_custom(one)},
     )
     instance = elector.identity if elector is not None else default_identity()
     shard = sharding.shard(manager) if sharding is not None else None
@@ -158,6 +176,23 @@ def assemble(
             _Assembly(manager, definition, instance, shard).add()
     add_webhooks(manager, definitions, settings.webhooks)
     return manager
+
+
+def _is_custom(definition: Definition[Any]) -> bool:
+    return isinstance(definition.kind, type) and issubclass(definition.kind, CustomResource)
+
+
+def _how_to_install(definition: Definition[Any]) -> str:
+    """For people who have forgotten the definition of their custom resource."""
+    name = definition.kind.__module__
+    file = getattr(sys.modules.get(name), "__file__", None) or ""
+    # What was run or loaded as a file can be imported by its name only by luck.
+    module = os.path.relpath(file) if file and (name == "__main__" or "." not in name) else name
+    resource = definition.resource
+    return (
+        f"to make its definition {resource.plural}.{resource.group}: "
+        f"steer crd {shlex.quote(module)} | kubectl apply -f -, or steer run --install-crds"
+    )
 
 
 def _election(definitions: Sequence[Definition[Any]]) -> ElectionConfig | None:

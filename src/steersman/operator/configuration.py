@@ -295,7 +295,7 @@ def _of_environment(environ: Mapping[str, str]) -> list[tuple[str, str, str]]:
 def _of_file(path: Path) -> list[tuple[str, str, str]]:
     """Name, text and `file:line: name` of everything a file says."""
     try:
-        text = path.read_text()
+        text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise ConfigurationError(f"{path}: {error.strerror}") from None
     except UnicodeDecodeError:

@@ -297,6 +297,8 @@ class Follower:
         changes = self._cache.replace(
             held, version, namespace=self._namespace, initial=not self.synced, reset=reset
         )
+        if self.absent:
+            _log.info("the API serves %s now", self._selection.resource)
         self._stats.relists += self.synced
         self._stats.last_sync_at = self._clock.monotonic()
         self._cache.handlers.tell_all(changes)

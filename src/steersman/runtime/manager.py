@@ -19,13 +19,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
+from types import MappingProxyType
 
 from steersman.aio import Clock, Scope, SystemClock
+from steersman.aio.signals import stopping_on_signals
 from steersman.client import Client
 from steersman.election import Elector, Leadership, LeadershipLost
+from steersman.objects.resource_type import ResourceType
 from steersman.runtime.controller import Controller
 from steersman.runtime.events import Recorder
 from steersman.runtime.informer import RESYNC_S
@@ -35,7 +38,6 @@ from steersman.runtime.memory import give_back
 from steersman.runtime.metrics import Metrics
 from steersman.runtime.probes import Probes
 from steersman.runtime.sharding import Shard
-from steersman.runtime.signals import stopping_on_signals
 
 __all__ = ["Manager"]
 
@@ -69,11 +71,13 @@ class Manager:
         resync_s: float = RESYNC_S,
         keep_managed_fields_of: Collection[str] = (),
         metrics: Metrics | None = None,
+        absent_hints: Mapping[ResourceType, str] = MappingProxyType({}),
     ) -> None:
         """`address` is where probes and metrics listen (`probes.parse_address`), None for nowhere.
 
         `grace_s` is how long running reconciles are waited for when stopping. Give the `metrics` whose
-        `observe_requests` the client calls, if it does.
+        `observe_requests` the client calls, if it does. `absent_hints` say how to have the API serve what it
+        may not serve yet.
         """
         self.client = client
         self.elector = elector
@@ -84,6 +88,7 @@ class Manager:
             client, self.clock, resync_s=resync_s, keep_managed_fields_of=keep_managed_fields_of
         )
         self._address = address
+        self._absent_hints = absent_hints
         self._grace_s = grace_s
         self._controllers: list[Controller] = []
         self._services: list[_Service] = []
@@ -198,10 +203,13 @@ class Manager:
             if waiting.cancelled():
                 return False
             missing = waiting.result()
-            absent = {str(informer) for informer in self.informers if informer.absent}
-            if absent:
-                _log.warning("the API does not serve %s yet", ", ".join(sorted(absent)))
-            if not set(missing) - absent:
+            absent = {str(informer): informer.resource for informer in self.informers if informer.absent}
+            for name, resource in sorted(absent.items()):
+                hint = self._absent_hints.get(resource, "")
+                _log.warning(
+                    "the API does not serve %s yet, which is waited for%s", name, hint and f"; {hint}"
+                )
+            if not set(missing) - absent.keys():
                 give_back()
                 return True
             _log.error("still waiting for %s", ", ".join(missing))

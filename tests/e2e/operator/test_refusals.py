@@ -46,12 +46,6 @@ def test_no_kubeconfig(tmp_path: Path) -> None:
     assert said.startswith(f"{file}: there is no such kubeconfig; `steer up` starts a cluster")
 
 
-def test_a_custom_resource_that_is_not_installed(server: Steer) -> None:
-    said = refused("run", HELLO, "--kubeconfig", str(server.kubeconfig))
-    assert "does not serve Greeting of examples.steersman.dev/v1" in said
-    assert said.endswith(f"install it with --install-crds, or: steer crd {HELLO} | kubectl apply -f -")
-
-
 def test_nobody_listens(server: Steer, tmp_path: Path) -> None:
     config = yaml.safe_load(server.kubeconfig.read_text())
     with socket.socket() as unused:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from steersman.cli import app as entry
+from steersman.aio.signals import STOPPING
+from steersman.cli import app as commands
+from steersman.cli import entry
 from steersman.cli import up as command
 from steersman.cli.failure import CommandFailed
 from steersman.cli.options import Output
@@ -34,13 +37,17 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[tuple[ClusterConfig, Output
 
 @pytest.fixture
 def collecting() -> Iterator[None]:
-    """The command switches the garbage collector off while it loads; the tests want it back."""
+    """The command switches the garbage collector off while it loads, and ends at once on signals; the tests
+    want both back."""
+    before = {number: signal.getsignal(number) for number in STOPPING}
     yield
     gc.enable()
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 def invoke(*arguments: str, **environment: str) -> Any:
-    return CliRunner().invoke(entry.app, ["up", *arguments], env=environment)
+    return CliRunner().invoke(commands.app, ["up", *arguments], env=environment)
 
 
 def config_of(
@@ -204,7 +211,7 @@ def test_a_failure_is_one_line_and_an_exit_code(
 
 
 def test_help_has_examples_and_every_option() -> None:
-    result = CliRunner().invoke(entry.app, ["up", "--help"], env={"COLUMNS": "200"})
+    result = CliRunner().invoke(commands.app, ["up", "--help"], env={"COLUMNS": "200"})
     assert result.exit_code == 0
     for text in ("Examples:", "steer up --data :memory: --port 0", "--kubeconfig", "--disable-admission"):
         assert text in result.output

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import signal
+import logging
 import sys
 import tempfile
 from contextlib import AsyncExitStack
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from steersman.aio.signals import stopping_on_signals
 from steersman.cli.failure import CommandFailed
 from steersman.cli.process import require_cluster_packages, run_loop
 
@@ -50,6 +51,8 @@ def demo(
     ] = 2.0,
 ) -> None:  # fmt: skip
     require_cluster_packages()
+    # What a normal user's machine does not allow is said where it matters, not across the picture.
+    logging.basicConfig(level=logging.ERROR)
     if stay is None and not sys.stdout.isatty():
         stay = 0.0
     from steersman.cli.demo.story import NotThere
@@ -64,9 +67,24 @@ demo.__doc__ = _EXAMPLES
 
 
 async def _play(stay_s: float | None, pause_s: float) -> None:
+    """Until the story is over or a signal comes, which is the ordinary end once there is something to see."""
+    from steersman.cli.demo.screen import starting
+
+    async with AsyncExitStack() as stack:
+        with starting():
+            client, scene = await _set_up(stack)
+        stopped = asyncio.Event()
+        with stopping_on_signals(stopped.set):
+            try:
+                await _show(client, scene, stopped, stay_s, pause_s)
+            finally:
+                await stack.aclose()
+
+
+async def _set_up(stack: AsyncExitStack) -> tuple[Client, Scene]:
+    """A cluster with the operator in it, until the stack is closed."""
     from steersman.aio import Scope
-    from steersman.cli.demo import scene as scenes
-    from steersman.cli.demo.screen import shown, starting
+    from steersman.cli.demo.scene import Scene
     from steersman.cli.demo.webapp import IMAGE, WebApp, operator
     from steersman.cli.installing import install
     from steersman.cluster.local import ClusterConfig, LocalCluster
@@ -74,31 +92,34 @@ async def _play(stay_s: float | None, pause_s: float) -> None:
     from steersman.objects.resources import PODS
     from steersman.operator import Settings, assemble
 
-    stopped = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, stopped.set)
-    async with AsyncExitStack() as stack:
-        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="steersman-demo-"))
-        images = Path(folder) / "images.json"
-        ImageIndex(images).add(IMAGE, _SITE)
-        config = ClusterConfig(controllers=("all",), process_nodes=1, images=images)
-        with starting():
-            cluster = await stack.enter_async_context(LocalCluster(config))
-            client = await stack.enter_async_context(cluster.client())
-            await install(client, [WebApp.crd()])
-        manager = assemble([operator], client, settings=Settings(address=None))
-        pods = manager.informers.get(PODS, namespace="default").cache
-        scene = scenes.Scene(pods, cluster.kubeconfig)
-        scene.say(f"A cluster is up at {cluster.url}.")
-        scope = await stack.enter_async_context(Scope())
-        scope.start(manager.run(), name="operator")
+    folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="steersman-demo-"))
+    images = Path(folder) / "images.json"
+    ImageIndex(images).add(IMAGE, _SITE)
+    config = ClusterConfig(controllers=("all",), process_nodes=1, images=images)
+    cluster = await stack.enter_async_context(LocalCluster(config))
+    client = await stack.enter_async_context(cluster.client())
+    await install(client, [WebApp.crd()])
+    manager = assemble([operator], client, settings=Settings(address=None))
+    scene = Scene(manager.informers.get(PODS, namespace="default").cache, cluster.kubeconfig)
+    scene.say(f"A cluster is up at {cluster.url}.")
+    scope = await stack.enter_async_context(Scope())
+    scope.start(manager.run(), name="operator")
+    return client, scene
+
+
+async def _show(
+    client: Client, scene: Scene, stopped: asyncio.Event, stay_s: float | None, pause_s: float
+) -> None:
+    from steersman.aio import Scope
+    from steersman.cli.demo.screen import shown
+
+    async with shown(scene), Scope() as scope:
         asking = scope.start(scene.ask_forever(), name="asking")
-        async with shown(scene):
-            told = scope.start(_tell_and_stay(client, scene, pause_s, stay_s), name="story")
-            over = scope.start(stopped.wait())
-            await asyncio.wait((told, over), return_when=asyncio.FIRST_COMPLETED)
-            asking.cancel()
-            scene.say(f"{sum(scene.answers.values())} requests were answered, {scene.failures} failed.")
+        told = scope.start(_tell_and_stay(client, scene, pause_s, stay_s), name="story")
+        over = scope.start(stopped.wait())
+        await asyncio.wait((told, over), return_when=asyncio.FIRST_COMPLETED)
+        asking.cancel()
+        scene.say(f"{sum(scene.answers.values())} requests were answered, {scene.failures} failed.")
 
 
 async def _tell_and_stay(client: Client, scene: Scene, pause_s: float, stay_s: float | None) -> None:

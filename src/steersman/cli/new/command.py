@@ -106,4 +106,4 @@ def _write(source: Path, target: Path, values: dict[str, str]) -> None:
     file = target.joinpath(*parts)
     file = file.with_name(file.name.removesuffix(_SUFFIX))
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(Template(source.read_text()).substitute(values))
+    file.write_text(Template(source.read_text(encoding="utf-8")).substitute(values), encoding="utf-8")

@@ -153,6 +153,8 @@ async def _complete_and_check(call: Call, obj: Object) -> None:
         raise invalid(resource.stored.group, kind.kind, obj["metadata"].get("name", ""), errors)
     strategy.complete_create(obj)
     call.warnings.extend(strategy.warnings_on_create(obj))
+    if resource.unacted is not None:
+        call.warnings.extend(resource.unacted(obj, None))
 
 
 async def _put(

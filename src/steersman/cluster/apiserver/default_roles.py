@@ -45,7 +45,7 @@ class DefaultObject(NamedTuple):
 @cache
 def default_objects() -> tuple[DefaultObject, ...]:
     """All of them, roles before the bindings that refer to them. Not to be changed."""
-    return tuple(_parse(_FILE.read_text().splitlines()))
+    return tuple(_parse(_FILE.read_text(encoding="utf-8").splitlines()))
 
 
 def default_rules(role: str) -> Sequence[Rule]:

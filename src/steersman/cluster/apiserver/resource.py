@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
 import orjson
@@ -67,6 +67,7 @@ class Resource:
         "stored",
         "strategy",
         "type",
+        "unacted",
         "warning",
     )
 
@@ -87,6 +88,8 @@ class Resource:
         self.namespaced = resource_type.namespaced
         #: What everyone is told who asks for anything of it.
         self.warning = BUILT_IN.get((self.group, self.plural), "")
+        #: What is said about parts of an object that nothing acts on (`unacted.warn_of`).
+        self.unacted: Callable[[Object, Object | None], list[str]] | None = None
         self.strategy: Strategy = strategy or strategy_for(self.group, self.plural)
         self._ownable: dict[str, FieldFilter | None] = {}
         self.stored: GVK = resource_type.storage or resource_type.gvk

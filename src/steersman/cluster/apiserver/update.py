@@ -258,6 +258,8 @@ async def _check(call: Call, new: Object, old: Object, endpoint: Endpoint) -> No
         warnings.extend(strategy.warnings_on_update(new, old))
     elif not subresource or subresource in strategy.subresources:
         warnings.extend(strategy.warnings_on_update(new, old, subresource))
+        if resource.unacted is not None and not subresource:
+            warnings.extend(resource.unacted(new, old))
 
 
 async def _store(api: Api, call: Call, record: Record, new: Object, old: Object, *, dry_run: bool) -> bytes:

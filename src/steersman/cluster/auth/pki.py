@@ -37,11 +37,14 @@ _RENEW_BEFORE = timedelta(days=30)
 
 
 def write_private(path: Path, data: bytes) -> None:
-    """Write a file only its owner can read, atomically."""
+    """Write a file only its owner can read, atomically. Raises OSError, which names the file."""
     temporary = path.with_name(path.name + ".new")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(data)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+    except OSError as error:  # a full disk is noticed late, and without a name
+        raise OSError(error.errno, error.strerror, str(path)) from None
     temporary.replace(path)
 
 
@@ -57,6 +60,8 @@ class Authority(certificates.Authority):
         """The authority of a folder, made there when there is none. Raises PkiError, OSError."""
         certificate_file, key_file = folder / "ca.crt", folder / "ca.key"
         # The certificate is written last: a key alone is what a start that was interrupted left behind.
+        if certificate_file.exists() and not key_file.exists():
+            raise PkiError(f"{key_file} is missing, but {certificate_file} is there")
         if not certificate_file.exists():
             authority = cls.make()
             write_private(key_file, authority.key)
@@ -69,19 +74,22 @@ class Authority(certificates.Authority):
         return cls(certificate, key)
 
     def keep(self, folder: Path, stem: str, common_name: str, names: Iterable[str]) -> tuple[Path, Path]:
-        """The files of a server certificate in `folder`, (re)issued when it is missing, of another
-        authority, near its end, or lacks one of `names`."""
+        """The files of a server certificate in `folder`, (re)issued when it is missing, damaged, of
+        another authority, near its end, or lacks one of `names`."""
         certificate_file, key_file = folder / f"{stem}.crt", folder / f"{stem}.key"
         names = list(names)
-        if not (key_file.exists() and self._still_good(certificate_file, names)):
+        if not self._still_good(certificate_file, key_file, names):
             pair = self.issue(common_name, names=names, server=True, life=_LEAF_LIFE)
             write_private(key_file, pair.key)
             write_private(certificate_file, pair.certificate)
         return certificate_file, key_file
 
-    def _still_good(self, file: Path, names: list[str]) -> bool:
+    def _still_good(self, file: Path, key_file: Path, names: list[str]) -> bool:
         try:
             certificate = x509.load_pem_x509_certificate(file.read_bytes())
+            key = serialization.load_pem_private_key(key_file.read_bytes(), None)
+            if key.public_key() != certificate.public_key():
+                return False
             certificate.verify_directly_issued_by(self.certificate)
             held = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
         except Exception:  # noqa: BLE001 - any doubt about the file is answered by issuing a new one

@@ -27,7 +27,7 @@ from steersman.cluster.auth.authentication import API_AUDIENCE, Authenticated
 from steersman.cluster.auth.errors import BadToken, InvalidCredentials
 from steersman.cluster.auth.jwt import SigningKey, Token, VerificationKey, parse
 from steersman.cluster.auth.lookup import Lookup
-from steersman.cluster.auth.pki import write_private
+from steersman.cluster.auth.pki import PkiError, write_private
 from steersman.cluster.auth.rules import quote_list
 from steersman.cluster.auth.users import AUTHENTICATED_GROUP, User, account_groups, account_name
 
@@ -49,10 +49,13 @@ _INVALIDATED = "service account token has been invalidated"
 
 
 def open_signing_key(folder: Path) -> SigningKey:
-    """The key of a folder, made there when there is none. Raises ValueError on a damaged file."""
+    """The key of a folder, made there when there is none. Raises PkiError, OSError."""
     file = folder / "service-account.key"
     if file.exists():
-        return SigningKey.load(file.read_bytes())
+        try:
+            return SigningKey.load(file.read_bytes())
+        except (ValueError, TypeError):
+            raise PkiError(f"{file} is damaged: it holds no private key for tokens") from None
     key = SigningKey.make()
     write_private(file, key.pem())
     return key

@@ -32,7 +32,7 @@ _random = random.SystemRandom()
 def machine_resolvers(file: Path = Path("/etc/resolv.conf")) -> list[tuple[str, int]]:
     """Whom this machine asks."""
     try:
-        lines = file.read_text().splitlines()
+        lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return []
     words = (line.split() for line in lines)

@@ -113,9 +113,13 @@ class Machine:
 
 
 async def open_machine(
-    folder: Path | None = None, *, ranges: Ranges | None = None, as_root: bool | None = None
+    folder: Path | None = None,
+    *,
+    ranges: Ranges | None = None,
+    preferred: Ranges | None = None,
+    as_root: bool | None = None,
 ) -> Machine:
-    """Take ranges: those given, those that `folder` remembers, or the first that are free.
+    """Take ranges: those given, those that `folder` remembers, those preferred, or the first that are free.
 
     `as_root` says whether addresses may be added; None finds out. Raises `MachineError`.
     """
@@ -125,7 +129,7 @@ async def open_machine(
     try:
         remembered = _remembered(folder)
         wanted = ranges or remembered
-        guard = _take(netlink, wanted, known=wanted is not None and wanted == remembered)
+        guard = _take(netlink, wanted, preferred, known=wanted is not None and wanted == remembered)
         if netlink is not None and not guard.ranges.added:
             netlink.close()
             netlink = None
@@ -151,13 +155,15 @@ async def open_machine(
     return machine
 
 
-def _take(netlink: Netlink | None, ranges: Ranges | None, *, known: bool) -> Guard:
+def _take(netlink: Netlink | None, ranges: Ranges | None, preferred: Ranges | None, *, known: bool) -> Guard:
     """`known` are ranges that were the cluster's before: who has connections into them has them to it."""
     used = [] if netlink is None else netlink.networks()
     if netlink is not None and not known:
         used += neighbours(netlink.addresses())
     if ranges is None:
-        return take_first_free(LOOPBACK if netlink is None else ROUTED, used, listeners())
+        usual = LOOPBACK if netlink is None else ROUTED
+        first = [preferred] if preferred is not None and (netlink or preferred.on_loopback) else []
+        return take_first_free([*first, *usual], used, listeners())
     if ranges.added and netlink is None:
         raise MachineError(f"addresses of {ranges.added[0]} can only be had by root")
     for network in ranges.added:
@@ -201,7 +207,7 @@ def _remembered(folder: Path | None) -> Ranges | None:
     if folder is None or not (file := folder / _FILE).exists():
         return None
     try:
-        kept = json.loads(file.read_text())
+        kept = json.loads(file.read_text(encoding="utf-8"))
         return Ranges(*(IPv4Network(kept[name]) for name in ("services", "pods", "loadBalancers")))
     except (ValueError, KeyError, TypeError) as error:
         raise MachineError(f"{file} cannot be read: {error}") from error
@@ -210,7 +216,7 @@ def _remembered(folder: Path | None) -> Ranges | None:
 def _remember(folder: Path, ranges: Ranges) -> None:
     services, pods, load_balancers = map(str, ranges)
     text = json.dumps({"services": services, "pods": pods, "loadBalancers": load_balancers})
-    (folder / _FILE).write_text(text + "\n")
+    (folder / _FILE).write_text(text + "\n", encoding="utf-8")
 
 
 def _parsed(address: str) -> IPv4Address | None:

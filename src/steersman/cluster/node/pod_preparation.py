@@ -303,7 +303,7 @@ def _read(path: Path) -> str:
 def _write(path: Path, content: str) -> None:
     """Write in place: who has the file mounted sees it."""
     if not path.exists() or _read(path) != content:
-        path.write_text(content)
+        path.write_text(content, encoding="utf-8")
         path.chmod(_FILE_MODE)
 
 

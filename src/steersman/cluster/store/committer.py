@@ -107,6 +107,8 @@ class Committer(Generic[B]):
                 self._attempt(self._journal.checkpoint)
             self._attempt(self._journal.finish)
         finally:
+            # Whoever is killed right after this leaves a log that is read, but would not be missed.
+            self._folder.mark(is_open=False)
             self._journal.close()
             self._folder.release()
             self._report(_resolve, self._stopped, None)

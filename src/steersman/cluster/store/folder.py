@@ -1,6 +1,7 @@
 """The data folder: made private, and opened by one process at a time.
 
-The lock is a flock on a file that names its holder, so it ends with the process however that ends.
+The lock is a flock on a file that names its holder, so it ends with the process however that ends. The file
+says as well whether what is in the folder was left in the middle of things.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ from pathlib import Path
 
 from steersman.cluster.store.errors import Locked, Unusable
 
-__all__ = ["DataFolder", "sync_folder"]
+__all__ = ["LOCK_FILE", "DataFolder", "sync_folder"]
 
 LOCK_FILE = "store.lock"
+_OPEN = b"open"
 
 
 def sync_folder(path: Path) -> None:
@@ -30,8 +32,10 @@ def sync_folder(path: Path) -> None:
 class DataFolder:
     """A locked folder; `release` when done."""
 
-    def __init__(self, path: Path, lock: int) -> None:
+    def __init__(self, path: Path, lock: int, *, left_open: bool) -> None:
         self.path = path
+        #: Whether whoever had it last did not come to close what is in it.
+        self.left_open = left_open
         self._lock = lock
 
     @classmethod
@@ -47,15 +51,22 @@ class DataFolder:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            owner = os.pread(lock, 32, 0).strip()
+            owner = os.pread(lock, 32, 0).partition(b" ")[0].strip()
             os.close(lock)
             if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
                 raise Locked(path, int(owner) if owner.isdigit() else None) from None
             raise Unusable(path, error.strerror or str(error)) from error
+        folder = cls(path, lock, left_open=_OPEN in os.pread(lock, 32, 0))
+        folder.mark(is_open=folder.left_open)
+        return folder
+
+    def mark(self, *, is_open: bool) -> None:
+        """Note that what is in the folder is in use, with all the files that this takes, or is not."""
         with suppress(OSError):  # a full disk may still be read
-            os.ftruncate(lock, 0)
-            os.pwrite(lock, b"%d\n" % os.getpid(), 0)
-        return cls(path, lock)
+            if is_open:
+                sync_folder(self.path)
+            os.ftruncate(self._lock, 0)
+            os.pwrite(self._lock, b"%d%s\n" % (os.getpid(), b" " + _OPEN if is_open else b""), 0)
 
     def release(self) -> None:
         """Let others in. Idempotent."""

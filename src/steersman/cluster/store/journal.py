@@ -34,9 +34,11 @@ from steersman.cluster.store.folder import sync_folder
 from steersman.cluster.store.interface import Event, Record, Stamp
 from steersman.cluster.store.sealing import Sealer, is_sealed
 
-__all__ = ["FILE", "Connect", "Journal", "Recovered", "Row", "connect"]
+__all__ = ["FILE", "LOG", "Connect", "Journal", "Recovered", "Row", "connect"]
 
 FILE = "store.db"
+#: SQLite's write-ahead log: there as long as the file is open, and what was written last.
+LOG = FILE + "-wal"
 
 #: revision, key, revision the key was created at (0 in a deletion), value (None: a deletion)
 Row: TypeAlias = tuple[int, str, int, bytes | None]
@@ -117,6 +119,8 @@ class Journal:
         try:
             if not path.exists():
                 _create(path, connect)
+            elif not path.stat().st_size:
+                raise Corrupt(path, "it is empty")
             database = connect(path)
         except (sqlite3.Error, OSError) as error:
             raise Unusable(path, str(error)) from error
@@ -314,7 +318,7 @@ def _configure(path: Path, database: sqlite3.Connection) -> None:
 
 def _create(path: Path, connect: Connect) -> None:
     """Make an empty store under another name first: a file of this name is always a whole one."""
-    if path.with_name(FILE + "-wal").exists():
+    if path.with_name(LOG).exists():
         raise Corrupt(path, "it is missing, but its write-ahead log is there")
     draft = path.with_name(FILE + ".new")
     draft.unlink(missing_ok=True)

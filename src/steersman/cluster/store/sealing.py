@@ -50,7 +50,7 @@ class Sealer:
     def from_file(cls, file: Path, prefixes: tuple[str, ...]) -> Sealer:
         """One base64 key a line, the one to seal with first. Raises Unusable."""
         try:
-            lines = file.read_text().split()
+            lines = file.read_text(encoding="utf-8").split()
         except (OSError, UnicodeDecodeError) as error:
             raise Unusable(file, getattr(error, "strerror", None) or "it is no text") from None
         keys = []

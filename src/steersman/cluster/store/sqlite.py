@@ -24,11 +24,11 @@ from pathlib import Path
 
 from steersman.cluster.store.changes import change, refusal
 from steersman.cluster.store.committer import REMOVED_AT_ONCE, Committer
-from steersman.cluster.store.errors import Closed, SyncFailed, Unavailable
-from steersman.cluster.store.folder import DataFolder
+from steersman.cluster.store.errors import Closed, Corrupt, SyncFailed, Unavailable
+from steersman.cluster.store.folder import LOCK_FILE, DataFolder
 from steersman.cluster.store.indexed import HISTORY_BYTES, HISTORY_S, IndexedStore
 from steersman.cluster.store.interface import Event, Record, Stamp, unstamped
-from steersman.cluster.store.journal import Connect, Journal, Recovered, Row, connect
+from steersman.cluster.store.journal import FILE, LOG, Connect, Journal, Recovered, Row, connect
 from steersman.cluster.store.sealing import Sealer
 
 __all__ = ["EXIT_SYNC_FAILED", "SqliteStore", "exit_at_once"]
@@ -47,6 +47,14 @@ def exit_at_once(error: SyncFailed) -> None:
     """What is on disk is unknown, so nothing may be said to anybody any more."""
     log.critical("%s; stopping", error)
     os._exit(EXIT_SYNC_FAILED)
+
+
+def _check_whole(folder: DataFolder) -> None:
+    """Without its log the file would open, and be what it was some time ago."""
+    file, log_file = folder.path / FILE, folder.path / LOG
+    if folder.left_open and file.exists() and not log_file.exists():
+        detail = f"it was not closed, and {log_file.name} with the last writes is missing"
+        raise Corrupt(file, f"{detail}; to go on without them, remove {folder.path / LOCK_FILE}")
 
 
 class _Write:
@@ -141,10 +149,12 @@ class SqliteStore(IndexedStore):
         refuses all writes from then on."""
         folder = DataFolder.acquire(Path(path))
         try:
+            _check_whole(folder)
             journal, recovered = Journal.open(folder.path, stamp, connect, sealer)
         except BaseException:
             folder.release()
             raise
+        folder.mark(is_open=True)
         return cls(
             folder,
             journal,

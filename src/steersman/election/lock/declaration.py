@@ -33,7 +33,7 @@ class LockDeclaration:
 
     def password_file(self, path: str | Path) -> Self:
         """The password is what is in this file, read for every new connection."""
-        return replace(self, password=lambda: Path(path).read_text().strip())
+        return replace(self, password=lambda: Path(path).read_text(encoding="utf-8").strip())
 
     def password_env(self, variable: str) -> Self:
         """The password is the value of this environment variable."""

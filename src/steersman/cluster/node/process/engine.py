@@ -25,6 +25,7 @@ from typing import Any, Final, Literal, Protocol
 import msgspec
 
 from steersman.aio import Backoff, Clock, Scope
+from steersman.aio.mistakes import is_mistake
 from steersman.cluster.machine.errors import MachineError
 from steersman.cluster.node.cri import (
     ContainerConfig,
@@ -153,7 +154,12 @@ class ProcessRuntime:
         self._leaving = True
         # Who would hear of ends has left, or is leaving.
         self._listener = lambda _: None
-        if (link := self._link) is None:
+        link = self._link
+        if link is None and stop_pods:
+            # There may be a keeper all the same: one that was just started, or that was not asked yet.
+            with contextlib.suppress(OSError):
+                link = KeeperLink.connect(self._config.folder, lambda _: None, lambda _: None)
+        if link is None:
             return
         if stop_pods:
             running = [one.record.id for one in self._containers.values() if one.running]
@@ -176,7 +182,8 @@ class ProcessRuntime:
             except Exception as error:  # noqa: BLE001 - whatever it is, nothing runs without a keeper
                 self.problem = str(error)
                 if failures > 1:
-                    _log.warning("no keeper for %s: %s", self._config.folder, error, exc_info=error)
+                    unforeseen = error if is_mistake(error) else None
+                    _log.warning("no keeper for %s: %s", self._config.folder, error, exc_info=unforeseen)
                 await self._clock.sleep(_RETRY.wait_s(failures))
             else:
                 return

@@ -44,7 +44,12 @@ async def start_keeper(folder: Path, tag: str, *, alone_s: float, isolation: str
             sys.executable, *flags, "-c", _BOOT, str(Path(__file__).parent), *arguments,
             stdin=asyncio.subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, cwd="/",
         )  # fmt: skip
-        code = await process.wait()
+        try:
+            code = await process.wait()
+        except asyncio.CancelledError:
+            # It goes on all the same: whoever leaves must find it, to tell it to end.
+            await process.wait()
+            raise
     finally:
         os.close(log)
     if code not in (0, _TAKEN):
