@@ -253,7 +253,7 @@ class LocalCluster:
             ),
         )
         client = self.client(user_agent="steersman-components")
-        async with components_manager(client, components, clock=self._clock) as self._manager:
+        async with components_manager(client, components, clock=self._clock, lasting=True) as self._manager:
             await self._manager.run()
 
     async def _open_machine(self, folder: Path) -> Machine:

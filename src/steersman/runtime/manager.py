@@ -69,11 +69,12 @@ class Manager:
         resync_s: float = RESYNC_S,
         keep_managed_fields_of: Collection[str] = (),
         metrics: Metrics | None = None,
+        lasting: bool = False,
     ) -> None:
         """`address` is where probes and metrics listen (`probes.parse_address`), None for nowhere.
 
         `grace_s` is how long running reconciles are waited for when stopping. Give the `metrics` whose
-        `observe_requests` the client calls, if it does.
+        `observe_requests` the client calls, if it does. `lasting` as in `Informers`.
         """
         self.client = client
         self.elector = elector
@@ -81,7 +82,11 @@ class Manager:
         self.metrics = metrics or Metrics()
         self.probes = Probes(self.metrics)
         self.informers = Informers(
-            client, self.clock, resync_s=resync_s, keep_managed_fields_of=keep_managed_fields_of
+            client,
+            self.clock,
+            resync_s=resync_s,
+            keep_managed_fields_of=keep_managed_fields_of,
+            lasting=lasting,
         )
         self._address = address
         self._grace_s = grace_s
@@ -168,7 +173,8 @@ class Manager:
                 await self.probes.start(self._address)
             async with Scope() as scope:
                 self._scope = scope
-                scope.start(self._keep_beating(), name="heartbeat")
+                if self._address is not None:
+                    scope.start(self._keep_beating(), name="heartbeat")
                 scope.start(self.informers.run(), name="informers")
                 for service in self._services:
                     if not service.leader_only:
@@ -277,7 +283,8 @@ class Manager:
             await self.clock.sleep(_HEARTBEAT_S)
 
     def _check_beat(self) -> str:
-        if self._scope is None:
+        # Where nobody can ask from outside, nothing beats.
+        if self._scope is None or self._address is None:
             return ""
         late_s = self.clock.monotonic() - self._beat - _HEARTBEAT_S
         return f"the event loop is {late_s:.0f} s late" if late_s > _LATE_S else ""
