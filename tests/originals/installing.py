@@ -40,7 +40,9 @@ def install(wanted: Sequence[tuple[Origin, Program]]) -> int:
         if shutil.which(tool) is None:
             lacking[origin.name] = needs
             continue
-        print(f"[{number}/{len(missing)}] {origin.name} {origin.version}: {program.name} …", end="", flush=True)
+        print(
+            f"[{number}/{len(missing)}] {origin.name} {origin.version}: {program.name} …", end="", flush=True
+        )
         started = time.monotonic()
         try:
             size = _build(origin, program)

@@ -4,8 +4,8 @@ A timer per request would cost more than parsing the request. Instead each conne
 by which something must have happened, and `Sweeper` looks at all of them a few times a second. It
 also keeps the clock reading and the Date header that connections use.
 
-A server that nobody talks to wakes nobody: when no deadline has been set since the last sweep, the next one is
-when the first of them passes. Whoever sets a deadline reads `now`, and that has the sweeps go on.
+A server that nobody talks to wakes nobody: when no deadline has been set since the last sweep, the next one
+is when the first of them passes. Whoever sets a deadline reads `now`, and that has the sweeps go on.
 """
 
 from __future__ import annotations

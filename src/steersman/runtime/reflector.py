@@ -29,9 +29,9 @@ ended, until the server has forgotten that revision or has another history.
 A watch or answer that worked and then ended is followed up at once; after that, and after refusals, waits
 double from 0.8 s to 30 s, each up to twice as long by chance, until a watch has lived for 30 s.
 
-A lasting connection is one within a process, which cannot break unnoticed: lists and watches, each for a day,
-without bookmarks and without looking for silence. A watch that ends long after its last event may have to begin
-anew (410), which costs less than being told of every minute that nothing happened.
+A lasting connection is one within a process, which cannot break unnoticed: lists and watches, each for a
+day, without bookmarks and without looking for silence. When the watch has ended all is listed anew, which
+costs less than being told every minute that nothing happened.
 
 Silence: servers that send bookmarks do so each minute, so after two and a half without anything the
 connection is dead. Where none was ever seen, a watch is dead when it outlives the end the server gave it.
@@ -387,7 +387,9 @@ class Reflector:
             # The server takes the parameters but does not know them: the initial events had no end.
             self._streams = False
             return (*recovery, *self._again(self._begin, at_once=True))
-        return (*recovery, *self._again(self._resume, at_once=True))
+        # The last event may be older than the server's memory.
+        again = self._begin if self._lasting else self._resume
+        return (*recovery, *self._again(again, at_once=True))
 
     def _silent(self) -> Commands:
         if self.phase is Phase.STREAMING:

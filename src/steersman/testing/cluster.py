@@ -51,6 +51,11 @@ _log = logging.getLogger(__name__)
 _SETTINGS = Settings(address=None, grace_s=5.0, webhooks=WebhookSettings(address=":0"))
 
 
+#: In a day of virtual time, renewing leases would be most of the work. Nodes that fall silent are noticed as
+#: soon as in real time.
+_VIRTUAL_HEARTBEAT_S = 600.0
+
+
 class Cluster:
     """One cluster; `options` are those of `steersman.cluster.local.ClusterConfig`.
 
@@ -106,6 +111,8 @@ class Cluster:
             if self._config.data != MEMORY:
                 raise ValueError("a disk needs real time: under virtual_time a cluster keeps nothing")
             self._clock = VirtualClock()
+            if self._config.heartbeat_s is None:
+                self._config = replace(self._config, heartbeat_s=_VIRTUAL_HEARTBEAT_S)
         await self._start_server(self._config)
 
     async def _start_server(self, config: ClusterConfig) -> None:

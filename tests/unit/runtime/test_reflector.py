@@ -48,6 +48,22 @@ def initial_end(version: int) -> Received:
     return Received(str(version), bookmark=True, initial_end=True)
 
 
+def test_within_a_process_a_watch_lasts_and_is_told_nothing_but_changes() -> None:
+    core = Reflector(lambda: 0.5, lasting=True)
+    assert core.step(Started(), 0) == (Discard(), List())
+    day_and_a_half = 129_600
+    assert core.step(Listed("10"), 0) == (
+        Hold(),
+        Commit("10"),
+        Watch("10", False, day_and_a_half, bookmarks=False),
+    )
+    core.step(Opened(), 1)
+    assert core.step(obj(11), 2) == (Apply(),)
+    assert core.deadline is None
+    assert core.step(Ended(), 90_000) == (Watch("11", False, day_and_a_half, bookmarks=False),)
+    assert core.step(Failed(410), 90_000) == (Discard(), List())
+
+
 def resume(version: int) -> Watch:
     return Watch(str(version), False, 450)
 
