@@ -1,4 +1,4 @@
-"""What a cluster costs in which nothing happens: ten days of virtual time, all controllers, three simulated nodes.
+"""What a cluster costs in which nothing happens: ten days of virtual time, all controllers, three nodes.
 
 Time that passes by itself is free, so what is measured is what wakes: leases, resyncs, looks at others.
 """

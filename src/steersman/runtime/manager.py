@@ -100,6 +100,8 @@ class Manager:
         self._leader_scope: Scope | None = None
         self._leadership: Leadership | None = None
         self._shard: Shard | None = None
+        # In the API server's process, whoever asks is the one that would not answer.
+        self._beats = not lasting
         self._beat = self.clock.monotonic()
         self._add_checks()
 
@@ -173,7 +175,7 @@ class Manager:
                 await self.probes.start(self._address)
             async with Scope() as scope:
                 self._scope = scope
-                if self._address is not None:
+                if self._beats:
                     scope.start(self._keep_beating(), name="heartbeat")
                 scope.start(self.informers.run(), name="informers")
                 for service in self._services:
@@ -283,8 +285,7 @@ class Manager:
             await self.clock.sleep(_HEARTBEAT_S)
 
     def _check_beat(self) -> str:
-        # Where nobody can ask from outside, nothing beats.
-        if self._scope is None or self._address is None:
+        if self._scope is None or not self._beats:
             return ""
         late_s = self.clock.monotonic() - self._beat - _HEARTBEAT_S
         return f"the event loop is {late_s:.0f} s late" if late_s > _LATE_S else ""

@@ -48,22 +48,6 @@ def initial_end(version: int) -> Received:
     return Received(str(version), bookmark=True, initial_end=True)
 
 
-def test_within_a_process_a_watch_lasts_and_is_told_nothing_but_changes() -> None:
-    core = Reflector(lambda: 0.5, lasting=True)
-    assert core.step(Started(), 0) == (Discard(), List())
-    day_and_a_half = 129_600
-    assert core.step(Listed("10"), 0) == (
-        Hold(),
-        Commit("10"),
-        Watch("10", False, day_and_a_half, bookmarks=False),
-    )
-    core.step(Opened(), 1)
-    assert core.step(obj(11), 2) == (Apply(),)
-    assert core.deadline is None
-    assert core.step(Ended(), 90_000) == (Watch("11", False, day_and_a_half, bookmarks=False),)
-    assert core.step(Failed(410), 90_000) == (Discard(), List())
-
-
 def resume(version: int) -> Watch:
     return Watch(str(version), False, 450)
 
@@ -362,3 +346,15 @@ def test_watch_timeouts_are_spread_over_five_to_ten_minutes() -> None:
     core = Reflector(lambda: next(chances))
     timeouts = [core.step(Started(), 0.0)[-1] for _ in range(2)]
     assert [watch.timeout_s for watch in timeouts if isinstance(watch, Watch)] == [300, 599]
+
+
+def test_within_a_process_a_watch_lasts_and_is_told_nothing_but_changes() -> None:
+    core = Reflector(lambda: 0.5, lasting=True)
+    assert core.step(Started(), 0) == (Discard(), List())
+    watch = Watch("10", False, timeout_s=129_600, bookmarks=False)
+    assert core.step(Listed("10"), 0) == (Hold(), Commit("10"), watch)
+    core.step(Opened(), 1)
+    assert core.step(obj(11), 2) == (Apply(),)
+    assert core.deadline is None
+    # Longer than a server remembers what has changed.
+    assert core.step(Ended(), 90_000) == (Discard(), List())
