@@ -11,13 +11,14 @@ import subprocess
 import sys
 import venv
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import Distribution, distribution
 from pathlib import Path
 
 from packaging.requirements import Requirement
 
 import steersman
+from tests.support.ending import MARK
 
 __all__ = ["Project", "environment"]
 
@@ -39,14 +40,23 @@ class Project:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
 
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """Nothing of the tests' own gets in but the mark by which what they start is ended (`ending`)."""
+        kept = {name: os.environ[name] for name in ("HOME", "LANG", "TMPDIR", MARK) if name in os.environ}
+        path = f"{self.python.parent}{os.pathsep}{os.environ['PATH']}"
+        return {**kept, "PATH": path, **self.variables}
+
+    def having(self, **variables: str) -> Project:
+        """The same, with more in its environment."""
+        return replace(self, variables={**self.variables, **variables})
+
     def run(self, *command: str) -> subprocess.CompletedProcess[str]:
         """What a command prints, both its streams together; programs of the environment come first."""
-        kept = {name: os.environ[name] for name in ("HOME", "LANG", "TMPDIR") if name in os.environ}
-        path = f"{self.python.parent}{os.pathsep}{os.environ['PATH']}"
         return subprocess.run(
             command,
             cwd=self.folder,
-            env={**kept, "PATH": path, **self.variables},
+            env=self.environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
