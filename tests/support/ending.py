@@ -36,6 +36,8 @@ MARK = "STEERSMAN_TEST_RUN"
 _LIMIT = "Max msgqueue size"
 #: Where the limit is none, or a large one.
 _MOST = 1 << 40
+#: Of so many numbers two runs may take the same.
+_FEWEST = 1 << 12
 #: Processes that themselves wait for ends, and end when there is nothing left to see to.
 _GUARDIAN = "test-guardian"
 _GUARDIANS = (_GUARDIAN, "keeper-guardian")
@@ -59,6 +61,9 @@ def _take_number() -> int:
     """One that nobody else has, as the limit; those started by others keep the others' as the hard one."""
     hard = resource.getrlimit(resource.RLIMIT_MSGQUEUE)[1]
     most = _MOST if hard == resource.RLIM_INFINITY else hard
+    if most < _FEWEST:
+        # Nothing to choose from: programs that keep their environment are known by that.
+        return random.SystemRandom().randrange(_FEWEST, _MOST)
     within = MARK in os.environ
     number = random.SystemRandom().randrange(1 if within else most // 2, most)
     resource.setrlimit(resource.RLIMIT_MSGQUEUE, (number, hard if within else number))
