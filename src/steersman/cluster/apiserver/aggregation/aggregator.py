@@ -139,12 +139,13 @@ class Aggregator:
                 _log.warning("API services were not looked after: %s", error)
             await asyncio.sleep(_PAUSE_S)
             try:
-                async with asyncio.timeout(self._interval_s()):
+                async with asyncio.timeout(self.interval_s()):
                     await self._news.wait()
             except TimeoutError:
                 continue
 
-    def _interval_s(self) -> float:
+    def interval_s(self) -> float:
+        """How long to wait for news before the backends are looked after again."""
         backends = self._backends.get().values()
         known = [self._discovered.get(each.name) for each in backends]
         calm = all(each is not None and each.fresh for each in known) and self._clients.are_here(backends)
