@@ -1,4 +1,4 @@
-"""The project's own fixtures, in the examples' tests and wherever a test wants a cluster."""
+"""The fixtures and settings of all tests, those of the examples too."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import signal
 
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["steersman.testing.plugin"]
+pytest_plugins = ["steersman.testing.plugin", "tests.support.ending", "tests.support.skips"]
 
 # The same examples on every run, however busy the machine. To look for others:
 # pytest --hypothesis-profile exploring

@@ -22,6 +22,7 @@ BENCHMARKS = {
     "operator": "an operator and its cache, beside one of kopf",
     "scheduling": "pods/s by number of nodes and kind of pod",
     "cluster": "a living cluster: time to ready nodes, at rest, 500 Deployments, 1,000 nodes and 10,000 pods",
+    "idle": "ten idle days of virtual time, all controllers",
     "nodes": "nodes that run processes: a Deployment to ready, 100 pods, memory of the agent",
     "proxy": "connections through the service proxy, beside direct ones",
     "raft": "three Raft nodes beside three of etcd",

@@ -59,12 +59,13 @@ async def components_manager(
     clock: Clock | None = None,
     elector: Elector | None = None,
     address: str | None = None,
+    lasting: bool = False,
 ) -> AsyncIterator[Manager]:
     """A manager that runs these parts, to be run inside of this. Their code is loaded here, so what does not
-    run costs nothing."""
+    run costs nothing. `lasting`: the API server is in this process."""
     client.ignore_warnings()
     clock = clock or SystemClock()
-    manager = Manager(client.named(_NAME), elector=elector, clock=clock, address=address)
+    manager = Manager(client.named(_NAME), elector=elector, clock=clock, address=address, lasting=lasting)
     async with AsyncExitStack() as stack:
         options = components.options
         if components.nodes or components.machine:

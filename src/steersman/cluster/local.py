@@ -81,6 +81,7 @@ _log = logging.getLogger(__name__)
 
 #: The data folder's name for keeping nothing.
 MEMORY = ":memory:"
+_HEARTBEAT_S = 10.0
 _DRAIN_S = 5.0
 #: How long pods of a cluster that keeps nothing outlive it when it is killed.
 _ALONE_S = 10.0
@@ -123,6 +124,8 @@ class ClusterConfig:
     controllers: Collection[str] = IN_SERVER
     #: Nodes to simulate.
     nodes: int = 0
+    #: How often simulated nodes say that they live; their leases are for four times as long.
+    heartbeat_s: float | None = None
     #: Nodes of this machine, whose pods are really run.
     process_nodes: int = 0
     #: Which folders are images to them; None: those of `steer image`.
@@ -254,6 +257,7 @@ class LocalCluster:
             scheduler=self.config.runs(SCHEDULER),
             nodes=self.config.nodes,
             first_node=self.config.process_nodes + 1,
+            heartbeat_s=self.config.heartbeat_s or _HEARTBEAT_S,
             machine=self._machine_nodes(folder),
             options=Options(
                 root_certificate=self.authority.pem.decode(),
@@ -263,7 +267,7 @@ class LocalCluster:
             ),
         )
         client = self.client(user_agent="steersman-components")
-        async with components_manager(client, components, clock=self._clock) as self._manager:
+        async with components_manager(client, components, clock=self._clock, lasting=True) as self._manager:
             await self._manager.run()
 
     async def _open_machine(self, folder: Path) -> Machine:

@@ -14,7 +14,7 @@ from steersman.http.headers import Headers, RawHeaders
 from steersman.http.limits import Limits
 from steersman.http.request import Connection, Request
 from steersman.http.response import Content, Joined, Response
-from steersman.http.server import Server
+from steersman.http.server import Server, is_served_here
 from steersman.http.stream import Stream
 from steersman.http.tls import ClientContext, client_tls, server_tls
 from steersman.http.upgraded import Upgraded
@@ -47,6 +47,7 @@ __all__ = [
     "Upgraded",
     "WebSocket",
     "client_tls",
+    "is_served_here",
     "server_tls",
 ]
 

@@ -25,9 +25,18 @@ from steersman.http.response import Response, plain_text
 from steersman.http.sweep import Sweeper
 from steersman.http.upgraded import Upgraded
 
-__all__ = ["Server"]
+__all__ = ["Server", "is_served_here"]
 
 _log = logging.getLogger(__name__)
+
+
+#: Where the servers of this process listen.
+_listening: set[tuple[str, int]] = set()
+
+
+def is_served_here(host: str, port: int) -> bool:
+    """Whether a server of this process listens there: it answers as long as the process does anything."""
+    return (host, port) in _listening
 
 
 class Server:
@@ -60,6 +69,7 @@ class Server:
         self.draining = False
         self._change = asyncio.Event()
         self._listeners: list[asyncio.Server] = []
+        self._places: set[tuple[str, int]] = set()
         self.port = 0
         """The port of the first address listened on."""
 
@@ -94,13 +104,20 @@ class Server:
                 self.sweeper.stop()
             raise
         self._listeners.append(listener)
-        self.port = self.port or listener.sockets[0].getsockname()[1]
+        taken = listener.sockets[0].getsockname()[1]
+        self.port = self.port or taken
+        self._places.add((host, taken))
+        _listening.add((host, taken))
 
-    async def drain(self, timeout_s: float) -> None:
-        """End gracefully; what is not done after `timeout_s` is left to `close`."""
+    def _stop_listening(self) -> None:
         self.draining = True
         for listener in self._listeners:
             listener.close()
+        _listening.difference_update(self._places)
+
+    async def drain(self, timeout_s: float) -> None:
+        """End gracefully; what is not done after `timeout_s` is left to `close`."""
+        self._stop_listening()
         for connection in list(self.connections):
             connection.begin_drain()
         try:
@@ -117,9 +134,7 @@ class Server:
 
     async def close(self) -> None:
         """Stop listening, cut all connections, and wait for their handlers to end."""
-        self.draining = True
-        for listener in self._listeners:
-            listener.close()
+        self._stop_listening()
         for connection in list(self.connections):
             connection.abort()
         for upgraded in list(self.upgraded):

@@ -15,7 +15,16 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from steersman.aio import Backoff, Clock, SystemClock
-from steersman.client import ApiError, Client, ClientError, Invalid, NotFound, ServerError, Unreachable
+from steersman.client import (
+    AlreadyExists,
+    ApiError,
+    Client,
+    ClientError,
+    Invalid,
+    NotFound,
+    ServerError,
+    Unreachable,
+)
 from steersman.objects.names import is_dns1123_subdomain
 from steersman.objects.resource_type import Typed
 from steersman.runtime.event_forms import MODERN, EventForm, Reporter
@@ -124,6 +133,11 @@ class Recorder:
             if series.name and isinstance(error, NotFound | Invalid):
                 # Events live for an hour; one that cannot be continued is told anew.
                 series.name = ""
+                self._add(series)
+                return
+            if isinstance(error, AlreadyExists) and series.failures < _MOST_TRIES:
+                # Somebody else told of the same object at the same moment.
+                series.failures += 1
                 self._add(series)
                 return
             gone = isinstance(error, NotFound) or error.has_cause("NamespaceTerminating")

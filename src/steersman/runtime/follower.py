@@ -82,6 +82,7 @@ class Api(Protocol):
         labels: str = "",
         fields: str = "",
         timeout_s: int | None = None,
+        bookmarks: bool = True,
         initial_events: bool = False,
         metadata_only: bool = False,
     ) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]: ...
@@ -129,8 +130,10 @@ class Follower:
         stats: Stats,
         rand: Callable[[], float],
         on_settled: Callable[[], None],
+        lasting: bool = False,
     ) -> None:
-        """`on_settled` is called whenever `synced` or `absent` may have changed."""
+        """`on_settled` is called whenever `synced` or `absent` may have changed. `lasting`: the connection is
+        within the process and does not break unnoticed."""
         self._api = api
         self._clock = clock
         self._selection = selection
@@ -138,7 +141,8 @@ class Follower:
         self._namespace = namespace
         self._stats = stats
         self._on_settled = on_settled
-        self._core = Reflector(rand)
+        self._core = Reflector(rand, lasting=lasting)
+        self._lasting = lasting
         self._held = Contents()
         #: Everything was fetched at least once.
         self.synced = False
@@ -188,7 +192,8 @@ class Follower:
         self._stats.watches += 1
         async with Scope() as scope:
             reading = scope.start(self._read(command))
-            scope.start(self._end_when_silent(reading))
+            if not self._lasting:
+                scope.start(self._end_when_silent(reading))
             await asyncio.wait((reading,))
         self._stats.watch_opened_at = None
         if reading.cancelled():
@@ -203,8 +208,10 @@ class Follower:
                 self._note("sends nothing any more; the watch is opened anew")
                 reading.cancel()
                 return
-            # The deadline may come nearer (with the first bookmark); opening has a limit of the client's own.
-            await self._clock.sleep(_CHECK_S if deadline is None else min(deadline - now, _CHECK_S))
+            # Once there are bookmarks, each moves the deadline further away; before, the first one brings it
+            # nearer. Opening has a limit of the client's own.
+            wait_s = _CHECK_S if deadline is None else deadline - now
+            await self._clock.sleep(wait_s if self._core.sends_bookmarks else min(wait_s, _CHECK_S))
 
     async def _read(self, command: Watch) -> Request | None:
         selection = self._selection
@@ -216,6 +223,7 @@ class Follower:
                 labels=selection.labels,
                 fields=selection.fields,
                 timeout_s=command.timeout_s,
+                bookmarks=command.bookmarks,
                 initial_events=command.initial_events,
                 metadata_only=selection.metadata_only,
             ) as events:

@@ -40,13 +40,16 @@ class Informer:
         resync_s: float = RESYNC_S,
         keep_managed_fields_of: Collection[str] = (),
         rand: Callable[[], float] = random.random,
+        lasting: bool = False,
     ) -> None:
-        """`namespaces` None means all (or a resource without); `resync_s` 0 means never."""
+        """`namespaces` None means all (or a resource without); `resync_s` 0 means never; `lasting` as in
+        `Informers`."""
         self._api = api
         self._clock = clock
         self._selection = selection
         self._resync_s = resync_s
         self._rand = rand
+        self._lasting = lasting
         intake = Intake(
             selection.resource, kept_managers=keep_managed_fields_of, metadata_only=selection.metadata_only
         )
@@ -153,6 +156,7 @@ class Informer:
             stats=self.stats,
             rand=self._rand,
             on_settled=self._settled.set,
+            lasting=self._lasting,
         )
 
     def _start(self, namespace: str | None) -> None:

@@ -33,13 +33,16 @@ class Informers:
         resync_s: float = RESYNC_S,
         keep_managed_fields_of: Collection[str] = (),
         rand: Callable[[], float] = random.random,
+        lasting: bool = False,
     ) -> None:
-        """`keep_managed_fields_of` names the field managers whose managedFields caches keep."""
+        """`keep_managed_fields_of` names the field managers whose managedFields caches keep. `lasting`: the
+        client's connections are within this process, and cannot break unnoticed."""
         self._client = client
         self._clock = clock
         self._resync_s = resync_s
         self._kept_managers = keep_managed_fields_of
         self._rand = rand
+        self._lasting = lasting
         self._informers: dict[_Identity, Informer] = {}
         self._tasks: dict[_Identity, asyncio.Task[None]] = {}
         self._scope: Scope | None = None
@@ -76,6 +79,7 @@ class Informers:
                 resync_s=self._resync_s,
                 keep_managed_fields_of=self._kept_managers,
                 rand=self._rand,
+                lasting=self._lasting,
             )
             self._start(identity)
         return self._informers[identity]

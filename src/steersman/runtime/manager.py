@@ -72,12 +72,13 @@ class Manager:
         keep_managed_fields_of: Collection[str] = (),
         metrics: Metrics | None = None,
         absent_hints: Mapping[ResourceType, str] = MappingProxyType({}),
+        lasting: bool = False,
     ) -> None:
         """`address` is where probes and metrics listen (`probes.parse_address`), None for nowhere.
 
         `grace_s` is how long running reconciles are waited for when stopping. Give the `metrics` whose
-        `observe_requests` the client calls, if it does. `absent_hints` say how to have the API serve what it
-        may not serve yet.
+        `observe_requests` the client calls, if it does. `lasting` as in `Informers`. `absent_hints` say how to
+        have the API serve what it may not serve yet.
         """
         self.client = client
         self.elector = elector
@@ -85,7 +86,11 @@ class Manager:
         self.metrics = metrics or Metrics()
         self.probes = Probes(self.metrics)
         self.informers = Informers(
-            client, self.clock, resync_s=resync_s, keep_managed_fields_of=keep_managed_fields_of
+            client,
+            self.clock,
+            resync_s=resync_s,
+            keep_managed_fields_of=keep_managed_fields_of,
+            lasting=lasting,
         )
         self._address = address
         self._absent_hints = absent_hints
@@ -100,6 +105,8 @@ class Manager:
         self._leader_scope: Scope | None = None
         self._leadership: Leadership | None = None
         self._shard: Shard | None = None
+        # In the API server's process, whoever asks is the one that would not answer.
+        self._beats = not lasting
         self._beat = self.clock.monotonic()
         self._add_checks()
 
@@ -173,7 +180,8 @@ class Manager:
                 await self.probes.start(self._address)
             async with Scope() as scope:
                 self._scope = scope
-                scope.start(self._keep_beating(), name="heartbeat")
+                if self._beats:
+                    scope.start(self._keep_beating(), name="heartbeat")
                 scope.start(self.informers.run(), name="informers")
                 for service in self._services:
                     if not service.leader_only:
@@ -285,7 +293,7 @@ class Manager:
             await self.clock.sleep(_HEARTBEAT_S)
 
     def _check_beat(self) -> str:
-        if self._scope is None:
+        if self._scope is None or not self._beats:
             return ""
         late_s = self.clock.monotonic() - self._beat - _HEARTBEAT_S
         return f"the event loop is {late_s:.0f} s late" if late_s > _LATE_S else ""

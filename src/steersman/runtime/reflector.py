@@ -29,6 +29,10 @@ ended, until the server has forgotten that revision or has another history.
 A watch or answer that worked and then ended is followed up at once; after that, and after refusals, waits
 double from 0.8 s to 30 s, each up to twice as long by chance, until a watch has lived for 30 s.
 
+A lasting connection is one within a process, which cannot break unnoticed: lists and watches, each for a
+day, without bookmarks and without looking for silence. When the watch has ended all is listed anew, which
+costs less than being told every minute that nothing happened.
+
 Silence: servers that send bookmarks do so each minute, so after two and a half without anything the
 connection is dead. Where none was ever seen, a watch is dead when it outlives the end the server gave it.
 """
@@ -75,6 +79,7 @@ PAGE_SIZE = 500
 UNREACHABLE = 0
 #: A watch lives this long, up to twice as long by chance.
 _WATCH_S = 300.0
+_LASTING_WATCH_S = 86_400.0
 _BACKOFF = Backoff(first_s=0.8, ceiling_s=30.0, factor=2.0, jitter=0.0)
 #: Failures after which waits grow to less. A server that is away is not spared by waiting, but who follows it
 #: is blind until then; a definition that is not there may be made at any moment.
@@ -176,6 +181,7 @@ class Watch:
     version: str
     initial_events: bool
     timeout_s: int
+    bookmarks: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,12 +249,13 @@ class Phase(Enum):
 class Reflector:
     """The state of following one resource (in one namespace, or in all)."""
 
-    def __init__(self, rand: Callable[[], float]) -> None:
+    def __init__(self, rand: Callable[[], float], *, lasting: bool = False) -> None:
         """`rand` yields numbers in [0, 1)."""
         self._rand = rand
+        self._lasting = lasting
         self.phase = Phase.WAITING
         self._next: Callable[[], Commands] = self._begin
-        self._streams = True
+        self._streams = not lasting
         self._page = List()
         # The newest version seen; and the one that the present watch began after, so that all it brings
         # is newer.
@@ -259,7 +266,8 @@ class Reflector:
         self._opened_at: float | None = None
         self._heard_at = 0.0
         self._timeout_s = 0
-        self._sends_bookmarks = False
+        #: From when on the present deadline only moves further away.
+        self.sends_bookmarks = False
         # In a row.
         self._silences = 0
         self._failures = 0
@@ -268,11 +276,11 @@ class Reflector:
     @property
     def deadline(self) -> float | None:
         """When the present watch is dead unless something comes before."""
-        if self._opened_at is None:
+        if self._opened_at is None or self._lasting:
             return None
         if self.phase is Phase.STREAMING:
             return self._heard_at + _STREAM_SILENCE_S
-        if self._sends_bookmarks:
+        if self.sends_bookmarks:
             return self._heard_at + _SILENCE_S
         return self._opened_at + self._timeout_s + _OVERTIME_S
 
@@ -316,10 +324,10 @@ class Reflector:
     def _watch(self, phase: Phase) -> Watch:
         self.phase = phase
         self._opened_at = None
-        self._timeout_s = int(_WATCH_S * (1 + self._rand()))
+        self._timeout_s = int((_LASTING_WATCH_S if self._lasting else _WATCH_S) * (1 + self._rand()))
         initial = phase is Phase.STREAMING
         self._since = OPAQUE if initial else number(self._version)
-        return Watch("" if initial else self._version, initial, self._timeout_s)
+        return Watch("" if initial else self._version, initial, self._timeout_s, not self._lasting)
 
     # --- what comes
 
@@ -348,7 +356,7 @@ class Reflector:
         if version == OPAQUE or version > self._newest:
             self._version, self._newest = event.version, version
         if event.bookmark:
-            self._sends_bookmarks = True
+            self.sends_bookmarks = True
             return (Progress(event.version), *recovery)
         changed = _APPLY_DELETED if event.deleted else _APPLY
         return (*changed, *recovery) if recovery else changed
@@ -379,7 +387,9 @@ class Reflector:
             # The server takes the parameters but does not know them: the initial events had no end.
             self._streams = False
             return (*recovery, *self._again(self._begin, at_once=True))
-        return (*recovery, *self._again(self._resume, at_once=True))
+        # The last event may be older than the server's memory.
+        again = self._begin if self._lasting else self._resume
+        return (*recovery, *self._again(again, at_once=True))
 
     def _silent(self) -> Commands:
         if self.phase is Phase.STREAMING:

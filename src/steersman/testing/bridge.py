@@ -24,7 +24,13 @@ async def run_at(home: asyncio.AbstractEventLoop, act: Callable[[], Awaitable[T]
     async def there() -> T:
         return await act()
 
-    if asyncio.get_running_loop() is home:
+    try:
+        here = asyncio.get_running_loop()
+    except RuntimeError:
+        raise RuntimeError(
+            "Steersman's clients and clusters work in asyncio's loops only: run this test on asyncio"
+        ) from None
+    if here is home:
         return await act()
     return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(there(), home))
 

@@ -16,9 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import threading
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator
-from concurrent.futures import Future
+from collections.abc import Awaitable, Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -36,6 +34,7 @@ from steersman.testing.faults import Faults
 from steersman.testing.faulty import FaultyTransport
 from steersman.testing.kubectl import run_kubectl
 from steersman.testing.link import Link
+from steersman.testing.loops import LoopThread, close, run_in
 from steersman.testing.manifests import Manifest, apply_all
 from steersman.testing.operators import RunningOperator
 from steersman.testing.virtual import VirtualClock, VirtualLoop
@@ -52,6 +51,11 @@ _log = logging.getLogger(__name__)
 _SETTINGS = Settings(address=None, grace_s=5.0, webhooks=WebhookSettings(address=":0"))
 
 
+#: In a day of virtual time, renewing leases would be most of the work. Nodes that fall silent are noticed as
+#: soon as in real time.
+_VIRTUAL_HEARTBEAT_S = 600.0
+
+
 class Cluster:
     """One cluster; `options` are those of `steersman.cluster.local.ClusterConfig`.
 
@@ -62,9 +66,7 @@ class Cluster:
         self._config = ClusterConfig(**options)
         self._server: LocalCluster | None = None
         self._home: asyncio.AbstractEventLoop | None = None
-        self._thread: threading.Thread | None = None
-        self._over: asyncio.Event | None = None
-        self._ended: Future[None] = Future()
+        self._thread: LoopThread | None = None
         self._scope = Scope(on_error=_report)
         self._clock: Clock = SystemClock()
         self._requests = Requests()
@@ -83,40 +85,23 @@ class Cluster:
         await self._stop()
 
     def __enter__(self) -> Self:
-        started: Future[None] = Future()
-        self._thread = threading.Thread(target=self._live, args=(started,), name="cluster", daemon=True)
+        self._thread = LoopThread("cluster")
         self._thread.start()
-        started.result()
+        try:
+            self._thread.run(self._start())
+        except BaseException:
+            self._thread.stop()
+            raise
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        assert self._home is not None
-        assert self._over is not None
-        self._home.call_soon_threadsafe(self._over.set)
-        self._ended.result()
-
-    def _live(self, started: Future[None]) -> None:
-        """The thread: from the start to the end of the cluster."""
-
-        async def live() -> None:
-            try:
-                await self._start()
-            except BaseException as error:
-                started.set_exception(error)
-                raise
-            self._over = asyncio.Event()
-            started.set_result(None)
-            await self._over.wait()
-            await self._stop()
-
+        assert self._thread is not None
         try:
-            asyncio.run(live())
-        except BaseException as error:  # noqa: BLE001 - whoever leaves the context gets it
-            self._ended.set_exception(error)
-        else:
-            self._ended.set_result(None)
+            self._thread.run(self._stop())
+        finally:
+            self._thread.stop()
 
     async def _start(self) -> None:
         if self._home is not None:
@@ -126,6 +111,8 @@ class Cluster:
             if self._config.data != MEMORY:
                 raise ValueError("a disk needs real time: under virtual_time a cluster keeps nothing")
             self._clock = VirtualClock()
+            if self._config.heartbeat_s is None:
+                self._config = replace(self._config, heartbeat_s=_VIRTUAL_HEARTBEAT_S)
         await self._start_server(self._config)
 
     async def _start_server(self, config: ClusterConfig) -> None:
@@ -206,9 +193,8 @@ class Cluster:
     def _client(
         self, transport: Transport, namespace: str, token: str | None, credentials: Credentials | None
     ) -> Client:
-        if self._thread is not None:
-            assert self._home is not None
-            transport = Bridge(transport, self._home)
+        assert self._home is not None, "the cluster is not running"
+        transport = Bridge(transport, self._home)
         if credentials is None:
             credentials = FixedFields(bearer(self.server.token if token is None else token))
         host = self.url.removeprefix("https://")
@@ -216,21 +202,10 @@ class Cluster:
 
     def run(self, awaitable: Awaitable[T], timeout_s: float | None = None) -> T:
         """Await something in the cluster's thread, from outside of it."""
-
-        async def there() -> T:
-            return await awaitable
-
-        if self._thread is None or self._home is None or self._is_home():
-            if isinstance(awaitable, Coroutine):
-                awaitable.close()
+        if self._home is None or self._is_home() or not self._home.is_running():
+            close(awaitable)
             raise RuntimeError("`run` is for a cluster in a thread, and for those outside of it: await this")
-        future = asyncio.run_coroutine_threadsafe(there(), self._home)
-        try:
-            return future.result(timeout_s)
-        except BaseException:
-            # Ctrl-C, or out of time: what runs there must not run on.
-            future.cancel()
-            raise
+        return run_in(self._home, awaitable, timeout_s)
 
     async def apply(self, *manifests: Manifest, namespace: str = "default") -> list[Object]:
         """Apply YAML text, files (as `Path`) or objects, in this order. The objects as they then are.

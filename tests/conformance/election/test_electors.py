@@ -16,16 +16,18 @@ PATIENCE_S = 60.0
 
 
 class Worker:
-    """A contender and its work: it leads until told to end, or cancelled."""
+    """A contender and its work: it leads until told to end, or cancelled; then it cleans up until it is told
+    that all is `clean`."""
 
-    def __init__(self, elector: Elector, *, cleanup_s: float = 0.0) -> None:
+    def __init__(self, elector: Elector) -> None:
         self.elector = elector
         self.leaderships: list[Leadership] = []
         self.working = False
         self.cancelled = 0
         self.end = asyncio.Event()
         self.failure: Exception | None = None
-        self._cleanup_s = cleanup_s
+        self.clean = asyncio.Event()
+        self.clean.set()
 
     async def work(self, leadership: Leadership) -> None:
         assert not self.working, "work began before the last one had ended"
@@ -37,7 +39,7 @@ class Worker:
                 raise self.failure
         except asyncio.CancelledError:
             self.cancelled += 1
-            await asyncio.sleep(self._cleanup_s)
+            await self.clean.wait()
             raise
         finally:
             self.working = False
@@ -107,16 +109,18 @@ async def test_when_the_work_fails_run_raises_that_and_the_lock_is_free(arena):
 
 
 async def test_when_run_is_cancelled_the_lock_is_freed_after_the_work_has_ended(arena):
-    first, second = Worker(arena.contender("a"), cleanup_s=3.0), Worker(arena.contender("b"))
+    first, second = Worker(arena.contender("a")), Worker(arena.contender("b"))
+    first.clean.clear()
     async with watched(first, second) as scope:
         running = scope.start(first.elector.run(first.work))
         await until(lambda: first.working)
         scope.start(second.elector.run(second.work))
-        await asyncio.sleep(1)
         running.cancel()
+        await until(lambda: first.cancelled)
         await asyncio.sleep(1)
         assert first.working
         assert first.elector.is_leader, "it is still allowed to clean up"
+        first.clean.set()
         await asyncio.wait((running,))
         assert running.cancelled()
         assert first.cancelled == 1
@@ -157,7 +161,8 @@ async def test_a_leader_that_is_cut_off_stops_and_follows_when_it_is_back(arena)
 
 @pytest.mark.ours("virtual time")
 async def test_it_does_not_contend_before_the_old_work_has_ended(arena):
-    worker = Worker(arena.contender("a"), cleanup_s=50.0)
+    worker = Worker(arena.contender("a"))
+    worker.clean.clear()
     async with watched(worker) as scope:
         scope.start(worker.elector.run(worker.work))
         await until(lambda: worker.working)
@@ -167,6 +172,7 @@ async def test_it_does_not_contend_before_the_old_work_has_ended(arena):
         await asyncio.sleep(40)
         assert not worker.elector.is_leader
         assert "leadership was lost" in worker.elector.check()
+        worker.clean.set()
         await until(lambda: len(worker.leaderships) == 2)
         assert worker.elector.check() == ""
         assert worker.leaderships[1].term > worker.leaderships[0].term

@@ -1,8 +1,7 @@
-"""The pages under docs/ as the tests see them: their blocks of code, run in the order a reader would.
+"""The pages under docs/ as the tests see them: their blocks of code, and what a reader makes of them.
 
-All Python blocks of a page are one program: a later one sees what earlier ones defined. A block that begins with
-a comment like `# webapp.py` is that file, and can be imported by its name. `await` is allowed outside of
-functions. Functions named `test_…` become tests, with the fixtures of `steersman.testing.plugin`.
+A block that begins with a comment like `# webapp.py` is that file, and the blocks after it go on with it; what
+comes before the first such block, or has none, is a module of tests. `await` is allowed outside of functions.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from textwrap import indent
 from types import ModuleType
 from typing import Any
 
@@ -30,7 +30,6 @@ __all__ = [
     "anchors",
     "blocks",
     "commands",
-    "examined",
     "files",
     "links",
     "program",
@@ -69,24 +68,35 @@ def blocks(page: Path, language: str) -> list[Block]:
     ]
 
 
-def examined(page: Path) -> Iterator[str]:
-    """The names of the page's test functions."""
-    for block in blocks(page, "python"):
-        for node in _parsed(block, page).body:
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
-                yield node.name
-
-
 def files(page: Path) -> dict[str, str]:
-    """The files that a reader is told to write, by name: a block that names one, and those that go on with it."""
+    """The files that a reader writes, by name; the numbers of their lines are the page's."""
     found: dict[str, str] = {}
-    name = ""
+    name = "test_page"
     for block in blocks(page, "python"):
         if named := _file_name(block.code.splitlines()[0]):
             name = named[1]
-        if name:
-            found[name] = f"{found.get(name, '')}{block.code}\n"
+        before = found.get(name, "")
+        # The line of the fence is there in any case.
+        found[name] = before + "\n" * (block.line - 2 - before.count("\n")) + _plain(block)
     return found
+
+
+def _plain(block: Block) -> str:
+    """A block as it can stand in a module: one that awaits is a test, whose names others see."""
+    if not _awaits(block):
+        return f"\n{block.code}"
+    names = {
+        each.id if isinstance(each, ast.Name) else each.asname or each.name
+        for each in ast.walk(ast.parse(block.code))
+        if isinstance(each, ast.alias) or (isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store))
+    }
+    declared = f"    global {', '.join(sorted(names))}\n" if names else ""
+    return f"async def test_line_{block.line}():\n{declared}{indent(block.code, '    ')}"
+
+
+def _awaits(block: Block) -> bool:
+    code = compile(block.code, "", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    return bool(code.co_flags & inspect.CO_COROUTINE)
 
 
 def _parsed(block: Block, page: Path) -> ast.Module:

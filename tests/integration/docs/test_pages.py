@@ -1,8 +1,7 @@
-"""Every block of the guide does what it says: Python runs, commands exist, manifests are accepted."""
+"""What the guide says is there: commands exist, manifests are accepted, links lead somewhere."""
 
 from __future__ import annotations
 
-import inspect
 import shlex
 import shutil
 import subprocess
@@ -27,7 +26,6 @@ from tests.integration.docs.pages import (
     anchors,
     blocks,
     commands,
-    examined,
     files,
     links,
     program,
@@ -57,34 +55,12 @@ def _named(page: Path) -> str:
     return str(page.relative_to(ROOT).as_posix().removeprefix("docs/"))
 
 
-@pytest.mark.parametrize("page", ALL, ids=_named)
-def test_its_python_runs(page: Path) -> None:
-    program(page)
-
-
 @pytest.mark.parametrize("page", [page for page in ALL if files(page)], ids=_named)
 def test_its_files_import_what_they_use(page: Path) -> None:
     check = [Path(sys.executable).with_name("ruff"), "check", "--isolated", "--select", "F821", "-"]
     for name, code in files(page).items():
         done = subprocess.run(check, input=code, capture_output=True, text=True, check=False)
         assert done.returncode == 0, f"{name}.py: {done.stdout}"
-
-
-@pytest.mark.parametrize(
-    ("page", "name"),
-    [(page, name) for page in ALL for name in examined(page)],
-    ids=lambda value: value if isinstance(value, str) else _named(value),
-)
-def test_its_tests_pass(page: Path, name: str, request: pytest.FixtureRequest) -> None:
-    function = getattr(program(page), name)
-    fixtures = {each: request.getfixturevalue(each) for each in inspect.signature(function).parameters}
-    if not inspect.iscoroutinefunction(function):
-        function(**fixtures)
-        return
-    cluster: Cluster = request.getfixturevalue("cluster")
-    cluster.run(function(**fixtures), timeout_s=60)
-    if "run_operator" in fixtures:
-        fixtures["run_operator"].check()
 
 
 @pytest.mark.parametrize("page", ALL, ids=_named)

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from steersman.http import Client, Limits, Request, RequestRefused, Response, Server
+from steersman.http import Client, Limits, Request, RequestRefused, Response, Server, is_served_here
 
 GET = b"GET %b HTTP/1.1\r\nHost: a\r\n%b\r\n"
 
@@ -514,5 +514,18 @@ def test_vanished_peers_are_probed_for(run: Any, serve: Any, eventually: Callabl
             (connection,) = served.server.connections
             sock = connection._transport.get_extra_info("socket")
             assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+
+    run(main())
+
+
+def test_a_process_knows_what_it_serves_itself(run: Any) -> None:
+    async def main() -> None:
+        server = Server(echo)
+        await server.start("127.0.0.1", 0)
+        assert is_served_here("127.0.0.1", server.port)
+        assert not is_served_here("127.0.0.2", server.port)
+        await server.drain(1)
+        assert not is_served_here("127.0.0.1", server.port)
+        await server.close()
 
     run(main())

@@ -323,9 +323,8 @@ def test_a_server_that_does_not_stream_is_listed(count: int) -> None:
 
         def watch(self, *args: Any, initial_events: bool = False, **options: Any) -> Any:
             # An invalid combination, which every server refuses.
-            return super().watch(
-                *args, initial_events=initial_events, bookmarks=not initial_events, **options
-            )
+            options["bookmarks"] = not initial_events
+            return super().watch(*args, initial_events=initial_events, **options)
 
     async def body() -> None:
         async with api() as admin:

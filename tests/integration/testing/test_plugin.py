@@ -19,6 +19,8 @@ ALONE = (
     "no:hypothesispytest",
     "-p",
     "no:anyio",
+    "-p",
+    "no:asyncio",
 )
 OPERATOR = """
 import pytest
@@ -146,6 +148,27 @@ async def test_day(tmp_path):
     result.assert_outcomes(passed=1)
 
 
+def test_examples_of_hypothesis_may_be_async(pytester: pytest.Pytester) -> None:
+    result = run(
+        pytester,
+        """
+from hypothesis import given, settings, strategies
+
+@given(strategies.integers())
+@settings(max_examples=5, database=None, derandomize=True)
+async def test_every_number(client, number):
+    assert await client.find(ConfigMap, "a") is None
+    assert number == number + 0
+
+@given(strategies.integers(min_value=10))
+@settings(max_examples=5, database=None, derandomize=True)
+async def test_wrong(number):
+    assert number < 10
+""",
+    )
+    result.assert_outcomes(passed=1, failed=1)
+
+
 def test_the_clusters_options_are_the_projects(pytester: pytest.Pytester) -> None:
     pytester.makeconftest(
         """
@@ -167,7 +190,7 @@ def test_token(cluster):
 
 
 def test_async_tests_of_others_are_left_alone(pytester: pytest.Pytester) -> None:
-    """A test that another plugin runs, in a loop of its own, and one that nobody runs."""
+    """A test that another plugin runs, in a loop of its own, and one that nobody else does."""
     pytester.makeconftest(
         """
 import asyncio, inspect, pytest
@@ -195,8 +218,8 @@ async def test_theirs(client, run_operator):
     await client.create(web_app("a"))
     await eventually(lambda: client.find(Deployment, "a"))
 
-async def test_nobodys():
-    pass
+async def test_ours():
+    assert threading.current_thread() is not threading.main_thread()
 """,
     )
-    result.assert_outcomes(passed=1, failed=1)
+    result.assert_outcomes(passed=2)

@@ -346,3 +346,15 @@ def test_watch_timeouts_are_spread_over_five_to_ten_minutes() -> None:
     core = Reflector(lambda: next(chances))
     timeouts = [core.step(Started(), 0.0)[-1] for _ in range(2)]
     assert [watch.timeout_s for watch in timeouts if isinstance(watch, Watch)] == [300, 599]
+
+
+def test_within_a_process_a_watch_lasts_and_is_told_nothing_but_changes() -> None:
+    core = Reflector(lambda: 0.5, lasting=True)
+    assert core.step(Started(), 0) == (Discard(), List())
+    watch = Watch("10", False, timeout_s=129_600, bookmarks=False)
+    assert core.step(Listed("10"), 0) == (Hold(), Commit("10"), watch)
+    core.step(Opened(), 1)
+    assert core.step(obj(11), 2) == (Apply(),)
+    assert core.deadline is None
+    # Longer than a server remembers what has changed.
+    assert core.step(Ended(), 90_000) == (Discard(), List())

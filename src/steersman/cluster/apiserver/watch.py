@@ -320,6 +320,8 @@ class WatchHubs:
         self._store = store
         self._hubs: dict[str, WatchHub] = {}
         self._streams: set[Stream] = set()
+        #: Those that are told how far they are.
+        self._marked: set[Stream] = set()
 
     def hub(self, resource: Resource) -> WatchHub:
         found = self._hubs.get(resource.prefix)
@@ -338,26 +340,33 @@ class WatchHubs:
     def open_watches(self) -> int:
         return len(self._streams)
 
-    def opened(self, stream: Stream) -> None:
+    def opened(self, stream: Stream, *, bookmarks: bool) -> None:
         self._streams.add(stream)
+        if bookmarks:
+            self._marked.add(stream)
 
     def closed(self, stream: Stream) -> None:
         self._streams.discard(stream)
+        self._marked.discard(stream)
 
     async def bookmark_forever(self) -> None:
         """Tell quiet watchers how far they are, so that they can resume after a gap."""
         while True:
             await asyncio.sleep(_BOOKMARK_EVERY_S)
+            if not self._marked:
+                continue
             revision = self._store.revision
             for hub in tuple(self._hubs.values()):
                 for audience in tuple(hub.audiences.values()):
                     if audience.behind:
                         continue
+                    asked = [watcher for watcher in audience.watchers if watcher.bookmarks]
+                    if not asked:
+                        continue
                     audience.flush()
                     line = audience.bookmark(revision)
-                    for watcher in tuple(audience.watchers):
-                        if watcher.bookmarks:
-                            watcher.send(line)
+                    for watcher in asked:
+                        watcher.send(line)
 
 
 async def watch(api: Api, call: Call, options: ListOptions) -> None:
@@ -381,7 +390,7 @@ async def watch(api: Api, call: Call, options: ListOptions) -> None:
     gone = asyncio.Event()
     stream.on_close(gone.set)
     watcher = Watcher(stream, audience, 0, options.allow_bookmarks)
-    api.hubs.opened(stream)
+    api.hubs.opened(stream, bookmarks=options.allow_bookmarks)
     try:
         async with asyncio.timeout(_life_s(options)):
             try:

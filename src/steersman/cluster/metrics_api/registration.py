@@ -12,7 +12,7 @@ from steersman.cluster.metrics_api.documents import GROUP, VERSION
 from steersman.objects.conditions import condition_is
 from steersman.objects.resource_type import ResourceType
 
-__all__ = ["NAMESPACE", "SERVER_NAME", "register", "unregister"]
+__all__ = ["API_SERVICES", "NAME", "NAMESPACE", "SERVER_NAME", "register", "unregister"]
 
 Object = dict[str, Any]
 
@@ -20,8 +20,8 @@ NAMESPACE: Final = "kube-system"
 _SERVICE: Final = "steersman-metrics"
 #: By this name the API server knows the certificate.
 SERVER_NAME: Final = f"{_SERVICE}.{NAMESPACE}.svc"
-_NAME: Final = f"{VERSION}.{GROUP}"
-_API_SERVICES: Final = ResourceType(
+NAME: Final = f"{VERSION}.{GROUP}"
+API_SERVICES: Final = ResourceType(
     "apiregistration.k8s.io", "v1", "APIService", "apiservices", namespaced=False
 )
 _MANAGER: Final = "steersman-metrics"
@@ -32,7 +32,7 @@ async def register(client: Client, address: str, port: int, ca: bytes) -> bool:
 
     False if another has it: a metrics server that was installed, or a process like this one that is alive.
     """
-    found = await client.find(_API_SERVICES, _NAME)
+    found = await client.find(API_SERVICES, NAME)
     if found is not None:
         service = found["spec"].get("service") or {}
         if (service.get("name"), service.get("port")) == (_SERVICE, port):
@@ -48,11 +48,11 @@ async def register(client: Client, address: str, port: int, ca: bytes) -> bool:
 async def unregister(client: Client, port: int) -> None:
     """Take it back, unless somebody else serves it meanwhile."""
     with contextlib.suppress(ClientError):
-        found = await client.find(_API_SERVICES, _NAME)
+        found = await client.find(API_SERVICES, NAME)
         service = {} if found is None else found["spec"].get("service") or {}
         if found is not None and (service.get("name"), service.get("port")) == (_SERVICE, port):
             version = found["metadata"]["resourceVersion"]
-            await client.delete(_API_SERVICES, _NAME, resource_version=version)
+            await client.delete(API_SERVICES, NAME, resource_version=version)
 
 
 def _objects(address: str, port: int, ca: bytes) -> Iterator[Object]:
@@ -77,7 +77,7 @@ def _objects(address: str, port: int, ca: bytes) -> Iterator[Object]:
     yield {
         "apiVersion": "apiregistration.k8s.io/v1",
         "kind": "APIService",
-        "metadata": {"name": _NAME},
+        "metadata": {"name": NAME},
         "spec": {
             "group": GROUP,
             "version": VERSION,

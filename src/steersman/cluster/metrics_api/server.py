@@ -40,7 +40,7 @@ from steersman.objects.status import (
     not_found,
     unauthorized,
 )
-from steersman.runtime import Cache, Cached
+from steersman.runtime import Cache, Cached, Change, Informer
 
 __all__ = ["MetricsApi"]
 
@@ -53,7 +53,7 @@ _AUTHENTICATION: Final = "extension-apiserver-authentication"
 _JSON: Final = ((b"Content-Type", b"application/json"),)
 _RETRY: Final = Backoff(0.25, 10.0)
 _FAREWELL_S: Final = 1.0
-#: How often it is looked after whether somebody serves the API.
+#: How long after a change of the registration it is looked after whether somebody serves the API.
 _LOOK_S: Final = 5.0
 _HEALTH: Final = ("/healthz", "/livez", "/readyz")
 _DOCUMENTS: Final = {
@@ -85,15 +85,17 @@ class MetricsApi:
         nodes: Cache,
         pods: Cache,
         sampler: Sampler,
+        registrations: Informer,
         *,
         bind: str = "127.0.0.1",
         clock: Clock | None = None,
     ) -> None:
-        """`bind` must be an address that the API server can reach."""
+        """`bind` must be an address that the API server can reach; `registrations` sees who serves it."""
         self._client = client
         self._nodes = nodes
         self._pods = pods
         self._sampler = sampler
+        self._registrations = registrations
         self._bind = bind
         self._clock = clock or SystemClock()
         self._front: _FrontProxy | None = None
@@ -107,15 +109,24 @@ class MetricsApi:
         authority = Authority.make("steersman-metrics-ca")
         pair = authority.issue(SERVER_NAME, names=[SERVER_NAME], server=True)
         server = Server(self._handle, on_error=_on_error)
+        news = asyncio.Event()
+
+        def tell(change: Change) -> None:
+            news.set()
+
+        self._registrations.add_handler(tell)
         try:
             await server.start(self._bind, 0, server_tls(pair.certificate, pair.key, front.ca))
             while True:
                 await self._insist(partial(register, self._client, self._bind, server.port, authority.pem))
                 self.serving = True
-                # Whoever serves it now may be gone then.
+                # Whoever serves it now may be gone then, or somebody else have come.
+                await news.wait()
+                news.clear()
                 await self._clock.sleep(_LOOK_S)
         finally:
             self.serving = False
+            self._registrations.remove_handler(tell)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_FAREWELL_S):
                     await unregister(self._client, server.port)

@@ -28,6 +28,7 @@ __all__ = ["Heartbeat", "NodeAgent"]
 _log = logging.getLogger(__name__)
 
 _LEASE_NAMESPACE: Final = "kube-node-lease"
+_USUAL_LEASE_S: Final = 40
 #: The status is sent this often though nothing has changed.
 _REPORT_S: Final = 300.0
 #: A status that others have changed is put right after this long.
@@ -124,8 +125,23 @@ class NodeAgent:
             self.host.online = True
             for worker in list(self.workers.values()):
                 worker.poke()
+            self._promise(self.heartbeat.duration_s)
+        elif self.host.online and not online:
+            self._promise(_USUAL_LEASE_S)
         self.host.online = online
         self.host.timers.after(0, (self, "node"), self._look)
+
+    def _promise(self, duration_s: int) -> None:
+        """Where leases are long, a node that is cut off leaves one as those have that renew it often, so that
+        it is missed as soon; and one that is back says so at once."""
+        if self.registered and self.heartbeat.duration_s > _USUAL_LEASE_S:
+            self.host.start(self._renew_at_once(duration_s))
+
+    async def _renew_at_once(self, duration_s: int) -> None:
+        try:
+            await self._renew(duration_s)
+        except ClientError as error:
+            _log.warning("the lease of node %s is not renewed: %s", self.name, error)
 
     def _look(self) -> None:
         self.host.start(self._report_now())
@@ -199,7 +215,7 @@ class NodeAgent:
         if missing:
             await self._writes.patch(NODES, cached.key, {"metadata": {"labels": missing}})
 
-    async def _renew(self) -> None:
+    async def _renew(self, duration_s: int | None = None) -> None:
         """Say that the node lives; the lease is the node's, so that both go together."""
         cached = self._cached()
         if cached is None:
@@ -214,7 +230,7 @@ class NodeAgent:
             },
             "spec": {
                 "holderIdentity": self.name,
-                "leaseDurationSeconds": self.heartbeat.duration_s,
+                "leaseDurationSeconds": duration_s or self.heartbeat.duration_s,
                 "renewTime": format_micro_time(datetime.fromtimestamp(self.host.now(), UTC)),
             },
         }
@@ -228,10 +244,10 @@ class NodeAgent:
         except (AlreadyExists, Conflict):
             lease = await client.get(LEASES, self.name, _LEASE_NAMESPACE)
             self._lease_version = lease["metadata"]["resourceVersion"]
-            await self._renew()
+            await self._renew(duration_s)
         except NotFound:
             self._lease_version = ""
-            await self._renew()
+            await self._renew(duration_s)
         else:
             self._lease_version = lease["metadata"]["resourceVersion"]
 

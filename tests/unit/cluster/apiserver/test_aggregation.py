@@ -458,6 +458,20 @@ async def test_an_unreachable_backends_discovery_is_stale(there: World) -> None:
     assert [each["resource"] for each in version["resources"]] == ["pods"]
 
 
+@with_world
+async def test_only_a_backend_of_this_process_that_answers_is_asked_seldom(there: World) -> None:
+    await there.register()
+    assert there.aggregator.interval_s() == 3600
+    there.paths["/apis/metrics.k8s.io/v1beta1"] = lambda _: Response(500)
+    await there.aggregator.look_after(there.api)
+    assert there.aggregator.interval_s() == 30
+    there.paths["/apis/metrics.k8s.io/v1beta1"] = lambda _: Response(200, orjson.dumps(LEGACY))
+    await there.aggregator.look_after(there.api)
+    assert there.aggregator.interval_s() == 3600
+    await there.register(service={"namespace": "sys", "name": "elsewhere", "port": 443})
+    assert there.aggregator.interval_s() == 30
+
+
 def backend(group: str, version: str, priority: tuple[int, int]) -> Backend:
     return Backend(f"{version}.{group}", group, version, "", "", 443, b"", False, priority, True)
 

@@ -45,6 +45,8 @@ _log = logging.getLogger(__name__)
 
 #: Backends are looked after this often, news or no news.
 _INTERVAL_S: Final = 30.0
+#: If all of them are servers of this process and answer: they do until they take back what they registered.
+_HERE_INTERVAL_S: Final = 3600.0
 #: And at most this often.
 _PAUSE_S: Final = 0.25
 #: What backends depend on.
@@ -137,10 +139,17 @@ class Aggregator:
                 _log.warning("API services were not looked after: %s", error)
             await asyncio.sleep(_PAUSE_S)
             try:
-                async with asyncio.timeout(_INTERVAL_S):
+                async with asyncio.timeout(self.interval_s()):
                     await self._news.wait()
             except TimeoutError:
                 continue
+
+    def interval_s(self) -> float:
+        """How long to wait for news before the backends are looked after again."""
+        backends = self._backends.get().values()
+        known = [self._discovered.get(each.name) for each in backends]
+        calm = all(each is not None and each.fresh for each in known) and self._clients.are_here(backends)
+        return _HERE_INTERVAL_S if calm else _INTERVAL_S
 
     async def look_after(self, api: Api) -> None:
         """Check every backend once, and what it has; register what is served here."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from steersman.cluster.admission.kept_clients import KeptClients
-from steersman.cluster.admission.services import Resolver
+from steersman.cluster.admission.services import Resolver, ServiceUnreachable
 from steersman.cluster.apiserver.aggregation.registrations import Backend
 from steersman.cluster.auth.pki import KeyPair
-from steersman.http import Client, client_tls
+from steersman.http import Client, client_tls, is_served_here
 
 __all__ = ["BackendClients"]
 
@@ -35,8 +36,18 @@ class BackendClients:
     def to(self, backend: Backend) -> Client:
         """A client for one of the backend's endpoints. Raises ServiceUnreachable; ValueError or ssl.SSLError
         for certificates that are none."""
-        host, port = self._resolver.resolve(backend.namespace, backend.service, backend.port)
+        host, port = self._place(backend)
         return self._clients.to(_Place(host, port, backend.ca, backend.insecure, backend.server_name))
+
+    def are_here(self, backends: Iterable[Backend]) -> bool:
+        """Whether all of them are servers of this process."""
+        try:
+            return all(is_served_here(*self._place(each)) for each in backends)
+        except ServiceUnreachable:
+            return False
+
+    def _place(self, backend: Backend) -> tuple[str, int]:
+        return self._resolver.resolve(backend.namespace, backend.service, backend.port)
 
     def _connect(self, place: _Place) -> Client:
         tls = client_tls(

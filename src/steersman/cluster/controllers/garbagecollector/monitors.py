@@ -33,7 +33,8 @@ _IGNORED: Final = frozenset({("", "events"), ("events.k8s.io", "events")})
 _DEFINING: Final = frozenset({"apiextensions.k8s.io", "apiregistration.k8s.io"})
 #: Definitions come in crowds, and are served a moment after they are stored.
 _SETTLE_S: Final = 0.5
-_POLL_S: Final = 30.0
+#: What other API servers serve may change without a word.
+_POLL_S: Final = 600.0
 #: How long caches are waited for; whatever is missing from them then is asked of the API.
 _SYNC_S: Final = 30.0
 

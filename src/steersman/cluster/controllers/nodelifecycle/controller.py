@@ -42,6 +42,8 @@ _LEASE_NAMESPACE: Final = "kube-node-lease"
 _MONITOR: Final = Key("", "all-nodes")
 #: How long nodes that fall silent together are waited for before it is judged how bad that is.
 _TOGETHER_S: Final = 0.1
+#: Nodes are looked at this often in any case.
+_LONGEST_S: Final = 3600.0
 #: What the node's readiness asks for, by which pods may have to leave.
 _NO_EXECUTE: Final = {
     "False": Taint(NOT_READY, effect=NO_EXECUTE),
@@ -60,6 +62,7 @@ _COPIED_LABELS: Final = {
 
 class _LeaseSpec(msgspec.Struct, rename="camel"):
     renew_time: str | None = None
+    lease_duration_seconds: int | None = None
 
 
 class _Lease(msgspec.Struct):
@@ -127,7 +130,11 @@ class _NodeLifecycle:
     def on_lease(self, change: Change) -> Iterable[Key]:
         health = self._healths.get(change.key.name)
         if health is not None and change.new is not None:
-            health.see_lease(_renewed(change.new), self._clock.monotonic())
+            before = health.silent_at(self._grace_s)
+            renewed, lease_s = _renewed(change.new)
+            health.see_lease(renewed, self._clock.monotonic(), lease_s)
+            if health.silent_at(self._grace_s) < before:
+                self.controllers[1].enqueue(_MONITOR, "a shorter lease", after_s=_TOGETHER_S)
         return ()
 
     def on_pod(self, change: Change) -> Iterable[Key]:
@@ -146,12 +153,16 @@ class _NodeLifecycle:
             health = self._healths[name] = Health.first_seen(node, now, self._clock.wall())
             lease = self.leases.cache.get((_LEASE_NAMESPACE, name))
             if lease is not None:
-                health.see_lease(_renewed(lease), now)
+                renewed, lease_s = _renewed(lease)
+                health.see_lease(renewed, now, lease_s)
             self._tell_node(
                 node.metadata.uid, name, "RegisteredNode", f"Registered Node {name} in Controller"
             )
         else:
+            before = health.ready, health.zone, health.counts
             health.see(node, now)
+            if before != (health.ready, health.zone, health.counts):
+                self.controllers[1].enqueue(_MONITOR, "node changed", after_s=_TOGETHER_S)
         (self._lost.add if health.ready == "Unknown" else self._lost.discard)(name)
         return health
 
@@ -192,8 +203,20 @@ class _NodeLifecycle:
         for name in self._zones.grant(now):
             self._granted.add(name)
             controller.enqueue(Key("", name), "to be tainted")
+        wait_s = self._next_look_s(now)
+        self._attention.expect(now + wait_s)
+        return Result.requeue(wait_s)
+
+    def _next_look_s(self, now: float) -> float:
+        """When the next node may be silent, or may be tainted; what else matters is told."""
+        waits = [
+            health.silent_at(self._grace_s) - now
+            for health in self._healths.values()
+            if health.ready != "Unknown"
+        ]
+        wait_s = min(max(min(waits, default=_LONGEST_S), self._period_s), _LONGEST_S)
         next_grant_s = self._zones.next_grant_s(now)
-        return Result.requeue(self._period_s if next_grant_s is None else min(self._period_s, next_grant_s))
+        return wait_s if next_grant_s is None else min(wait_s, next_grant_s)
 
     # --- one node
 
@@ -219,8 +242,9 @@ class _NodeLifecycle:
         if not health.silent(self._clock.monotonic(), self._grace_s):
             return False
         lease = await self._client.find(LEASES, name, _LEASE_NAMESPACE)
-        renewed = ((lease or {}).get("spec") or {}).get("renewTime") or ""
-        return not health.see_lease(renewed, self._clock.monotonic())
+        spec = (lease or {}).get("spec") or {}
+        lease_s = float(spec.get("leaseDurationSeconds") or 0)
+        return not health.see_lease(spec.get("renewTime") or "", self._clock.monotonic(), lease_s)
 
     async def _mark_silent(self, cached: Cached) -> NodeState:
         node = cached.object()
@@ -308,8 +332,10 @@ def _concerns(node: NodeState) -> tuple[Any, ...]:
     return node.metadata.uid, node.conditions, node.taints, node.spec.unschedulable, node.metadata.labels
 
 
-def _renewed(lease: Cached) -> str:
-    return _decode_lease(lease.data).spec.renew_time or ""
+def _renewed(lease: Cached) -> tuple[str, float]:
+    """When a lease was renewed, and for how long."""
+    spec = _decode_lease(lease.data).spec
+    return spec.renew_time or "", float(spec.lease_duration_seconds or 0)
 
 
 def _reference(name: str, uid: str) -> Object:

@@ -24,6 +24,8 @@ Zone = tuple[str, str]
 
 #: How long a node that never said anything may take to begin.
 STARTUP_GRACE_S: Final = 60.0
+#: What kubelets take their leases for. A node that takes one for longer renews it that much less often.
+_USUAL_LEASE_S: Final = 40.0
 
 #: What nobody knows of a node that is silent.
 _REPORTED: Final = ("Ready", "MemoryPressure", "DiskPressure", "PIDPressure")
@@ -118,6 +120,8 @@ class Health:
     #: Monotonic time at which it was last heard of.
     heard_at: float
     renewed: str = ""
+    #: For how long its lease is good.
+    lease_s: float = _USUAL_LEASE_S
 
     @classmethod
     def first_seen(cls, node: NodeState, now: float, wall: float) -> Health:
@@ -140,16 +144,23 @@ class Health:
         """The node was marked as silent, which is no sign of life."""
         self.ready, self.heartbeat = node.ready, node.heartbeat
 
-    def see_lease(self, renewed: str, now: float) -> bool:
+    def see_lease(self, renewed: str, now: float, lease_s: float = _USUAL_LEASE_S) -> bool:
         """The node's lease says when it was renewed; whether that is news. Its clock may go backwards."""
         if not renewed or renewed == self.renewed:
             return False
+        self.lease_s = lease_s
         self.renewed, self.heard_at = renewed, now
         return True
 
     def silent(self, now: float, grace_s: float) -> bool:
         """Whether it has not been heard of for too long."""
-        return now - self.heard_at > (grace_s if self.ready else STARTUP_GRACE_S)
+        return now > self.silent_at(grace_s)
+
+    def silent_at(self, grace_s: float) -> float:
+        """After which moment it is silent if nothing is heard of it until then."""
+        if not self.ready:
+            return self.heard_at + STARTUP_GRACE_S
+        return self.heard_at + grace_s * max(self.lease_s / _USUAL_LEASE_S, 1.0)
 
 
 @dataclass(slots=True)
@@ -158,17 +169,21 @@ class Attention:
     blocked."""
 
     period_s: float
-    _last_at: float | None = None
+    _due_at: float | None = None
 
     def begin(self) -> None:
         """Whatever was missed before does not matter."""
-        self._last_at = None
+        self._due_at = None
 
     def missed_s(self, now: float) -> float:
-        """How long nobody listened since the last call, which should have been a period ago."""
-        late_s = 0.0 if self._last_at is None else now - self._last_at - self.period_s
-        self._last_at = now
+        """How long nobody listened: this should have been called when it was due."""
+        late_s = 0.0 if self._due_at is None else now - self._due_at
+        self._due_at = None
         return late_s if late_s > self.period_s else 0.0
+
+    def expect(self, due_at: float) -> None:
+        """When somebody listens again."""
+        self._due_at = due_at
 
 
 def silent_conditions(node: Object, now: str) -> list[Object]:

@@ -71,6 +71,16 @@ def test_every_renewal_of_the_lease_is_a_sign_of_life() -> None:
     assert seen.heard_at == 30
 
 
+def test_a_node_with_a_longer_lease_may_be_silent_for_longer() -> None:
+    seen = health()
+    seen.see_lease("2026-01-01T00:00:10Z", 10, lease_s=400)
+    assert not seen.silent(10 + 10 * GRACE_S, GRACE_S)
+    assert seen.silent(10 + 10 * GRACE_S + 1, GRACE_S)
+    seen.see_lease("2026-01-01T00:00:20Z", 20, lease_s=4)
+    assert not seen.silent(20 + GRACE_S, GRACE_S)
+    assert seen.silent(20 + GRACE_S + 1, GRACE_S)
+
+
 def test_being_given_up_is_no_sign_of_life() -> None:
     seen = health(node(ready=""))
     seen.given_up(node(ready="Unknown"))
@@ -110,9 +120,12 @@ def test_what_a_silent_node_said_is_unknown_now() -> None:
 def test_time_in_which_nobody_listened_is_told() -> None:
     attention = Attention(5)
     assert attention.missed_s(1000) == 0
-    assert attention.missed_s(1005) == 0
-    assert attention.missed_s(1012) == 0  # a little late
-    assert attention.missed_s(1117) == 100
-    assert attention.missed_s(1122) == 0
+    attention.expect(1005)
+    assert attention.missed_s(1003) == 0  # something else was to be done
+    attention.expect(1005)
+    assert attention.missed_s(1007) == 0  # a little late
+    attention.expect(1047)
+    assert attention.missed_s(1147) == 100
+    attention.expect(1150)
     attention.begin()
     assert attention.missed_s(9000) == 0
