@@ -19,14 +19,15 @@ if TYPE_CHECKING:
 
 __all__ = ["url"]
 
-_EXAMPLES = """Show where a service answers on this machine, as soon as it does.
+_EXAMPLES = """Show where a service answers on this machine.
 
-Without root low ports are not to be had, and a service's port 80 answers at another, such as 8080.
+It waits until something does. Without root low ports are not to be had, and a
+service's port 80 answers at another, such as 8080.
 
 Examples:
 
 \b
-  curl "$(steer url web)"
+  steer url web                  curl "$(steer url web)" asks it
   steer url web -n shop --port metrics
   steer url web --output json    all of its ports, for scripts
 """

@@ -77,8 +77,8 @@ class Manager:
         """`address` is where probes and metrics listen (`probes.parse_address`), None for nowhere.
 
         `grace_s` is how long running reconciles are waited for when stopping. Give the `metrics` whose
-        `observe_requests` the client calls, if it does. `lasting` as in `Informers`. `absent_hints` say how to
-        have the API serve what it may not serve yet.
+        `observe_requests` the client calls, if it does; `lasting` is as in `Informers`. `absent_hints` say
+        how to have the API serve what it may not serve yet.
         """
         self.client = client
         self.elector = elector
