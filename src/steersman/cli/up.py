@@ -222,4 +222,7 @@ def _announce(cluster: LocalCluster, output: Output, seconds: float) -> None:
         sys.stdout.write(json.dumps(ready) + "\n")
         sys.stdout.flush()
     else:
-        announce(f"Steersman is up at {cluster.url} ({seconds:.2f} s)", cluster.kubeconfig, "namespaces")
+        announce(
+            f"Steersman is up at {cluster.url} ({seconds:.2f} s)", cluster.kubeconfig, "namespaces",
+            runs_pods=bool(cluster.config.process_nodes),
+        )  # fmt: skip

@@ -101,7 +101,7 @@ class ClusterDns:
             await self._server.start(self.address, _PORT)
         except OSError as error:
             await self._server.start(self.address, 0)
-            _log.warning(
+            _log.info(
                 "DNS answers at %s port %d: port %d is not to be had (%s)",
                 self.address, self.port, _PORT, error,
             )  # fmt: skip
