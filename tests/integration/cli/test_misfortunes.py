@@ -355,7 +355,7 @@ def test_any_terminal_and_locale_will_do(surroundings: str, folder: Path) -> Non
 def test_a_second_cluster_in_the_same_folder_says_who_has_it(tmp_path: Path) -> None:
     with running("--nodes=1", data=tmp_path / "cluster") as first:
         said = one_line(*steer(tmp_path, "up", "--port", "0", "--data", "cluster"))
-        assert said == f"cluster/store is in use by process {first.process.pid}"
+        assert said == f"{tmp_path}/cluster/store is in use by process {first.process.pid}"
         assert first.api.get("/readyz").status == 200
 
 

@@ -68,7 +68,7 @@ def test_damaged_files_are_refused(tmp_path: Path, name: str) -> None:
 def test_a_lost_key_is_not_replaced_in_silence(tmp_path: Path) -> None:
     Authority.open(tmp_path)
     (tmp_path / "ca.key").unlink()
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(PkiError, match=r"ca\.key is missing, but .*ca\.crt is there"):
         Authority.open(tmp_path)
 
 

@@ -17,6 +17,7 @@ from steersman.cluster.auth.authentication import (
     StaticTokens,
 )
 from steersman.cluster.auth.jwt import SigningKey, parse
+from steersman.cluster.auth.pki import PkiError
 from steersman.cluster.auth.service_accounts import ServiceAccountTokens, open_signing_key
 from steersman.cluster.auth.users import User
 
@@ -317,5 +318,5 @@ def test_the_key_is_kept_and_private(tmp_path: Path) -> None:
     assert file.stat().st_mode & 0o777 == 0o600
     assert open_signing_key(tmp_path).public == key.public
     file.write_bytes(b"rubbish")
-    with pytest.raises(ValueError):
+    with pytest.raises(PkiError, match="is damaged: it holds no private key"):
         open_signing_key(tmp_path)
