@@ -1,7 +1,7 @@
 """kube-apiserver with etcd under the same load, in the same run: both processes together.
 
-Nobody packages kube-apiserver, so this happens where `KUBE_APISERVER` names its binary; elsewhere `reference`
-says what it needed on another day.
+This happens where `make originals` has installed it, or `KUBE_APISERVER` names its binary; elsewhere
+`reference` says what it needed on another day.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from benchmarks.load import CONFIGMAP, FIRST, run_wrk
 from benchmarks.options import Unusable
 from benchmarks.process import cpu_seconds, memory_mb
 from benchmarks.reference import PEER, PEER_LISTED_OBJECTS, PEER_RATES, Costs, Peer, Rates
+from tests.originals.programs import find
 
 __all__ = ["peer"]
 
@@ -37,10 +38,10 @@ _FEWER_LISTS = 4
 
 def peer(folder: str, objects: int, requests: int, lists: int, list_connections: int) -> Peer:
     """What kube-apiserver needs for so many objects, requests and lists."""
-    binary = os.environ.get("KUBE_APISERVER")
-    if not binary:
+    binary = os.environ.get("KUBE_APISERVER") or find("kube-apiserver")
+    if binary is None:
         return Peer(PEER, PEER_RATES, PEER_LISTED_OBJECTS)
-    with KubeApiserver(binary, Path(folder)) as server:
+    with KubeApiserver(str(binary), Path(folder)) as server:
         created = run_wrk(server, CONFIGMAP["create"], count=objects)
         got = run_wrk(server, CONFIGMAP["get"], count=requests, existing=created.requests + FIRST - 33)
         memory = server.memory()
@@ -55,7 +56,9 @@ class KubeApiserver:
     """An etcd and a kube-apiserver of their own, on free ports."""
 
     def __init__(self, binary: str, folder: Path) -> None:
-        if shutil.which("etcd") is None:
+        installed = find("etcd")
+        etcd_program = shutil.which("etcd") if installed is None else str(installed)
+        if etcd_program is None:
             raise Unusable("etcd is not installed: scripts/install-servers etcd")
         self.token = secrets.token_urlsafe(32)
         self.ready_s = 0.0
@@ -70,9 +73,9 @@ class KubeApiserver:
         etcd = f"http://127.0.0.1:{client}"
         member = f"http://127.0.0.1:{peers}"
         self._commands = [
-            ["etcd", "--data-dir", f"{folder}/etcd", "--listen-client-urls", etcd, "--advertise-client-urls",
-             etcd, "--listen-peer-urls", member, "--initial-advertise-peer-urls", member,
-             "--initial-cluster", f"default={member}"],
+            [etcd_program, "--data-dir", f"{folder}/etcd", "--listen-client-urls", etcd,
+             "--advertise-client-urls", etcd, "--listen-peer-urls", member,
+             "--initial-advertise-peer-urls", member, "--initial-cluster", f"default={member}"],
             [binary, "--etcd-servers", etcd, "--secure-port", str(secure), "--bind-address", "127.0.0.1",
              "--endpoint-reconciler-type", "none", "--cert-dir", f"{folder}/certificates",
              "--service-account-issuer", "https://kubernetes.default.svc",

@@ -4,6 +4,9 @@
 //!     small-operator crd        print its definition
 //!     small-operator            run, with the cluster of the kubeconfig
 //!
+//! The crate's own helpers ask for a resource of the whole cluster, whatever it is: on one in a namespace they
+//! end in 404 on every API server. So `MyResource` is in no namespace here.
+//!
 //! The crate has the reconciler's interface, finalizers, events, status and a guard that asks whether this
 //! replica leads. What elects a leader over the network it leaves to its user, and so does this program: it
 //! leads. What calls a reconciler is kube-rs' `Controller`.
@@ -22,7 +25,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 #[derive(CustomResource, Clone, Debug, Deserialize, Serialize, JsonSchema)]
-#[kube(group = "example.com", version = "v1", kind = "MyResource", namespaced, status = "MyResourceStatus")]
+#[kube(group = "example.com", version = "v1", kind = "MyResource", status = "MyResourceStatus")]
 pub struct MyResourceSpec {
     pub replicas: i32,
 }
