@@ -73,13 +73,21 @@ def client_tls(
         context.verify_mode = ssl.CERT_NONE
     elif ca is None:
         context.load_default_certs()
-    elif isinstance(ca, bytes):
-        context.load_verify_locations(cadata=ca.decode("ascii"))
     else:
-        context.load_verify_locations(cafile=ca)
+        _trust(context, ca)
     if cert is not None:
         _load_chain(context, cert, key if key is not None else cert)
     return context
+
+
+def _trust(context: ssl.SSLContext, ca: PemSource) -> None:
+    """Trust these certificates, and those they vouch for. One of no authority counts too, as with Go: a
+    server may have made its certificate itself."""
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    if isinstance(ca, bytes):
+        context.load_verify_locations(cadata=ca.decode("ascii"))
+    else:
+        context.load_verify_locations(cafile=ca)
 
 
 def _load_chain(context: ssl.SSLContext, cert: PemSource, key: PemSource) -> None:

@@ -6,6 +6,7 @@ back into this server and so calls itself runs out of connections and then of ti
 
 from __future__ import annotations
 
+import posixpath
 import socket
 import ssl
 from dataclasses import dataclass
@@ -140,11 +141,15 @@ def _url(config: ClientConfig) -> tuple[str, str]:
     """The URL without query, as messages show it, and the Host header."""
     if config.service is None:
         parts = urlsplit(config.url)
-        return f"{parts.scheme}://{parts.netloc}{parts.path}", parts.netloc.rpartition("@")[2]
+        return f"{parts.scheme}://{parts.netloc}{_joined(parts.path)}", parts.netloc.rpartition("@")[2]
     namespace, name = config.service
     host = f"{name}.{namespace}.svc:{config.port}"
-    path = config.path if config.path.startswith("/") else f"/{config.path}"
-    return f"https://{host}{path}", host
+    return f"https://{host}{_joined(config.path)}", host
+
+
+def _joined(path: str) -> str:
+    """A path as Go joins it to its server: one slash before each part, none behind the last."""
+    return "/" + posixpath.normpath(f"/{path}").lstrip("/")
 
 
 def _explain(error: Exception) -> str:
