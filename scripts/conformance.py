@@ -1,10 +1,9 @@
 """Run the public conformance suite of Kubernetes against `steer up`, many tests at a time.
 
-    .venv/bin/python scripts/conformance.py ~/kubernetes/e2e.test                   on simulated nodes
-    .venv/bin/python scripts/conformance.py e2e.test --focus sig-apps -- --nodes 2  on nodes with processes
+    .venv/bin/python scripts/conformance.py                               on simulated nodes
+    .venv/bin/python scripts/conformance.py --focus sig-apps -- --nodes 2 on nodes with processes
 
-The binary is Kubernetes' own (`go test -c -o e2e.test ./test/e2e` in its repository). What stands behind `--`
-is for `steer up`. Tests that need the contents of images fail without them (`steer image add`), those that
+The binary is Kubernetes' own, which `make originals` installs. What stands behind `--` is for `steer up`. Tests that need the contents of images fail without them (`steer image add`), those that
 need the isolation of containers fail.
 """
 
@@ -23,6 +22,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from tests.originals.programs import NOT_INSTALLED, find
+
 STEER = Path(sys.executable).parent / "steer"
 SIMULATED = ("--nodes", "3", "--runtime", "simulated")
 #: Tests of one process of the suite; it takes a second to start.
@@ -33,6 +36,9 @@ LOOK_S = 0.5
 def main() -> int:
     ours, theirs = _split(sys.argv[1:])
     options = _parser().parse_args(ours)
+    if options.e2e_test is None:
+        print(NOT_INSTALLED, file=sys.stderr)
+        return 1
     with tempfile.TemporaryDirectory(prefix="steersman-conformance-") as name, _cluster(theirs) as kubeconfig:
         suite = Suite(options.e2e_test.resolve(), kubeconfig, Path(name))
         wanted = [
@@ -128,7 +134,10 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("e2e_test", type=Path, metavar="E2E_TEST", help="Kubernetes' e2e.test")
+    parser.add_argument(
+        "e2e_test", type=Path, metavar="E2E_TEST", nargs="?", default=find("e2e.test"),
+        help="Kubernetes' e2e.test, if not the installed one",
+    )  # fmt: skip
     parser.add_argument("--focus", default="", metavar="REGEX", help="only tests whose name has this")
     parser.add_argument("--skip", default="", metavar="REGEX", help="no tests whose name has this")
     parser.add_argument("--parallel", type=int, default=8, metavar="N", help="so many processes [8]")

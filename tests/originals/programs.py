@@ -154,7 +154,7 @@ ORIGINS: Final = (
             Program(f"{name.replace('/', '-')}.test", f"{_CONTROLLER_RUNTIME}/pkg/{name}", is_tests=True)
             for name in (
                 "builder", "cache", "client", "cluster", "controller", "controller/controllerutil", "envtest",
-                "internal/controller", "internal/recorder", "manager", "source", "webhook",
+                "internal/recorder", "manager", "source", "webhook",
             )
         ),
     ),
