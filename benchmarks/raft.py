@@ -26,7 +26,8 @@ from benchmarks.options import Options, Unusable
 from benchmarks.process import cpu_seconds, memory_mb
 from benchmarks.table import Table
 from steersman.raft.client import RaftClient
-from tests.e2e.raft.processes import Cluster, Member, free_ports, until
+from tests.e2e.raft.processes import Cluster, Member, until
+from tests.support.ports import free_ports
 
 __all__ = ["run"]
 

@@ -27,7 +27,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from steersman.http.certificates import Authority
 from tests.originals.programs import find
-from tests.support.servers import free_port
+from tests.support.ports import free_port
 
 __all__ = ["OriginalCluster", "original_cluster", "original_parts"]
 

@@ -9,7 +9,6 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -19,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-__all__ = ["Server", "free_port", "needed", "private_folder", "unprivileged"]
+__all__ = ["Server", "needed", "private_folder", "unprivileged"]
 
 #: Nothing takes this long; what does hangs.
 DEADLINE_S = 30.0
@@ -52,14 +51,6 @@ def private_folder() -> Iterator[Path]:
         if user is not None:
             shutil.chown(name, user)
         yield Path(name)
-
-
-def free_port() -> int:
-    """A port nobody listened on a moment ago, for servers that must be told one."""
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        port: int = sock.getsockname()[1]
-        return port
 
 
 class Server:

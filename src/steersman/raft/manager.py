@@ -12,17 +12,17 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
+from random import Random
 from typing import Any, Self, TypeVar
 from weakref import WeakKeyDictionary
 
 import uvloop
 
-from steersman.aio import Scope
+from steersman.aio import Clock, Scope, SystemClock
 from steersman.http import Server
 from steersman.raft.administration import Administration, hand_over
 from steersman.raft.bridge import Bridge
@@ -50,11 +50,19 @@ MakeNetwork = Callable[[NodeConfig, ClusterManager], Network]
 
 class RaftNodeManager:
     def __init__(
-        self, config: NodeConfig, *, contending: bool = True, network: MakeNetwork | None = None
+        self,
+        config: NodeConfig,
+        *,
+        contending: bool = True,
+        network: MakeNetwork | None = None,
+        clock: Clock | None = None,
+        rng: Random | None = None,
     ) -> None:
         """Who is not `contending` votes and stores, but does not lead; see `contend`."""
         self.config = config
         self._contending = contending
+        self._clock = clock or SystemClock()
+        self._rng = rng
         self._make_network = network or _grpc_network
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -142,7 +150,7 @@ class RaftNodeManager:
         server = Server(Probes(self))
         disk = ThreadPoolExecutor(1, thread_name_prefix=f"raft-{self.config.node}-disk")
         try:
-            cluster = self._cluster = ClusterManager(self.config, storage, self._machine)
+            cluster = self._cluster = ClusterManager(self.config, storage, self._machine, self._clock)
             network = cluster.network = self._make_network(self.config, cluster)
             await network.start(cluster)
             if self.config.settings.http:
@@ -178,6 +186,8 @@ class RaftNodeManager:
                 network.send,
                 disk,
                 contending=self._contending,
+                clock=self._clock.monotonic,
+                rng=self._rng,
             )
             node.on_change = self._changed
             # It may have changed on another thread while there was no node to tell.
@@ -208,7 +218,7 @@ class RaftNodeManager:
     @property
     def is_leader(self) -> bool:
         """Whether this node leads at this moment, surely."""
-        return time.monotonic() < self.lease.until
+        return self._clock.monotonic() < self.lease.until
 
     @property
     def term(self) -> int:

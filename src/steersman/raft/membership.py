@@ -16,11 +16,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
+from steersman.aio import Clock, SystemClock
 from steersman.raft.config import NodeConfig
 from steersman.raft.core import (
     Change,
@@ -60,8 +60,11 @@ _CHANGE_TIMEOUT_S = 5.0
 class ClusterManager:
     """One node's view of the cluster. Also the network's `Receiver`."""
 
-    def __init__(self, config: NodeConfig, storage: Storage, machine: ClusterState) -> None:
+    def __init__(
+        self, config: NodeConfig, storage: Storage, machine: ClusterState, clock: Clock | None = None
+    ) -> None:
         self._config = config
+        self._clock = clock or SystemClock()
         self._storage = storage
         self._machine = machine
         self._discovery: Discovery = config.discovery()
@@ -79,7 +82,7 @@ class ClusterManager:
         identity = storage.identity()
         cluster = self._config.settings.cluster
         if identity is None:
-            identity = Identity(cluster, "", new_member(self._config.node, time.time()))
+            identity = Identity(cluster, "", new_member(self._config.node, self._clock.wall()))
             storage.identify(identity)
         if identity.cluster != cluster:
             raise StorageError(
@@ -294,7 +297,7 @@ class ClusterManager:
 
     def _should_ask(self, node: RaftNode) -> bool:
         """Whether this node is no member, its record is wrong, or it has heard nothing for long."""
-        now = time.monotonic()
+        now = self._clock.monotonic()
         if node.lease.leader:
             self._lost_since = None
         elif self._lost_since is None:

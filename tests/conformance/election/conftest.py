@@ -82,7 +82,7 @@ ENGINES: dict[str, tuple[Any, ...]] = {
     "lease": (lease_arena, run_virtual),
     "redis": (redis_arena, run_hurried, "redis"),
     "postgres": (postgres_arena, run_hurried, "postgres"),
-    "raft": (raft_arena, run_hurried, "tmp_path"),
+    "raft": (raft_arena, run_virtual),
 }
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-import socket
 import ssl
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -39,7 +38,6 @@ __all__ = [
     "Object",
     "Running",
     "can_serve",
-    "free_port",
     "in_background",
     "is_ready",
     "promise",
@@ -167,14 +165,6 @@ class Running:
 def is_ready(pod: Object) -> bool:
     condition = find_condition(pod["status"].get("conditions"), "Ready")
     return condition is not None and condition["status"] == "True"
-
-
-def free_port() -> int:
-    """One that nobody of this machine has."""
-    with socket.socket() as found:
-        found.bind(("", 0))
-        number: int = found.getsockname()[1]
-        return number
 
 
 def script(text: str, name: str = "main", **fields: Any) -> Object:

@@ -12,8 +12,9 @@ import pytest
 from steersman.cluster.auth.pki import Authority
 from steersman.objects.resources import DEPLOYMENTS, NODES, PODS, SECRETS, SERVICES
 from steersman.testing import eventually
+from tests.support.ports import free_port
 
-from .running import NAMESPACE, PATIENCE_S, Object, Running, can_serve, free_port, promise, script
+from .running import NAMESPACE, PATIENCE_S, Object, Running, can_serve, promise, script
 
 pytestmark = pytest.mark.skipif(not can_serve(), reason="needs rights to listen at low ports")
 

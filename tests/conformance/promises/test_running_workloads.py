@@ -18,13 +18,13 @@ from steersman.objects.resources import (
     STATEFUL_SETS,
 )
 from steersman.testing import eventually
+from tests.support.ports import free_port
 
 from .running import (
     PATIENCE_S,
     STATE,
     Object,
     Running,
-    free_port,
     is_ready,
     promise,
     promised,

@@ -20,9 +20,9 @@ from typing import Any
 import yaml
 
 from tests.e2e.highlander.beats import PROGRAM, Beats, Copy
+from tests.support.ports import free_port
 from tests.support.postgres_server import PostgresServer
 from tests.support.redis_server import RedisServer
-from tests.support.servers import free_port
 from tests.support.steer import STEER, Steer, running
 
 __all__ = ["FAILBACK_S", "TTL_S", "Contest", "Site", "site"]

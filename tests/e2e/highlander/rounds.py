@@ -22,9 +22,9 @@ import yaml
 
 from tests.e2e.highlander.beats import PROGRAM, Beats
 from tests.support.networks import Wire, network
+from tests.support.ports import free_port
 from tests.support.postgres_server import PostgresServer, postgres_server
 from tests.support.redis_server import RedisServer, redis_server
-from tests.support.servers import free_port
 from tests.support.steer import STEER, Steer, running
 
 __all__ = ["DEADLINE_S", "TTL_S", "Fleet", "fleet"]

@@ -19,8 +19,8 @@ import yaml
 from steersman.highlander.chart import chart
 from tests.support.helm import rendered
 from tests.support.kubectl import Kubectl
+from tests.support.ports import free_port
 from tests.support.redis_server import redis_server
-from tests.support.servers import free_port
 from tests.support.steer import STEER, running
 
 pytestmark = [

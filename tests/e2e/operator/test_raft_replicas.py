@@ -26,7 +26,7 @@ from steersman.raft.transport import Order, OrderReply
 from steersman.raft.transport.channels import ask
 from steersman.raft.transport.tls import TlsFiles
 from tests.e2e.raft.certificates import TestAuthority
-from tests.e2e.raft.processes import free_ports
+from tests.support.ports import free_ports
 
 from .replicas import Engine, Fleet, Replica, until
 from .replicated_apps import Apps, audited_server, terms_of_writes

@@ -6,7 +6,6 @@ import itertools
 import json
 import queue
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -20,8 +19,9 @@ from typing import Any, Self
 
 from tests.e2e.raft.certificates import TestAuthority
 from tests.support.namespaces import Namespaces
+from tests.support.ports import free_ports
 
-__all__ = ["Cluster", "Member", "free_ports", "until"]
+__all__ = ["Cluster", "Member", "until"]
 
 PROGRAM = Path(__file__).parent / "member.py"
 PATIENCE_S = 20.0
@@ -34,14 +34,6 @@ def until(condition: Callable[[], Any], patience_s: float = PATIENCE_S) -> Any:
         assert time.monotonic() < deadline, "in vain"
         time.sleep(0.01)
     return value
-
-
-def free_ports(count: int) -> list[int]:
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [sock.getsockname()[1] for sock in sockets]
-    for sock in sockets:
-        sock.close()
-    return ports
 
 
 class Member:

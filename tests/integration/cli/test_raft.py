@@ -14,8 +14,8 @@ import pytest
 from steersman.raft.config import NodeConfig
 from steersman.raft.manager import RaftNodeManager
 from tests.e2e.raft.certificates import TestAuthority
-from tests.e2e.raft.processes import free_ports
 from tests.integration.raft.nodes import cluster, leader_of, until
+from tests.support.ports import free_ports
 from tests.support.steer import DEADLINE_S, STEER
 
 pytestmark = pytest.mark.slow

@@ -16,9 +16,10 @@ from steersman.election.postgres.engine import PostgresElector
 from steersman.election.redis.engine import RedisElector
 from tests.integration.election.backends import TIMES, new_name
 from tests.integration.election.workers import contending, terms, until
+from tests.support.ports import free_port
 from tests.support.postgres_server import PostgresServer, postgres_server, standby_of
 from tests.support.redis_server import RedisServer
-from tests.support.servers import Server, free_port, needed, private_folder
+from tests.support.servers import Server, needed, private_folder
 
 pytestmark = pytest.mark.slow
 

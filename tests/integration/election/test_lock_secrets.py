@@ -21,9 +21,10 @@ from steersman.election.postgres.engine import PostgresElector
 from steersman.election.redis import RedisLock
 from steersman.election.redis.engine import RedisElector
 from tests.integration.election.backends import RedisBackend, new_name
+from tests.support.ports import free_port
 from tests.support.postgres_server import PostgresServer, postgres_server
 from tests.support.redis_server import RedisServer, redis_server
-from tests.support.servers import free_port, private_folder
+from tests.support.servers import private_folder
 
 pytestmark = pytest.mark.slow
 

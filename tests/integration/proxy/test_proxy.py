@@ -17,11 +17,11 @@ from tests.integration.proxy.world import (
     PATIENCE_S,
     World,
     ask,
-    free_port,
     proxied,
     register_node,
     udp_client,
 )
+from tests.support.ports import free_port
 
 Test = Callable[[World], Coroutine[Any, Any, None]]
 

@@ -11,7 +11,8 @@ from steersman.cluster.machine import MachineError, open_machine
 from steersman.cluster.machine.netlink import Netlink
 from steersman.objects.resources import SERVICES
 from steersman.testing import eventually
-from tests.integration.proxy.world import PATIENCE_S, World, ask, free_port, proxied
+from tests.integration.proxy.world import PATIENCE_S, World, ask, proxied
+from tests.support.ports import free_port
 
 
 def _may_add_addresses() -> bool:

@@ -10,7 +10,8 @@ import sys
 from pathlib import Path
 
 from steersman.testing import eventually
-from tests.integration.proxy.world import World, ask, free_port, proxied
+from tests.integration.proxy.world import World, ask, proxied
+from tests.support.ports import free_port
 
 
 async def _answer(address: str, port: int) -> str:

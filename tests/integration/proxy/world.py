@@ -218,9 +218,3 @@ def udp_client(address: str, port: int) -> Iterator[socket.socket]:
         sock.setblocking(False)
         sock.connect((address, port))
         yield sock
-
-
-def free_port(address: str = "127.0.0.1") -> int:
-    with socket.socket() as sock:
-        sock.bind((address, 0))
-        return int(sock.getsockname()[1])

@@ -9,7 +9,7 @@ from typing import Any
 
 from steersman.raft.config import NodeConfig
 from steersman.raft.manager import RaftNodeManager
-from tests.e2e.raft.processes import free_ports
+from tests.support.ports import free_ports
 
 __all__ = ["cluster", "configs", "leader_of", "until"]
 

@@ -11,7 +11,7 @@ from steersman.aio import SystemClock
 from steersman.client import Client
 from steersman.election import ElectionConfig, Leadership
 from steersman.election.raft import RaftConfig
-from tests.e2e.raft.processes import free_ports
+from tests.support.ports import free_ports
 
 pytestmark = [pytest.mark.slow]
 

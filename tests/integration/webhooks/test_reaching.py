@@ -19,6 +19,7 @@ from steersman.operator import AdmissionRequest, Denied, Operator, Settings, Web
 from steersman.testing import Cluster, RunningOperator, eventually
 from steersman.webhooks.keeping import SECRETS
 from steersman.webhooks.registration import MUTATING, VALIDATING
+from tests.support.ports import free_port
 
 NAME = "webapps.example.com"
 SERVICE = "webapps-example-com-webhooks"
@@ -54,13 +55,6 @@ def operator() -> Operator[WebApp]:
 
 def is_ready(started: RunningOperator) -> bool:
     return started.manager is not None and not started.manager.probes.problems()
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def own_address() -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from pathlib import Path
 from typing import Any
 
 from steersman.objects.conditions import find_condition
 from steersman.objects.resources import CONFIG_MAPS, EVENTS, PODS
 from steersman.testing import eventually
+from tests.support.ports import free_port
 
 from .pod_world import NAMESPACE, PATIENCE_S, Object, PodWorld, cluster, process_node, shell
 
@@ -79,9 +79,7 @@ def probe(path: str, **more: Any) -> Object:
 async def be_probed(world: PodWorld, state: Path) -> None:
     """A server that is as healthy as there are files."""
     (state / "alive").touch()
-    with socket.socket() as unused:
-        unused.bind(("", 0))
-        port = unused.getsockname()[1]
+    port = free_port()
     container = {
         "name": "main",
         "image": "host/python3",

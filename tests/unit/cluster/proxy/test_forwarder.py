@@ -18,14 +18,10 @@ from steersman.aio import Scope
 from steersman.cluster.proxy.frontends import Backend, Frontend, Route
 from steersman.cluster.proxy.process import ForwarderProcess
 from steersman.testing import eventually
+from tests.support.ports import free_port
 
 HOST = "127.0.0.1"
 PATIENCE_S = 60.0
-
-
-def free_port() -> int:
-    with socket.create_server((HOST, 0)) as sock:
-        return int(sock.getsockname()[1])
 
 
 def with_forwarder(test: Callable[[ForwarderProcess], Coroutine[Any, Any, None]]) -> Callable[[], None]:

@@ -18,14 +18,10 @@ from steersman.cluster.proxy import process
 from steersman.cluster.proxy.frontends import Backend, Frontend, Route
 from steersman.cluster.proxy.process import ForwarderProcess, Home
 from steersman.testing import eventually
+from tests.support.ports import free_port
 
 HOST = "127.0.0.1"
 PATIENCE_S = 60.0
-
-
-def free_port() -> int:
-    with socket.create_server((HOST, 0)) as sock:
-        return int(sock.getsockname()[1])
 
 
 class Echo:
