@@ -3,8 +3,9 @@
     .venv/bin/python scripts/conformance.py                               on simulated nodes
     .venv/bin/python scripts/conformance.py --focus sig-apps -- --nodes 2 on nodes with processes
 
-The binary is Kubernetes' own, which `make originals` installs. What stands behind `--` is for `steer up`. Tests that need the contents of images fail without them (`steer image add`), those that
-need the isolation of containers fail.
+The binary is Kubernetes' own, which `make originals` installs. What stands behind `--` is for `steer up`. Tests
+that need the contents of images fail without them (`steer image add`), those that need the isolation of
+containers fail.
 """
 
 from __future__ import annotations

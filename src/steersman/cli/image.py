@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from steersman.cli.colours import can_redraw
 from steersman.cli.failure import CommandFailed
 from steersman.cli.options import Output
 from steersman.cli.process import require_cluster_packages
@@ -106,7 +107,7 @@ def _variables(given: Iterable[str]) -> dict[str, str]:
 @contextmanager
 def _progress() -> Iterator[Callable[[int, int], None]]:
     """Shows somebody who watches how far it is; gives what is to be told of files and bytes."""
-    if not sys.stderr.isatty():
+    if not can_redraw(sys.stderr):
         yield lambda *_: None
         return
     from rich.console import Console

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 import typer
 
 from steersman.aio.signals import Interrupted
+from steersman.cli.colours import can_redraw
 from steersman.cli.failure import CommandFailed
 from steersman.cli.options import AddressOption, ContextOption, KubeconfigOption, Output, Where
 from steersman.cli.process import run_briefly
@@ -81,8 +82,12 @@ async def _watch(where: Where, operator: str, *, every_s: float, once: bool, out
         from rich.live import Live
 
         console = Console()
-        if once:
+        if once or not can_redraw(sys.stdout):
             console.print(_screen(sample, None))
+            while not once:
+                await asyncio.sleep(every_s)
+                before, sample = sample, await _sample(replicas)
+                console.print(_screen(sample, before))
             return
         with Live(_screen(sample, None), console=console, auto_refresh=False, screen=True) as live:
             while True:

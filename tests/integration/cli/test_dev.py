@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import queue
 import signal
 import subprocess
@@ -15,6 +14,7 @@ import pytest
 
 from steersman.cli.failure import CommandFailed
 from steersman.cli.reloading import changed_file, files_of, root_of
+from tests.support.processes import has_ended
 from tests.support.steer import DEADLINE_S, STEER
 
 PROGRAM = """
@@ -89,21 +89,13 @@ def session(file: Path) -> Iterator[Session]:
         session.close()
 
 
-def is_running(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
-
-
 def test_changes_take_effect_and_mistakes_are_survived(session: Session, file: Path) -> None:
     first = int(session.line("version 1").split()[-1])
     session.line("running teas.dev.example.com")
     file.write_text(PROGRAM.replace("{version}", "2"))
     session.line("brewing.py has changed: starting again")
     session.line("version 2")
-    assert not is_running(first)
+    assert has_ended(first)
     file.write_text("this is no Python")
     session.line("steer: ", "brewing.py", "SyntaxError")
     session.line("waiting for a change")
@@ -112,7 +104,7 @@ def test_changes_take_effect_and_mistakes_are_survived(session: Session, file: P
     session.line("running teas.dev.example.com")
     session.process.send_signal(signal.SIGINT)
     assert session.process.wait(DEADLINE_S) == 0
-    assert not is_running(last)
+    assert has_ended(last)
 
 
 def test_what_is_a_change(tmp_path: Path) -> None:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import signal
+import subprocess
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,6 +19,7 @@ from steersman.objects.builders import ConfigMap
 from steersman.objects.custom import CustomResource, Field, Model, ObjectMeta
 from steersman.operator import Context, Operator, Settings
 from steersman.testing import Cluster, eventually
+from tests.support.steer import DEADLINE_S, STEER
 
 
 class TeaSpec(Model):
@@ -87,6 +91,20 @@ def test_top_once(address: str) -> None:
     assert result.exit_code == 0, result.exception
     assert "teas.why.example.com" in result.stdout
     assert "ValueError: this is a teapot" in result.stdout
+
+
+def test_top_without_a_screen_says_it_again_and_again(address: str) -> None:
+    command = [str(STEER), "top", "--address", address, "--every", "0.1"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as top:
+        assert top.stdout is not None
+        hanging = threading.Timer(DEADLINE_S, top.kill)
+        hanging.start()
+        heads = (line for line in top.stdout if line.startswith("CONTROLLER"))
+        assert [next(heads, "") for _ in range(3)] == [next(heads)] * 3
+        top.send_signal(signal.SIGINT)
+        top.stdout.read()
+        assert top.wait() == 0
+        hanging.cancel()
 
 
 def test_top_for_a_script(address: str) -> None:

@@ -7,11 +7,11 @@ import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 from steersman.testing import eventually
 from tests.integration.proxy.world import World, ask, proxied
 from tests.support.ports import free_port
+from tests.support.processes import has_ended
 
 
 async def _answer(address: str, port: int) -> str:
@@ -86,17 +86,10 @@ asyncio.run(main())
 def test_forwarder_ends_with_its_parent() -> None:
     with subprocess.Popen([sys.executable, "-c", _PARENT], stdout=subprocess.PIPE, text=True) as parent:
         assert parent.stdout is not None
-        child = Path("/proc") / parent.stdout.readline().strip()
-        assert child.exists()
+        child = int(parent.stdout.readline())
+        assert not has_ended(child)
         parent.kill()
-
-    def ended() -> bool:
-        try:
-            return "\nState:\tZ" in (child / "status").read_text()
-        except OSError:
-            return True
-
-    asyncio.run(eventually(ended))
+    asyncio.run(eventually(lambda: has_ended(child)))
 
 
 def test_nothing_is_left_open() -> None:

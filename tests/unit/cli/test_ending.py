@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from steersman.cli.colours import coloured
+from steersman.cli.colours import can_redraw, coloured
 from steersman.cli.failure import no_use_of_the_api
 from steersman.client import ClientError, ConfigError, NoKubeconfig, Unreachable
 from tests.support.steer import DEADLINE_S, STEER
@@ -76,20 +76,24 @@ class Terminal(io.StringIO):
 
 
 @pytest.mark.parametrize(
-    ("stream", "environment", "expected"),
+    ("stream", "environment", "colours", "pictures"),
     [
-        (Terminal(), {}, True),
-        (Terminal(), {"NO_COLOR": "1"}, False),
-        (Terminal(), {"TERM": "dumb"}, False),
-        (io.StringIO(), {}, False),
+        (Terminal(), {}, True, True),
+        (Terminal(), {"NO_COLOR": "1"}, False, True),
+        (Terminal(), {"TERM": "dumb"}, False, False),
+        (io.StringIO(), {}, False, False),
     ],
     ids=["terminal", "NO_COLOR", "dumb", "file"],
 )
-def test_colours_are_for_terminals(
-    stream: io.StringIO, environment: dict[str, str], expected: bool, monkeypatch: pytest.MonkeyPatch
+def test_colours_and_pictures_are_for_terminals(
+    stream: io.StringIO,
+    environment: dict[str, str],
+    colours: bool,
+    pictures: bool,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm")
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    assert coloured(stream) is expected
+    assert (coloured(stream), can_redraw(stream)) == (colours, pictures)

@@ -1,4 +1,4 @@
-"""How the demo is shown: a live screen on a terminal, lines of text anywhere else."""
+"""How the demo is shown: a live screen on a terminal that can, lines of text anywhere else."""
 
 from __future__ import annotations
 
@@ -17,21 +17,23 @@ from rich.table import Table
 from rich.text import Text
 
 from steersman.aio import Scope
+from steersman.cli.colours import can_redraw
 from steersman.cli.demo.scene import PodLine, Scene
 
 __all__ = ["shown", "starting"]
 
 _FRAME_S: Final = 0.1
-_STORY_LINES: Final = 8
+#: How many lines of the story are there in any case, and at most.
+_FEWEST: Final = 2
+_MOST: Final = 10
 _COLOURS: Final = {"Running": "green", "Terminating": "yellow", "Pending": "cyan"}
 
 
 @contextmanager
 def starting() -> Iterator[None]:
     """Say that there is something to wait for, to whoever sits at a terminal."""
-    console = Console()
-    if console.is_terminal:
-        with console.status("Starting a cluster"):
+    if can_redraw(sys.stdout):
+        with Console().status("Starting a cluster"):
             yield
     else:
         yield
@@ -40,10 +42,9 @@ def starting() -> Iterator[None]:
 @asynccontextmanager
 async def shown(scene: Scene) -> AsyncIterator[None]:
     """Show the scene until the end of the block."""
-    console = Console()
     async with AsyncExitStack() as stack:
-        if console.is_terminal:
-            live = stack.enter_context(Live(_screen(scene), console=console, auto_refresh=False))
+        if can_redraw(sys.stdout):
+            live = stack.enter_context(Live(console=Console(), auto_refresh=False))
             show = partial(_draw, scene, live)
         else:
             show = partial(_print, scene)
@@ -70,17 +71,26 @@ def _print(scene: Scene) -> None:
 
 
 def _draw(scene: Scene, live: Live) -> None:
-    live.update(_screen(scene), refresh=True)
+    live.update(_fitting(scene, live.console), refresh=True)
 
 
-def _screen(scene: Scene) -> Group:
-    *before, now = scene.said[-_STORY_LINES:]
+def _fitting(scene: Scene, console: Console) -> Group:
+    """What happened long ago makes room for what is. The last line is for the shell, afterwards."""
+    for lines in range(_MOST, _FEWEST, -1):
+        screen = _screen(scene, lines)
+        if len(console.render_lines(screen)) < console.height:
+            return screen
+    return _screen(scene, _FEWEST)
+
+
+def _screen(scene: Scene, lines: int) -> Group:
+    *before, now = scene.said[-lines:]
     story = Text("\n").join([*(Text(f"▸ {line}", style="dim") for line in before), Text(f"▶ {now}", "bold")])
     return Group(Panel(story, title="what happens", border_style="blue"), _pods(scene), _notes(scene))
 
 
 def _pods(scene: Scene) -> Table:
-    table = Table(expand=True, box=SIMPLE_HEAD, border_style="blue", header_style="bold")
+    table = Table(expand=True, pad_edge=False, box=SIMPLE_HEAD, border_style="blue", header_style="bold")
     for column in ("POD", "STATE", "ADDRESS", "RESTARTS", "ANSWERS"):
         table.add_column(column, justify="right" if column in ("RESTARTS", "ANSWERS") else "left")
     for line in scene.pod_lines():
@@ -90,9 +100,10 @@ def _pods(scene: Scene) -> Table:
 
 
 def _state(line: PodLine) -> str:
-    return (
-        f"{line.state}, {'ready' if line.ready else 'not ready'}" if line.state == "Running" else line.state
-    )
+    """In so few words that names and addresses have their room in 80 columns."""
+    if line.state != "Running":
+        return line.state
+    return "Running, ready" if line.ready else "not ready"
 
 
 def _notes(scene: Scene) -> Table:

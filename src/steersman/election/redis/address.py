@@ -12,10 +12,11 @@ themselves are sentinel_username and sentinel_password.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import urlsplit
 
 from redis.asyncio.connection import SSLConnection, parse_url
 
@@ -24,6 +25,8 @@ from steersman.election.errors import ElectionConfigError
 __all__ = ["RedisAddress"]
 
 _SENTINEL_PORT = 26379
+#: Taken apart here: for urlsplit a URL has one host, and what it says to `a,[::1]` differs between Pythons.
+_of_sentinels = re.compile(r"(rediss?)\+sentinel://([^/?#]*)(.*)", re.IGNORECASE | re.DOTALL).fullmatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +43,9 @@ class RedisAddress:
     @classmethod
     def parse(cls, url: str) -> RedisAddress:
         try:
-            parts = urlsplit(url)
-            if parts.scheme in ("redis+sentinel", "rediss+sentinel"):
-                return _parse_sentinel(parts)
-            return cls(dict(parse_url(url)), tls=parts.scheme == "rediss")
+            if found := _of_sentinels(url.strip()):
+                return _parse_sentinel(*found.groups())
+            return cls(dict(parse_url(url)), tls=urlsplit(url).scheme == "rediss")
         except ValueError:
             # The cause quotes the URL, which may contain a password.
             raise ElectionConfigError(
@@ -52,14 +54,14 @@ class RedisAddress:
             ) from None
 
 
-def _parse_sentinel(parts: SplitResult) -> RedisAddress:
-    user, _, hosts = parts.netloc.rpartition("@")
+def _parse_sentinel(scheme: str, authority: str, rest: str) -> RedisAddress:
+    user, _, hosts = authority.rpartition("@")
+    parts = urlsplit(f"//{rest}")
     service, _, db = parts.path.strip("/").partition("/")
     if not service or not hosts or (db and not db.isdecimal()):
         raise ValueError("no hosts, no service or no database number")
-    scheme = parts.scheme.removesuffix("+sentinel")
     # Everything but the hosts is as in an ordinary URL.
-    options: dict[str, Any] = dict(parse_url(f"{scheme}://{user}@/{db}?{parts.query}"))
+    options: dict[str, Any] = dict(parse_url(f"{scheme.lower()}://{user}@/{db}?{parts.query}"))
     tls = options.pop("connection_class", None) is SSLConnection
     for_sentinels = {name: value for name, value in options.items() if name.startswith("ssl_")}
     for name in ("username", "password"):

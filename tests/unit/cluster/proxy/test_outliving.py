@@ -19,6 +19,7 @@ from steersman.cluster.proxy.frontends import Backend, Frontend, Route
 from steersman.cluster.proxy.process import ForwarderProcess, Home
 from steersman.testing import eventually
 from tests.support.ports import free_port
+from tests.support.processes import has_ended
 
 HOST = "127.0.0.1"
 PATIENCE_S = 60.0
@@ -88,10 +89,6 @@ def refuses(frontend: Frontend) -> bool:
     return False
 
 
-def is_gone(pid: int) -> bool:
-    return not Path(f"/proc/{pid}").exists()
-
-
 class Place:
     """A folder with a forwarder, and somebody it works for."""
 
@@ -159,7 +156,7 @@ def test_connections_go_on_without_a_proxy_and_with_the_next(
         return pid
 
     pid = asyncio.run(test())
-    asyncio.run(eventually(lambda: is_gone(pid), PATIENCE_S))
+    asyncio.run(eventually(lambda: has_ended(pid), PATIENCE_S))
 
 
 def test_a_forwarder_ends_in_order_when_nothing_lives_on(tmp_path: Path) -> None:
@@ -172,7 +169,7 @@ def test_a_forwarder_ends_in_order_when_nothing_lives_on(tmp_path: Path) -> None
                 await proxy.apply({Frontend("TCP", HOST, free_port()): Route((Backend(HOST, 9),))})
                 pid = proxy.pid
         assert pid is not None
-        await eventually(lambda: is_gone(pid), PATIENCE_S)
+        await eventually(lambda: has_ended(pid), PATIENCE_S)
         return pid
 
     first = asyncio.run(test())
@@ -197,7 +194,7 @@ def test_a_forwarder_of_another_version_is_replaced(
                 assert sock is not None
                 assert not await forwarder._meet(sock)
             assert pid is not None
-            await eventually(lambda: is_gone(pid), PATIENCE_S)
+            await eventually(lambda: has_ended(pid), PATIENCE_S)
             async with place.proxy() as second:
                 await second.apply({frontend: echo.route})
                 assert await asked(frontend) == b"a!"
