@@ -58,7 +58,12 @@ def spawn(
         roots.MOUNTS.refresh()
     read, write = os.pipe()
     ours, theirs = socket.socketpair()
-    pid = os.fork()
+    try:
+        pid = os.fork()
+    except OSError:
+        for fd in (read, write, ours.detach(), theirs.detach()):
+            os.close(fd)
+        raise
     if pid:
         os.close(write)
         theirs.close()

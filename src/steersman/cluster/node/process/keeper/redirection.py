@@ -19,10 +19,11 @@ import os
 import select
 import socket
 import struct
-from collections.abc import Callable
+import traceback
 from functools import partial
 from typing import Any, Final
 
+from .connecting import Connecting
 from .loop import Loop
 from .system_calls import CONNECT, descriptor_of, filter_system_calls, refuse_new_privileges
 
@@ -34,16 +35,16 @@ _NOTICE: Final = struct.Struct("=QI4xiI8xQQQ24x")
 _ANSWER: Final = struct.Struct("=QqiI")
 _RECEIVE, _SEND, _IS_VALID = 0xC0502100, 0xC0182101, 0x40082102
 _GO_ON: Final = 1
-#: A struct sockaddr_in6; one for IPv4 is shorter.
-_ADDRESS_BYTES: Final = 28
+#: A struct sockaddr_in6, a struct sockaddr_in, a struct sockaddr_storage.
+_ADDRESS_BYTES, _SHORTEST_BYTES, _LONGEST_BYTES = 28, 16, 128
+#: Of a process, as a file's offset.
+_LAST_ADDRESS: Final = (1 << 63) - 1
+_IPPROTO_MPTCP: Final = 262
 _MAPPED: Final = bytes(10) + b"\xff\xff"
-#: Who has a port above needs no rights for it.
-_LOW_PORTS: Final = 1024
-_PROTOCOLS: Final = {int(socket.SOCK_STREAM): "TCP", int(socket.SOCK_DGRAM): "UDP"}
-#: Connections that wait to be made; more are told to try again.
-_MOST_WAITING: Final = 256
-#: As long as the kernel tries.
-_GIVE_UP_S: Final = 130.0
+#: Multipath TCP comes to servers of TCP, too.
+_PROTOCOLS: Final = {socket.IPPROTO_TCP: "TCP", _IPPROTO_MPTCP: "TCP", socket.IPPROTO_UDP: "UDP"}
+#: Calls answered before others of the keeper have their turn.
+_AT_ONCE: Final = 8
 
 #: struct sock_filter: code, steps to skip if true and if not, value.
 _STEP: Final = struct.Struct("=HBBI")
@@ -98,7 +99,11 @@ class Redirection:
     def __init__(self, loop: Loop) -> None:
         self._loop = loop
         self._lists: dict[str, _StandIns] = {}
-        self._waiting = 0
+        #: By their listeners.
+        self._containers: dict[int, _Container] = {}
+        #: Of all listeners: the kernel gives each its turn, however often the others ask.
+        self._asking = select.epoll()
+        loop.on_readable(self._asking.fileno(), self._answer_some)
 
     def adopt(self, channel: socket.socket, path: str) -> None:
         """Answer for a container that will send its listener by `channel`, by the list in `path`; without
@@ -116,74 +121,80 @@ class Redirection:
                 except OSError:
                     return
             for listener in listeners:
-                self._loop.on_readable(listener, partial(self._on_notice, listener, stand_ins))
+                self._containers[listener] = _Container(self._loop, listener, stand_ins)
+                self._asking.register(listener, select.EPOLLIN)
 
         self._loop.on_readable(channel.fileno(), receive)
 
-    def _on_notice(self, listener: int, stand_ins: _StandIns) -> None:
-        if not _asks(listener):
-            # The last process of the container has ended.
-            self._loop.forget(listener)
-            os.close(listener)
-            return
+    def _answer_some(self) -> None:
+        for listener, events in self._asking.poll(0, _AT_ONCE):
+            # To receive where nobody asks may take for ever.
+            if events & select.EPOLLIN:
+                try:
+                    self._containers[listener].on_notice()
+                except Exception:  # noqa: BLE001 - one call's trouble is not everybody's
+                    traceback.print_exc()
+            else:
+                # The last process of the container has ended.
+                self._asking.unregister(listener)
+                self._containers.pop(listener).close()
+
+
+class _Container:
+    """One of them, or a command beside one."""
+
+    def __init__(self, loop: Loop, listener: int, stand_ins: _StandIns) -> None:
+        self._listener = listener
+        self._stand_ins = stand_ins
+        self._connecting = Connecting(loop, self._answer, self._is_asked)
+
+    def close(self) -> None:
+        self._connecting.close()
+        os.close(self._listener)
+
+    def on_notice(self) -> None:
         notice = bytearray(_NOTICE.size)
         try:
-            fcntl.ioctl(listener, _RECEIVE, notice)
+            fcntl.ioctl(self._listener, _RECEIVE, notice)
         except OSError as error:
             if error.errno == errno.ENOENT:  # who asked has been interrupted
                 return
             raise
         call, process, _, _, fd, address, length = _NOTICE.unpack(notice)
+        self._handle(call, process, fd, address, length)
+
+    def _handle(self, call: int, process: int, fd: int, address: int, length: int) -> None:
         try:
-            sock, target = _redirected(process, fd, address, length, stand_ins)
-            fcntl.ioctl(listener, _IS_VALID, struct.pack("=Q", call))
-        except (OSError, LookupError):
-            _send(listener, call, flags=_GO_ON)
-        else:
-            self._connect(sock, target, lambda code: _send(listener, call, -code))
+            sock, target = _redirected(process, fd, address, length, self._stand_ins)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the program's own call will tell it better
+            if not isinstance(error, OSError | LookupError):
+                traceback.print_exc()
+            self._send(call, flags=_GO_ON)
+            return
+        if not self._is_asked(call):
+            # What was looked at may be of another process, which has got the number of the one that asked.
+            sock.close()
+            return
+        again = partial(self._handle, call, process, fd, address, length)
+        self._connecting.connect(call, process, sock, target, again)
 
-    def _connect(self, sock: socket.socket, target: Any, answer: Callable[[int], None]) -> None:
-        """Connect a socket of a container without waiting, whether or not it would wait itself."""
-        flags = fcntl.fcntl(sock, fcntl.F_GETFL)
-        waits = not flags & os.O_NONBLOCK
-        if waits:
-            if self._waiting >= _MOST_WAITING:
-                sock.close()
-                answer(errno.EAGAIN)
-                return
-            fcntl.fcntl(sock, fcntl.F_SETFL, flags | os.O_NONBLOCK)
-        code = sock.connect_ex(target)
+    def _is_asked(self, call: int) -> bool:
+        try:
+            fcntl.ioctl(self._listener, _IS_VALID, struct.pack("=Q", call))
+        except OSError:
+            return False
+        return True
 
-        def finish(code: int) -> None:
-            with sock:
-                if waits:
-                    fcntl.fcntl(sock, fcntl.F_SETFL, flags)
-                answer(code)
+    def _answer(self, call: int, code: int) -> None:
+        self._send(call, -code)
 
-        if waits and code in (errno.EINPROGRESS, errno.EALREADY):
-            self._wait(sock, finish)
-        else:
-            finish(code)
-
-    def _wait(self, sock: socket.socket, finish: Callable[[int], None]) -> None:
-        self._waiting += 1
-        number = sock.fileno()
-
-        def done() -> None:
-            if sock.fileno() < 0:
-                return
-            self._waiting -= 1
-            self._loop.forget(number)
-            finish(sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR))
-
-        def give_up() -> None:
-            if sock.fileno() >= 0:
-                self._waiting -= 1
-                self._loop.forget(number)
-                finish(errno.ETIMEDOUT)
-
-        self._loop.on_writable(number, done)
-        self._loop.after(_GIVE_UP_S, give_up)
+    def _send(self, call: int, error: int = 0, flags: int = 0) -> None:
+        try:
+            fcntl.ioctl(self._listener, _SEND, _ANSWER.pack(call, 0, error, flags))
+        except OSError as failure:
+            # Who asked has been interrupted or killed, or the last process has ended.
+            if failure.errno not in (errno.ENOENT, errno.EBADF, errno.EINPROGRESS):
+                raise
 
 
 class _StandIns:
@@ -192,31 +203,37 @@ class _StandIns:
     def __init__(self, path: str) -> None:
         self._path = path
         self._read: tuple[int, int] | None = None
-        self._ports: dict[tuple[str, str, int], int] = {}
+        self._ports: _Ports = {}
 
-    def port(self, address: str, protocol: str, port: int) -> int:
-        """Raises `LookupError` if the port has none, `OSError` if there is no list."""
-        with open(self._path, "rb") as file:
-            status = os.fstat(file.fileno())
-            seen = status.st_ino, status.st_mtime_ns
-            if seen != self._read:
+    def of(self, address: str, port: int) -> dict[str, int]:
+        """By protocol. Raises `LookupError` if there are none, `OSError` if there is no list."""
+        if _version(os.stat(self._path)) != self._read:
+            with open(self._path, "rb") as file:
+                self._read = _version(os.fstat(file.fileno()))
                 self._ports = _entries(file.read())
-                self._read = seen
-        return self._ports[address, protocol, port]
+        return self._ports[address, port]
 
 
-def _entries(text: bytes) -> dict[tuple[str, str, int], int]:
+def _version(status: os.stat_result) -> tuple[int, int]:
+    return status.st_ino, status.st_mtime_ns
+
+
+#: Address and port → protocol → where it answers.
+_Ports = dict[tuple[str, int], dict[str, int]]
+
+
+def _entries(text: bytes) -> _Ports:
     """What a list says; nothing if it is none."""
+    found: _Ports = {}
     try:
-        return {
-            (address, protocol, int(port)): int(other)
-            for address, protocols in json.loads(text).items()
-            for protocol, ports in protocols.items()
-            for port, other in ports.items()
-            if 0 < int(other) < 1 << 16
-        }
+        for address, protocols in json.loads(text).items():
+            for protocol, ports in protocols.items():
+                for port, other in ports.items():
+                    if 0 < int(other) < 1 << 16:
+                        found.setdefault((address, int(port)), {})[protocol] = int(other)
     except (ValueError, AttributeError, TypeError):
         return {}
+    return found
 
 
 def _redirected(
@@ -224,16 +241,17 @@ def _redirected(
 ) -> tuple[socket.socket, Any]:
     """A process' socket, and where to connect it. Raises `LookupError` or `OSError` where it goes is its own
     matter."""
+    if not _SHORTEST_BYTES <= length & 0xFFFFFFFF <= _LONGEST_BYTES or address > _LAST_ADDRESS:
+        raise LookupError("what the kernel refuses, too")
     with open(f"/proc/{process}/mem", "rb", buffering=0) as memory:
         raw = os.pread(memory.fileno(), min(length & 0xFFFFFFFF, _ADDRESS_BYTES), address)
     host, port, is_mapped = _parsed(raw)
-    if port >= _LOW_PORTS:
-        raise LookupError(port)
+    answering = stand_ins.of(host, port)
     sock = _socket(descriptor_of(process, fd))
     try:
         if sock.family != (socket.AF_INET6 if is_mapped else socket.AF_INET):
             raise LookupError(sock.family)
-        number = stand_ins.port(host, _PROTOCOLS[sock.type], port)
+        number = answering[_PROTOCOLS[sock.proto]]
     except BaseException:
         sock.close()
         raise
@@ -251,26 +269,10 @@ def _socket(fd: int) -> socket.socket:
 
 def _parsed(raw: bytes) -> tuple[str, int, bool]:
     """Host, port, and whether it is an IPv4 address in an IPv6 one. Raises `LookupError` for all others."""
-    if len(raw) >= 8:
+    if len(raw) >= _SHORTEST_BYTES:
         family, port = int.from_bytes(raw[:2], "little"), int.from_bytes(raw[2:4], "big")
         if family == socket.AF_INET:
             return socket.inet_ntoa(raw[4:8]), port, False
         if family == socket.AF_INET6 and raw[8:20] == _MAPPED and len(raw) >= 24:
             return socket.inet_ntoa(raw[20:24]), port, True
     raise LookupError("no address of a service")
-
-
-def _asks(listener: int) -> bool:
-    """Whether a process waits for an answer. To receive where none does may take for ever."""
-    poll = select.poll()
-    poll.register(listener, select.POLLIN)
-    return any(events & select.POLLIN for _, events in poll.poll(0))
-
-
-def _send(listener: int, call: int, error: int = 0, flags: int = 0) -> None:
-    try:
-        fcntl.ioctl(listener, _SEND, _ANSWER.pack(call, 0, error, flags))
-    except OSError as failure:
-        # Who asked has been interrupted or killed, or the last process has ended and with it the listener.
-        if failure.errno not in (errno.ENOENT, errno.EBADF, errno.EINPROGRESS):
-            raise

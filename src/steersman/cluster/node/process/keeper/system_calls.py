@@ -41,6 +41,7 @@ CONNECT = {"x86_64": (0xC000003E, 42), "aarch64": (0xC00000B7, 203), "riscv64": 
 )
 _SECCOMP = {"x86_64": 317}.get(platform.machine(), 277)
 _PIDFD_GETFD = 438
+_PIDFD_THREAD = os.O_EXCL
 _SET_MODE_FILTER = 1
 _NEW_LISTENER = 8
 
@@ -111,9 +112,7 @@ def filter_system_calls(program: bytes) -> int:
 
 def descriptor_of(thread: int, fd: int) -> int:
     """A copy of another process' descriptor, which is one of its threads'."""
-    with open(f"/proc/{thread}/status", encoding="ascii", errors="replace") as file:
-        process = next(int(line.split()[1]) for line in file if line.startswith("Tgid:"))
-    handle = os.pidfd_open(process)
+    handle = _handle_of(thread)
     try:
         call = ctypes.c_long(_PIDFD_GETFD), ctypes.c_long(handle), ctypes.c_long(fd)
         result: int = _libc.syscall(*call, ctypes.c_ulong(0))
@@ -121,6 +120,18 @@ def descriptor_of(thread: int, fd: int) -> int:
         return result
     finally:
         os.close(handle)
+
+
+def _handle_of(thread: int) -> int:
+    """Of the thread itself, which may have descriptors of its own and outlive its process' first one."""
+    try:
+        return os.pidfd_open(thread, _PIDFD_THREAD)
+    except OSError as error:
+        if error.errno != errno.EINVAL:
+            raise
+    # Before Linux 6.9 processes have handles, but threads do not.
+    with open(f"/proc/{thread}/status", encoding="ascii", errors="replace") as file:
+        return os.pidfd_open(next(int(line.split()[1]) for line in file if line.startswith("Tgid:")))
 
 
 def keep_capabilities(numbers: list[int]) -> None:
