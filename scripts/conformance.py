@@ -1,10 +1,10 @@
 """Run the public conformance suite of Kubernetes against `steer up`, many tests at a time.
 
-    .venv/bin/python scripts/conformance.py                               on simulated nodes
-    .venv/bin/python scripts/conformance.py --focus sig-apps -- --nodes 2 on nodes with processes
+    .venv/bin/python scripts/conformance.py                                  on simulated nodes
+    .venv/bin/python scripts/conformance.py --focus sig-apps -- --nodes 2    on nodes with processes
 
-The binary is Kubernetes' own, which `make originals` installs. What stands behind `--` is for `steer up`. Tests
-that need the contents of images fail without them (`steer image add`), those that need the isolation of
+The binary is Kubernetes' own, which `make originals` installs. What stands behind `--` is for `steer up`.
+Tests that need the contents of images fail without them (`steer image add`), those that need the isolation of
 containers fail.
 """
 
