@@ -20,7 +20,8 @@ pytestmark = pytest.mark.slow
         ("get deploy none", 'Error from server (NotFound): deployments.apps "none" not found'),
         ("delete cm none", 'Error from server (NotFound): configmaps "none" not found'),
         ("label cm none a=b", 'Error from server (NotFound): configmaps "none" not found'),
-        ("get widgets", 'error: the server doesn\'t have a resource type "widgets"'),
+        # Of a kind that no other test defines in the same cluster: kubectl remembers for a while what there was.
+        ("get unicorns", 'error: the server doesn\'t have a resource type "unicorns"'),
         ("create cm there", 'error: failed to create configmap: configmaps "there" already exists'),
         (
             "create cm x -n no-such-place",

@@ -188,6 +188,7 @@ class ModelApi:
         labels: str = "",
         fields: str = "",
         timeout_s: int | None = None,
+        bookmarks: bool = True,
         initial_events: bool = False,
         metadata_only: bool = False,
     ) -> AsyncIterator[AsyncIterator[WatchEvent]]:
@@ -210,18 +211,18 @@ class ModelApi:
         self.watchers.append(watcher)
         assert timeout_s is not None
         async with Scope() as scope:
-            scope.start(self._live(watcher, timeout_s))
+            scope.start(self._live(watcher, timeout_s, bookmarks=bookmarks and self._bookmarks))
             try:
                 yield aiter(watcher)
             finally:
                 self.watchers.remove(watcher)
 
-    async def _live(self, watcher: _Watcher, timeout_s: int) -> None:
+    async def _live(self, watcher: _Watcher, timeout_s: int, *, bookmarks: bool) -> None:
         left = float(timeout_s)
         while left > _BOOKMARK_S:
             await asyncio.sleep(_BOOKMARK_S)
             left -= _BOOKMARK_S
-            if self._bookmarks:
+            if bookmarks:
                 self._bookmark(watcher)
         await asyncio.sleep(left)
         if not watcher.frozen:

@@ -83,7 +83,10 @@ CASES = [
         "DeviceTaintRule",
         "devicetaintrules",
         namespaced=False,
-        initial={"spec": {"taint": {"key": "testing", "effect": "None"}}},
+        # The time is the one of its creation if it is not said, and it is created several times.
+        initial={
+            "spec": {"taint": {"key": "testing", "effect": "None", "timeAdded": "2026-01-01T00:00:00Z"}}
+        },
         update=_setting("spec", "taint", "effect", value="NoExecute"),
         patch={"spec": {"taint": {"effect": "NoExecute"}}},
         status=_condition("Testing", "E2E_test_running"),
