@@ -36,6 +36,7 @@ async def tell(client: Client, scene: Scene, *, pause_s: float) -> None:
     await client.create(WebApp.from_object(app))
     await _settled(scene)
     await _until("an address", lambda: _find_address(client, scene))
+    scene.say(f"It answers at {scene.url}.")
     await asyncio.sleep(pause_s)
 
     scene.say(f"It is scaled to {_MORE}, by a change of its spec.")
