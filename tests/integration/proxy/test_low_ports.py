@@ -119,6 +119,26 @@ def test_who_has_all_ports_takes_back_what_an_earlier_one_said() -> None:
     asyncio.run(run())
 
 
+@pytest.mark.parametrize(
+    ("port", "lie", "truth"),
+    [
+        pytest.param(80, "80=22", "80=8080", id="of a low port"),
+        pytest.param(8000, "8000=22", None, id="of a port without a stand-in"),
+    ],
+)
+def test_what_somebody_else_says_about_stand_ins_is_corrected(port: int, lie: str, truth: str | None) -> None:
+    async def test(world: World) -> None:
+        await world.service("web", port=port)
+        await eventually(lambda: _is(annotation(world, "web"), "80=8080" if truth else None), PATIENCE_S)
+        said = {"metadata": {"annotations": {STAND_IN_PORTS: lie, "mine": "stays"}}}
+        await world.client.patch(SERVICES, "web", said, namespace="default")
+        await eventually(lambda: _is(annotation(world, "web"), truth), PATIENCE_S)
+        service = await world.client.get(SERVICES, "web", "default")
+        assert service["metadata"]["annotations"]["mine"] == "stays"
+
+    with_low_ports(None, test)
+
+
 def test_a_list_that_cannot_be_written_is_told_and_written_as_soon_as_it_can_be(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

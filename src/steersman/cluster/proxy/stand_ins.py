@@ -44,13 +44,18 @@ def is_announced(service: Object, stand_ins: Mapping[int, int]) -> bool:
 
 
 async def announce(client: Client, service: Object, stand_ins: Mapping[int, int]) -> bool:
-    """Note a service's stand-ins on it. False if that should be tried again."""
-    key = Key.of(service)
-    annotations = {STAND_IN_PORTS: stand_ins_text(stand_ins)} if stand_ins else {}
-    metadata = {"name": key.name, "namespace": key.namespace, "uid": service["metadata"]["uid"]}
-    body = {"apiVersion": "v1", "kind": "Service", "metadata": {**metadata, "annotations": annotations}}
+    """Note a service's stand-ins on it, whoever else has said something there. False if that should be tried
+    again."""
+    key, uid = Key.of(service), service["metadata"]["uid"]
     try:
-        await client.apply(body, field_manager=_MANAGER, force=True, kind=SERVICES)
+        if stand_ins:
+            annotations = {STAND_IN_PORTS: stand_ins_text(stand_ins)}
+            metadata = {"name": key.name, "namespace": key.namespace, "uid": uid, "annotations": annotations}
+            body = {"apiVersion": "v1", "kind": "Service", "metadata": metadata}
+            await client.apply(body, field_manager=_MANAGER, force=True, kind=SERVICES)
+        else:
+            gone = {"metadata": {"uid": uid, "annotations": {STAND_IN_PORTS: None}}}
+            await client.patch(SERVICES, key.name, gone, key.namespace)
     except _PASSING as error:
         _log.info("the service %s does not say yet which ports stand in: %s", key, error)
         return False
