@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from steersman.cli.failure import CommandFailed, no_use_of_the_api
+from steersman.cli.failure import CommandFailed, no_use_of_the_api, one_line
 from steersman.cli.options import ContextOption, KubeconfigOption, Output
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ Examples:
 Service = Mapping[str, Any]
 
 _LOOK_S: Final = 0.05
+#: What one try may take on a busy machine, however short the wait.
+_TRY_S: Final = 1.0
 _HTTPS: Final = 443
 _USUAL: Final = {"http": 80, "https": _HTTPS}
 
@@ -83,7 +86,7 @@ async def _find(
             while True:
                 service = await _service(client, name, namespace)
                 found = _ports(service, port)
-                trouble = await _trouble(found[0], max(_LOOK_S, wait_s / 4))
+                trouble = await _trouble(found[0], max(_TRY_S, wait_s / 4))
                 if trouble is None:
                     return found
                 if asyncio.get_running_loop().time() >= deadline:
@@ -139,8 +142,8 @@ def _address(service: Service) -> str | None:
 
 def _scheme(port: Mapping[str, Any]) -> str:
     said = {port.get("appProtocol"), port.get("name")}
-    if port.get("protocol") == "UDP":
-        return "udp"
+    if port.get("protocol") not in (None, "TCP"):
+        return str(port["protocol"]).lower()
     return "https" if "https" in said or port["port"] == _HTTPS else "http"
 
 
@@ -159,6 +162,7 @@ async def _trouble(port: Mapping[str, Any], wait_s: float) -> str | None:
     except TimeoutError:
         return "no answer; is the cluster on this machine?"
     except OSError as error:
-        return (error.strerror or str(error)).lower()
+        # asyncio's own words repeat the address.
+        return os.strerror(error.errno).lower() if error.errno else one_line(error)
     writer.close()
     return None

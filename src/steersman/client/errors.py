@@ -24,6 +24,8 @@ ClientError
     └── ServerError         5xx
         ├── Timeout         the server gave up waiting; it may have acted
         └── Unavailable     503 not now
+
+ImpossibleName (ValueError) a name that no object or namespace can have; the API was not asked
 """
 
 from __future__ import annotations
@@ -48,6 +50,7 @@ __all__ = [
     "Expired",
     "Forbidden",
     "ForwardingFailed",
+    "ImpossibleName",
     "Invalid",
     "MethodNotAllowed",
     "NoKubeconfig",
@@ -67,6 +70,10 @@ __all__ = [
 
 #: How much of an answer that is no Status is repeated in the error.
 _EXCERPT = 512
+
+
+class ImpossibleName(ValueError):
+    """A mistake of whoever gave the name, which no repetition makes good."""
 
 
 class ClientError(Exception):

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from urllib.parse import quote
 
+from steersman.client.errors import ImpossibleName
 from steersman.objects.resource_type import ResourceType
 
 __all__ = ["Query", "collection", "one", "with_query"]
@@ -59,5 +60,5 @@ def _quoted(text: str) -> str:
 def _segment(text: str, what: str) -> str:
     """A name in a path. An empty one would address the collection, which nobody means."""
     if not text or text in _DOTS:
-        raise ValueError(f"{text!r} is no {what} of an object")
+        raise ImpossibleName(f"{text!r} is no {what} of an object")
     return text if _PLAIN(text) else quote(text, safe="")

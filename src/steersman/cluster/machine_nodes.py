@@ -43,7 +43,7 @@ _API_PORT: Final = 443
 _SERVICES: Final = "services"
 _HOST_PORTS: Final = "host-ports"
 #: Which ports of services answer at others, for the nodes' pods.
-_STAND_INS: Final = "stand-in-ports.json"
+_STAND_INS: Final = "stand-in-ports"
 #: How long a node waits for its range of addresses.
 _RANGE_S: Final = 30.0
 
@@ -124,7 +124,7 @@ async def machine_nodes(nodes: Nodes, wanted: MachineNodes) -> AsyncIterator[Non
                 port=port,
                 heartbeat_s=wanted.heartbeat_s,
                 alone_s=wanted.alone_s,
-                stand_ins=low_ports.list_file if low_ports.first_free > 1 else None,
+                stand_ins=low_ports.folder if low_ports.first_free > 1 else None,
                 recalled=partial(_sweep_after, unknown, name, machine),
                 stop_pods=lambda: wanted.stop_pods,
             )

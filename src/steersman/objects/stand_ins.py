@@ -12,6 +12,7 @@ Whoever knows the Service finds by `answering_port` where to connect to.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
@@ -22,6 +23,7 @@ STAND_IN_PORTS: Final = "steersman.dev/stand-in-ports"
 _FIRST: Final = 8000
 _STEP: Final = 10000
 _PORTS: Final = 65536
+_PORT: Final = re.compile("[0-9]{1,5}")
 
 
 def chosen_stand_ins(ports: Iterable[int], first_free: int) -> dict[int, int]:
@@ -46,6 +48,6 @@ def answering_port(service: Mapping[str, Any], port: int) -> int:
     text = (service["metadata"].get("annotations") or {}).get(STAND_IN_PORTS) or ""
     for pair in text.split(","):
         own, _, other = pair.partition("=")
-        if own == str(port) and other.isdecimal():
+        if own == str(port) and _PORT.fullmatch(other) and 0 < int(other) < _PORTS:
             return int(other)
     return port

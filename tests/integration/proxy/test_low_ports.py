@@ -8,6 +8,8 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from steersman.cluster.proxy.setup import LowPorts
 from steersman.objects.resources import EVENTS, SERVICES
 from steersman.objects.stand_ins import STAND_IN_PORTS
@@ -18,9 +20,9 @@ from tests.integration.proxy.world import PATIENCE_S, World, ask, proxied
 FIRST_FREE = 1024
 
 
-def with_low_ports(list_file: Path | None, test: Callable[[World], Coroutine[Any, Any, None]]) -> None:
+def with_low_ports(folder: Path | None, test: Callable[[World], Coroutine[Any, Any, None]]) -> None:
     async def run() -> None:
-        async with proxied(low_ports=LowPorts(FIRST_FREE, list_file)) as world:
+        async with proxied(low_ports=LowPorts(FIRST_FREE, folder)) as world:
             try:
                 await test(world)
             finally:
@@ -36,7 +38,7 @@ async def annotation(world: World, name: str) -> str | None:
 
 
 def test_a_low_port_answers_at_its_stand_in_and_the_service_says_so(tmp_path: Path) -> None:
-    stand_ins = tmp_path / "stand-ins.json"
+    stand_ins = tmp_path / "stand-ins"
 
     async def test(world: World) -> None:
         (a,) = await world.tcp("a")
@@ -44,7 +46,7 @@ def test_a_low_port_answers_at_its_stand_in_and_the_service_says_so(tmp_path: Pa
         await world.endpoints("web", a)
         assert await ask(address, 8080) == "a hi"
         await eventually(lambda: _is(annotation(world, "web"), "80=8080"), PATIENCE_S)
-        assert json.loads(stand_ins.read_text())[address] == {"TCP": {"80": 8080}}
+        assert json.loads((stand_ins / address).read_text()) == {"TCP": {"80": 8080}}
         (event,) = await eventually(lambda: _events(world, "web"), PATIENCE_S)
         assert event["type"] == "Normal"
         assert event["note"].startswith("port 80 answers at 8080 on this machine")
@@ -69,7 +71,7 @@ def test_a_stand_in_takes_no_port_of_the_service_itself() -> None:
 
 
 def test_ports_that_change_are_told_anew_and_what_is_gone_is_forgotten(tmp_path: Path) -> None:
-    stand_ins = tmp_path / "stand-ins.json"
+    stand_ins = tmp_path / "stand-ins"
 
     async def test(world: World) -> None:
         address = await world.service("web", port=80)
@@ -82,11 +84,11 @@ def test_ports_that_change_are_told_anew_and_what_is_gone_is_forgotten(tmp_path:
             SERVICES, "web", {"spec": {"ports": [{"name": "main", "port": 8000}]}}, namespace="default"
         )
         await eventually(lambda: _is(annotation(world, "web"), None), PATIENCE_S)
-        await eventually(lambda: address not in json.loads(stand_ins.read_text()), PATIENCE_S)
-        await world.service("other", port=22)
-        await eventually(lambda: "8022" in stand_ins.read_text(), PATIENCE_S)
+        await eventually(lambda: not (stand_ins / address).exists(), PATIENCE_S)
+        other = stand_ins / await world.service("other", port=22)
+        await eventually(lambda: other.exists() and "8022" in other.read_text(), PATIENCE_S)
         await world.client.delete(SERVICES, "other", "default")
-        await eventually(lambda: "8022" not in stand_ins.read_text(), PATIENCE_S)
+        await eventually(lambda: not other.exists(), PATIENCE_S)
 
     with_low_ports(stand_ins, test)
 
@@ -115,6 +117,47 @@ def test_who_has_all_ports_takes_back_what_an_earlier_one_said() -> None:
             await eventually(lambda: _is(annotation(world, "web"), None), PATIENCE_S)
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("port", "lie", "truth"),
+    [
+        pytest.param(80, "80=22", "80=8080", id="of a low port"),
+        pytest.param(8000, "8000=22", None, id="of a port without a stand-in"),
+    ],
+)
+def test_what_somebody_else_says_about_stand_ins_is_corrected(port: int, lie: str, truth: str | None) -> None:
+    async def test(world: World) -> None:
+        await world.service("web", port=port)
+        await eventually(lambda: _is(annotation(world, "web"), "80=8080" if truth else None), PATIENCE_S)
+        said = {"metadata": {"annotations": {STAND_IN_PORTS: lie, "mine": "stays"}}}
+        await world.client.patch(SERVICES, "web", said, namespace="default")
+        await eventually(lambda: _is(annotation(world, "web"), truth), PATIENCE_S)
+        service = await world.client.get(SERVICES, "web", "default")
+        assert service["metadata"]["annotations"]["mine"] == "stays"
+
+    with_low_ports(None, test)
+
+
+def test_a_list_that_cannot_be_written_is_told_and_written_as_soon_as_it_can_be(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    stand_ins = tmp_path / "stand-ins"
+    # Not even root may make a folder there.
+    stand_ins.write_text("")
+
+    async def test(world: World) -> None:
+        (a,) = await world.tcp("a")
+        address = await world.service("web", port=80)
+        await world.endpoints("web", a)
+        assert await ask(address, 8080) == "a hi"
+        told = [record for record in caplog.records if "low ports" in record.message]
+        assert [record.levelname for record in told] == ["WARNING"]
+        assert str(stand_ins) in told[0].message
+        stand_ins.unlink()
+        await eventually(lambda: (stand_ins / address).exists(), PATIENCE_S)
+
+    with_low_ports(stand_ins, test)
 
 
 async def _is(asked: Coroutine[Any, Any, str | None], expected: str | None) -> bool:

@@ -43,6 +43,7 @@ def test_no_stand_in_is_low_taken_or_used_twice(ports: set[int], first_free: int
         pytest.param({STAND_IN_PORTS: "80=8080,443=8443"}, 443, 8443, id="announced"),
         pytest.param({STAND_IN_PORTS: "80=8080"}, 8080, 8080, id="another port"),
         pytest.param({STAND_IN_PORTS: "80=x,,=,80"}, 80, 80, id="nonsense"),
+        pytest.param({STAND_IN_PORTS: "80=0,80=65536,80=" + "9" * 5000}, 80, 80, id="no ports"),
         pytest.param({}, 80, 80, id="nothing is said"),
         pytest.param(None, 80, 80, id="no annotations"),
     ],

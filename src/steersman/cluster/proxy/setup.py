@@ -64,10 +64,10 @@ def add_proxy(
 
 
 class LowPorts(NamedTuple):
-    """Which ports are not to be had, and where it is written what answers in their place."""
+    """Which ports are not to be had, and the folder where it is written what answers in their place."""
 
     first_free: int = 1
-    list_file: Path | None = None
+    folder: Path | None = None
 
 
 class _Node(NamedTuple):
@@ -97,7 +97,9 @@ class ServiceProxy:
         self._recorder = manager.add_recorder(recorder)
         self.forwarder: Final = ForwarderProcess(manager.clock, self._on_failure, home)
         self._first_free_port = low_ports.first_free
-        self._stand_ins = StandInList(low_ports.list_file)
+        self._stand_ins = StandInList(low_ports.folder)
+        self._list_trouble = ""
+        self._is_writing_later = False
         self._recalled = recalled
         self._health_checks = HealthChecks(node_addresses)
         #: Those on this machine, by name.
@@ -137,6 +139,8 @@ class ServiceProxy:
                     informer.add_handler(handler)
                 self._mark(self._services.cache.keys())
                 await self._apply_changes()
+                self._stand_ins.take_back_others()
+                self._write_list()
                 await self.forwarder.close_others()
                 self._recalled()
                 while True:
@@ -207,8 +211,8 @@ class ServiceProxy:
         keys, self._dirty = list(self._dirty), set()
         for start in range(0, len(keys), _AT_ONCE):
             await self._apply(keys[start : start + _AT_ONCE])
+            self._write_list()
             await asyncio.sleep(0)
-        self._stand_ins.write()
         if not self._dirty:
             self.settled.set()
 
@@ -237,6 +241,27 @@ class ServiceProxy:
         for key, frontends in left.items():
             self._leaving |= {(key, frontend.address) for frontend in frontends}
         await self._give_back()
+
+    def _write_list(self) -> None:
+        """Services answer whether or not pods can be led to their stand-ins: that is said once, and tried
+        again."""
+        try:
+            self._stand_ins.write()
+        except OSError as error:
+            if self._list_trouble != str(error):
+                self._list_trouble = str(error)
+                _log.warning("pods do not find all services' low ports: their list is not written: %s", error)
+            if not self._is_writing_later:
+                self._is_writing_later = True
+                assert self._scope is not None
+                self._scope.start(self._write_list_later(), name="list of stand-ins")
+        else:
+            self._list_trouble = ""
+
+    async def _write_list_later(self) -> None:
+        await self._clock.sleep(_RETRY_S)
+        self._is_writing_later = False
+        self._write_list()
 
     def _read(self, key: Key) -> Object | None:
         cached = self._services.cache.get(key)

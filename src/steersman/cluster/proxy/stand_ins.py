@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -45,13 +44,18 @@ def is_announced(service: Object, stand_ins: Mapping[int, int]) -> bool:
 
 
 async def announce(client: Client, service: Object, stand_ins: Mapping[int, int]) -> bool:
-    """Note a service's stand-ins on it. False if that should be tried again."""
-    key = Key.of(service)
-    annotations = {STAND_IN_PORTS: stand_ins_text(stand_ins)} if stand_ins else {}
-    metadata = {"name": key.name, "namespace": key.namespace, "uid": service["metadata"]["uid"]}
-    body = {"apiVersion": "v1", "kind": "Service", "metadata": {**metadata, "annotations": annotations}}
+    """Note a service's stand-ins on it, whoever else has said something there. False if that should be tried
+    again."""
+    key, uid = Key.of(service), service["metadata"]["uid"]
     try:
-        await client.apply(body, field_manager=_MANAGER, force=True, kind=SERVICES)
+        if stand_ins:
+            annotations = {STAND_IN_PORTS: stand_ins_text(stand_ins)}
+            metadata = {"name": key.name, "namespace": key.namespace, "uid": uid, "annotations": annotations}
+            body = {"apiVersion": "v1", "kind": "Service", "metadata": metadata}
+            await client.apply(body, field_manager=_MANAGER, force=True, kind=SERVICES)
+        else:
+            gone = {"metadata": {"uid": uid, "annotations": {STAND_IN_PORTS: None}}}
+            await client.patch(SERVICES, key.name, gone, key.namespace)
     except _PASSING as error:
         _log.info("the service %s does not say yet which ports stand in: %s", key, error)
         return False
@@ -60,35 +64,76 @@ async def announce(client: Client, service: Object, stand_ins: Mapping[int, int]
     return True
 
 
-class StandInList:
-    """What keepers read (`keeper.redirection`), in a file that is always whole: address → protocol → port →
-    where it answers."""
+#: Protocol, port, and where it answers.
+_Entry = tuple[str, int, int]
 
-    def __init__(self, path: Path | None) -> None:
-        self._path = path
-        self._entries: dict[Key, list[tuple[Frontend, int]]] = {}
-        self._is_written = False
+
+class StandInList:
+    """What keepers read (`keeper.redirection`): a folder with a file for each address, which is always whole,
+    protocol → port → where it answers. A change costs what it changes, however many services there are."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = folder
+        self._of_services: dict[Key, dict[str, list[_Entry]]] = {}
+        #: Several services may share an address.
+        self._of_addresses: dict[str, dict[Key, list[_Entry]]] = {}
+        #: Addresses, in this order.
+        self._unwritten: dict[str, None] = {}
+        self._takes_back = False
 
     def set(self, key: Key, frontends: Iterable[Frontend], stand_ins: Mapping[int, int]) -> None:
         """What a service has now; `frontends` are at the stand-ins."""
         ports = {other: port for port, other in stand_ins.items()}
-        entries = [(each, ports[each.port]) for each in frontends if each.port in ports]
-        if entries != self._entries.get(key, []):
-            self._is_written = False
-            self._entries[key] = entries
-            if not entries:
-                del self._entries[key]
+        found: dict[str, list[_Entry]] = {}
+        for each in sorted(frontends):
+            if each.port in ports:
+                found.setdefault(each.address, []).append((each.protocol, ports[each.port], each.port))
+        before = self._of_services.pop(key, {})
+        if found:
+            self._of_services[key] = found
+        for address in before.keys() | found.keys():
+            if before.get(address) != found.get(address):
+                self._unwritten[address] = None
+                services = self._of_addresses.setdefault(address, {})
+                services.pop(key, None)
+                if address in found:
+                    services[key] = found[address]
+                if not services:
+                    del self._of_addresses[address]
 
     def write(self) -> None:
-        """If anything has changed."""
-        if self._path is None or self._is_written:
+        """What has changed. Raises `OSError`; what could not be written is tried again the next time."""
+        if self._folder is None or not (self._unwritten or self._takes_back):
             return
-        found: dict[str, dict[str, dict[int, int]]] = {}
-        for entries in self._entries.values():
-            for frontend, port in entries:
-                ports = found.setdefault(frontend.address, {}).setdefault(frontend.protocol, {})
-                ports[port] = frontend.port
-        fresh = self._path.with_name(f".{self._path.name}.new")
-        fresh.write_text(json.dumps(found))
-        os.replace(fresh, self._path)
-        self._is_written = True
+        if self._takes_back and self._folder.is_dir():
+            names = (file.name for file in self._folder.iterdir())
+            self._unwritten |= dict.fromkeys(name for name in names if name not in self._of_addresses)
+        self._takes_back = False
+        while self._unwritten:
+            self._folder.mkdir(exist_ok=True)
+            address = next(iter(self._unwritten))
+            # If it fails, it is the last one that is tried again.
+            del self._unwritten[address]
+            try:
+                self._write(self._folder, address)
+            except OSError:
+                self._unwritten[address] = None
+                raise
+
+    def take_back_others(self) -> None:
+        """All services are known: the next `write` takes back what an earlier proxy has said of addresses
+        that none of them has."""
+        self._takes_back = True
+
+    def _write(self, folder: Path, address: str) -> None:
+        services = self._of_addresses.get(address)
+        if services is None:
+            (folder / address).unlink(missing_ok=True)
+            return
+        said: dict[str, dict[int, int]] = {}
+        for entries in services.values():
+            for protocol, port, other in entries:
+                said.setdefault(protocol, {})[port] = other
+        fresh = folder / f".{address}"
+        fresh.write_text(json.dumps(said))
+        fresh.replace(folder / address)

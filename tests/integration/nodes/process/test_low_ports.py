@@ -80,16 +80,17 @@ def server() -> Iterator[Answering]:
 
 @pytest.fixture
 def stand_ins(tmp_path: Path, server: Answering) -> Path:
-    path = tmp_path / "stand-ins.json"
+    path = tmp_path / "stand-ins"
     listed(path, server.port)
     return path
 
 
 def listed(path: Path, port: int, protocol: str = "TCP") -> None:
     """Say where the low port answers, as the proxy does."""
-    fresh = path.with_suffix(".new")
-    fresh.write_text(json.dumps({SERVICE: {protocol: {str(LOW): port}}}))
-    os.replace(fresh, path)
+    path.mkdir(exist_ok=True)
+    fresh = path / ".new"
+    fresh.write_text(json.dumps({protocol: {str(LOW): port}}))
+    fresh.replace(path / SERVICE)
 
 
 async def python(engine: World, program: str, uid: str = "pod-1") -> str:
@@ -137,7 +138,7 @@ def test_children_of_a_container_and_commands_beside_it_are_led_there_too(
 
 
 def test_datagrams_of_a_connected_socket_are_led_there(tmp_path: Path) -> None:
-    stand_ins = tmp_path / "stand-ins.json"
+    stand_ins = tmp_path / "stand-ins"
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
         server.bind((SERVICE, 0))
         server.settimeout(PATIENCE_S)
@@ -158,7 +159,7 @@ s.send(b'ahoy')
 
 
 def test_a_list_that_changes_is_read_again(tmp_path: Path, server: Answering) -> None:
-    stand_ins = tmp_path / "stand-ins.json"
+    stand_ins = tmp_path / "stand-ins"
     program = """
 while True:
     try:
@@ -180,14 +181,15 @@ while True:
 
 
 @pytest.mark.parametrize(
-    "content", [None, "", "[]", '{"127.66.0.1": 7}', '{"127.66.0.1": {"TCP": {"80": "x"}}}']
+    "content", [None, "", "[]", '{"TCP": 7}', '{"TCP": {"80": "x"}}', '{"TCP": {"80": 65536}}']
 )
 def test_without_a_list_that_can_be_read_connections_are_what_they_are(
     tmp_path: Path, server: Answering, content: str | None
 ) -> None:
-    stand_ins = tmp_path / "stand-ins.json"
+    stand_ins = tmp_path / "stand-ins"
     if content is not None:
-        stand_ins.write_text(content)
+        stand_ins.mkdir()
+        (stand_ins / SERVICE).write_text(content)
     program = f"""
 try:
     socket.create_connection(('127.66.0.1', 80))
@@ -205,7 +207,7 @@ s = socket.create_connection(('127.66.0.1', {server.port}))
 
 
 def test_a_refused_stand_in_is_told_as_a_refusal(tmp_path: Path) -> None:
-    stand_ins = tmp_path / "stand-ins.json"
+    stand_ins = tmp_path / "stand-ins"
     with socket.socket() as nobody:
         nobody.bind((SERVICE, 0))
         listed(stand_ins, nobody.getsockname()[1])
@@ -245,7 +247,7 @@ for fd in (os.open('/dev/null', os.O_RDONLY), 999, ours.fileno(), socket.socket(
 
 
 def test_who_waits_for_a_full_server_holds_up_neither_the_keeper_nor_its_own_end(tmp_path: Path) -> None:
-    stand_ins = tmp_path / "stand-ins.json"
+    stand_ins = tmp_path / "stand-ins"
     with ExitStack() as stack:
         full = stack.enter_context(socket.create_server((SERVICE, 0), backlog=0))
         for filling in (stack.enter_context(socket.socket()) for _ in range(2)):

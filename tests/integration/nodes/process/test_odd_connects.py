@@ -47,7 +47,7 @@ def full_server(stand_ins: Path) -> Iterator[socket.socket]:
 
 @pytest.fixture
 def stand_ins(tmp_path: Path) -> Path:
-    return tmp_path / "stand-ins.json"
+    return tmp_path / "stand-ins"
 
 
 @pytest.fixture

@@ -53,7 +53,7 @@ class ProcessNodeConfig:
     #: For how many seconds pods go on when the agent is gone; 0: for ever.
     alone_s: float = 0.0
     isolation: Isolation = "best"
-    #: The list of services' ports that answer elsewhere, see `proxy.stand_ins`.
+    #: The folder with services' ports that answer elsewhere, see `proxy.stand_ins`.
     stand_ins: Path | None = None
     #: Told when it is known which pods of an earlier process there are.
     recalled: Callable[[], None] = lambda: None

@@ -94,7 +94,7 @@ class EngineConfig(msgspec.Struct, frozen=True):
     #: For how long containers go on without an agent; 0: for ever.
     alone_s: float = 0.0
     isolation: Isolation = "best"
-    #: Where the proxy lists the ports that answer elsewhere (`proxy.stand_ins`), if it may not have all.
+    #: The folder where the proxy says what answers elsewhere (`proxy.stand_ins`), if it may not have all.
     stand_ins: Path | None = None
 
 

@@ -98,20 +98,18 @@ class Redirection:
 
     def __init__(self, loop: Loop) -> None:
         self._loop = loop
-        self._lists: dict[str, _StandIns] = {}
         #: By their listeners.
         self._containers: dict[int, _Container] = {}
         #: Of all listeners: the kernel gives each its turn, however often the others ask.
         self._asking = select.epoll()
         loop.on_readable(self._asking.fileno(), self._answer_some)
 
-    def adopt(self, channel: socket.socket, path: str) -> None:
-        """Answer for a container that will send its listener by `channel`, by the list in `path`; without
-        one it sends none."""
-        if not path:
+    def adopt(self, channel: socket.socket, stand_ins: str) -> None:
+        """Answer for a container that will send its listener by `channel`, by the list in the folder
+        `stand_ins`; without one it sends none."""
+        if not stand_ins:
             channel.close()
             return
-        stand_ins = self._lists.setdefault(path, _StandIns(path))
 
         def receive() -> None:
             self._loop.forget(channel.fileno())
@@ -143,7 +141,7 @@ class Redirection:
 class _Container:
     """One of them, or a command beside one."""
 
-    def __init__(self, loop: Loop, listener: int, stand_ins: _StandIns) -> None:
+    def __init__(self, loop: Loop, listener: int, stand_ins: str) -> None:
         self._listener = listener
         self._stand_ins = stand_ins
         self._connecting = Connecting(loop, self._answer, self._is_asked)
@@ -197,47 +195,20 @@ class _Container:
                 raise
 
 
-class _StandIns:
-    """A list that the proxy writes, read again when it has changed."""
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-        self._read: tuple[int, int] | None = None
-        self._ports: _Ports = {}
-
-    def of(self, address: str, port: int) -> dict[str, int]:
-        """By protocol. Raises `LookupError` if there are none, `OSError` if there is no list."""
-        if _version(os.stat(self._path)) != self._read:
-            with open(self._path, "rb") as file:
-                self._read = _version(os.fstat(file.fileno()))
-                self._ports = _entries(file.read())
-        return self._ports[address, port]
-
-
-def _version(status: os.stat_result) -> tuple[int, int]:
-    return status.st_ino, status.st_mtime_ns
-
-
-#: Address and port → protocol → where it answers.
-_Ports = dict[tuple[str, int], dict[str, int]]
-
-
-def _entries(text: bytes) -> _Ports:
-    """What a list says; nothing if it is none."""
-    found: _Ports = {}
+def _stand_ins(folder: str, address: str, port: int) -> dict[str, int]:
+    """Where the port answers, by protocol. Raises `OSError` or `LookupError` if it has no stand-ins, or if
+    what is written there is none."""
+    with open(f"{folder}/{address}", "rb") as file:
+        said = file.read()
     try:
-        for address, protocols in json.loads(text).items():
-            for protocol, ports in protocols.items():
-                for port, other in ports.items():
-                    if 0 < int(other) < 1 << 16:
-                        found.setdefault((address, int(port)), {})[protocol] = int(other)
-    except (ValueError, AttributeError, TypeError):
-        return {}
-    return found
+        found = ((protocol, ports.get(str(port))) for protocol, ports in json.loads(said).items())
+        return {protocol: int(other) for protocol, other in found if other and 0 < int(other) < 1 << 16}
+    except (ValueError, AttributeError, TypeError) as error:
+        raise LookupError("no list") from error
 
 
 def _redirected(
-    process: int, fd: int, address: int, length: int, stand_ins: _StandIns
+    process: int, fd: int, address: int, length: int, stand_ins: str
 ) -> tuple[socket.socket, Any]:
     """A process' socket, and where to connect it. Raises `LookupError` or `OSError` where it goes is its own
     matter."""
@@ -246,7 +217,7 @@ def _redirected(
     with open(f"/proc/{process}/mem", "rb", buffering=0) as memory:
         raw = os.pread(memory.fileno(), min(length & 0xFFFFFFFF, _ADDRESS_BYTES), address)
     host, port, is_mapped = _parsed(raw)
-    answering = stand_ins.of(host, port)
+    answering = _stand_ins(stand_ins, host, port)
     sock = _socket(descriptor_of(process, fd))
     try:
         if sock.family != (socket.AF_INET6 if is_mapped else socket.AF_INET):
