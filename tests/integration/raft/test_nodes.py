@@ -104,22 +104,6 @@ def test_a_program_that_blocks_keeps_leading():
     asyncio.run(main())
 
 
-def test_who_stops_hands_over_first():
-    async def main() -> None:
-        async with cluster(3) as managers:
-            leader = await leader_of(managers)
-            others = [manager for manager in managers if manager is not leader]
-            stopping = time.monotonic()
-            await leader.stop()
-            await leader_of(others)
-            assert time.monotonic() - stopping < 1.0
-            with pytest.raises(NodeStopped):
-                await leader.put("k", b"")
-            assert not leader.is_leader
-
-    asyncio.run(main())
-
-
 def test_leadership_goes_to_the_node_that_was_named():
     async def main() -> None:
         async with cluster(3) as managers:
