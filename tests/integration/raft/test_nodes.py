@@ -97,7 +97,7 @@ def test_a_program_that_blocks_keeps_leading():
         async with cluster(3) as managers:
             leader = await leader_of(managers)
             term = leader.term
-            time.sleep(1.0)  # a reconcile that blocks its loop
+            time.sleep(2 * leader.config.settings.core.lease_s)  # a reconcile that blocks its loop
             assert leader.is_leader
             assert leader.term == term
 
