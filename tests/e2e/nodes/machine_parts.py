@@ -33,6 +33,8 @@ Object = dict[str, Any]
 NODE = "node-1"
 _LAST_LINES = 50
 CORE = f"/api/v1/namespaces/{NAMESPACE}"
+#: Of services: one at which an ordinary user may listen, too.
+PORT = 8000
 #: Answers with the number of its process, on port 8080 of its pod.
 _SERVER = """
 import http.server, os
@@ -77,7 +79,7 @@ def service(app: str, name: str = "") -> Object:
         "apiVersion": "v1",
         "kind": "Service",
         "metadata": {"name": name or app},
-        "spec": {"selector": {"app": app}, "ports": [{"port": 80, "targetPort": 8080}]},
+        "spec": {"selector": {"app": app}, "ports": [{"port": PORT, "targetPort": 8080}]},
     }
 
 
@@ -110,7 +112,7 @@ class Asking(threading.Thread):
         """Which process answers."""
         connection = self._kept if keep else None
         if connection is None:
-            connection = http.client.HTTPConnection(self._address, timeout=5)
+            connection = http.client.HTTPConnection(self._address, PORT, timeout=5)
         self._kept = None if keep else self._kept
         try:
             connection.request("GET", "/")

@@ -44,11 +44,17 @@ async def _voters(managers: list[RaftNodeManager]) -> int:
     return len(await (await leader_of(managers)).voters())
 
 
+def _patient(config: NodeConfig) -> NodeConfig:
+    """Slower than usual to believe that a leader is gone: a busy machine is not to change who leads."""
+    return config.timing(heartbeat_s=0.3, election_min_s=1.5, election_max_s=2.0)
+
+
 @asynccontextmanager
 async def cluster(size: int, shape: Shape = lambda config: config) -> AsyncIterator[list[RaftNodeManager]]:
-    """All of them vote."""
+    """All of them vote; who leads does so until it is told otherwise or stops."""
     async with AsyncExitStack() as stack:
-        managers = [RaftNodeManager(shape(config)) for config in configs(size)]
+        patient = configs(size) if size == 1 else map(_patient, configs(size))
+        managers = [RaftNodeManager(shape(config)) for config in patient]
         for manager in managers:
             await stack.enter_async_context(manager)
 

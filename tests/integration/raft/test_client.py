@@ -13,7 +13,6 @@ import msgspec
 import pytest
 
 from steersman.raft.client import RaftClient
-from steersman.raft.config import NodeConfig
 from steersman.raft.core import NotLeader
 from steersman.raft.errors import NotAllowed, OutcomeUnknown
 from steersman.raft.manager import RaftNodeManager
@@ -27,10 +26,6 @@ from tests.integration.raft.nodes import cluster, leader_of, until
 pytestmark = [pytest.mark.slow]
 
 PATIENCE_S = 30.0
-
-
-def patient(config: NodeConfig) -> NodeConfig:
-    return config.timing(heartbeat_s=0.2, election_min_s=0.5, election_max_s=0.7)
 
 
 def client_of(managers: list[RaftNodeManager], tls: TlsFiles | None = None) -> RaftClient:
@@ -69,7 +64,7 @@ def test_a_client_shares_the_members_state_whichever_it_asks_first():
 
 def test_leadership_that_is_handed_over_costs_a_client_no_outcome():
     async def main() -> None:
-        async with cluster(3, patient) as managers, client_of(managers) as client:
+        async with cluster(3) as managers, client_of(managers) as client:
             term, handed_over = (await leader_of(managers)).term, 0
             done: list[int] = []
             unknown: list[OutcomeUnknown] = []

@@ -129,18 +129,24 @@ class ForwarderProcess:
             self._routes.pop(frontend, None)
         self._routes.update(opened)
         if opened or closed:
-            await self._up.wait()
+            await self._wait_up()
             await self._tell(opened, closed)
 
     async def close_others(self) -> None:
         """All that is wanted is open: close what only an earlier proxy wanted."""
-        await self._up.wait()
+        await self._wait_up()
         closed, self._found = self._found - self._routes.keys(), set()
         await self.apply({}, closed)
 
     async def used(self, addresses: Collection[str]) -> set[str]:
         """At which of these there still are connections, if only of frontends that are closed."""
         return set(await self._tell({}, (), addresses)) if self._up.is_set() else set()
+
+    async def _wait_up(self) -> None:
+        """Until there is a process to be told something: one that has just come may be gone by the time that
+        those who waited for it have their turn."""
+        while not self._up.is_set():
+            await self._up.wait()
 
     async def _tell(
         self, opened: Mapping[Frontend, Route], closed: Collection[Frontend], asked: Collection[str] = ()

@@ -7,6 +7,7 @@ import contextlib
 import os
 import random
 import resource
+import signal
 import socket
 import threading
 from collections.abc import Callable, Coroutine
@@ -161,3 +162,37 @@ def test_frontend_opens_again_after_it_was_closed(kind: Any) -> None:
         assert told == []
 
     body()
+
+
+class ShortLived(ForwarderProcess):
+    """Its first process is killed as soon as it has said that it is there, and that is seen by the time that
+    those who waited for it have their turn."""
+
+    killed = False
+
+    async def _meet(self, sock: socket.socket) -> bool:
+        met = await super()._meet(sock)
+        if not self.killed:
+            self.killed = True
+            assert self.pid is not None
+            assert self._reader is not None
+            os.kill(self.pid, signal.SIGKILL)
+            while not self._reader.at_eof():
+                await asyncio.sleep(0.001)
+        return met
+
+
+def test_a_process_that_ends_as_soon_as_it_is_there_is_told_nothing_and_the_next_all() -> None:
+    async def test() -> None:
+        frontend, forwarder = Frontend("TCP", HOST, free_port()), ShortLived()
+        with socket.create_server((HOST, 0)) as listener:
+            route = Route((Backend(HOST, listener.getsockname()[1]),))
+            async with Scope() as scope, asyncio.timeout(PATIENCE_S):
+                telling = scope.start(forwarder.apply({frontend: route}))
+                running = scope.start(forwarder.run())
+                await telling
+                assert forwarder.killed
+                await asyncio.to_thread(lambda: socket.create_connection(frontend[1:]).close())
+                running.cancel()
+
+    asyncio.run(test())
