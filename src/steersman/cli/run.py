@@ -39,7 +39,7 @@ Examples:
   steer run shop.operators:orders --namespace shop --namespace test
 
 \b
-  curl localhost:8080/readyz?verbose     how it is; also /healthz, /metrics
+  curl 'localhost:8080/readyz?verbose'   how it is; also /healthz, /metrics
 """
 
 _log = logging.getLogger(__name__)
