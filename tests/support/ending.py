@@ -104,11 +104,21 @@ def _end_all(number: int, how: signal.Signals, patience_s: float) -> None:
     told: set[int] = set()
     while (left := set(marked(number))) and time.monotonic() < deadline:
         for pid in left - told:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, how)
-                os.kill(pid, signal.SIGCONT)
+            with contextlib.suppress(OSError):
+                _tell(pid, number, how)
         told |= left
         time.sleep(_CHECK_S)
+
+
+def _tell(pid: int, number: int, how: signal.Signals) -> None:
+    """Looked at again with a hold on it, or the process might be a stranger's that has got this one's pid."""
+    process = os.pidfd_open(pid)
+    try:
+        if _has(Path("/proc", str(pid)), number):
+            signal.pidfd_send_signal(process, how)
+            signal.pidfd_send_signal(process, signal.SIGCONT)
+    finally:
+        os.close(process)
 
 
 def _main(pid: int, number: int) -> None:

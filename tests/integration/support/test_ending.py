@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.ending import MARK, marked
+from tests.support.ending import MARK, _tell, marked
 
 ROOT = Path(__file__).parents[3]
 #: Nothing takes this long; what does hangs.
@@ -192,3 +192,15 @@ def test_nothing_outlives_a_killed_run_with_workers(folder: Path, whom: str) -> 
         assert run.tester != run.process.pid
         os.kill(run.tester if whom == "worker" else run.process.pid, signal.SIGKILL)
         run.wait_gone()
+
+
+def test_a_stranger_that_has_got_the_pid_of_one_that_was_looked_at_is_left_alone() -> None:
+    own = int(os.environ[MARK].rpartition(",")[2])
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as stranger:
+        _tell(stranger.pid, own - 1, signal.SIGKILL)
+        assert stranger.stdin is not None
+        stranger.stdin.close()
+        assert stranger.wait(DEADLINE_S) == 0
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as ours:
+        _tell(ours.pid, own, signal.SIGKILL)
+        assert ours.wait(DEADLINE_S) == -signal.SIGKILL

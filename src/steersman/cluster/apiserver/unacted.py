@@ -144,8 +144,9 @@ def _at(obj: Object, place: tuple[str, ...]) -> Object:
 
 def _set_in(obj: Object, tree: _Tree, path: str) -> Iterator[tuple[str, Row]]:
     """The fields of the tree that an object has set, and their rows."""
-    for name in tree.keys() & obj.keys():
-        ended, below = tree[name]
+    for name, (ended, below) in tree.items():
+        if name not in obj:
+            continue
         value = obj[name]
         for row in ended:
             if row.counts(value):

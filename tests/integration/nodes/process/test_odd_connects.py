@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -191,6 +192,30 @@ over.set()
         run_engine(test, tmp_path, stand_ins=stand_ins)
 
 
+@pytest.mark.parametrize(
+    ("blocking", "fine"),
+    [
+        pytest.param("True", "{'connected'}", id="waiting"),
+        pytest.param("False", "{'connected', 'EINPROGRESS'}", id="not waiting"),
+    ],
+)
+@pytest.mark.usefixtures("server")
+def test_signals_without_end_do_not_show(tmp_path: Path, stand_ins: Path, blocking: str, fine: str) -> None:
+    program = f"""
+signal.signal(signal.SIGALRM, lambda *_: None)
+signal.siginterrupt(signal.SIGALRM, False)
+signal.setitimer(signal.ITIMER_REAL, 0.0003, 0.0003)
+said = set()
+for _ in range(1500):
+    with socket.socket() as s:
+        s.setblocking({blocking})
+        said.add(connect(s))
+signal.setitimer(signal.ITIMER_REAL, 0)
+print(said - {fine})
+"""
+    check(program, ["set()"], tmp_path, stand_ins)
+
+
 def test_a_socket_that_was_refused_after_waiting_can_be_used_again(tmp_path: Path, stand_ins: Path) -> None:
     program = """
 s = socket.socket()
@@ -256,6 +281,37 @@ except OSError as error:
     print(error.errno == errno.ENOTCONN)
 """
     check(program, ["connected ahoy", "True"], tmp_path, stand_ins)
+
+
+def test_who_stops_or_ends_while_it_waits_costs_the_keeper_nothing(tmp_path: Path, stand_ins: Path) -> None:
+    program = "print(os.getpid(), flush=True)\nprint(connect(socket.socket()))"
+
+    async def test(engine: World) -> None:
+        keeper = await keeper_of(engine)
+
+        def descriptors() -> int:
+            return len(os.listdir(f"/proc/{keeper}/fd"))
+
+        with full_server(stand_ins) as full:
+            container = await python(engine, C + program)
+            await eventually(lambda: _waiting_for(full) == 2, PATIENCE_S)
+            waiting = descriptors()
+            pid = int(engine.said(container))
+            os.kill(pid, signal.SIGSTOP)
+            await eventually(lambda: descriptors() == waiting - 1, PATIENCE_S)
+            os.kill(pid, signal.SIGCONT)
+            await eventually(lambda: descriptors() == waiting, PATIENCE_S)
+            child = await python(engine, C + f"if os.fork():\n    os.wait()\n{program}", "pod-2")
+            await eventually(lambda: _waiting_for(full) == 3, PATIENCE_S)
+            with_child = descriptors()
+            os.kill(int(engine.said(child)), signal.SIGKILL)
+            # Its parent asks instead.
+            await eventually(lambda: len(engine.said(child).splitlines()) == 2, PATIENCE_S)
+            await eventually(lambda: descriptors() == with_child, PATIENCE_S)
+        await engine.ended(container)
+        assert engine.said(container).splitlines()[1:] == ["ECONNREFUSED"]
+
+    run_engine(test, tmp_path, stand_ins=stand_ins)
 
 
 def test_hundreds_that_wait_keep_neither_each_other_nor_other_pods_from_connecting(

@@ -5,7 +5,8 @@ The keeper never waits itself, and each attempt is a `connect` of the kernel's: 
 ones say how it went and leave the socket in the state in which the program's own call would have left it.
 Whether a socket waits, which its container may look at, is changed for the moment of an attempt only.
 
-A call that is interrupted by a signal is made again by its program, so several calls may wait for one socket.
+A signal interrupts a call at any moment, and the kernel or the program makes it again: several calls may wait
+for one socket, and what one was not told any more is told to the next.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ import time
 from collections.abc import Callable
 from functools import partial
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from .loop import Loop
 
-__all__ = ["Connecting"]
+__all__ = ["Call", "Connecting"]
 
 #: Sockets of a container that are kept open here while it waits for them. More wait as well, and are looked
 #: at when one of these is done.
@@ -37,6 +38,15 @@ _UNDECIDED: Final = (errno.EINPROGRESS, errno.EALREADY)
 _TIMEVAL: Final = struct.Struct("@ll")
 
 
+#: Threads that are known to have missed their answer; they may have ended.
+_MOST_UNTOLD: Final = 256
+
+
+class Call(NamedTuple):
+    number: int
+    thread: int
+
+
 class _Waiting:
     __slots__ = ("calls", "sock", "target")
 
@@ -44,16 +54,17 @@ class _Waiting:
         self.sock = sock
         self.target = target
         #: Calls that wait, and when they are told that it takes longer.
-        self.calls: dict[int, float] = {}
+        self.calls: dict[Call, float] = {}
 
 
 class Connecting:
     """The connections of one container that are being made."""
 
     def __init__(
-        self, loop: Loop, answer: Callable[[int, int], None], is_asked: Callable[[int], bool]
+        self, loop: Loop, answer: Callable[[Call, int], bool], is_asked: Callable[[Call], bool]
     ) -> None:  # fmt: skip
-        """`answer` takes a call and its error, 0 for none; `is_asked` says whether a call still waits."""
+        """`answer` takes a call and its error, 0 for none, and says whether it was heard; `is_asked` says
+        whether a call still waits."""
         self._loop = loop
         self._answer = answer
         self._is_asked = is_asked
@@ -61,23 +72,22 @@ class Connecting:
         self._waiting: dict[int, _Waiting] = {}
         #: What begins calls again for which there was no room, by their threads: each makes one at a time.
         self._held_back: dict[int, Callable[[], None]] = {}
+        #: By thread: of which socket it was not told what, since a signal came first.
+        self._untold: dict[int, tuple[int, int]] = {}
         self._look_due = 0.0
 
-    def connect(
-        self, call: int, thread: int, sock: socket.socket, target: Any, again: Callable[[], None]
-    ) -> None:  # fmt: skip
-        """Connect a socket, which is closed here afterwards, and answer the thread's call. `again` begins it
-        anew, if there is no room for it now."""
-        code = _attempt(sock, target)
+    def connect(self, call: Call, sock: socket.socket, target: Any, again: Callable[[], None]) -> None:
+        """Connect a socket, which is closed here afterwards, and answer the call. `again` begins it anew, if
+        there is no room for it now."""
+        code, identity = _attempt(sock, target), os.fstat(sock.fileno()).st_ino
         if code not in _UNDECIDED or _is_impatient(sock):
             sock.close()
-            self._answer(call, code)
+            self._tell(call, identity, code)
             return
-        identity = os.fstat(sock.fileno()).st_ino
         waiting = self._waiting.get(identity)
         if waiting is None and len(self._waiting) >= _MOST_WAITING:
             sock.close()
-            self._held_back[thread] = again
+            self._held_back[call.thread] = again
             return
         patience_s = _patience_s(sock)
         if waiting is None:
@@ -102,9 +112,21 @@ class Connecting:
             return
         self._drop(identity)
         for call in waiting.calls:
-            self._answer(call, code)
+            self._tell(call, identity, code)
         if self._held_back:
             self._look_within(0.0, time.monotonic())
+
+    def _tell(self, call: Call, identity: int, code: int) -> None:
+        untold = self._untold.pop(call.thread, None)
+        if untold is not None and (untold, code) in (
+            ((identity, 0), errno.EISCONN),
+            ((identity, errno.EINPROGRESS), errno.EALREADY),
+        ):
+            code = untold[1]
+        if not self._answer(call, code):
+            if len(self._untold) >= _MOST_UNTOLD:
+                del self._untold[next(iter(self._untold))]
+            self._untold[call.thread] = identity, code
 
     def _drop(self, identity: int) -> None:
         waiting = self._waiting.pop(identity)

@@ -23,7 +23,7 @@ import traceback
 from functools import partial
 from typing import Any, Final
 
-from .connecting import Connecting
+from .connecting import Call, Connecting
 from .loop import Loop
 from .system_calls import CONNECT, descriptor_of, filter_system_calls, refuse_new_privileges
 
@@ -158,12 +158,12 @@ class _Container:
             if error.errno == errno.ENOENT:  # who asked has been interrupted
                 return
             raise
-        call, process, _, _, fd, address, length = _NOTICE.unpack(notice)
-        self._handle(call, process, fd, address, length)
+        number, thread, _, _, fd, address, length = _NOTICE.unpack(notice)
+        self._handle(Call(number, thread), fd, address, length)
 
-    def _handle(self, call: int, process: int, fd: int, address: int, length: int) -> None:
+    def _handle(self, call: Call, fd: int, address: int, length: int) -> None:
         try:
-            sock, target = _redirected(process, fd, address, length, self._stand_ins)
+            sock, target = _redirected(call.thread, fd, address, length, self._stand_ins)
         except Exception as error:  # noqa: BLE001 - whatever it is, the program's own call will tell it better
             if not isinstance(error, OSError | LookupError):
                 traceback.print_exc()
@@ -173,26 +173,27 @@ class _Container:
             # What was looked at may be of another process, which has got the number of the one that asked.
             sock.close()
             return
-        again = partial(self._handle, call, process, fd, address, length)
-        self._connecting.connect(call, process, sock, target, again)
+        self._connecting.connect(call, sock, target, partial(self._handle, call, fd, address, length))
 
-    def _is_asked(self, call: int) -> bool:
+    def _is_asked(self, call: Call) -> bool:
         try:
-            fcntl.ioctl(self._listener, _IS_VALID, struct.pack("=Q", call))
+            fcntl.ioctl(self._listener, _IS_VALID, struct.pack("=Q", call.number))
         except OSError:
             return False
         return True
 
-    def _answer(self, call: int, code: int) -> None:
-        self._send(call, -code)
+    def _answer(self, call: Call, code: int) -> bool:
+        return self._send(call, -code)
 
-    def _send(self, call: int, error: int = 0, flags: int = 0) -> None:
+    def _send(self, call: Call, error: int = 0, flags: int = 0) -> bool:
         try:
-            fcntl.ioctl(self._listener, _SEND, _ANSWER.pack(call, 0, error, flags))
+            fcntl.ioctl(self._listener, _SEND, _ANSWER.pack(call.number, 0, error, flags))
         except OSError as failure:
             # Who asked has been interrupted or killed, or the last process has ended.
             if failure.errno not in (errno.ENOENT, errno.EBADF, errno.EINPROGRESS):
                 raise
+            return False
+        return True
 
 
 def _stand_ins(folder: str, address: str, port: int) -> dict[str, int]:
