@@ -212,8 +212,7 @@ def up(recording: Recording) -> None:
     terminal.run("kubectl expose deployment web --port=80 --target-port=8080")
     terminal.run("kubectl rollout status deployment web")
     terminal.run("kubectl get pods,services -l app=web -o wide | cut -c 1-80")
-    address = terminal.wait(r"service/web +ClusterIP +(\S+)")[1]
-    terminal.run(f"curl -s http://{address}/ | head -3")
+    terminal.run('curl -s "$(steer url web)" | head -3')
     recording.picture("kubectl", terminal)
 
 
