@@ -37,7 +37,8 @@ class MailServer:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-server = MailServer(Path(os.environ.get("MAIL") or Path(tempfile.gettempdir(), "mail")))
+# Other users of this machine have theirs.
+server = MailServer(Path(os.environ.get("MAIL") or Path(tempfile.gettempdir(), f"mail-{os.getuid()}")))
 
 
 class MailboxSpec(Model):

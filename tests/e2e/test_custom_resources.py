@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.kubectl import Kubectl
+from tests.support.kubectl import WAIT, Kubectl
 from tests.support.manifests import deployment
 
 from .widgets import definition, widget
@@ -26,7 +26,7 @@ def widgets(cluster_kubectl: Kubectl) -> Iterator[None]:
     assert kubectl.apply(definition(GROUP)).out == (
         f"customresourcedefinition.apiextensions.k8s.io/{name} created\n"
     )
-    done = kubectl("wait", "crd", name, "--for=condition=Established", "--timeout=20s")
+    done = kubectl("wait", "crd", name, "--for=condition=Established", WAIT)
     assert done.out == f"customresourcedefinition.apiextensions.k8s.io/{name} condition met\n"
     yield
     kubectl("delete", "crd", name)
@@ -131,7 +131,7 @@ def test_unknown_fields_are_told_and_not_kept(kubectl: Kubectl) -> None:
 
 def test_waiting_and_watching(kubectl: Kubectl) -> None:
     kubectl.create(widget(GROUP, "w"))
-    process = kubectl.start("wait", "widget/w", "--for=jsonpath={.status.phase}=Done", "--timeout=20s")
+    process = kubectl.start("wait", "widget/w", "--for=jsonpath={.status.phase}=Done", WAIT)
     kubectl(
         "patch", "widget", "w", "--type=merge", "--subresource=status", "-p", '{"status":{"phase":"Done"}}'
     )
@@ -207,7 +207,7 @@ def test_kubectl_warns_of_deprecated_versions(kubectl: Kubectl) -> None:
     [new] = made["spec"]["versions"]
     made["spec"]["versions"] = [new, {**new, "name": "v1beta1", "storage": False, "deprecated": True}]
     kubectl.apply(made)
-    kubectl("wait", "crd", f"widgets.{group}", "--for=condition=Established", "--timeout=20s")
+    kubectl("wait", "crd", f"widgets.{group}", "--for=condition=Established", WAIT)
     said = f"Warning: {group}/v1beta1 Widget is deprecated; use {group}/v1 Widget\n"
     assert kubectl("get", f"widgets.v1beta1.{group}").err.startswith(said)
     assert "Warning" not in kubectl("get", f"widgets.v1.{group}").err

@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from steersman.cluster.auth.pki import Authority
-from tests.support.kubectl import Kubectl
+from tests.support.kubectl import WAIT, Kubectl
 from tests.support.steer import DEADLINE_S, Steer
 
 from .widgets import definition, widget
@@ -92,7 +92,7 @@ def operator(namespace: str, folder: Path) -> Iterator[None]:
 
 
 def wait(kubectl: Kubectl, what: str, condition: str) -> None:
-    kubectl("wait", what, f"--for={condition}", "--timeout=20s")
+    kubectl("wait", what, f"--for={condition}", WAIT)
 
 
 def test_an_operator_lives_its_life(server: Steer, kubectl: Kubectl, tmp_path: Path) -> None:
@@ -140,8 +140,8 @@ def check_handlers(kubectl: Kubectl) -> None:
 
 def check_webhooks(kubectl: Kubectl) -> None:
     # The operator registers its webhooks on its own time; a refusal says that they are there.
-    kubectl("wait", "validatingwebhookconfiguration", GROUP, "--for=create", "--timeout=20s")
-    kubectl("wait", "mutatingwebhookconfiguration", GROUP, "--for=create", "--timeout=20s")
+    kubectl("wait", "validatingwebhookconfiguration", GROUP, "--for=create", WAIT)
+    kubectl("wait", "mutatingwebhookconfiguration", GROUP, "--for=create", WAIT)
     said = kubectl.fails("create", "-f", "-", stdin=widget(GROUP, "unlucky", 13))
     assert "13 brings bad luck" in said
     done = kubectl.create(widget(GROUP, "large", 60))

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from tests.support.kubectl import Kubectl
+from tests.support.kubectl import WAIT, Kubectl
 from tests.support.manifests import node, pod
 
 pytestmark = pytest.mark.slow
@@ -113,7 +113,7 @@ def test_a_signing_request_is_approved_once(cluster_kubectl: Kubectl) -> None:
         "Pending",
     ]
     cluster_kubectl("certificate", "approve", "ann")
-    cluster_kubectl("wait", "csr", "ann", "--for=jsonpath={.status.certificate}", "--timeout=20s")
+    cluster_kubectl("wait", "csr", "ann", "--for=jsonpath={.status.certificate}", WAIT)
     assert cluster_kubectl("get", "csr", "ann").rows[0][-1] == "Approved,Issued"
     said = cluster_kubectl.fails("certificate", "deny", "ann")
     assert said == 'error: certificate signing request "ann" is already Approved'

@@ -6,7 +6,7 @@ import shlex
 
 import pytest
 
-from tests.support.kubectl import Kubectl
+from tests.support.kubectl import WAIT, Kubectl
 from tests.support.manifests import config_map, deployment, pod
 
 pytestmark = pytest.mark.slow
@@ -70,7 +70,7 @@ def test_finalizers_hold_an_object_until_they_are_gone(kubectl: Kubectl) -> None
         "metadata.finalizers: Forbidden: no new finalizers can be added if the object is being deleted"
         in said
     )
-    waiting = kubectl.start("wait", "--for=delete", "cm/held", "--timeout=20s")
+    waiting = kubectl.start("wait", "--for=delete", "cm/held", WAIT)
     try:
         kubectl("patch", "cm", "held", "--type=json", "-p", '[{"op":"remove","path":"/metadata/finalizers"}]')
         _, err = waiting.communicate(timeout=20)
@@ -127,8 +127,8 @@ def test_a_namespace_terminates(cluster_kubectl: Kubectl, kubectl: Kubectl) -> N
 def test_wait_for_condition_and_jsonpath(kubectl: Kubectl) -> None:
     kubectl.create(deployment("web"))
     waiting = [
-        kubectl.start("wait", "--for=condition=Available", "deployment/web", "--timeout=20s"),
-        kubectl.start("wait", "--for=jsonpath={.status.readyReplicas}=2", "deployment/web", "--timeout=20s"),
+        kubectl.start("wait", "--for=condition=Available", "deployment/web", WAIT),
+        kubectl.start("wait", "--for=jsonpath={.status.readyReplicas}=2", "deployment/web", WAIT),
     ]
     status = '{"status":{"readyReplicas":2,"replicas":2,"conditions":[{"type":"Available","status":"True"}]}}'
     try:

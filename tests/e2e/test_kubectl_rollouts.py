@@ -17,7 +17,7 @@ from steersman.cluster.local import ClusterConfig, LocalCluster
 from steersman.objects.resources import NODES
 from steersman.runtime import Manager
 from tests.integration.controllers.workloads import Nodes
-from tests.support.kubectl import Kubectl
+from tests.support.kubectl import WAIT, Kubectl
 from tests.support.manifests import deployment
 
 pytestmark = pytest.mark.slow
@@ -69,7 +69,7 @@ def kubectl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kubectl]:
 
 
 def rolled_out(kubectl: Kubectl, what: str) -> str:
-    return kubectl("rollout", "status", what, "--timeout=60s").out
+    return kubectl("rollout", "status", what, WAIT).out
 
 
 def image(kubectl: Kubectl, what: str) -> str:
@@ -97,7 +97,7 @@ def test_a_deployments_life(kubectl: Kubectl) -> None:
     rolled_out(kubectl, "deployment/web")
     [row] = kubectl("get", "deployment", "web").rows
     assert row[:4] == ["web", "5/5", "5", "5"]
-    kubectl("wait", "--for=condition=Available", "deployment/web", "--timeout=30s")
+    kubectl("wait", "--for=condition=Available", "deployment/web", WAIT)
     described = kubectl("describe", "deployment", "web").out
     assert "ScalingReplicaSet" in described
     assert "NewReplicaSetAvailable" in described
@@ -155,8 +155,8 @@ def test_a_replication_controller_is_scaled(kubectl: Kubectl) -> None:
     kubectl.create(
         {"apiVersion": "v1", "kind": "ReplicationController", "metadata": {"name": "rc"}, "spec": spec}
     )
-    kubectl("scale", "rc/rc", "--replicas=3", "--timeout=30s")
-    kubectl("wait", "--for=jsonpath={.status.readyReplicas}=3", "rc/rc", "--timeout=30s")
+    kubectl("scale", "rc/rc", "--replicas=3", WAIT)
+    kubectl("wait", "--for=jsonpath={.status.readyReplicas}=3", "rc/rc", WAIT)
     assert "SuccessfulCreate" in kubectl("describe", "rc", "rc").out
 
 

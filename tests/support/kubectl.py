@@ -12,7 +12,11 @@ from typing import Any
 
 from tests.support.steer import DEADLINE_S
 
-__all__ = ["Done", "Kubectl"]
+__all__ = ["WAIT", "Done", "Kubectl"]
+
+#: For `kubectl wait` and its like, which then say themselves what they have waited for in vain.
+WAIT = f"--timeout={DEADLINE_S:.0f}s"
+_SAYING_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +75,7 @@ class Kubectl:
             env={**self.environment, "KUBE_EDITOR": editor},
             capture_output=True,
             text=True,
-            timeout=DEADLINE_S,
+            timeout=DEADLINE_S + _SAYING_S,
         )
         return Done(done.returncode, done.stdout, done.stderr)
 

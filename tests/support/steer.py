@@ -28,7 +28,7 @@ __all__ = ["DEADLINE_S", "STEER", "Answer", "Api", "Steer", "refused", "running"
 #: The command installed beside the interpreter that runs the tests.
 STEER = Path(sys.executable).with_name("steer")
 #: Nothing takes this long; what does hangs, and is killed.
-DEADLINE_S = 30.0
+DEADLINE_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ import yaml
 
 from steersman.highlander.chart import chart
 from tests.support.helm import rendered
-from tests.support.kubectl import Kubectl
+from tests.support.kubectl import WAIT, Kubectl
 from tests.support.ports import free_port
 from tests.support.redis_server import redis_server
 from tests.support.steer import STEER, running
@@ -96,7 +96,7 @@ def kubectl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kubectl]:
         running("--nodes=1", "--runtime=process", data=folder / "data", prefix=environment) as steer,
     ):
         made = Kubectl(steer.kubeconfig, tmp_path_factory.mktemp("home"))
-        made("wait", "--for=create", "serviceaccount/default", "--timeout=60s")
+        made("wait", "--for=create", "serviceaccount/default", WAIT)
         for tenant in ("plain", "charted", "rafty"):
             for namespace in (tenant, f"{tenant}-work"):
                 made("create", "namespace", namespace)

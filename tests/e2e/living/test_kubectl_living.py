@@ -8,10 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.kubectl import Kubectl
+from tests.support.kubectl import WAIT, Kubectl
 from tests.support.steer import DEADLINE_S
-
-WAIT = f"--timeout={DEADLINE_S:.0f}s"
 
 
 def soon(check: Callable[[], Any]) -> Any:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.kubectl import Kubectl
+from tests.support.kubectl import WAIT, Kubectl
 from tests.support.normal_user import as_normal_user
 from tests.support.small_root import USER, small_root
 from tests.support.steer import DEADLINE_S, STEER, running
@@ -48,9 +48,7 @@ class World:
     def run(self, name: str, image: str, *arguments: str) -> str:
         """What a pod says that `kubectl run` starts with these arguments, once it has ended well."""
         self.kubectl("run", name, f"--image={image}", "--restart=Never", "--", *arguments)
-        self.kubectl(
-            "wait", "--for=jsonpath={.status.phase}=Succeeded", f"pod/{name}", f"--timeout={DEADLINE_S:g}s"
-        )
+        self.kubectl("wait", "--for=jsonpath={.status.phase}=Succeeded", f"pod/{name}", WAIT)
         return self.kubectl("logs", name).out
 
     def has_roots(self) -> bool:
@@ -73,7 +71,7 @@ def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         with running("--nodes=1", "--runtime=process", data="some/data", prefix=prefix) as steer:
             assert steer.kubeconfig == folder / "some/data/kubeconfig"
             kubectl = Kubectl(steer.kubeconfig, tmp_path_factory.mktemp("home"))
-            kubectl("wait", "--for=create", "serviceaccount/default", f"--timeout={DEADLINE_S:g}s")
+            kubectl("wait", "--for=create", "serviceaccount/default", WAIT)
             yield World(kubectl, prefix, folder)
 
 
@@ -107,7 +105,7 @@ def test_a_server_is_run_as_people_write_it(world: World) -> None:
         "run", "server", "--image=host/python3", "--",
         "python3", "-u", "-m", "http.server", "--bind", "$(POD_IP)", "8080",
     )  # fmt: skip
-    kubectl("wait", "--for=condition=Ready", "pod/server", f"--timeout={DEADLINE_S:g}s")
+    kubectl("wait", "--for=condition=Ready", "pod/server", WAIT)
     until(lambda: "Serving HTTP on" in kubectl("logs", "server").out)
 
 

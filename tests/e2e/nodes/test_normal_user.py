@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.nodes.machine_parts import web
-from tests.support.kubectl import Kubectl
+from tests.support.kubectl import WAIT, Kubectl
 from tests.support.normal_user import as_normal_user
 from tests.support.steer import DEADLINE_S, running
 
@@ -32,7 +32,7 @@ def kubectl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kubectl]:
         prefix = as_normal_user(Path(name))
         with running("--nodes=1", "--runtime=process", data=f"{name}/data", prefix=prefix) as steer:
             kubectl = Kubectl(steer.kubeconfig, tmp_path_factory.mktemp("home"))
-            kubectl("wait", "--for=create", "serviceaccount/default", f"--timeout={DEADLINE_S:g}s")
+            kubectl("wait", "--for=create", "serviceaccount/default", WAIT)
             yield kubectl
 
 
@@ -56,7 +56,7 @@ def service(name: str, **spec: Any) -> dict[str, Any]:
 
 def test_a_deployment_behind_a_service_answers_by_address_and_by_name(kubectl: Kubectl) -> None:
     kubectl.create(service("web"), web("web", 2))
-    kubectl("rollout", "status", "deployment/web", f"--timeout={DEADLINE_S:g}s")
+    kubectl("rollout", "status", "deployment/web", WAIT)
     address = kubectl.get("service web")["spec"]["clusterIP"]
     assert address.startswith("127.")
     for pod in kubectl.get("pods")["items"]:
@@ -114,7 +114,7 @@ def test_groups_that_cannot_be_given_are_told_and_volumes_work_all_the_same(kube
         },
     }
     kubectl.create(claim, pod)
-    kubectl("wait", "--for=condition=Ready", "pod/grouped", f"--timeout={DEADLINE_S:g}s")
+    kubectl("wait", "--for=condition=Ready", "pod/grouped", WAIT)
     until(lambda: kubectl("logs", "grouped").out == "stored\n")
     told = until(lambda: kubectl.get("events --field-selector=reason=GroupsNotGiven")["items"])
     assert "cannot give its pods further groups: 5432, 5433" in told[0]["message"]

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.kubectl import Kubectl
+from tests.support.kubectl import WAIT, Kubectl
 from tests.support.steer import DEADLINE_S, STEER, Steer, running
 
 from .operators import EXAMPLES
@@ -47,7 +47,7 @@ def webapps(cluster_kubectl: Kubectl) -> None:
     )
     assert done.returncode == 0, done.stderr
     cluster_kubectl("apply", "-f", "-", stdin=done.stdout)
-    cluster_kubectl("wait", "crd/webapps.example.com", "--for=condition=Established", "--timeout=20s")
+    cluster_kubectl("wait", "crd/webapps.example.com", "--for=condition=Established", WAIT)
 
 
 def _app(name: str, replicas: int = 2, image: str = "nginx:1.25") -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.kubectl import Kubectl
+from tests.support.kubectl import WAIT, Kubectl
 from tests.support.steer import DEADLINE_S, STEER
 
 from .operators import EXAMPLES
@@ -26,7 +27,13 @@ def started(program: Path, folder: Path) -> Iterator[Kubectl]:
     """kubectl for the cluster that `steer run --cluster` starts and announces."""
     command = [str(STEER), "run", str(program), "--cluster", "--metrics-bind", "off"]
     with (folder / "log").open("w") as log:
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
+        process = subprocess.Popen(
+            command,
+            env={**os.environ, "MAIL": str(folder / "mail")},
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+        )
     assert process.stdout
     try:
         lines = (line.strip().partition("export KUBECONFIG=")[2] for line in process.stdout)
@@ -59,10 +66,10 @@ def test_as_the_readme_begins(program: str, manifest: str, what: str, condition:
     file = EXAMPLES / program
     with started(file, tmp_path) as kubectl:
         # The definitions are installed right after the cluster is announced.
-        kubectl("wait", "crd", "--all", "--for=create", "--timeout=20s")
-        kubectl("wait", "crd", "--all", "--for=condition=Established", "--timeout=20s")
+        kubectl("wait", "crd", "--all", "--for=create", WAIT)
+        kubectl("wait", "crd", "--all", "--for=condition=Established", WAIT)
         kubectl("apply", "-f", str(file.with_name(manifest)))
-        kubectl("wait", what, f"--for={condition}", "--timeout=20s")
+        kubectl("wait", what, f"--for={condition}", WAIT)
 
 
 def test_every_example_has_a_readme_and_a_test() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.kubectl import Kubectl
+from tests.support.kubectl import WAIT, Kubectl
 from tests.support.steer import Steer
 
 from .operators import OperatorProcess, running
@@ -70,7 +70,7 @@ def operator(server: Steer, kubectl: Kubectl, webapp: Path, tmp_path: Path) -> I
 
 
 def wait(kubectl: Kubectl, what: str, condition: str) -> None:
-    kubectl("wait", what, f"--for={condition}", "--timeout=20s")
+    kubectl("wait", what, f"--for={condition}", WAIT)
 
 
 def phase(kubectl: Kubectl, name: str, expected: str) -> None:
@@ -120,7 +120,7 @@ def test_a_webapp_lives_its_life(operator: OperatorProcess, kubectl: Kubectl, ap
     wait(kubectl, "webapp/web", "condition=Ready")
     assert kubectl.get("webapp web")["status"]["availableReplicas"] == 4
 
-    kubectl("delete", "webapp", "web", "--timeout=20s")
+    kubectl("delete", "webapp", "web", WAIT)
     assert kubectl("get", "deployments,services", "-o", "name").lines == []
     reasons = {event["reason"] for event in kubectl.get("events")["items"]}
     assert reasons == {"Reconciling", "WaitingForPods", "Ready", "Scaling", "Deleting"}

@@ -10,13 +10,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from steersman.client import ApiError
 from steersman.testing import Cluster
 from tests.e2e.raft.certificates import TestAuthority
-from tests.support.kubectl import Kubectl
+from tests.support.kubectl import WAIT, Kubectl
 from tests.support.steer import DEADLINE_S, STEER
 
 from .conftest import IMAGE, SHOP, WEBAPP
+
+#: Several programs start in each, one after the other.
+pytestmark = pytest.mark.timeout(300)
 
 Object = dict[str, Any]
 
@@ -80,9 +85,9 @@ def web_app(name: str) -> Object:
 def test_replicas_with_a_lease_work_one_after_the_other(kubectl: Kubectl) -> None:
     there = kubectl.within("webapp-operator")
     there.apply(*runnable(WEBAPP, "--fencing"))
-    there("rollout", "status", "deployment/webapp-operator", "--timeout=25s")
+    there("rollout", "status", "deployment/webapp-operator", WAIT)
     kubectl.apply(web_app("shop"))
-    kubectl("wait", "webapp/shop", "--for=jsonpath={.status.phase}=Ready", "--timeout=25s")
+    kubectl("wait", "webapp/shop", "--for=jsonpath={.status.phase}=Ready", WAIT)
     assert kubectl.get("deployment shop")["spec"]["replicas"] == 0
     told = steer("why", "webapp/shop", "--kubeconfig", str(kubectl.kubeconfig))
     assert "wrote  apply deployments default/shop" in told
@@ -94,11 +99,11 @@ def test_replicas_with_a_lease_work_one_after_the_other(kubectl: Kubectl) -> Non
     pods = [pod["metadata"]["name"] for pod in there.get("pods")["items"]]
     assert len(pods) == 2
     [first] = [pod for pod in pods if pod in holder()]
-    there("delete", "pod", first, "--timeout=25s")
+    there("delete", "pod", first, WAIT)
     assert until(lambda: holder(other_than=first)).startswith("webapp-operator-")
     kubectl.apply(web_app("cafe"))
-    kubectl("wait", "webapp/cafe", "--for=jsonpath={.status.phase}=Ready", "--timeout=25s")
-    kubectl("delete", "webapp", "shop", "cafe", "--timeout=25s")
+    kubectl("wait", "webapp/cafe", "--for=jsonpath={.status.phase}=Ready", WAIT)
+    kubectl("delete", "webapp", "shop", "cafe", WAIT)
     assert_nothing_was_forbidden(there)
 
 
@@ -122,7 +127,7 @@ def test_replicas_that_are_a_raft_cluster_replace_their_leader(
 ) -> None:
     there = kubectl.within("shop-operator")
     there.apply(*runnable(SHOP, "--ha", "raft"), certificates(tmp_path))
-    there("rollout", "status", "statefulset/shop-operator", "--timeout=25s")
+    there("rollout", "status", "statefulset/shop-operator", WAIT)
 
     client = cluster.client()
 
@@ -141,8 +146,8 @@ def test_replicas_that_are_a_raft_cluster_replace_their_leader(
     there("delete", "pod", first, "--force", "--grace-period=0")
     second = until(lambda: next((node for node in leaders() if node != first), ""))
     # What the first had stored is there when it comes back, and it follows.
-    there("rollout", "status", "statefulset/shop-operator", "--timeout=25s")
+    there("rollout", "status", "statefulset/shop-operator", WAIT)
     assert leaders() == [second]
     kubectl("apply", "-f", str(SHOP.with_name("shop.yaml")))
-    kubectl("wait", "secret/harbour-db", "--for=create", "--timeout=25s")
+    kubectl("wait", "secret/harbour-db", "--for=create", WAIT)
     assert_nothing_was_forbidden(there)

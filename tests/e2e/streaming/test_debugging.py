@@ -5,14 +5,12 @@ from __future__ import annotations
 import pytest
 
 from tests.e2e.streaming.talking import Talking
-from tests.support.kubectl import Kubectl
-from tests.support.steer import DEADLINE_S
+from tests.support.kubectl import WAIT, Kubectl
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 
 #: kubectl says so when it is attached.
 PROMPTED = b"try pressing enter"
-WAITED = f"--timeout={DEADLINE_S:g}s"
 
 
 @pytest.fixture(params=[True, False], ids=["websocket", "spdy"])
@@ -26,7 +24,7 @@ def debugged(kubectl: Kubectl) -> str:
     container = {"name": "main", "image": "host/sleep", "args": ["1000"]}
     spec = {"containers": [container], "terminationGracePeriodSeconds": 0}
     kubectl.create({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "quiet"}, "spec": spec})
-    kubectl("wait", "--for=condition=Ready", "pod/quiet", WAITED)
+    kubectl("wait", "--for=condition=Ready", "pod/quiet", WAIT)
     return "quiet"
 
 
@@ -45,7 +43,7 @@ def test_what_debugs_a_pod_can_be_come_back_to(talking: Talking, debugged: str) 
         "debug", "-i", "--attach=false", debugged, "--image=host/sh", "-c", "look", "--", "sh", "-c", script
     )
     talking.attempt("wait", "--for=jsonpath={.status.ephemeralContainerStatuses[0].state.running}",
-                    f"pod/{debugged}", WAITED)  # fmt: skip
+                    f"pod/{debugged}", WAIT)  # fmt: skip
     typed = [(b"", b"this\n")]
     assert (
         b"got this"
@@ -58,7 +56,7 @@ def test_what_debugs_a_pod_can_be_come_back_to(talking: Talking, debugged: str) 
 def test_a_copy_of_a_pod_is_debugged(talking: Talking, debugged: str) -> None:
     talking("debug", debugged, "--copy-to=copy", "--container=main", "--image=host/sh", "--", "sh", "-c",
             "echo a copy; exec sleep 1000")  # fmt: skip
-    talking("wait", "--for=condition=Ready", "pod/copy", WAITED)
+    talking("wait", "--for=condition=Ready", "pod/copy", WAIT)
     assert talking("logs", "copy", "-c", "main").out == "a copy\n"
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.kubectl import Kubectl
+from tests.support.kubectl import WAIT, Kubectl
 from tests.support.steer import DEADLINE_S
 
 pytestmark = pytest.mark.slow
@@ -37,9 +37,9 @@ def test_commands_logs_and_ports(kubectl: Kubectl) -> None:
         "readinessProbe": {"tcpSocket": {"port": 8080}, "periodSeconds": 1},
     }
     spec = {"containers": [container], "terminationGracePeriodSeconds": 0}
-    kubectl("wait", "--for=create", "serviceaccount/default", f"--timeout={DEADLINE_S}s")
+    kubectl("wait", "--for=create", "serviceaccount/default", WAIT)
     kubectl.create({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": spec})
-    kubectl("wait", "--for=condition=Ready", "pod/p", f"--timeout={DEADLINE_S}s")
+    kubectl("wait", "--for=condition=Ready", "pod/p", WAIT)
     program = [sys.executable, str(PROGRAM), str(kubectl.kubeconfig), kubectl.namespace, "p"]
     done = subprocess.run(program, capture_output=True, text=True, timeout=DEADLINE_S)
     assert done.returncode == 0, done.stderr
