@@ -112,8 +112,8 @@ class Redirection:
         self._loop = loop
         #: The folders of containers' lists, by their listeners.
         self._stand_ins: dict[int, str] = {}
-        #: Threads, and the sockets of which they have not heard that a connection is being made: a signal came
-        #: first, and the kernel or the program asks again.
+        #: Threads, and the sockets of which they have not heard that a connection is being made: a signal
+        #: came first, and the kernel or the program asks again.
         self._unheard: dict[tuple[int, int], None] = {}
         #: Of all listeners: the kernel gives each its turn, however often the others ask.
         self._asking = select.epoll()
