@@ -4,6 +4,7 @@ ClientError
 ├── ConfigError             a kubeconfig or environment that cannot be used; names the file and field
 │   └── NoKubeconfig        there is none
 ├── CredentialsError        credentials could not be had (a plugin failed, a file is gone)
+├── ImpossibleName          no object or namespace can have it (a ValueError as well); nobody was asked
 ├── NoSuchKind              the API serves no such kind (yet)
 ├── Unreachable             no (complete) answer; `maybe_done` tells whether the server may have acted
 ├── CommandFailed           a command in a container did not run, or not to its end
@@ -24,8 +25,6 @@ ClientError
     └── ServerError         5xx
         ├── Timeout         the server gave up waiting; it may have acted
         └── Unavailable     503 not now
-
-ImpossibleName (ValueError) a name that no object or namespace can have; the API was not asked
 """
 
 from __future__ import annotations
@@ -72,12 +71,12 @@ __all__ = [
 _EXCERPT = 512
 
 
-class ImpossibleName(ValueError):
-    """A mistake of whoever gave the name, which no repetition makes good."""
-
-
 class ClientError(Exception):
     """Anything this package raises on purpose."""
+
+
+class ImpossibleName(ClientError, ValueError):
+    """A mistake of whoever gave the name, which no repetition makes good."""
 
 
 class ConfigError(ClientError):

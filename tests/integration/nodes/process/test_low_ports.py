@@ -12,7 +12,7 @@ import socket
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -62,7 +62,8 @@ class Answering:
                 connection, _ = self._listener.accept()
             except OSError:
                 return
-            with connection:
+            # Who asked may have left.
+            with connection, suppress(ConnectionError):
                 connection.sendall(b"ahoy")
 
     def close(self) -> None:

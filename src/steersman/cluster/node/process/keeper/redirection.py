@@ -3,8 +3,18 @@
 Without root nobody may listen at a service's port 80; the proxy listens at a stand-in such as 8080 and writes
 down which. Programs in pods know nothing of that: they connect to `https://kubernetes.default.svc` and
 `http://web`. So the kernel hands every `connect` of such a container to the keeper (a seccomp filter with a
-listener), which lets it go on as it is unless it goes to an address and port of that list; then it connects
-the container's own socket to the stand-in, and says how that went.
+listener), which lets it go on as it is unless it goes to an address and port of that list; then it begins to
+connect the container's own socket to the stand-in.
+
+| the socket                   | what its program is answered                                                |
+|------------------------------|-----------------------------------------------------------------------------|
+| has no connection, and waits | its own call goes on: the kernel waits for the end of what has begun,       |
+|                              | whatever the address, as long as the socket says or until there is a signal |
+| has none, and does not wait  | EINPROGRESS, as by the kernel; after a signal that came first, once more    |
+| has or is getting one        | its own call goes on, and the kernel says so                                |
+| is of datagrams              | how it went                                                                 |
+
+So nothing is waited for and kept here, however many wait there.
 
 A convenience, not a guard: where the kernel or the container does not allow it, `connect` does what it would
 have done without. Datagrams of sockets that are not connected go where they are sent.
@@ -20,10 +30,8 @@ import select
 import socket
 import struct
 import traceback
-from functools import partial
 from typing import Any, Final
 
-from .connecting import Call, Connecting
 from .loop import Loop
 from .system_calls import CONNECT, descriptor_of, filter_system_calls, refuse_new_privileges
 
@@ -43,6 +51,10 @@ _IPPROTO_MPTCP: Final = 262
 _MAPPED: Final = bytes(10) + b"\xff\xff"
 #: Multipath TCP comes to servers of TCP, too.
 _PROTOCOLS: Final = {socket.IPPROTO_TCP: "TCP", _IPPROTO_MPTCP: "TCP", socket.IPPROTO_UDP: "UDP"}
+#: The first byte of struct tcp_info of a socket that is getting a connection, and of one that has none.
+_TCP_SYN_SENT, _TCP_CLOSE = 2, 7
+#: What is remembered of threads that have perhaps ended.
+_MOST_UNHEARD: Final = 256
 #: Calls answered before others of the keeper have their turn.
 _AT_ONCE: Final = 8
 
@@ -98,8 +110,11 @@ class Redirection:
 
     def __init__(self, loop: Loop) -> None:
         self._loop = loop
-        #: By their listeners.
-        self._containers: dict[int, _Container] = {}
+        #: The folders of containers' lists, by their listeners.
+        self._stand_ins: dict[int, str] = {}
+        #: Threads, and the sockets of which they have not heard that a connection is being made: a signal
+        #: came first, and the kernel or the program asks again.
+        self._unheard: dict[tuple[int, int], None] = {}
         #: Of all listeners: the kernel gives each its turn, however often the others ask.
         self._asking = select.epoll()
         loop.on_readable(self._asking.fileno(), self._answer_some)
@@ -119,7 +134,7 @@ class Redirection:
                 except OSError:
                     return
             for listener in listeners:
-                self._containers[listener] = _Container(self._loop, listener, stand_ins)
+                self._stand_ins[listener] = stand_ins
                 self._asking.register(listener, select.EPOLLIN)
 
         self._loop.on_readable(channel.fileno(), receive)
@@ -129,71 +144,43 @@ class Redirection:
             # To receive where nobody asks may take for ever.
             if events & select.EPOLLIN:
                 try:
-                    self._containers[listener].on_notice()
+                    self._on_notice(listener)
                 except Exception:  # noqa: BLE001 - one call's trouble is not everybody's
                     traceback.print_exc()
             else:
                 # The last process of the container has ended.
                 self._asking.unregister(listener)
-                self._containers.pop(listener).close()
+                del self._stand_ins[listener]
+                os.close(listener)
 
-
-class _Container:
-    """One of them, or a command beside one."""
-
-    def __init__(self, loop: Loop, listener: int, stand_ins: str) -> None:
-        self._listener = listener
-        self._stand_ins = stand_ins
-        self._connecting = Connecting(loop, self._answer, self._is_asked)
-
-    def close(self) -> None:
-        self._connecting.close()
-        os.close(self._listener)
-
-    def on_notice(self) -> None:
+    def _on_notice(self, listener: int) -> None:
         notice = bytearray(_NOTICE.size)
         try:
-            fcntl.ioctl(self._listener, _RECEIVE, notice)
+            fcntl.ioctl(listener, _RECEIVE, notice)
         except OSError as error:
             if error.errno == errno.ENOENT:  # who asked has been interrupted
                 return
             raise
-        number, thread, _, _, fd, address, length = _NOTICE.unpack(notice)
-        self._handle(Call(number, thread), fd, address, length)
-
-    def _handle(self, call: Call, fd: int, address: int, length: int) -> None:
+        call, thread, _, _, fd, address, length = _NOTICE.unpack(notice)
+        code: int | None = None
+        asked: tuple[int, int] | None = None
         try:
-            sock, target = _redirected(call.thread, fd, address, length, self._stand_ins)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the program's own call will tell it better
-            if not isinstance(error, OSError | LookupError):
-                traceback.print_exc()
-            self._send(call, flags=_GO_ON)
-            return
-        if not self._is_asked(call):
-            # What was looked at may be of another process, which has got the number of the one that asked.
-            sock.close()
-            return
-        self._connecting.connect(call, sock, target, partial(self._handle, call, fd, address, length))
-
-    def _is_asked(self, call: Call) -> bool:
-        try:
-            fcntl.ioctl(self._listener, _IS_VALID, struct.pack("=Q", call.number))
-        except OSError:
-            return False
-        return True
-
-    def _answer(self, call: Call, code: int) -> bool:
-        return self._send(call, -code)
-
-    def _send(self, call: Call, error: int = 0, flags: int = 0) -> bool:
-        try:
-            fcntl.ioctl(self._listener, _SEND, _ANSWER.pack(call.number, 0, error, flags))
-        except OSError as failure:
-            # Who asked has been interrupted or killed, or the last process has ended.
-            if failure.errno not in (errno.ENOENT, errno.EBADF, errno.EINPROGRESS):
-                raise
-            return False
-        return True
+            sock, target = _redirected(thread, fd, address, length, self._stand_ins[listener])
+            with sock:
+                # Or what was looked at is of another process, which has got the number of the one that asked.
+                fcntl.ioctl(listener, _IS_VALID, struct.pack("=Q", call))
+                asked = thread, os.fstat(sock.fileno()).st_ino
+                code = _connected(sock, target, is_repeated=asked in self._unheard)
+        except (OSError, LookupError):
+            pass  # It is the program's own matter.
+        finally:
+            is_heard = _answer(listener, call, code)
+        if asked is not None:
+            self._unheard.pop(asked, None)
+            if code == errno.EINPROGRESS and not is_heard:
+                self._unheard[asked] = None
+                if len(self._unheard) > _MOST_UNHEARD:
+                    del self._unheard[next(iter(self._unheard))]
 
 
 def _stand_ins(folder: str, address: str, port: int) -> dict[str, int]:
@@ -248,3 +235,37 @@ def _parsed(raw: bytes) -> tuple[str, int, bool]:
         if family == socket.AF_INET6 and raw[8:20] == _MAPPED and len(raw) >= 24:
             return socket.inet_ntoa(raw[20:24]), port, True
     raise LookupError("no address of a service")
+
+
+def _connected(sock: socket.socket, target: Any, *, is_repeated: bool) -> int | None:
+    """How it went to connect a socket, 0 for well; None if its program's own call shall go on."""
+    if sock.type == socket.SOCK_DGRAM:
+        return sock.connect_ex(target)
+    flags = fcntl.fcntl(sock, fcntl.F_GETFL)
+    state = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0]
+    if is_repeated and state == _TCP_SYN_SENT and flags & os.O_NONBLOCK:
+        return errno.EINPROGRESS
+    if state != _TCP_CLOSE:
+        return None
+    if flags & os.O_NONBLOCK:
+        return sock.connect_ex(target)
+    # The keeper must not wait. Nobody has use for a socket without a connection meanwhile.
+    fcntl.fcntl(sock, fcntl.F_SETFL, flags | os.O_NONBLOCK)
+    try:
+        code = sock.connect_ex(target)
+    finally:
+        fcntl.fcntl(sock, fcntl.F_SETFL, flags)
+    return None if code == errno.EINPROGRESS else code
+
+
+def _answer(listener: int, call: int, code: int | None) -> bool:
+    """Let a call end with an error, 0 for none, or go on if there is nothing to say. Whether it was heard."""
+    answer = _ANSWER.pack(call, 0, 0, _GO_ON) if code is None else _ANSWER.pack(call, 0, -code, 0)
+    try:
+        fcntl.ioctl(listener, _SEND, answer)
+    except OSError as failure:
+        # Who asked has been interrupted or killed, or the last process has ended.
+        if failure.errno not in (errno.ENOENT, errno.EBADF, errno.EINPROGRESS):
+            raise
+        return False
+    return True
