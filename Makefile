@@ -10,7 +10,7 @@ PARALLEL := --numprocesses $(shell expr $$(nproc) + 1) --dist loadfile --no-load
 .PHONY: help demo test check format bench sim mutants docs originals record servers clean
 
 help: ## show this list
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
 
 demo: $(VENV)/demo ## a cluster, an operator and its web app, live in the terminal
 	@$(BIN)/steer demo
