@@ -41,6 +41,9 @@ def main() -> None:
         return
     from steersman.cli import main as steer
 
+    # Bytecode is told from its source by whole seconds and the size: of two changes in one second, the later
+    # would be passed over.
+    sys.dont_write_bytecode = True
     # The first to be registered is the last to be called.
     atexit.register(_end)
     sys.argv = ["steer", "run", *arguments]

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from steersman.client import ApiError
+from steersman.cluster.machine.ports import may_listen
 from steersman.testing import Cluster
 from tests.e2e.raft.certificates import TestAuthority
 from tests.support.kubectl import WAIT, Kubectl
@@ -122,6 +123,8 @@ def certificates(folder: Path) -> Object:
     return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": data}
 
 
+# The members find each other by their names, for which pods ask at port 53.
+@pytest.mark.skipif(not may_listen(53), reason="needs rights to listen at low ports")
 def test_replicas_that_are_a_raft_cluster_replace_their_leader(
     cluster: Cluster, kubectl: Kubectl, tmp_path: Path
 ) -> None:

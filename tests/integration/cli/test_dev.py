@@ -39,8 +39,15 @@ class Session:
 
     def __init__(self, file: Path) -> None:
         command = [str(STEER), "run", "--dev", "--cluster", "--metrics-bind", "off", str(file)]
+        # As most users have it: Python may keep the bytecode of what it loads.
+        environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}
         self.process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True
+            command,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            text=True,
         )
         self._lines: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._reader = threading.Thread(target=self._read, daemon=True)
@@ -105,6 +112,18 @@ def test_changes_take_effect_and_mistakes_are_survived(session: Session, file: P
     session.process.send_signal(signal.SIGINT)
     assert session.process.wait(DEADLINE_S) == 0
     assert has_ended(last)
+
+
+def test_a_change_of_the_same_second_and_size_takes_effect(session: Session, file: Path) -> None:
+    second_ns = time.time_ns() // 10**9 * 10**9
+    session.line("version 1")
+    for version in (2, 3):
+        changed = file.with_suffix(".new")
+        changed.write_text(PROGRAM.replace("{version}", str(version)))
+        os.utime(changed, ns=(second_ns + version, second_ns + version))
+        changed.replace(file)
+        session.line(f"version {version}")
+        session.line("running teas.dev.example.com")
 
 
 def test_what_is_a_change(tmp_path: Path) -> None:

@@ -97,9 +97,10 @@ def test_nothing_is_left_open() -> None:
         return len(os.listdir("/proc/self/fd"))
 
     async def body() -> tuple[int, int]:
+        port = free_port()  # it is claimed with a descriptor
         before = open_descriptors()
         async with proxied() as world:
-            await _use(world)
+            await _use(world, port)
         await eventually(lambda: open_descriptors() <= before)
         return before, open_descriptors()
 
@@ -107,9 +108,8 @@ def test_nothing_is_left_open() -> None:
     assert after <= before
 
 
-async def _use(world: World) -> None:
+async def _use(world: World, port: int) -> None:
     (a,) = await world.tcp("a")
-    port = free_port()
     address = await world.service("web", port=port, type="NodePort")
     await world.endpoints("web", a)
     for _ in range(50):
