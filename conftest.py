@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 pytest_plugins = ["steersman.testing.plugin", "tests.support.ending", "tests.support.skips"]
@@ -17,3 +18,8 @@ settings.load_profile("repeatable")
 # What is started in the background of a shell ignores these, and so would every program that a test starts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Have those that wait for the original programs begin: at the end all workers would wait for one."""
+    items.sort(key=lambda item: item.get_closest_marker("original") is None)
