@@ -22,29 +22,29 @@ from weakref import WeakSet
 
 from steersman.aio import Clock, Scope, SystemClock
 from steersman.aio.mistakes import is_mistake
-from steersman.cluster.apiserver.access import Access
-from steersman.cluster.apiserver.admitting import AdmissionSetup
-from steersman.cluster.apiserver.allocation import ServiceAllocator
-from steersman.cluster.apiserver.atrest import stamp
 from steersman.cluster.apiserver.audit import Auditor
-from steersman.cluster.apiserver.bootstrap import ensure, install_essentials
-from steersman.cluster.apiserver.call import Api, StoreReader
-from steersman.cluster.apiserver.certificates import CertificateSigning
-from steersman.cluster.apiserver.default_roles import install_default_roles
+from steersman.cluster.apiserver.bootstrap.default_roles import install_default_roles
+from steersman.cluster.apiserver.bootstrap.essentials import ensure, install_essentials
+from steersman.cluster.apiserver.controllers.certificate_signing import CertificateSigning
+from steersman.cluster.apiserver.controllers.legacy_token_tracking import note_uses
+from steersman.cluster.apiserver.controllers.role_aggregation import RoleAggregation
 from steersman.cluster.apiserver.fairness import (
     Fairness,
     install_flow_control,
     keep_flow_control,
     stored_count,
 )
-from steersman.cluster.apiserver.gate import Gate
-from steersman.cluster.apiserver.health import Health
-from steersman.cluster.apiserver.legacy_tokens import note_uses
-from steersman.cluster.apiserver.resource import Catalog
-from steersman.cluster.apiserver.role_aggregation import RoleAggregation
+from steersman.cluster.apiserver.non_resource.health import Health
+from steersman.cluster.apiserver.pipeline.access import Access
+from steersman.cluster.apiserver.pipeline.admission import AdmissionSetup
+from steersman.cluster.apiserver.pipeline.call import Api, StoreReader
+from steersman.cluster.apiserver.pipeline.gate import Gate
+from steersman.cluster.apiserver.reading.watch import WatchHubs
+from steersman.cluster.apiserver.resources.allocation import ServiceAllocator
+from steersman.cluster.apiserver.resources.resource import Catalog
+from steersman.cluster.apiserver.resources.storage_encoding import stamp
 from steersman.cluster.apiserver.server import KUBERNETES_VERSION, APIServer
-from steersman.cluster.apiserver.tokens import OpenIDMetadata
-from steersman.cluster.apiserver.watch import WatchHubs
+from steersman.cluster.apiserver.subresources.token_requests import OpenIDMetadata
 from steersman.cluster.auth.authentication import (
     Anonymous,
     CertificateAuthenticator,
@@ -68,7 +68,7 @@ if TYPE_CHECKING:
     from steersman.client.sending import Observe
     from steersman.cluster.apiserver.aggregation import Aggregator
     from steersman.cluster.apiserver.custom import Definitions
-    from steersman.cluster.apiserver.node_connections import NodeConnections
+    from steersman.cluster.apiserver.forwarding.node_connections import NodeConnections
     from steersman.cluster.in_process import InProcess
     from steersman.cluster.machine import Machine
     from steersman.cluster.machine_nodes import MachineNodes
@@ -397,7 +397,7 @@ class LocalCluster:
     def _api(self, store: Store, folder: Path) -> Api:
         catalog = Catalog(all_resources())
         if self._loopback_endpoints:
-            from steersman.cluster.apiserver.loopback import allow_loopback_endpoints
+            from steersman.cluster.apiserver.resources.loopback_endpoints import allow_loopback_endpoints
 
             allow_loopback_endpoints(catalog)
         self._warn_of_unacted(catalog, store)
@@ -454,14 +454,14 @@ class LocalCluster:
             if chosen(self.config.controllers) >= CONTROLLERS.keys():
                 conditions["controllers"] = lambda: True
         if conditions:
-            from steersman.cluster.apiserver.unacted import warn_of
+            from steersman.cluster.apiserver.resources.fields_without_effect import warn_of
 
             warn_of(catalog, conditions)
 
     def _node_connections(self) -> NodeConnections:
         """The way to nodes and pods, made when first needed."""
         if self._nodes is None:
-            from steersman.cluster.apiserver.node_connections import NodeConnections
+            from steersman.cluster.apiserver.forwarding.node_connections import NodeConnections
 
             self._nodes = NodeConnections(self.authority, allows_loopback=self._loopback_endpoints)
         return self._nodes
@@ -506,7 +506,7 @@ class LocalCluster:
         """Look at the types in admission policies."""
 
         def start() -> None:
-            from steersman.cluster.apiserver.policy_status import PolicyStatus
+            from steersman.cluster.apiserver.controllers.policy_status import PolicyStatus
 
             self._scope.start(PolicyStatus(api).run(), name="policy status")
 

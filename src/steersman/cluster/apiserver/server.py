@@ -19,29 +19,29 @@ from typing import TYPE_CHECKING, NamedTuple
 import orjson
 
 from steersman.cluster.apiserver import subresources
-from steersman.cluster.apiserver.access import action_of, path_action
-from steersman.cluster.apiserver.bodies import strict_warnings
-from steersman.cluster.apiserver.call import Api, Call
-from steersman.cluster.apiserver.create import create
-from steersman.cluster.apiserver.delete import delete, delete_collection
-from steersman.cluster.apiserver.discovery import Discovery
-from steersman.cluster.apiserver.documents import serve_openapi
-from steersman.cluster.apiserver.gate import Gate, Passage
-from steersman.cluster.apiserver.health import Health
-from steersman.cluster.apiserver.kinds import BuiltInKind
-from steersman.cluster.apiserver.metrics import RequestMetrics, render_metrics
-from steersman.cluster.apiserver.options import ListOptions, check_timeout, parse_query
-from steersman.cluster.apiserver.patch import patch
-from steersman.cluster.apiserver.paths import ResourcePath, parse_path
-from steersman.cluster.apiserver.reads import get, list_objects
-from steersman.cluster.apiserver.render import JSON, Form, failure, respond_json
-from steersman.cluster.apiserver.resource import Replaced, Resource
-from steersman.cluster.apiserver.reviews import Reviews
-from steersman.cluster.apiserver.routes import BUILT_IN_GROUPS, has_table, lost, refusal_of, verb_of
-from steersman.cluster.apiserver.tokens import OpenIDMetadata, TokenRequests
-from steersman.cluster.apiserver.update import update
-from steersman.cluster.apiserver.warning_headers import warning_headers
-from steersman.cluster.apiserver.watch import watch
+from steersman.cluster.apiserver.non_resource.discovery import Discovery
+from steersman.cluster.apiserver.non_resource.health import Health
+from steersman.cluster.apiserver.non_resource.metrics import RequestMetrics, render_metrics
+from steersman.cluster.apiserver.non_resource.openapi import serve_openapi
+from steersman.cluster.apiserver.pipeline.access import action_of, path_action
+from steersman.cluster.apiserver.pipeline.bodies import strict_warnings
+from steersman.cluster.apiserver.pipeline.call import Api, Call
+from steersman.cluster.apiserver.pipeline.gate import Gate, Passage
+from steersman.cluster.apiserver.pipeline.options import ListOptions, check_timeout, parse_query
+from steersman.cluster.apiserver.pipeline.paths import ResourcePath, parse_path
+from steersman.cluster.apiserver.pipeline.routes import BUILT_IN_GROUPS, has_table, lost, refusal_of, verb_of
+from steersman.cluster.apiserver.reading.reads import get, list_objects
+from steersman.cluster.apiserver.reading.watch import watch
+from steersman.cluster.apiserver.resources.kinds import BuiltInKind
+from steersman.cluster.apiserver.resources.resource import Replaced, Resource
+from steersman.cluster.apiserver.responses.render import JSON, Form, failure, respond_json
+from steersman.cluster.apiserver.responses.warning_headers import warning_headers
+from steersman.cluster.apiserver.subresources.token_requests import OpenIDMetadata, TokenRequests
+from steersman.cluster.apiserver.verbs.create import create
+from steersman.cluster.apiserver.verbs.delete import delete, delete_collection
+from steersman.cluster.apiserver.verbs.patch import patch
+from steersman.cluster.apiserver.verbs.reviews import Reviews
+from steersman.cluster.apiserver.verbs.update import update
 from steersman.cluster.auth.authentication import InvalidCredentials
 from steersman.cluster.auth.authorization import Action
 from steersman.cluster.auth.users import ANONYMOUS, User

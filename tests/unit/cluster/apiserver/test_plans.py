@@ -6,7 +6,7 @@ import itertools
 import random
 from typing import Any
 
-from steersman.cluster.apiserver.options import parse_query
+from steersman.cluster.apiserver.pipeline.options import parse_query
 from steersman.http import Headers, Request
 from steersman.http.request import Connection
 from steersman.objects.status import StatusError
