@@ -35,6 +35,8 @@ from steersman.cluster.apiserver.fairness import (
     stored_count,
 )
 from steersman.cluster.apiserver.non_resource.health import Health
+from steersman.cluster.apiserver.non_resource.openid import OpenIDMetadata
+from steersman.cluster.apiserver.non_resource.version import KUBERNETES_VERSION
 from steersman.cluster.apiserver.pipeline.access import Access
 from steersman.cluster.apiserver.pipeline.admission import AdmissionSetup
 from steersman.cluster.apiserver.pipeline.call import Api, StoreReader
@@ -43,8 +45,7 @@ from steersman.cluster.apiserver.reading.watch import WatchHubs
 from steersman.cluster.apiserver.resources.allocation import ServiceAllocator
 from steersman.cluster.apiserver.resources.resource import Catalog
 from steersman.cluster.apiserver.resources.storage_encoding import stamp
-from steersman.cluster.apiserver.server import KUBERNETES_VERSION, APIServer
-from steersman.cluster.apiserver.subresources.token_requests import OpenIDMetadata
+from steersman.cluster.apiserver.server import APIServer
 from steersman.cluster.auth.authentication import (
     Anonymous,
     CertificateAuthenticator,
@@ -220,7 +221,7 @@ class LocalCluster:
         self._server = Server(server.handle, on_error=server.answer_error)
         await self._server.start(config.bind, config.port, self._tls(folder, api))
         self.url = f"https://{_host_in_url(self._reachable)}:{self._server.port}"
-        server.identity = OpenIDMetadata(api.access.tokens, self.url)
+        server.serve_identity(OpenIDMetadata(api.access.tokens, self.url))
         note_uses(api)
         await install_essentials(api, self._reachable, self._server.port)
         await install_default_roles(api)

@@ -28,7 +28,7 @@ from steersman.http import Request
 if TYPE_CHECKING:
     from steersman.cluster.apiserver.forwarding.node_connections import NodeConnections
     from steersman.cluster.apiserver.pipeline.access import Access
-    from steersman.cluster.apiserver.pipeline.gate import Passage
+    from steersman.cluster.apiserver.pipeline.gate import InFlightRequest
     from steersman.cluster.apiserver.reading.watch import WatchHubs
     from steersman.cluster.apiserver.responses.render import Form
 
@@ -91,7 +91,7 @@ class Call:
     form: Form
     #: What was authorized.
     action: Action
-    passage: Passage | None = None
+    in_flight: InFlightRequest | None = None
     #: What a patch made of an object, before it was read.
     patched: Object | None = None
     warnings: list[str] = field(default_factory=list)
@@ -111,8 +111,8 @@ class Call:
 
     def started(self, code: int) -> None:
         """The answer is a stream, and it has begun."""
-        if self.passage is not None:
-            self.passage.started(code)
+        if self.in_flight is not None:
+            self.in_flight.started(code)
 
     def on(self, namespace: str, name: str) -> Call:
         """The same request about one named object: a collection's deletion, one by one."""

@@ -1,7 +1,7 @@
-"""The way into the API server, in Kubernetes' order: audit, impersonation, fairness, authorization.
+"""Letting a request in, in Kubernetes' order: audit, impersonation, priority and fairness, authorization.
 
-`enter` gives a `Passage`, at once where nothing is crowded, else after the request had its turn. Whoever
-entered calls `leave` with the answer, once: that frees the seat and closes the audit record.
+`Gate.enter` returns an `InFlightRequest`, at once if a seat is free, else after the request waited in its
+queue. The server calls its `leave` with the answer, once: that frees the seat and closes the audit record.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from steersman.cluster.auth.users import User
 from steersman.http import Request, Response
 from steersman.objects.status import StatusError
 
-__all__ = ["Gate", "Passage"]
+__all__ = ["Gate", "InFlightRequest"]
 
 Headers = tuple[tuple[bytes, bytes], ...]
 
 
-class Passage:
-    """A request that was let in."""
+class InFlightRequest:
+    """A request that was let in: its user, its seat in priority and fairness, its audit record."""
 
     __slots__ = ("_event", "_fault", "_ticket", "code", "user")
 
@@ -37,7 +37,7 @@ class Passage:
 
     @property
     def headers(self) -> Sequence[tuple[bytes, bytes]]:
-        """What every answer tells about how it was let in."""
+        """Response headers about priority and fairness, and the audit ID."""
         if self._event is None:
             return self._ticket.headers
         return (*self._ticket.headers, self._event.header)
@@ -78,13 +78,13 @@ class Gate:
         self._auditor = auditor
 
     def refuse(self, request: Request, action: Action) -> None:
-        """Somebody with bad credentials."""
+        """Record a request whose credentials are wrong."""
         if self._auditor is not None:
             self._auditor.refuse(request, action)
 
     def enter(
         self, request: Request, user: User, action: Action, query: Mapping[str, list[str]]
-    ) -> Passage | Awaitable[Passage]:
+    ) -> InFlightRequest | Awaitable[InFlightRequest]:
         """Raises 400, 403 and 429."""
         event = self._auditor.begin(request, user, action) if self._auditor is not None else None
         try:
@@ -101,7 +101,7 @@ class Gate:
 
     async def _in_turn(
         self, waiting: Awaitable[Ticket], user: User, action: Action, event: AuditEvent | None
-    ) -> Passage:
+    ) -> InFlightRequest:
         try:
             ticket = await waiting
         except StatusError as error:
@@ -116,7 +116,9 @@ class Gate:
                 return self._access.acting(user, request.headers, action)
         return user
 
-    def _authorized(self, user: User, action: Action, ticket: Ticket, event: AuditEvent | None) -> Passage:
+    def _authorized(
+        self, user: User, action: Action, ticket: Ticket, event: AuditEvent | None
+    ) -> InFlightRequest:
         try:
             self._access.authorize(user, action)
         except StatusError as error:
@@ -127,7 +129,7 @@ class Gate:
             raise
         if event is not None:
             event.authorized(True, "")
-        return Passage(user, ticket, event)
+        return InFlightRequest(user, ticket, event)
 
 
 @lru_cache(maxsize=1024)

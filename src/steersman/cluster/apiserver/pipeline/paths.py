@@ -8,7 +8,10 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-__all__ = ["ResourcePath", "parse_path"]
+__all__ = ["CONNECT_SUBRESOURCES", "ResourcePath", "parse_path"]
+
+#: Subresources that connect the client with a running pod, service or node (verb `connect` in metrics).
+CONNECT_SUBRESOURCES = frozenset({"attach", "exec", "log", "portforward", "proxy"})
 
 
 class ResourcePath(NamedTuple):

@@ -384,9 +384,9 @@ async def watch(api: Api, call: Call, options: ListOptions) -> None:
     hub = api.hubs.hub(call.resource)
     query = call.query.get("includeObject", ())
     key = (*chosen.key(), call.resource.type.gvk, call.form, *query)
-    passage = call.passage
+    in_flight = call.in_flight
     headers = (*_HEADERS, *warning_headers(call.warnings)) if call.warnings else _HEADERS
-    stream = call.request.stream(200, headers if passage is None else (*headers, *passage.headers))
+    stream = call.request.stream(200, headers if in_flight is None else (*headers, *in_flight.headers))
     gone = asyncio.Event()
     stream.on_close(gone.set)
     watcher = Watcher(stream, audience, 0, options.allow_bookmarks)
@@ -398,8 +398,8 @@ async def watch(api: Api, call: Call, options: ListOptions) -> None:
             except StatusError as error:
                 watcher.fail(error)
                 return
-            if passage is not None:
-                passage.started()
+            if in_flight is not None:
+                in_flight.started()
             await gone.wait()
     except TimeoutError:
         pass

@@ -14,9 +14,7 @@ from steersman.cluster.apiserver.reading.reads import find
 from steersman.http import Response
 from steersman.objects.status import bad_request
 
-__all__ = ["CONNECTS", "connect"]
-
-CONNECTS = frozenset({"attach", "exec", "log", "portforward", "proxy"})
+__all__ = ["connect"]
 
 
 async def connect(api: Api, call: Call) -> Response | None:

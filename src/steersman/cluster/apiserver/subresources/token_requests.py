@@ -1,28 +1,25 @@
-"""serviceaccounts/NAME/token, and what others need to check our tokens: OpenID discovery and keys."""
+"""serviceaccounts/NAME/token: TokenRequests, answered with a new token of the service account."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import orjson
-
 from steersman.cluster.apiserver.pipeline.bodies import match_namespace, read_part
 from steersman.cluster.apiserver.pipeline.call import Api, Call, timestamp
 from steersman.cluster.apiserver.pipeline.options import WriteOptions
 from steersman.cluster.apiserver.responses.render import respond_value
-from steersman.cluster.auth.jwt import key_set
 from steersman.cluster.auth.service_accounts import ServiceAccountTokens
 from steersman.cluster.schema.decode import decode
 from steersman.cluster.schema.resources import GVK
 from steersman.cluster.schema.shapes import schema_of
 from steersman.cluster.schema.validation.authorization import validate_review
-from steersman.http import Request, Response
+from steersman.http import Response
 from steersman.objects.fields import FieldError, Path
 from steersman.objects.fields import invalid as invalid_field
 from steersman.objects.managed import track_update
-from steersman.objects.status import StatusError, bad_request, conflict, invalid, not_acceptable, not_found
+from steersman.objects.status import StatusError, bad_request, conflict, invalid, not_found
 
-__all__ = ["OpenIDMetadata", "TokenRequests"]
+__all__ = ["TokenRequests"]
 
 Object = dict[str, Any]
 
@@ -175,40 +172,3 @@ def _node(api: Api, name: str) -> Object:
         return _find(api, "nodes", "", name)
     except StatusError:
         return {"metadata": {"name": name}}
-
-
-class OpenIDMetadata:
-    """/.well-known/openid-configuration and /openid/v1/jwks."""
-
-    CONFIGURATION = "/.well-known/openid-configuration"
-    KEYS = "/openid/v1/jwks"
-    _KEYS_TYPE = "application/jwk-set+json"
-
-    def __init__(self, tokens: ServiceAccountTokens, server_url: str) -> None:
-        self._keys = key_set(tokens.keys)
-        self._configuration = orjson.dumps(
-            {
-                "issuer": tokens.issuer,
-                "jwks_uri": server_url + self.KEYS,
-                "response_types_supported": ["id_token"],
-                "subject_types_supported": ["public"],
-                "id_token_signing_alg_values_supported": sorted({key.algorithm for key in tokens.keys}),
-            }
-        )
-
-    def serve(self, request: Request) -> Response | None:
-        """The answer to one of the two paths, None to others. Raises 406."""
-        accept = request.headers.get("accept") or "*/*"
-        if request.path == self.CONFIGURATION:
-            return _document(self._configuration, "application/json", accept)
-        if request.path == self.KEYS:
-            return _document(self._keys, self._KEYS_TYPE, accept)
-        return None
-
-
-def _document(body: bytes, media_type: str, accept: str) -> Response:
-    accepted = {part.partition(";")[0].strip() for part in accept.split(",")}
-    if not accepted & {media_type, "*/*"}:
-        raise not_acceptable([media_type])
-    headers = ((b"Content-Type", media_type.encode()), (b"Cache-Control", b"public, max-age=3600"))
-    return Response(200, body, headers)

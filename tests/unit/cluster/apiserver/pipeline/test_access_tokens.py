@@ -7,7 +7,8 @@ from typing import Any, cast
 import orjson
 import pytest
 
-from steersman.cluster.apiserver.subresources.token_requests import OpenIDMetadata, TokenRequests
+from steersman.cluster.apiserver.non_resource.openid import OpenIDMetadata
+from steersman.cluster.apiserver.subresources.token_requests import TokenRequests
 from steersman.cluster.auth.authentication import InvalidCredentials
 from steersman.cluster.auth.jwt import VerificationKey, parse
 from steersman.http import Headers, Request

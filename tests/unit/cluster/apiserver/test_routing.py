@@ -1,4 +1,4 @@
-"""What a request asks for does not depend on what was asked before: plans are shared, never mixed up."""
+"""What a request asks for does not depend on what was asked before: routes are shared, never mixed up."""
 
 from __future__ import annotations
 
@@ -55,26 +55,26 @@ QUERIES = ("", "watch=1", "fieldManager=x&dryRun=All", "fieldSelector=metadata.n
 
 
 @with_api
-async def test_a_plan_is_the_same_whatever_was_asked_before(client: ApiClient) -> None:
+async def test_a_route_is_the_same_whatever_was_asked_before(client: ApiClient) -> None:
     server = client.cluster._api_server
     assert server is not None
     connection = Connection(("", 0), None)
 
-    def planned(method: str, path: str, query: str) -> Any:
+    def routed(method: str, path: str, query: str) -> Any:
         target = f"{path}?{query}" if query else path
         request = Request(method, target, Headers([]), connection, None, True, True)  # type: ignore[arg-type]
-        return server._plan(request)
+        return server._router.route(request)
 
     def made(method: str, path: str, query: str) -> Any:
-        return server._make_plan(method, path, parse_query(query))
+        return server._router.make(method, path, parse_query(query))
 
-    def outcome(plan: Any, *asked: str) -> Any:
+    def outcome(route: Any, *asked: str) -> Any:
         try:
-            return plan(*asked)
+            return route(*asked)
         except StatusError as error:
             return error.status()
 
     asked = list(itertools.product(METHODS, PATHS, QUERIES)) * 2
     random.Random(1).shuffle(asked)
     for request in asked:
-        assert outcome(planned, *request) == outcome(made, *request), request
+        assert outcome(routed, *request) == outcome(made, *request), request

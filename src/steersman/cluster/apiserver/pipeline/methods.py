@@ -1,7 +1,7 @@
-"""Which verb a request is, and whether its path knows it. Pure.
+"""HTTP methods as verbs of the API, and whether a path has the verb. Pure.
 
-Rights are asked for by the verb, before anybody is told that a path does not exist; so every method has one,
-and what is wrong with a path is a refusal kept for later.
+Rights are checked by the verb before a client is told that a path does not exist, so every method has a verb,
+and what is wrong with a path is a refusal for later.
 """
 
 from __future__ import annotations
