@@ -56,8 +56,7 @@ QUERIES = ("", "watch=1", "fieldManager=x&dryRun=All", "fieldSelector=metadata.n
 
 @with_api
 async def test_a_route_is_the_same_whatever_was_asked_before(client: ApiClient) -> None:
-    server = client.cluster._api_server
-    assert server is not None
+    server = client.cluster.api_server.handler
     connection = Connection(("", 0), None)
 
     def routed(method: str, path: str, query: str) -> Any:

@@ -16,7 +16,7 @@ from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.x509.oid import ExtendedKeyUsageOID as Extended
 
-from steersman.cluster.apiserver.controllers.following import attend, put_back
+from steersman.cluster.apiserver.controllers.following import follow_each, replace_unchanged
 from steersman.cluster.apiserver.pipeline.call import Api, timestamp
 from steersman.cluster.auth.pki import Authority, key_usage
 from steersman.cluster.auth.rules import quote_list
@@ -129,7 +129,7 @@ class CertificateSigning:
 
     async def run(self) -> None:
         """Until cancelled."""
-        await attend(self._api, self._resource, _ready, self._sign)
+        await follow_each(self._api, self._resource, _ready, self._sign)
 
     async def _sign(self, request: Object) -> None:
         status = dict(request.get("status") or {})
@@ -150,4 +150,4 @@ class CertificateSigning:
             if certificate is None:
                 return
             status["certificate"] = base64.b64encode(certificate).decode()
-        await put_back(self._api, self._resource, {**request, "status": status})
+        await replace_unchanged(self._api, self._resource, {**request, "status": status})

@@ -1,30 +1,29 @@
-"""What the server itself does about objects of its store: follow a resource, and put back what it changed.
+"""Following a resource in the store: how the server's own control loops learn of objects, and write them.
 
-Used by what Kubernetes has in other processes and a server alone should do, too: signing certificates,
-gathering roles, checking policies. Only for resources without a namespace.
+They are not controllers of `steersman.runtime`: …
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from steersman.cluster.apiserver.pipeline.call import Api
 from steersman.cluster.apiserver.resources.resource import Resource
 from steersman.cluster.apiserver.resources.storage_encoding import encode
 from steersman.cluster.auth.feed import follow_objects
-from steersman.cluster.store import Conflict, NotFound, StoreError
+from steersman.cluster.store import Conflict, NotFound, Store, StoreError, Subscription
 
-__all__ = ["attend", "put_back"]
+__all__ = ["follow_each", "replace_unchanged", "when_first"]
 
 _log = logging.getLogger(__name__)
 
 Object = dict[str, Any]
 
 
-async def attend(
+async def follow_each(
     api: Api,
     resource: Resource,
     concerns: Callable[[Object], bool],
@@ -52,8 +51,8 @@ async def attend(
         subscription.cancel()
 
 
-async def put_back(api: Api, resource: Resource, obj: Object) -> None:
-    """Store another state of an object, unless it has changed meanwhile: that change comes by, too."""
+async def replace_unchanged(api: Api, resource: Resource, obj: Object) -> None:
+    """Store another state of an object, unless it has changed meanwhile: that change is followed, too."""
     metadata = obj["metadata"]
     key = resource.key("", metadata["name"])
     try:
@@ -62,3 +61,25 @@ async def put_back(api: Api, resource: Resource, obj: Object) -> None:
         return
     except StoreError as error:
         _log.warning("%s %s cannot be stored: %s", resource.type.kind, metadata["name"], error)
+
+
+def when_first(store: Store, prefixes: Sequence[str], start: Callable[[], None]) -> Callable[[], None]:
+    """Call `start` once, now or with the first object under one of the prefixes. Returns what cancels
+    that."""
+    if any(store.count(prefix) for prefix in prefixes):
+        start()
+        return lambda: None
+    waiting: list[Subscription] = []
+
+    def cancel() -> None:
+        while waiting:
+            waiting.pop().cancel()
+
+    def on_first(_: object) -> None:
+        if waiting:
+            cancel()
+            start()
+
+    revision = store.revision
+    waiting += [store.watch(prefix, revision, on_first) for prefix in prefixes]
+    return cancel

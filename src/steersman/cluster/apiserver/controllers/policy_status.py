@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from steersman.cluster.apiserver.controllers.following import attend, put_back
+from steersman.cluster.apiserver.controllers.following import follow_each, replace_unchanged
 from steersman.cluster.apiserver.pipeline.call import Api, StoreReader
 from steersman.cluster.apiserver.resources.resource import Resource
 from steersman.cluster.apiserver.resources.server_managed_fields import applied
@@ -89,7 +89,7 @@ class PolicyStatus:
 
     async def run(self) -> None:
         """Follow the policies until cancelled."""
-        await attend(self._api, self._resource, _is_new, self._check)
+        await follow_each(self._api, self._resource, _is_new, self._check)
 
     async def _check(self, policy: Object) -> None:
         from steersman.cluster.admission.policies.typechecking import expression_warnings
@@ -114,7 +114,7 @@ class PolicyStatus:
             manager=_MANAGER,
             subresource="status",
         )
-        await put_back(self._api, self._resource, new)
+        await replace_unchanged(self._api, self._resource, new)
 
 
 def _is_new(policy: Mapping[str, Any]) -> bool:

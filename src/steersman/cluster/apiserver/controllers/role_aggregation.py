@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from steersman.cluster.apiserver.controllers.following import put_back
+from steersman.cluster.apiserver.controllers.following import replace_unchanged
 from steersman.cluster.apiserver.pipeline.call import Api
 from steersman.cluster.apiserver.resources.resource import Resource
 from steersman.cluster.apiserver.resources.server_managed_fields import applied
@@ -87,4 +87,4 @@ class RoleAggregation:
 
     async def _write(self, role: Object, rules: list[Object]) -> None:
         new = applied(self._api, self._resource, {**role, "rules": rules}, {"f:rules": {}}, manager=_MANAGER)
-        await put_back(self._api, self._resource, new)
+        await replace_unchanged(self._api, self._resource, new)

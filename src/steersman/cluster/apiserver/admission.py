@@ -6,18 +6,19 @@ their code (expressions, an HTTP client) would lengthen every start.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection
 from typing import TYPE_CHECKING, Any
 
 from steersman.aio import Scope
 from steersman.cluster.admission import Chain, Plugin, Reader, ResourceQuota, build_chain
+from steersman.cluster.apiserver.controllers.following import when_first
 from steersman.cluster.apiserver.controllers.quota_recounting import QuotaRecounting
 from steersman.cluster.apiserver.pipeline.call import timestamp
 from steersman.cluster.apiserver.resources.resource import Catalog
 from steersman.cluster.apiserver.resources.storage_encoding import encode
 from steersman.cluster.auth.authorization import Authorizer
 from steersman.cluster.schema.resources import GVK, ResourceType
-from steersman.cluster.store import Conflict, Event, NotFound, Store, Subscription
+from steersman.cluster.store import Conflict, NotFound, Store
 from steersman.objects.managed import track_update
 
 if TYPE_CHECKING:
@@ -58,7 +59,6 @@ class AdmissionSetup:
         self._authorizer = authorizer
         self._disabled = disabled
         self._now = now
-        self._subscriptions: list[Subscription] = []
         self._clients: WebhookClients | None = None
         quota = ResourceQuota(reader, self._update_quota, scope)
         self.chain: Chain = build_chain(
@@ -72,7 +72,8 @@ class AdmissionSetup:
         )
         if recounts and quota.name not in disabled:
             scope.start(QuotaRecounting(store, quota).run(), name="quota recounting")
-        self._follow()
+        prefixes = [f"/admissionregistration.k8s.io/{plural}/" for plural in _CONFIGURED]
+        self._stop_waiting = when_first(store, prefixes, self._load)
 
     def _resources_of(self, kind: GVK) -> list[ResourceType]:
         return [resource.type for resource in self._catalog if resource.type.gvk == kind]
@@ -100,24 +101,6 @@ class AdmissionSetup:
         except (Conflict, NotFound):
             return False
         return True
-
-    def _follow(self) -> None:
-        prefixes = [f"/admissionregistration.k8s.io/{plural}/" for plural in _CONFIGURED]
-        if any(self._store.count(prefix) for prefix in prefixes):
-            self._load()
-            return
-        revision = self._store.revision
-        self._subscriptions = [self._store.watch(prefix, revision, self._on_first) for prefix in prefixes]
-
-    def _on_first(self, _: Sequence[Event]) -> None:
-        if self._clients is None:
-            self._stop_waiting()
-            self._load()
-
-    def _stop_waiting(self) -> None:
-        for subscription in self._subscriptions:
-            subscription.cancel()
-        self._subscriptions = []
 
     def _load(self) -> None:
         from steersman.cluster.admission.policies import MutatingAdmissionPolicy, ValidatingAdmissionPolicy

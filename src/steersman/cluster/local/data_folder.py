@@ -28,11 +28,12 @@ from typing import Final
 
 import orjson
 
+from steersman.cluster.machine.folders import state_folder
 from steersman.cluster.machine.ranges import LOOPBACK, ROUTED, Ranges
 from steersman.cluster.store import Store
 from steersman.cluster.store.journal import FILE
 
-__all__ = ["PartMissing", "check_keys", "check_store", "ranges_of", "store_folder"]
+__all__ = ["PartMissing", "check_keys", "check_store", "default_data_folder", "ranges_of", "store_folder"]
 
 #: What every start makes in the folder, once the store is there, and nobody puts there himself.
 _OF_A_START: Final = ("apiserver.crt", "apiserver.key")
@@ -44,6 +45,11 @@ _SERVICE: Final = "/core/services/default/kubernetes"
 
 class PartMissing(Exception):
     """A part of the folder is gone that others rely on; the message says which and how to go on."""
+
+
+def default_data_folder() -> Path:
+    """Where a user's cluster lives unless told otherwise."""
+    return state_folder() / "cluster"
 
 
 def store_folder(folder: Path) -> Path:
