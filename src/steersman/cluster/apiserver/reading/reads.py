@@ -148,7 +148,7 @@ async def _converted_page(api: Api, call: Call, options: ListOptions) -> Page:
 def _chosen(call: Call, options: ListOptions) -> tuple[Filter, ListOptions]:
     """What the list is about, and the options that count for it."""
     chosen = Filter(call.resource, call.path.namespace, options.label_selector, options.field_selector)
-    if options.limit and options.resource_version == 0 and call.resource.type.kind != "Event":
+    if options.limit and options.resource_version == 0 and call.resource.strategy.is_cached:
         # kube-apiserver's cache answers these as a whole; events are not in it.
         options = replace(options, limit=0)
     return chosen, options

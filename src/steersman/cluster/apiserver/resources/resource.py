@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import orjson
 
@@ -25,7 +25,10 @@ from steersman.cluster.schema.resources import GVK, ResourceType
 from steersman.objects.fieldsets import FieldFilter, excluding, fields_of, including
 from steersman.objects.schemas import Schema
 
-__all__ = ["Catalog", "Conversion", "Replaced", "Resource"]
+if TYPE_CHECKING:
+    from steersman.cluster.apiserver.resources.allocation import Reservation
+
+__all__ = ["Allocator", "Catalog", "Conversion", "Replaced", "Resource"]
 
 Object = dict[str, Any]
 
@@ -50,11 +53,25 @@ class Conversion(Protocol):
         """The shape of objects in a version; None for one that there is not (any more)."""
 
 
+class Allocator(Protocol):
+    """Gives each object values that no other object of the resource has, such as addresses and ports."""
+
+    def carry_over(self, new: Object, old: Object) -> None:
+        """Give an update that leaves out allocated values those the object has."""
+
+    def reserve(self, obj: Object, old: Object | None, *, dry_run: bool = False) -> Reservation:
+        """Complete an object with values that are free. Raises when it asks for what it cannot have."""
+
+    def release(self, obj: Object) -> None:
+        """The object is gone."""
+
+
 class Resource:
     """One resource of one version."""
 
     __slots__ = (
         "_ownable",
+        "allocator",
         "converts",
         "framed",
         "group",
@@ -95,6 +112,7 @@ class Resource:
         self.unacted: Callable[[Object, Object | None], list[str]] | None = None
         self.strategy: Strategy = strategy or strategy_for(self.group, self.plural)
         self._ownable: dict[str, FieldFilter | None] = {}
+        self.allocator: Allocator | None = None
         self.stored: GVK = resource_type.storage or resource_type.gvk
         #: Stored in another form than this version's: a custom resource's versions differ in name only.
         self.converts = self.stored != resource_type.gvk and kind is None
