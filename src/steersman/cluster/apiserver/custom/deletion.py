@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from steersman.cluster.apiserver.atrest import encode
-from steersman.cluster.apiserver.call import Api, Object, timestamp
-from steersman.cluster.apiserver.resource import Resource
+from steersman.cluster.apiserver.pipeline.call import Api, Object, timestamp
+from steersman.cluster.apiserver.resources.resource import Resource
+from steersman.cluster.apiserver.resources.storage_encoding import encode
 from steersman.cluster.schema.structural.naming import set_condition
 from steersman.cluster.store import Conflict, NotFound
 

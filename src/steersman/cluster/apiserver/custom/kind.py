@@ -8,9 +8,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from steersman.cluster.apiserver.atrest import revision_of
-from steersman.cluster.apiserver.columns.custom import table_for
-from steersman.cluster.apiserver.kinds import Decoded, Errors
+from steersman.cluster.apiserver.resources.columns.custom import table_for
+from steersman.cluster.apiserver.resources.kinds import Decoded, Errors
+from steersman.cluster.apiserver.resources.storage_encoding import revision_of
 from steersman.cluster.cel import patiently
 from steersman.cluster.codec import (
     BodyRejected,
@@ -34,7 +34,7 @@ from steersman.objects.schemas import Schema
 from steersman.objects.status import invalid
 
 if TYPE_CHECKING:
-    from steersman.cluster.apiserver.columns import ColumnDefinition, Row
+    from steersman.cluster.apiserver.resources.columns import ColumnDefinition, Row
 
 __all__ = ["CustomKind", "Since"]
 
@@ -167,7 +167,7 @@ class CustomKind:
         return list(self._table.columns)
 
     def rows(self, objects: Iterable[Object], now: float, *, listed: bool = True) -> list[Row]:
-        from steersman.cluster.apiserver.columns import Row
+        from steersman.cluster.apiserver.resources.columns import Row
 
         return [Row(obj, self._table.cells(obj, now)) for obj in objects]
 

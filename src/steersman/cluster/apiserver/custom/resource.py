@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from steersman.cluster.apiserver.atrest import decode, encode, revision_of, stamp
 from steersman.cluster.apiserver.custom.kind import CustomKind
-from steersman.cluster.apiserver.resource import Resource
-from steersman.cluster.apiserver.strategies import Strategy
+from steersman.cluster.apiserver.resources.resource import Resource
+from steersman.cluster.apiserver.resources.storage_encoding import decode, encode, revision_of, stamp
+from steersman.cluster.apiserver.resources.strategies import Strategy
 from steersman.cluster.schema.resources import ResourceType
 
 if TYPE_CHECKING:

@@ -6,21 +6,21 @@ from collections.abc import Callable
 
 import orjson
 
-from steersman.cluster.apiserver.apply import APPLY, apply_to, note_repeated_keys, read_configuration
-from steersman.cluster.apiserver.bodies import match_name, match_namespace, read_part
-from steersman.cluster.apiserver.call import Api, Call, Object, timestamp
-from steersman.cluster.apiserver.kinds import BuiltInKind, accept_built_in
-from steersman.cluster.apiserver.options import WriteOptions
-from steersman.cluster.apiserver.patch import Change, patch_type
-from steersman.cluster.apiserver.preconditions import failed_precondition
-from steersman.cluster.apiserver.reads import find
-from steersman.cluster.apiserver.render import respond_value
+from steersman.cluster.apiserver.pipeline.bodies import match_name, match_namespace, read_part
+from steersman.cluster.apiserver.pipeline.call import Api, Call, Object, timestamp
+from steersman.cluster.apiserver.pipeline.options import WriteOptions
+from steersman.cluster.apiserver.reading.reads import find
+from steersman.cluster.apiserver.resources.kinds import BuiltInKind, accept_built_in
+from steersman.cluster.apiserver.responses.render import respond_value
 from steersman.cluster.apiserver.subresources.scale_owners import (
     SCALE_VERSION,
     owners_of_scale,
     owners_of_workload,
 )
-from steersman.cluster.apiserver.update import Endpoint, Part, replace
+from steersman.cluster.apiserver.verbs.apply import APPLY, apply_to, note_repeated_keys, read_configuration
+from steersman.cluster.apiserver.verbs.patch import Change, patch_type
+from steersman.cluster.apiserver.verbs.preconditions import failed_precondition
+from steersman.cluster.apiserver.verbs.update import Endpoint, Part, replace
 from steersman.cluster.codec.errors import BodyRejected
 from steersman.cluster.schema.resources import GVK
 from steersman.cluster.schema.shapes import schema_of
