@@ -6,11 +6,11 @@ connected is not.
 
 from __future__ import annotations
 
-import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
+from steersman.aio import Scope
 from steersman.http import Client
 
 __all__ = ["KeptClients"]
@@ -23,7 +23,7 @@ class KeptClients(Generic[K]):
         self._connect = connect
         self._most = most
         self._clients: OrderedDict[K, Client] = OrderedDict()
-        self._closing: set[asyncio.Task[None]] = set()
+        self._closing = Scope()
 
     def to(self, place: K) -> Client:
         """The client of a place, made if there is none. Raises what making it raises."""
@@ -31,20 +31,15 @@ class KeptClients(Generic[K]):
         if client is None:
             client = self._clients[place] = self._connect(place)
             if len(self._clients) > self._most:
-                self._close_later(self._clients.popitem(last=False)[1])
+                self._closing.start(self._clients.popitem(last=False)[1].close())
         else:
             self._clients.move_to_end(place)
         return client
-
-    def _close_later(self, client: Client) -> None:
-        task = asyncio.get_running_loop().create_task(client.close())
-        self._closing.add(task)
-        task.add_done_callback(self._closing.discard)
 
     async def close(self) -> None:
         clients = list(self._clients.values())
         self._clients.clear()
         for client in clients:
             await client.close()
-        if self._closing:
-            await asyncio.gather(*self._closing)
+        await self._closing.join()
+        await self._closing.close()

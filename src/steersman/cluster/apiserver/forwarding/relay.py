@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from steersman.aio import Scope
 from steersman.cluster.auth.websocket_tokens import without_token
 from steersman.http import Client, Headers, Request, Response, StreamingResponse, Upgraded
 from steersman.http.errors import ConnectionClosed, HttpError, ProtocolError, UpgradeRefused
@@ -143,22 +144,23 @@ async def stream_back(request: Request, answer: StreamingResponse, headers: RawL
             stream.write(chunk)
             await stream.drain()
 
-    pumping = asyncio.get_running_loop().create_task(pump())
+    async with Scope(on_error=lambda _: None) as scope:
+        pumping = scope.start(pump())
 
-    def stop() -> None:
-        pumping.cancel()
+        def stop() -> None:
+            pumping.cancel()
 
-    stream.on_close(stop)
-    try:
-        await asyncio.wait([pumping])
-    finally:
-        stop()
-        (outcome,) = await asyncio.gather(pumping, return_exceptions=True)
-        if outcome is None:
-            stream.end()
-        else:
-            # The client must not take what it has for the whole.
-            stream.abort()
+        stream.on_close(stop)
+        try:
+            await asyncio.wait([pumping])
+        finally:
+            stop()
+            (outcome,) = await asyncio.gather(pumping, return_exceptions=True)
+            if outcome is None:
+                stream.end()
+            else:
+                # The client must not take what it has for the whole.
+                stream.abort()
     if isinstance(outcome, Exception) and not isinstance(outcome, HttpError):
         raise outcome
 
@@ -202,18 +204,13 @@ async def splice(
 
 async def join(front: Upgraded, backend: Upgraded) -> None:
     """Let bytes pass both ways; when one side is done, so is the other."""
-    ways = [
-        asyncio.get_running_loop().create_task(_pass(source, sink))
-        for source, sink in ((front, backend), (backend, front))
-    ]
-    try:
-        await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for end in (front, backend):
-            end.close()
-        for way in ways:
-            way.cancel()
-        await asyncio.gather(*ways, return_exceptions=True)
+    async with Scope(on_error=lambda _: None) as scope:
+        ways = [scope.start(_pass(source, sink)) for source, sink in ((front, backend), (backend, front))]
+        try:
+            await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for end in (front, backend):
+                end.close()
 
 
 async def _pass(source: Upgraded, sink: Upgraded) -> None:
