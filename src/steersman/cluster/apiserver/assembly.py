@@ -196,6 +196,7 @@ class AssembledServer:
         services = ServiceAllocator(options.service_cidr)
         stored = catalog.find("", "v1", "services")
         assert stored is not None
+        stored.allocator = services
         services.load(stored.read(record.value) for record in store.range(stored.prefix).records)
         self._access = access = self._open_access(catalog)
         reader = StoreReader(store, catalog)

@@ -20,9 +20,8 @@ from steersman.cluster.apiserver.non_resource.paths import NonResourcePaths, pag
 from steersman.cluster.apiserver.pipeline.call import Api, Call
 from steersman.cluster.apiserver.pipeline.credentials import RequestAuthentication
 from steersman.cluster.apiserver.pipeline.gate import Gate, InFlightRequest
-from steersman.cluster.apiserver.pipeline.methods import lost
 from steersman.cluster.apiserver.pipeline.paths import CONNECT_SUBRESOURCES, ResourcePath
-from steersman.cluster.apiserver.resources.kinds import BuiltInKind
+from steersman.cluster.apiserver.resources.handling import absent
 from steersman.cluster.apiserver.resources.resource import Replaced
 from steersman.cluster.apiserver.responses.failures import fault, form_of_status, refusal_of, status_of
 from steersman.cluster.apiserver.responses.forms import form_of
@@ -94,7 +93,7 @@ class APIServer:
                 answer = self._aggregator.proxy(route.backend, request, in_flight.user)
             elif route.path is None:
                 answer = self._non_resource.serve(request)
-            elif route.refusal is lost:
+            elif route.refusal is absent:
                 answer = page_not_found()
             else:
                 call = _call(request, route, route.path, in_flight)
@@ -181,7 +180,7 @@ def _call(request: Request, route: Route, path: ResourcePath, in_flight: InFligh
     resource = route.resource
     if route.refusal is not None:
         error = route.refusal()
-        if resource is not None and resource.warning and not isinstance(resource.kind, BuiltInKind):
+        if resource is not None and resource.warning and resource.handling.warns_when_refused:
             error.headers = [*error.headers, *warning_headers((resource.warning,))]
         raise error
     assert resource is not None

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from steersman.cluster.apiserver.resources.kinds import BuiltInKind
 from steersman.cluster.apiserver.resources.resource import Catalog, Resource
 from steersman.cluster.codec.negotiate import (
     DISCOVERY,
@@ -163,9 +162,9 @@ class Discovery:
         }
         if group:
             document["apiVersion"] = "v1"
-        routed = isinstance(resources[0].kind, BuiltInKind)
+        checked = resources[0].handling.checks_accept_of_discovery
         key = ("resources", group, version)
-        return self._answer(request, key, document, None if routed else _chosen(request))
+        return self._answer(request, key, document, None if checked else _chosen(request))
 
     def _aggregated(self, prefix: str, api_version: str) -> Object:
         groups = [name for name in self._groups() if bool(name) == (prefix == "apis")]
@@ -262,14 +261,11 @@ def _aggregated_part(resource: Resource, part: SubresourceType) -> Object:
 
 
 def _in_order(resource: Resource) -> Sequence[str]:
-    """Built-in resources list their subresources by name, custom ones status before scale."""
-    names = resource.type.subresources
-    return sorted(names) if isinstance(resource.kind, BuiltInKind) else list(names)
+    return resource.handling.subresources_in_order(resource.type.subresources)
 
 
 def _response_kind(resource: Resource, gvk: GVK) -> Object:
-    """Of built-in resources the group and version are told only where they are not the resource's own."""
-    implied = isinstance(resource.kind, BuiltInKind) and gvk[:2] == resource.type.gvk[:2]
+    implied = gvk[:2] == resource.type.gvk[:2] and not resource.handling.repeats_own_version
     return {
         "group": "" if implied else gvk.group,
         "version": "" if implied else gvk.version,

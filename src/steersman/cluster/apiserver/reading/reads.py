@@ -13,7 +13,6 @@ import orjson
 from steersman.cluster.apiserver.pipeline.call import Api, Call, Object
 from steersman.cluster.apiserver.pipeline.options import ListOptions, parse_resource_version
 from steersman.cluster.apiserver.reading.filters import Filter
-from steersman.cluster.apiserver.resources.kinds import BuiltInKind
 from steersman.cluster.apiserver.resources.resource import Resource
 from steersman.cluster.apiserver.responses.render import respond_list, respond_object
 from steersman.cluster.codec.errors import Malformed
@@ -149,7 +148,7 @@ async def _converted_page(api: Api, call: Call, options: ListOptions) -> Page:
 def _chosen(call: Call, options: ListOptions) -> tuple[Filter, ListOptions]:
     """What the list is about, and the options that count for it."""
     chosen = Filter(call.resource, call.path.namespace, options.label_selector, options.field_selector)
-    if options.limit and options.resource_version == 0 and call.resource.type.kind != "Event":
+    if options.limit and options.resource_version == 0 and call.resource.strategy.is_cached:
         # kube-apiserver's cache answers these as a whole; events are not in it.
         options = replace(options, limit=0)
     return chosen, options
@@ -157,8 +156,7 @@ def _chosen(call: Call, options: ListOptions) -> tuple[Filter, ListOptions]:
 
 def _list_metadata(call: Call, revision: int, token: str, remaining: int | None) -> Object:
     metadata: Object = {"resourceVersion": str(revision)}
-    if call.form.shape == "object" and not isinstance(call.resource.kind, BuiltInKind):
-        # Lists of custom objects have no type that would leave it out.
+    if call.form.shape == "object" and call.resource.handling.shows_empty_continue:
         metadata["continue"] = ""
     if token:
         metadata["continue"] = token

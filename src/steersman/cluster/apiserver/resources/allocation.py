@@ -12,8 +12,9 @@ import random
 from collections.abc import Iterable
 from typing import Any
 
-from steersman.cluster.apiserver.resources.strategies import (
+from steersman.cluster.apiserver.resources.strategies.services import (
     assign_ip_families,
+    carry_over_allocations,
     infer_ip_family_policy,
     needs_cluster_ip,
     needs_health_check_node_port,
@@ -143,6 +144,10 @@ class ServiceAllocator:
         except ValueError:
             return None
         return int(parsed) if parsed in self.network else None
+
+    def carry_over(self, new: Object, old: Object) -> None:
+        """Give an update that leaves out allocated values those the service has."""
+        carry_over_allocations(new, old)
 
     def reserve(self, service: Object, old: Object | None, *, dry_run: bool = False) -> Reservation:
         """Complete a service with addresses and ports. Raises when it asks for what it cannot have."""

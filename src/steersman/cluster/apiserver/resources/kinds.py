@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import orjson
 
 from steersman.cluster.apiserver.resources.strategies import apply_scale, scale_of
-from steersman.cluster.codec import FieldValidation, decode_body
+from steersman.cluster.codec import FieldValidation, decode_body, kind_error
 from steersman.cluster.schema.decode import decode
 from steersman.cluster.schema.defaults import apply_defaults
+from steersman.cluster.schema.errors import DecodeError
 from steersman.cluster.schema.resources import GVK, ResourceType
 from steersman.cluster.schema.shapes import schema_of
+from steersman.cluster.schema.unstructured import conversion_error
 from steersman.cluster.schema.validation import (
     rules_for,
     validate_create,
@@ -30,9 +32,10 @@ from steersman.objects.schemas import Schema
 if TYPE_CHECKING:
     from steersman.cluster.apiserver.resources.columns import ColumnDefinition, Row
 
-__all__ = ["BuiltInKind", "Decoded", "Errors", "Kind", "accept_built_in", "read_built_in"]
+__all__ = ["BuiltInKind", "BuiltInShape", "Decoded", "Errors", "Kind", "accept_built_in", "read_built_in"]
 
 Object = dict[str, Any]
+_TYPE_META: Final = {"apiVersion", "kind"}
 #: Definitions with more bytes than this are checked beside the loop.
 _LARGE: Final = 16 << 10
 #: An object in normal form with its defaults, and what strict decoding found.
@@ -56,6 +59,16 @@ class Kind(Protocol):
     def accept(self, value: Object, *, applied: bool = False) -> Decoded:
         """A value made by a patch, or by server-side apply (`applied`), which wants every null that it has.
         Raises DecodeError; strict findings are the caller's to judge."""
+
+    def accept_patched(self, value: Object, name: str, *, strategic: bool) -> Decoded:
+        """A value that a patch made of the object `name`, read like a body. What strict reading finds is in
+        the order of Go's sorted fields. Raises DecodeError, StatusError."""
+
+    def list_error(self, value: list[Any]) -> str:
+        """What is wrong with a list in place of the object; empty where that is not looked at."""
+
+    def conversion_failure(self, value: Object, error: DecodeError) -> str:
+        """Why server-side apply could not bring a value into this kind."""
 
     def is_complete(self, value: bytes) -> bool:
         """Whether at-rest bytes are what this version serves; else `complete` makes an object so."""
@@ -105,18 +118,13 @@ def accept_built_in(gvk: GVK, value: Object) -> Decoded:
     return obj, findings
 
 
-class BuiltInKind:
-    """A kind of the schema table. Objects are checked in the form they are stored in, by the rules of the
-    group they are asked for in."""
+class BuiltInShape:
+    """A type of the schema table, which need not be a resource: how bodies and patches of it are read."""
 
-    def __init__(self, resource_type: ResourceType) -> None:
-        self._type = resource_type
-        self._gvk = resource_type.gvk
-        self._stored = resource_type.storage or resource_type.gvk
+    def __init__(self, gvk: GVK) -> None:
+        self._gvk = gvk
         self._schema: Schema | None = None
         self._empty: Object | None = None
-        #: Checking one can take long enough to be noticed by others.
-        self._is_definition = self._stored.kind == "CustomResourceDefinition"
 
     @property
     def schema(self) -> Schema:
@@ -135,6 +143,57 @@ class BuiltInKind:
 
     def accept(self, value: Object, *, applied: bool = False) -> Decoded:
         return accept_built_in(self._gvk, value)
+
+    def accept_patched(self, value: Object, name: str, *, strategic: bool) -> Decoded:
+        unknown: list[str] = []
+        if not strategic:
+            if why := kind_error(value, self._gvk):
+                raise DecodeError(why)
+            if not value.get("apiVersion"):
+                unknown = [f'unknown field "{key}"' for key in sorted(value.keys() - _TYPE_META)]
+                value = {}  # read as no version's: nothing of it is known
+        try:
+            obj, found = self.accept(value)
+        except DecodeError as error:
+            why = conversion_error(self._gvk, value) if strategic else self._first_error(value)
+            raise DecodeError(why or str(error)) from None
+        if len(found) > 1:
+            # Patching sorts the fields of what it touches.
+            found = sorted(found) if strategic else self.accept(_sorted(value))[1]
+        return obj, [*unknown, *found]
+
+    def _first_error(self, value: Object) -> str:
+        """What reading stumbles over first, in the order of sorted fields."""
+        try:
+            self.accept(_sorted(value))
+        except DecodeError as error:
+            return str(error)
+        return ""
+
+    def list_error(self, value: list[Any]) -> str:
+        return kind_error(value, self._gvk)
+
+    def conversion_failure(self, value: Object, error: DecodeError) -> str:
+        shown = f"{self._gvk.group}/{self._gvk.version}, Kind={self._gvk.kind}"
+        why = conversion_error(self._gvk, value) or str(error)
+        return f"unable to convert unstructured object to {shown}: {why}"
+
+
+def _sorted(value: Object) -> Object:
+    copied: Object = orjson.loads(orjson.dumps(value, option=orjson.OPT_SORT_KEYS))
+    return copied
+
+
+class BuiltInKind(BuiltInShape):
+    """A kind of the schema table. Objects are checked in the form they are stored in, by the rules of the
+    group they are asked for in."""
+
+    def __init__(self, resource_type: ResourceType) -> None:
+        super().__init__(resource_type.gvk)
+        self._type = resource_type
+        self._stored = resource_type.storage or resource_type.gvk
+        #: Checking one can take long enough to be noticed by others.
+        self._is_definition = self._stored.kind == "CustomResourceDefinition"
 
     def is_complete(self, value: bytes) -> bool:
         return True

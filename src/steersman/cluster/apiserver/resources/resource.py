@@ -8,21 +8,27 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import orjson
 
 from steersman.cluster.apiserver.resources.deprecation import BUILT_IN
+from steersman.cluster.apiserver.resources.handling import BUILT_IN as BUILT_IN_HANDLING
+from steersman.cluster.apiserver.resources.handling import Handling
 from steersman.cluster.apiserver.resources.kinds import BuiltInKind, Kind
 from steersman.cluster.apiserver.resources.storage_encoding import decode, encode, object_head
 from steersman.cluster.apiserver.resources.strategies import Strategy, strategy_for
 from steersman.cluster.apiserver.resources.version_order import version_rank
 from steersman.cluster.schema.conversion import convert
+from steersman.cluster.schema.decode import decode as decode_normal
 from steersman.cluster.schema.resources import GVK, ResourceType
 from steersman.objects.fieldsets import FieldFilter, excluding, fields_of, including
 from steersman.objects.schemas import Schema
 
-__all__ = ["Catalog", "Conversion", "Replaced", "Resource"]
+if TYPE_CHECKING:
+    from steersman.cluster.apiserver.resources.allocation import Reservation
+
+__all__ = ["Allocator", "Catalog", "Conversion", "Replaced", "Resource"]
 
 Object = dict[str, Any]
 
@@ -33,8 +39,6 @@ _REGISTRY_PLACES = {
     ("", "services"): "services/specs",
     ("networking.k8s.io", "ingresses"): "ingress",
 }
-#: Groups whose API servers are extensions themselves.
-_REGISTRY_BY_GROUP = ("apiextensions.k8s.io", "apiregistration.k8s.io")
 
 
 class Replaced(Exception):
@@ -49,11 +53,25 @@ class Conversion(Protocol):
         """The shape of objects in a version; None for one that there is not (any more)."""
 
 
+class Allocator(Protocol):
+    """Gives each object values that no other object of the resource has, such as addresses and ports."""
+
+    def carry_over(self, new: Object, old: Object) -> None:
+        """Give an update that leaves out allocated values those the object has."""
+
+    def reserve(self, obj: Object, old: Object | None, *, dry_run: bool = False) -> Reservation:
+        """Complete an object with values that are free. Raises when it asks for what it cannot have."""
+
+    def release(self, obj: Object) -> None:
+        """The object is gone."""
+
+
 class Resource:
     """One resource of one version."""
 
     __slots__ = (
         "_ownable",
+        "allocator",
         "converts",
         "framed",
         "group",
@@ -71,6 +89,8 @@ class Resource:
         "warning",
     )
 
+    #: How requests for it are handled: as for all built-in resources, or as for all custom ones.
+    handling: Handling = BUILT_IN_HANDLING
     #: What brings objects of other versions into this one, where that takes a call to somebody else.
     conversion: Conversion | None = None
     #: Of one that another may replace: there from the moment it may be out of date until it is known not
@@ -92,6 +112,7 @@ class Resource:
         self.unacted: Callable[[Object, Object | None], list[str]] | None = None
         self.strategy: Strategy = strategy or strategy_for(self.group, self.plural)
         self._ownable: dict[str, FieldFilter | None] = {}
+        self.allocator: Allocator | None = None
         self.stored: GVK = resource_type.storage or resource_type.gvk
         #: Stored in another form than this version's: a custom resource's versions differ in name only.
         self.converts = self.stored != resource_type.gvk and kind is None
@@ -110,8 +131,7 @@ class Resource:
     def registry_key(self, namespace: str, name: str) -> str:
         """Where kube-apiserver keeps it, which some of its messages tell."""
         place = _REGISTRY_PLACES.get((self.group, self.plural), self.plural)
-        if self.group in _REGISTRY_BY_GROUP or not isinstance(self.kind, BuiltInKind):
-            place = f"{self.group}/{place}"
+        place = self.handling.registry_place(self.group, place)
         return f"/registry/{place}/{namespace}/{name}" if self.namespaced else f"/registry/{place}/{name}"
 
     def scope(self, namespace: str) -> str:
@@ -175,6 +195,23 @@ class Resource:
             return obj
         own, stored = self.type, self.stored
         return convert(obj, stored.group, stored.version, own.kind, own.group, own.version)
+
+    def as_version_of(self, obj: Object, target: Resource) -> tuple[Object, Schema] | None:
+        """An object of this version in that of another, whose objects are stored alike, and its shape; None
+        where Kubernetes does not convert. Raises Unconvertible."""
+        if target is self:
+            return obj, self.kind.schema
+        if self.group != target.group:
+            # Kubernetes converts within a group only; what was owned in another one is forgotten.
+            return None
+        version = obj["metadata"].get("resourceVersion", "")
+        # Half-pruned objects come by here too; conversion expects the fields that are always there.
+        obj = decode_normal(self.type.gvk, obj).obj
+        obj = target.read(encode(self.to_stored(obj)))
+        # It is not part of what is stored.
+        if version:
+            obj["metadata"]["resourceVersion"] = version
+        return obj, target.kind.schema
 
     async def stays(self) -> None:
         """Returns when this is what is served, for one step of the loop; waits until that is decided.

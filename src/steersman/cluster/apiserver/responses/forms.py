@@ -5,24 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 
-from steersman.cluster.apiserver.pipeline.methods import has_table
 from steersman.cluster.apiserver.pipeline.paths import CONNECT_SUBRESOURCES, ResourcePath
-from steersman.cluster.apiserver.resources.kinds import BuiltInKind
 from steersman.cluster.apiserver.resources.resource import Resource
 from steersman.cluster.apiserver.responses.render import JSON, Form
 from steersman.cluster.codec.negotiate import (
     METADATA,
-    OFFERED,
     RESOURCE,
-    STREAMED,
     YAML,
     Transforms,
-    is_routed,
     negotiate,
     wants_pretty,
 )
 from steersman.http import Request
-from steersman.objects.status import not_acceptable
 
 __all__ = ["form_of", "form_of_accept"]
 
@@ -50,11 +44,7 @@ def form_of(request: Request, query: Mapping[str, list[str]], resource: Resource
     accept = field("accept") or ""
     if path.subresource in CONNECT_SUBRESOURCES and path.subresource != "log":
         accept = ""
-    if not is_routed(accept) and isinstance(resource.kind, BuiltInKind):
-        also = ("text/plain",) if path.subresource == "log" else ()
-        if not is_routed(accept, *also):
-            streams = STREAMED if request.method == "GET" and not path.name else ()
-            raise not_acceptable((*also, *OFFERED, *streams))
+    resource.handling.check_accept(accept, request.method, path)
     pretty = query.get("pretty", [""])[0] if query else ""
-    transforms = RESOURCE if has_table(resource, path.subresource) else METADATA
+    transforms = RESOURCE if resource.handling.has_table(resource.type, path.subresource) else METADATA
     return form_of_accept(accept, field("user-agent") or "", pretty, transforms)

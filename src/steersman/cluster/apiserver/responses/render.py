@@ -12,10 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import orjson
 
 from steersman.cluster.apiserver.pipeline.call import Api, Call, Object
-from steersman.cluster.apiserver.resources.kinds import BuiltInKind
 from steersman.cluster.apiserver.resources.resource import Resource
 from steersman.cluster.apiserver.responses.warning_headers import warning_headers
-from steersman.cluster.codec import internal_type
 from steersman.cluster.schema.resources import GVK
 from steersman.http import Content, Joined, Response
 from steersman.objects.fields import Path, invalid
@@ -143,11 +141,9 @@ def shape_object(api: Api, call: Call, obj: Object) -> Object:
 
 
 def _no_list(call: Call, obj: Object) -> StatusError:
-    if isinstance(call.resource.kind, BuiltInKind):
-        go_name = f"*{internal_type(GVK.of(obj['apiVersion'], obj['kind']))}"
-    elif call.path.subresource == "scale":
-        go_name = "*v1.Scale"
-    else:
+    shown = GVK.of(obj["apiVersion"], obj["kind"])
+    go_name = call.resource.handling.go_type(shown, call.path.subresource)
+    if not go_name:
         return unclassified("content is not a list")
     return _wrong_metadata("PartialObjectMetadataList", "not a list", go_name)
 
@@ -155,13 +151,6 @@ def _no_list(call: Call, obj: Object) -> StatusError:
 def _wrong_metadata(wanted: str, found: str, go_name: str) -> StatusError:
     message = f"you requested {wanted}, but the requested object is {found} ({go_name})"
     return StatusError(406, "NotAcceptable", message)
-
-
-def _go_name_of_list(resource: Resource) -> str:
-    """The type that kube-apiserver handles lists of it in."""
-    if not isinstance(resource.kind, BuiltInKind):
-        return "*unstructured.UnstructuredList"
-    return f"*{internal_type(resource.type.gvk)}List"
 
 
 def respond_list(
@@ -177,7 +166,8 @@ def respond_list(
     if form.shape == "table":
         body = table(api, call, objects, metadata)
     elif form.shape == "metadata":
-        raise _wrong_metadata("PartialObjectMetadata", "a list", _go_name_of_list(resource))
+        go_name = resource.handling.go_list_type(resource.type.gvk)
+        raise _wrong_metadata("PartialObjectMetadata", "a list", go_name)
     elif form.shape == "metadata list":
         body = {
             "kind": "PartialObjectMetadataList",
@@ -227,7 +217,7 @@ def _columns_and_rows(
     from steersman.cluster.apiserver.resources.columns import Row
     from steersman.cluster.apiserver.resources.columns.scales import scale_table
 
-    shown = scale_table(custom=not isinstance(kind, BuiltInKind))
+    shown = scale_table(custom=call.resource.handling.is_custom_scale)
     return shown.columns, [Row(scale, shown.cells(scale, now)) for scale in objects]
 
 

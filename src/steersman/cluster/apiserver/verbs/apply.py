@@ -17,7 +17,6 @@ import orjson
 from steersman.cluster.apiserver.pipeline.bodies import match_name, match_namespace, strict_warnings
 from steersman.cluster.apiserver.pipeline.call import Api, Call, Object, timestamp
 from steersman.cluster.apiserver.pipeline.options import WriteOptions, parse_unsigned
-from steersman.cluster.apiserver.resources.kinds import BuiltInKind
 from steersman.cluster.apiserver.responses.render import respond_object
 from steersman.cluster.apiserver.verbs.managed_fields import with_versions
 from steersman.cluster.apiserver.verbs.update import endpoint_of, replace
@@ -25,7 +24,6 @@ from steersman.cluster.codec.errors import Malformed
 from steersman.cluster.schema.errors import DecodeError
 from steersman.cluster.schema.go_messages import json_type
 from steersman.cluster.schema.resources import GVK
-from steersman.cluster.schema.unstructured import conversion_error
 from steersman.http import Response
 from steersman.objects.fields import Path
 from steersman.objects.fields import invalid as invalid_field
@@ -35,9 +33,8 @@ from steersman.objects.patches.errors import PatchError
 from steersman.objects.schemas import Schema
 from steersman.objects.status import StatusError, bad_request, conflict, invalid, unclassified
 
-__all__ = ["APPLY", "Configuration", "apply", "apply_to", "note_repeated_keys", "read_configuration"]
+__all__ = ["Configuration", "apply", "apply_to", "note_repeated_keys", "read_configuration"]
 
-APPLY: Final = "application/apply-patch+yaml"
 _WRITTEN_AS_FLOAT: Final = re.compile(rb"[0-9]\.0+(?:[\s,}\]]|$)|[0-9][eE][+0-9]")
 #: Go writes larger floats with an exponent.
 _LARGEST_WHOLE: Final = 1e21
@@ -203,11 +200,7 @@ def _completed(call: Call, applied: Object, config: Object) -> Object:
         place = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"
         shown = f"{kind.group}/{kind.version}, Kind={kind.kind}"
         text = f"failed to convert new object ({place}; {shown}) to proper version: "
-        if isinstance(call.resource.kind, BuiltInKind):
-            why = conversion_error(kind, applied) or str(error)
-            text += f"unable to convert unstructured object to {shown}: {why}"
-        else:
-            text += str(error)
+        text += call.resource.kind.conversion_failure(applied, error)
         raise StatusError(500, "", text) from None
     return obj
 

@@ -12,7 +12,6 @@ from steersman.cluster.apiserver.pipeline.call import Api, Call, Object, new_uid
 from steersman.cluster.apiserver.pipeline.options import WriteOptions, parse_unsigned
 from steersman.cluster.apiserver.resources.allocation import Reservation
 from steersman.cluster.apiserver.resources.storage_encoding import envelope, stamp_text
-from steersman.cluster.apiserver.resources.strategies import record_requester
 from steersman.cluster.apiserver.responses.render import respond_object
 from steersman.cluster.apiserver.verbs.empty_values import explained
 from steersman.cluster.apiserver.verbs.managed_fields import track
@@ -27,7 +26,7 @@ from steersman.objects.status import (
     unclassified,
 )
 
-__all__ = ["admitted", "create", "is_service", "settled", "store_new"]
+__all__ = ["admitted", "create", "settled", "store_new"]
 
 _GENERATE_NAME_TRIES = 8
 _SYSTEM_FIELDS = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
@@ -38,10 +37,6 @@ async def create(api: Api, call: Call) -> Response:
     obj = read_object(call, options)
     value = await store_new(api, call, obj, options)
     return respond_object(api, call, value, 201)
-
-
-def is_service(call: Call) -> bool:
-    return call.resource.plural == "services" and not call.resource.group
 
 
 _TERMINATING = "create not allowed while custom resource definition is terminating"
@@ -73,8 +68,8 @@ async def store_new(
     generated = bool(metadata.get("generateName")) and not metadata.get("name")
     if generated:
         metadata["name"] = attributes.name = generate_name(metadata["generateName"])
-    if is_service(call):
-        reservation = api.services.reserve(obj, None, dry_run=options.dry_run)
+    if (allocator := call.resource.allocator) is not None:
+        reservation = allocator.reserve(obj, None, dry_run=options.dry_run)
         write = _check_and_put(api, call, attributes, obj, options, generated=generated, version=version)
         return await settled(api, reservation, write, dry_run=options.dry_run)
     value = await _check_and_put(api, call, attributes, obj, options, generated=generated, version=version)
@@ -141,9 +136,8 @@ async def _check_and_put(
 async def _complete_and_check(call: Call, obj: Object) -> None:
     kind, strategy = call.resource.type, call.resource.strategy
     call.warnings.extend(strategy.prepare_create(obj))
-    if kind.kind == "CertificateSigningRequest":
-        user = call.user
-        record_requester(obj, user.name, user.uid, user.groups, user.extra)
+    if strategy.record_user is not None:
+        strategy.record_user(obj, call.user)
     resource = call.resource
     errors = resource.kind.check_new(resource.checked(obj))
     if not isinstance(errors, list):

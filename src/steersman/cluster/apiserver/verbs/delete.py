@@ -10,9 +10,7 @@ from steersman.cluster.apiserver.resources.resource import Resource
 from steersman.cluster.apiserver.resources.storage_encoding import encode, stamp
 from steersman.cluster.apiserver.resources.strategies import grace_period_s
 from steersman.cluster.apiserver.responses.render import respond_list, respond_object, success
-from steersman.cluster.apiserver.verbs.create import is_service
 from steersman.cluster.apiserver.verbs.preconditions import failed_precondition
-from steersman.cluster.schema.validation.scheduling import SYSTEM_CLASSES
 from steersman.cluster.store import Conflict, NotFound, Record
 from steersman.http import Response
 from steersman.objects.status import StatusError, conflict, forbidden, modified
@@ -20,37 +18,21 @@ from steersman.objects.times import parse_time
 
 __all__ = ["delete", "delete_collection", "remove"]
 
-#: These answer with the deleted object itself, the others with a Status.
-_RETURNS_OBJECT = frozenset(
-    {
-        ("", "pods"), ("", "services"), ("", "namespaces"), ("", "persistentvolumes"),
-        ("", "persistentvolumeclaims"), ("", "serviceaccounts"), ("", "resourcequotas"), ("", "podtemplates"),
-        ("storage.k8s.io", "csidrivers"), ("storage.k8s.io", "storageclasses"),
-        ("storage.k8s.io", "volumeattachments"), ("storage.k8s.io", "csinodes"),
-        ("storage.k8s.io", "volumeattributesclasses"), ("resource.k8s.io", "resourceclaimtemplates"),
-        ("resource.k8s.io", "resourceslices"), ("resource.k8s.io", "resourceclaims"),
-        ("resource.k8s.io", "deviceclasses"),
-    }
-)  # fmt: skip
 _OPTIONS = {"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1"}
 _GC_FINALIZERS = ("orphan", "foregroundDeletion")
-_ORPHANS_OF_JOBS = (
-    "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove "
-    "them or set propagationPolicy=Orphan to suppress this warning"
-)
 
 
 async def delete(api: Api, call: Call) -> Response:
     options = DeleteOptions.parse(call.query, read_delete_options(call))
     _warn_of_orphans(call, options)
-    if call.resource.type.kind == "PriorityClass" and call.path.name in SYSTEM_CLASSES:
-        why = "this is a system priority class and cannot be deleted"
+    refusal = call.resource.strategy.deletion_refusal
+    if refusal is not None and (why := refusal(call.path.name)):
         raise forbidden(call.resource.group, call.resource.plural, call.path.name, why)
     find(api, call.resource, call.path.namespace, call.path.name)
     value, gone = await remove(api, call, call.path.name, options)
     code = 202 if not gone and options.orphan_dependents is False else 200
     resource = call.resource
-    if gone and (resource.group, resource.plural) not in _RETURNS_OBJECT:
+    if gone and not resource.strategy.returns_deleted:
         metadata = resource.read(value)["metadata"]
         details = {"name": metadata["name"], "kind": resource.plural, "uid": metadata["uid"]}
         if resource.group:
@@ -60,10 +42,9 @@ async def delete(api: Api, call: Call) -> Response:
 
 
 def _warn_of_orphans(call: Call, options: DeleteOptions) -> None:
-    if call.resource.plural != "jobs" or call.resource.group != "batch":
-        return
-    if options.propagation is None and options.orphan_dependents is None:
-        call.warnings.append(_ORPHANS_OF_JOBS)
+    warning = call.resource.strategy.orphan_warning
+    if warning and options.propagation is None and options.orphan_dependents is None:
+        call.warnings.append(warning)
 
 
 async def delete_collection(api: Api, call: Call) -> Response:
@@ -121,8 +102,8 @@ async def remove(
             if options.resource_version is not None:
                 raise modified(resource.group, resource.plural, name) from None
             continue
-        if is_service(call):
-            api.services.release(obj)
+        if resource.allocator is not None:
+            resource.allocator.release(obj)
         return event.value, True
 
 
@@ -155,11 +136,10 @@ def _readable(resource: Resource, namespace: str, name: str) -> StatusError:
 def _check_preconditions(resource: Resource, obj: Object, options: DeleteOptions) -> None:
     metadata = obj["metadata"]
     kind, name = resource.type.kind, metadata["name"]
-    if _is_namespace(resource) or _is_definition(resource):
+    if (termination := resource.strategy.termination) is not None:
         wanted = {"uid": options.uid, "resourceVersion": options.resource_version}
         if why := failed_precondition(wanted, metadata):
-            words = why if _is_namespace(resource) else why[0].lower() + why[1:]
-            raise conflict(resource.group, resource.plural, name, words)
+            raise conflict(resource.group, resource.plural, name, termination.word_precondition(why))
         return
     if options.uid is not None and options.uid != metadata["uid"]:
         why = (
@@ -179,14 +159,15 @@ def _mark(api: Api, resource: Resource, obj: Object, options: DeleteOptions) -> 
     """Prepare an object for its deletion, in place: "now", "ended" (store it, then
     delete it: watchers see its end coming), "marked" (store it) or "pending" (leave it)."""
     metadata = obj["metadata"]
-    if _is_namespace(resource):
-        return _mark_namespace(api, resource, obj, options)
-    if _is_definition(resource) and "deletionTimestamp" not in metadata:
-        from steersman.cluster.apiserver.custom.deletion import mark_definition
-
-        metadata["deletionTimestamp"] = timestamp(api.now())
-        mark_definition(obj, metadata["deletionTimestamp"])
-        return "marked"
+    if (termination := resource.strategy.termination) is not None:
+        if "deletionTimestamp" not in metadata:
+            metadata["deletionTimestamp"] = timestamp(api.now())
+            termination.mark(obj, metadata["deletionTimestamp"])
+            if termination.propagates:
+                _renew_finalizers(resource, metadata, options)
+            return "marked"
+        if termination.is_kept is not None:
+            return "pending" if termination.is_kept(obj) or metadata.get("finalizers") else "now"
     graceful = False
     if resource.strategy.graceful:
         if "deletionTimestamp" in metadata and metadata.get("deletionGracePeriodSeconds"):
@@ -205,25 +186,6 @@ def _mark(api: Api, resource: Resource, obj: Object, options: DeleteOptions) -> 
     if "deletionTimestamp" not in metadata:
         _set_deletion(api, metadata, 0)
     metadata["deletionGracePeriodSeconds"] = 0
-    return "marked"
-
-
-def _is_namespace(resource: Resource) -> bool:
-    return resource.plural == "namespaces" and not resource.group
-
-
-def _is_definition(resource: Resource) -> bool:
-    return resource.plural == "customresourcedefinitions" and resource.group == "apiextensions.k8s.io"
-
-
-def _mark_namespace(api: Api, resource: Resource, obj: Object, options: DeleteOptions) -> str:
-    """A namespace goes through Terminating, even without finalizers; then it is gone when they are."""
-    metadata = obj["metadata"]
-    if "deletionTimestamp" in metadata:
-        return "pending" if obj["spec"].get("finalizers") or metadata.get("finalizers") else "now"
-    metadata["deletionTimestamp"] = timestamp(api.now())
-    obj["status"]["phase"] = "Terminating"
-    _renew_finalizers(resource, metadata, options)
     return "marked"
 
 

@@ -14,13 +14,9 @@ import orjson
 
 from steersman.cluster.apiserver.pipeline.call import Api, Call, Object, timestamp
 from steersman.cluster.apiserver.pipeline.options import WriteOptions
-from steersman.cluster.apiserver.resources.kinds import BuiltInKind
 from steersman.cluster.apiserver.resources.resource import Conversion, Resource
-from steersman.cluster.apiserver.resources.storage_encoding import encode
-from steersman.cluster.schema.decode import decode
 from steersman.objects.managed import Converter, track_update
 from steersman.objects.patches.apply import InVersion
-from steersman.objects.patches.apply.checking import problems_of, show_problems
 from steersman.objects.patches.errors import Unconvertible
 from steersman.objects.schemas import Schema
 from steersman.objects.status import StatusError
@@ -136,24 +132,7 @@ def _in_served_versions(api: Api, resource: Resource) -> InVersion:
         source, target = served(obj.get("apiVersion", resource.type.api_version)), served(api_version)
         if source is None or target is None:
             return None
-        if source is not target and not isinstance(source.kind, BuiltInKind):
-            # Without a webhook an object of another version is the same one under another name.
-            obj, schema = {**obj, "apiVersion": api_version}, target.kind.schema
-            if problems := problems_of(obj, schema):
-                raise Unconvertible(show_problems(problems))
-            return obj, schema
-        if source is not target:
-            if source.group != target.group:
-                # Kubernetes converts within a group only; what was owned in another one is forgotten.
-                return None
-            version = obj["metadata"].get("resourceVersion", "")
-            # Half-pruned objects come by here too; conversion expects the fields that are always there.
-            obj = decode(source.type.gvk, obj).obj
-            obj = target.read(encode(source.to_stored(obj)))
-            # It is not part of what is stored.
-            if version:
-                obj["metadata"]["resourceVersion"] = version
-        return obj, target.kind.schema
+        return source.as_version_of(obj, target)
 
     return in_version
 

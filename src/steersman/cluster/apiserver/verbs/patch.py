@@ -9,23 +9,27 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import orjson
 
 from steersman.cluster.apiserver.pipeline.bodies import match_name, match_namespace, resets_owners
 from steersman.cluster.apiserver.pipeline.call import Api, Call, Object
 from steersman.cluster.apiserver.pipeline.options import WriteOptions
-from steersman.cluster.apiserver.resources.kinds import BuiltInKind, Decoded
+from steersman.cluster.apiserver.resources.handling import (
+    APPLY,
+    JSON_PATCH,
+    MERGE_PATCH,
+    STRATEGIC_MERGE_PATCH,
+)
+from steersman.cluster.apiserver.resources.kinds import Decoded
 from steersman.cluster.apiserver.responses.render import respond_object
-from steersman.cluster.apiserver.verbs.apply import APPLY, apply
+from steersman.cluster.apiserver.verbs.apply import apply
 from steersman.cluster.apiserver.verbs.update import endpoint_of, replace
-from steersman.cluster.codec import BodyRejected, claimed_kind, kind_error, strict_error
+from steersman.cluster.codec import strict_error
 from steersman.cluster.codec.errors import Malformed
 from steersman.cluster.codec.json import parse, repeated_fields
 from steersman.cluster.schema.errors import DecodeError
-from steersman.cluster.schema.resources import GVK
-from steersman.cluster.schema.unstructured import conversion_error
 from steersman.http import Response
 from steersman.objects.fields import Path
 from steersman.objects.fields import invalid as invalid_field
@@ -38,31 +42,22 @@ from steersman.objects.schemas import Schema
 from steersman.objects.status import (
     StatusError,
     bad_request,
-    internal_error,
     invalid,
     not_found,
     payload_too_large,
     unclassified,
     unprocessable_patch,
-    unrouted_patch_type,
-    unsupported_patch_type,
 )
 
-__all__ = ["PATCH_TYPES", "Change", "patch", "patch_type"]
+__all__ = ["Change", "patch", "patch_type"]
 
-#: Only built-in kinds say how their lists are merged.
-STRATEGIC = "application/strategic-merge-patch+json"
-_MERGE: Final = "application/merge-patch+json"
-_OPERATIONS: Final = "application/json-patch+json"
-_TYPE_META: Final = {"apiVersion", "kind"}
 _OPERATION_FIELDS: Final = ("op", "path", "from", "value")
 #: (object, patch, schema) → new object.
 _APPLY: dict[str, Callable[[Any, Any, Schema], Any]] = {
-    _OPERATIONS: lambda obj, patch, _: json_patch.apply(obj, patch),
-    _MERGE: lambda obj, patch, _: merge_patch.apply(obj, patch),
-    STRATEGIC: strategic_patch.apply,
+    JSON_PATCH: lambda obj, patch, _: json_patch.apply(obj, patch),
+    MERGE_PATCH: lambda obj, patch, _: merge_patch.apply(obj, patch),
+    STRATEGIC_MERGE_PATCH: strategic_patch.apply,
 }
-PATCH_TYPES = (*_APPLY, APPLY)
 #: A patch that lost this many races is refused.
 _TRIES = 5
 
@@ -72,16 +67,7 @@ async def patch(api: Api, call: Call) -> Response:
     if kind == APPLY:
         return await apply(api, call)
     options = WriteOptions.parse(call.query, "PatchOptions")
-    shape = call.resource.kind
-    change = Change(
-        call,
-        options,
-        kind,
-        shape.schema,
-        shape.accept,
-        call.resource.type.gvk,
-        isinstance(shape, BuiltInKind),
-    )
+    change = Change(call, options, kind, call.resource.kind)
 
     def transform(old: Object) -> Object:
         if not old:
@@ -93,6 +79,17 @@ async def patch(api: Api, call: Call) -> Response:
     return respond_object(api, call, written.value)
 
 
+class PatchedKind(Protocol):
+    """What a patch must know of the kind it is applied to (see `kinds.Kind`)."""
+
+    @property
+    def schema(self) -> Schema: ...
+
+    def accept_patched(self, value: Object, name: str, *, strategic: bool) -> Decoded: ...
+
+    def list_error(self, value: list[Any]) -> str: ...
+
+
 @dataclass(slots=True)
 class Change:
     """What a request's patch does to an object. That it is JSON is seen at once, all else once there is an
@@ -101,10 +98,8 @@ class Change:
     call: Call
     options: WriteOptions
     media_type: str
-    schema: Schema
-    accept: Callable[[Object], Decoded]
-    gvk: GVK
-    built_in: bool = True
+    #: Of what is patched: the resource's own, or that of a Scale.
+    kind: PatchedKind
     #: The patch, and what strict reading says about how it was written.
     _read: tuple[Any, list[str]] = field(init=False)
     #: What it was last applied to.
@@ -116,13 +111,13 @@ class Change:
     def applied_to(self, old: Object) -> Object:
         self._old = old
         patch, found = self._read
-        if self.built_in and isinstance(patch, list) and self.media_type == _MERGE and not self._strict:
-            # It takes the object's place.
-            raise self._bad(patch, patch, kind_error(patch, self.gvk))
+        replaced = isinstance(patch, list) and self.media_type == MERGE_PATCH and not self._strict
+        if replaced and (why := self.kind.list_error(patch)):
+            raise self._bad(patch, patch, why)
         try:
             if not self._strict:
                 _check_form(self.media_type, patch)
-            patched = _APPLY[self.media_type](old, patch, self.schema)
+            patched = _APPLY[self.media_type](old, patch, self.kind.schema)
         except PatchError as error:
             raise _refused(error) from None
         if not isinstance(patched, dict):
@@ -145,7 +140,7 @@ class Change:
                 value = parse(content)
         except Malformed:
             raise bad_request("invalid JSON patch") from None
-        if strict and self.media_type == _OPERATIONS:
+        if strict and self.media_type == JSON_PATCH:
             found = [f"json patch {text}" for text in [*found, *_unknown_fields(value)]]
         return value, found
 
@@ -155,28 +150,15 @@ class Change:
 
     def _accepted(self, patched: Object, patch: Any, found: list[str]) -> Object:
         """The patched object read like a body; what does not decode is the patch's fault."""
-        if not self.built_in:
-            self._check_custom_kind(patched, patch)
-        elif self.media_type != STRATEGIC:
-            if why := kind_error(patched, self.gvk):
-                raise self._bad(patched, patch, why)
-            if not patched.get("apiVersion"):
-                self._note([*found, *map(_unknown, sorted(patched.keys() - _TYPE_META))], patched, patch)
-                patched = {}  # read as no version's: nothing of it is known
         resets = resets_owners(patched)
+        strategic = self.media_type == STRATEGIC_MERGE_PATCH
         try:
-            # Custom kinds are completed in place, and the patched object shares parts with the old one.
-            obj, unknown = self.accept(patched if self.built_in else _copied(patched))
+            obj, unknown = self.kind.accept_patched(patched, self.call.path.name, strategic=strategic)
         except DecodeError as error:
-            why = str(error)
-            if self.media_type == STRATEGIC:
-                why = conversion_error(self.gvk, patched) or why
-            elif self.built_in:
-                why = self._first_error(patched) or why
-            raise self._bad(patched, patch, why) from None
+            raise self._bad(patched, patch, str(error)) from None
         if resets:
             obj["metadata"]["managedFields"] = []
-        self._note([*found, *self._in_order(patched, unknown)], patched, patch)
+        self._note([*found, *unknown], patched, patch)
         return obj
 
     def _note(self, findings: list[str], patched: Object, patch: Any) -> None:
@@ -186,49 +168,10 @@ class Change:
         if findings and self.options.field_validation == "Warn":
             self.call.warnings.extend(findings)
 
-    def _in_order(self, patched: Object, unknown: list[str]) -> list[str]:
-        """Unknown fields as reading finds them: patching sorts the fields of what it touches."""
-        if len(unknown) < 2 or not self.built_in:
-            return unknown
-        if self.media_type == STRATEGIC:
-            return sorted(unknown)
-        return self.accept(_sorted(patched))[1]
-
-    def _first_error(self, patched: Object) -> str:
-        """What reading stumbles over first, in that order."""
-        try:
-            self.accept(_sorted(patched))
-        except DecodeError as error:
-            return str(error)
-        return ""
-
-    def _check_custom_kind(self, patched: Object, patch: Any) -> None:
-        """Custom objects must say what they are."""
-        try:
-            claimed = claimed_kind(patched)
-        except BodyRejected as fault:
-            raise self._bad(patched, patch, str(fault)) from None
-        if not claimed.kind:
-            why = f"Object 'Kind' is missing in '{orjson.dumps(patched).decode()}'"
-            raise self._bad(patched, patch, why)
-        if not claimed.version:
-            raise internal_error("Object 'apiVersion' is missing in 'object has no apiVersion field'")
-        errors = [
-            invalid_field(Path(name), said, f"must be {wanted}")
-            for name, said, wanted in (
-                ("kind", claimed.kind, self.gvk.kind),
-                ("apiVersion", claimed.api_version, self.gvk.api_version),
-            )
-            if said != wanted
-        ]
-        if errors:
-            raise invalid(claimed.group, claimed.kind, self.call.path.name, errors)
-        if patched.get("metadata") is None:
-            patched["metadata"] = {}
-
     def _bad(self, patched: Any, patch: Any, why: str) -> StatusError:
-        if self.media_type == STRATEGIC:
-            shown = go_value(strategic_patch.left_over(self._old, patch, self.schema) if patch else patch)
+        if self.media_type == STRATEGIC_MERGE_PATCH:
+            schema = self.kind.schema
+            shown = go_value(strategic_patch.left_over(self._old, patch, schema) if patch else patch)
         else:
             shown = orjson.dumps(patched).decode()
         return invalid("", "", "", [invalid_field(Path("patch"), shown, why)])
@@ -236,27 +179,15 @@ class Change:
 
 def _check_form(media_type: str, patch: Any) -> None:
     """What is said about a patch of another form when nobody asked for strict reading."""
-    if media_type == _OPERATIONS and patch is not None and not isinstance(patch, list):
+    if media_type == JSON_PATCH and patch is not None and not isinstance(patch, list):
         raise BadPatch(f"json: cannot unmarshal {go_kind(patch)} into Go value of type jsonpatch.Patch")
-    if media_type == _OPERATIONS and isinstance(patch, list):
+    if media_type == JSON_PATCH and isinstance(patch, list):
         for operation in patch:
             if operation is not None and not isinstance(operation, dict):
                 into = "Go value of type jsonpatch.Operation"
                 raise BadPatch(f"json: cannot unmarshal {go_kind(operation)} into {into}")
-    if media_type == _MERGE and not isinstance(patch, dict):
+    if media_type == MERGE_PATCH and not isinstance(patch, dict):
         raise BadPatch("Invalid JSON Patch")
-
-
-def _copied(value: Any) -> Any:
-    """JSON that shares no containers with what it is made of."""
-    if isinstance(value, dict):
-        return {name: _copied(item) for name, item in value.items()}
-    return [_copied(item) for item in value] if isinstance(value, list) else value
-
-
-def _sorted(value: Object) -> Object:
-    copied: Object = orjson.loads(orjson.dumps(value, option=orjson.OPT_SORT_KEYS))
-    return copied
 
 
 def _unknown(name: str) -> str:
@@ -274,20 +205,8 @@ def _unknown_fields(operations: Any) -> list[str]:
 
 
 def patch_type(call: Call) -> str:
-    """The patch's media type. Built-in kinds have a route that takes a list of types of which it knows one;
-    what reads the patch knows none but a single type."""
-    content_type = call.request.headers.get("content-type") or ""
-    given = content_type.partition(";")[0]
-    if not isinstance(call.resource.kind, BuiltInKind):
-        accepted = tuple(kind for kind in PATCH_TYPES if kind != STRATEGIC)
-    else:
-        accepted = PATCH_TYPES
-        parts = (part.partition(";")[0].strip() for part in content_type.split(","))
-        if given not in accepted and not any(part in accepted for part in parts):
-            raise unrouted_patch_type()
-    if given not in accepted:
-        raise unsupported_patch_type(accepted)
-    return given
+    """The patch's media type. Raises 415."""
+    return call.resource.handling.patch_type(call.request.headers.get("content-type") or "")
 
 
 def _refused(error: PatchError) -> StatusError:

@@ -23,10 +23,9 @@ from steersman.cluster.apiserver.pipeline.options import WriteOptions, parse_uns
 from steersman.cluster.apiserver.reading.reads import check_path_name
 from steersman.cluster.apiserver.resources.allocation import Reservation
 from steersman.cluster.apiserver.resources.storage_encoding import stamp
-from steersman.cluster.apiserver.resources.strategies import carry_over_allocations
 from steersman.cluster.apiserver.resources.strategies.strategy import next_generation
 from steersman.cluster.apiserver.responses.render import respond_object
-from steersman.cluster.apiserver.verbs.create import admitted, is_service, settled, store_new
+from steersman.cluster.apiserver.verbs.create import admitted, settled, store_new
 from steersman.cluster.apiserver.verbs.empty_values import explained, gives_empty_spec
 from steersman.cluster.apiserver.verbs.managed_fields import track
 from steersman.cluster.apiserver.verbs.preconditions import failed_storage_precondition
@@ -205,7 +204,7 @@ async def _write(
     dedupe_owners(call, new["metadata"], admitted=True)
     match_namespace(call, new["metadata"])
     api.access.check_write(call.user, call.action, new, old)
-    reservation = _reserve(api, call, new, old, dry_run=options.dry_run)
+    reservation = _reserve(call, new, old, dry_run=options.dry_run)
 
     async def check_and_store() -> bytes:
         _prepare(call, new, old, endpoint)
@@ -221,12 +220,13 @@ async def _write(
     return await settled(api, reservation, check_and_store(), dry_run=options.dry_run)
 
 
-def _reserve(api: Api, call: Call, new: Object, old: Object, *, dry_run: bool) -> Reservation | None:
-    if not is_service(call) or call.path.subresource:
+def _reserve(call: Call, new: Object, old: Object, *, dry_run: bool) -> Reservation | None:
+    allocator = call.resource.allocator
+    if allocator is None or call.path.subresource:
         return None
-    carry_over_allocations(new, old)
+    allocator.carry_over(new, old)
     call.resource.strategy.prepare_update(new, old)
-    return api.services.reserve(new, old, dry_run=dry_run)
+    return allocator.reserve(new, old, dry_run=dry_run)
 
 
 def _prepare(call: Call, new: Object, old: Object, endpoint: Endpoint) -> None:
@@ -278,8 +278,8 @@ async def _store(api: Api, call: Call, record: Record, new: Object, old: Object,
         return stamped_like(record, value)
     if _deletes(call, new, old):
         event = await api.store.delete(record.key, expected=record.revision)
-        if is_service(call):
-            api.services.release(old)
+        if call.resource.allocator is not None:
+            call.resource.allocator.release(old)
         return stamped_like(record, value, event.revision)
     return (await api.store.put(record.key, value, expected=record.revision)).value
 
@@ -306,6 +306,7 @@ def _deletes(call: Call, new: Object, old: Object) -> bool:
     before = old["metadata"]
     if "deletionTimestamp" not in before or new["metadata"].get("finalizers"):
         return False
-    if call.resource.plural == "namespaces" and not call.resource.group:
-        return not new["spec"].get("finalizers")
+    termination = call.resource.strategy.termination
+    if termination is not None and termination.is_kept is not None:
+        return not termination.is_kept(new)
     return not before.get("deletionGracePeriodSeconds")

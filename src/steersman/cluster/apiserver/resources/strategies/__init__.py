@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from steersman.cluster.apiserver.resources.strategies.certificates import CERTIFICATES, record_requester
+from steersman.cluster.apiserver.resources.strategies.certificates import CERTIFICATES
 from steersman.cluster.apiserver.resources.strategies.core import CORE
 from steersman.cluster.apiserver.resources.strategies.devices import DEVICES
 from steersman.cluster.apiserver.resources.strategies.extensions import EXTENSIONS
@@ -16,17 +16,7 @@ from steersman.cluster.apiserver.resources.strategies.networking import NETWORKI
 from steersman.cluster.apiserver.resources.strategies.pods import PODS, grace_period_s
 from steersman.cluster.apiserver.resources.strategies.policy import POLICY
 from steersman.cluster.apiserver.resources.strategies.scale import SCALABLE, apply_scale, scale_of
-from steersman.cluster.apiserver.resources.strategies.services import (
-    SERVICES,
-    assign_ip_families,
-    carry_over_allocations,
-    infer_ip_family_policy,
-    needs_cluster_ip,
-    needs_health_check_node_port,
-    needs_node_port,
-    sync_cluster_ips,
-    wants_node_ports,
-)
+from steersman.cluster.apiserver.resources.strategies.services import SERVICES
 from steersman.cluster.apiserver.resources.strategies.storage import STORAGE
 from steersman.cluster.apiserver.resources.strategies.strategy import Strategy, Subresource
 from steersman.cluster.apiserver.resources.strategies.workloads import WORKLOADS
@@ -36,18 +26,9 @@ __all__ = [
     "Strategy",
     "Subresource",
     "apply_scale",
-    "assign_ip_families",
-    "carry_over_allocations",
     "grace_period_s",
-    "infer_ip_family_policy",
-    "needs_cluster_ip",
-    "needs_health_check_node_port",
-    "needs_node_port",
-    "record_requester",
     "scale_of",
     "strategy_for",
-    "sync_cluster_ips",
-    "wants_node_ports",
 ]
 
 _STRATEGIES: Final = {

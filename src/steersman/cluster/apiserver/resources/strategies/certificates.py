@@ -82,6 +82,9 @@ CERTIFICATES: Final = (
         "certificatesigningrequests",
         zero_status={},
         on_create=_forget_requester,
+        record_user=lambda request, user: record_requester(
+            request, user.name, user.uid, user.groups, user.extra
+        ),
         on_update=lambda new, old: keep(new, old, "spec"),
         reset_fields=("spec", "status"),
         subresources={

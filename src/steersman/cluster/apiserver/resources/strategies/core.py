@@ -12,6 +12,7 @@ from steersman.cluster.apiserver.resources.strategies.strategy import (
     Object,
     Strategy,
     Subresource,
+    Termination,
     keep,
     status_endpoint,
 )
@@ -35,6 +36,10 @@ def _prepare_namespace(namespace: Object) -> None:
     if _NAMESPACE_FINALIZER not in finalizers:
         namespace["spec"]["finalizers"] = [*finalizers, _NAMESPACE_FINALIZER]
     _label_with_name(namespace)
+
+
+def _mark_namespace(namespace: Object, _: str) -> None:
+    namespace["status"]["phase"] = "Terminating"
 
 
 def _label_with_name(namespace: Object) -> None:
@@ -186,6 +191,7 @@ CORE: Final = (
     Strategy(
         "",
         "namespaces",
+        returns_deleted=True,
         zero_status={"phase": "Active"},
         on_create=_prepare_namespace,
         on_update=_update_namespace,
@@ -194,6 +200,9 @@ CORE: Final = (
             "status": status_endpoint(),
             "finalize": Subresource(lambda new, old: keep(new, old, "status"), ("status",)),
         },
+        termination=Termination(
+            _mark_namespace, is_kept=lambda namespace: bool(namespace["spec"].get("finalizers"))
+        ),
         fields={"status.phase": lambda namespace: namespace["status"].get("phase", "")},
         selects_namespace=False,
     ),
@@ -222,6 +231,7 @@ CORE: Final = (
     Strategy(
         "",
         "serviceaccounts",
+        returns_deleted=True,
         on_create=_clean_secret_references,
         on_update=lambda new, old: _clean_secret_references(new),
         create_warnings=_service_account_warnings,
@@ -230,6 +240,7 @@ CORE: Final = (
     Strategy(
         "",
         "resourcequotas",
+        returns_deleted=True,
         zero_status={},
         create_warnings=_quota_warnings,
         reset_fields=("status",),
@@ -244,7 +255,14 @@ CORE: Final = (
         allow_create_on_update=True,
     ),
     *(
-        Strategy(group, "events", allow_create_on_update=True, fields=fields, default_propagation=None)
+        Strategy(
+            group,
+            "events",
+            allow_create_on_update=True,
+            fields=fields,
+            default_propagation=None,
+            is_cached=False,
+        )
         for group, fields in (("", _CORE_EVENT_FIELDS), ("events.k8s.io", _NEW_EVENT_FIELDS))
     ),
 )

@@ -52,7 +52,7 @@ def _resource_slice_warnings(resource_slice: Object) -> list[str]:
 
 
 DEVICES: Final = (
-    Strategy("resource.k8s.io", "deviceclasses", generation=spec_of),
+    Strategy("resource.k8s.io", "deviceclasses", generation=spec_of, returns_deleted=True),
     Strategy(
         "resource.k8s.io",
         "devicetaintrules",
@@ -66,14 +66,16 @@ DEVICES: Final = (
     Strategy(
         "resource.k8s.io",
         "resourceclaims",
+        returns_deleted=True,
         zero_status={},
         reset_fields=("status",),
         subresources={"status": status_endpoint("metadata", also=_drop_deallocated_devices)},
     ),
-    Strategy("resource.k8s.io", "resourceclaimtemplates"),
+    Strategy("resource.k8s.io", "resourceclaimtemplates", returns_deleted=True),
     Strategy(
         "resource.k8s.io",
         "resourceslices",
+        returns_deleted=True,
         generation=spec_of,
         create_warnings=_resource_slice_warnings,
         update_warnings=lambda new, old: _resource_slice_warnings(new),

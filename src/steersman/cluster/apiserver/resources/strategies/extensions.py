@@ -8,13 +8,17 @@ from typing import Final
 from steersman.cluster.apiserver.resources.strategies.strategy import (
     Object,
     Strategy,
+    Termination,
     spec_of,
     status_endpoint,
 )
 from steersman.objects.fields import Path
 from steersman.objects.times import format_time
 
-__all__ = ["EXTENSIONS"]
+__all__ = ["CLEANUP_FINALIZER", "EXTENSIONS"]
+
+#: Keeps a definition that is deleted until its objects are gone.
+CLEANUP_FINALIZER: Final = "customresourcecleanup.apiextensions.k8s.io"
 
 _GUARDED_STATUS: Final = {"status": status_endpoint("metadata")}
 
@@ -27,6 +31,21 @@ def _note_stored_version(definition: Object) -> None:
             if version["name"] not in stored:
                 definition["status"] = definition["status"] | {"storedVersions": [*stored, version["name"]]}
             return
+
+
+def _mark_definition(definition: Object, now: str) -> None:
+    from steersman.cluster.schema.structural.naming import set_condition
+
+    finalizers = definition["metadata"].setdefault("finalizers", [])
+    if CLEANUP_FINALIZER not in finalizers:
+        finalizers.append(CLEANUP_FINALIZER)
+    condition = {
+        "type": "Terminating",
+        "status": "True",
+        "reason": "InstanceDeletionPending",
+        "message": "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
+    }
+    definition["status"] = set_condition(definition["status"], condition, now)
 
 
 def _definition_warnings(definition: Object, old: Object | None = None) -> list[str]:
@@ -103,6 +122,9 @@ EXTENSIONS: Final = (
         reset_fields=("status",),
         subresources={"status": status_endpoint()},
         allow_unconditional_update=False,
+        termination=Termination(
+            _mark_definition, propagates=False, word_precondition=lambda why: why[0].lower() + why[1:]
+        ),
     ),
     Strategy(
         "apiregistration.k8s.io",

@@ -188,6 +188,7 @@ def _address(pod: Object) -> str:
 PODS: Final = Strategy(
     "",
     "pods",
+    returns_deleted=True,
     zero_status={"phase": "Pending"},
     generation=spec_of,
     on_create=_prepare_create,

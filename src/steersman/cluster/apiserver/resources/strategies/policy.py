@@ -74,6 +74,12 @@ def _drop_election(new: Object, old: Object | None = None) -> None:
             new["spec"].pop(key, None)
 
 
+def _refuse_system_class(name: str) -> str:
+    from steersman.cluster.schema.validation.scheduling import SYSTEM_CLASSES
+
+    return "this is a system priority class and cannot be deleted" if name in SYSTEM_CLASSES else ""
+
+
 POLICY: Final = (
     Strategy(
         "policy",
@@ -101,7 +107,12 @@ POLICY: Final = (
         for plural in ("roles", "rolebindings", "clusterroles", "clusterrolebindings")
     ),
     # Its generation is 1 for ever: nothing that matters about it can change.
-    Strategy("scheduling.k8s.io", "priorityclasses", generation=lambda priority_class: None),
+    Strategy(
+        "scheduling.k8s.io",
+        "priorityclasses",
+        generation=lambda priority_class: None,
+        deletion_refusal=_refuse_system_class,
+    ),
     Strategy(
         "coordination.k8s.io",
         "leases",

@@ -326,6 +326,7 @@ def load_balancer_warnings(obj: Object) -> list[str]:
 SERVICES: Final = Strategy(
     "",
     "services",
+    returns_deleted=True,
     zero_status={"loadBalancer": {}},
     on_create=_drop_internal_traffic_policy,
     on_update=_drop_type_dependent_fields,

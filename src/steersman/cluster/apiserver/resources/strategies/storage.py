@@ -154,6 +154,7 @@ STORAGE: Final = (
     Strategy(
         "",
         "persistentvolumes",
+        returns_deleted=True,
         zero_status={"phase": "Pending"},
         on_create=_stamp_phase,
         create_warnings=_volume_warnings,
@@ -164,6 +165,7 @@ STORAGE: Final = (
     Strategy(
         "",
         "persistentvolumeclaims",
+        returns_deleted=True,
         zero_status={"phase": "Pending"},
         on_create=_prepare_claim,
         on_update=lambda new, old: _prepare_claim(new, old["spec"]),
@@ -175,13 +177,15 @@ STORAGE: Final = (
     Strategy(
         _GROUP,
         "storageclasses",
+        returns_deleted=True,
         create_warnings=_storage_class_warnings,
         update_warnings=lambda new, old: _storage_class_warnings(new),
     ),
-    Strategy(_GROUP, "volumeattributesclasses"),
+    Strategy(_GROUP, "volumeattributesclasses", returns_deleted=True),
     Strategy(
         _GROUP,
         "csidrivers",
+        returns_deleted=True,
         generation=spec_of,
         starts_generation=False,
         create_warnings=_driver_warnings,
@@ -191,6 +195,7 @@ STORAGE: Final = (
     Strategy(
         _GROUP,
         "csinodes",
+        returns_deleted=True,
         zero_status={},
         reset_fields=("status",),
         subresources={"status": status_endpoint("metadata", also=_drop_health("storageHealth"))},
@@ -206,6 +211,7 @@ STORAGE: Final = (
     Strategy(
         _GROUP,
         "volumeattachments",
+        returns_deleted=True,
         zero_status={"attached": False},
         reset_fields=("status",),
         subresources={"status": status_endpoint("metadata")},

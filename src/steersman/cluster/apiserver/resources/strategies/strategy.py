@@ -12,6 +12,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
+from steersman.cluster.auth.users import User
 from steersman.objects.fields import quote
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "Propagation",
     "Strategy",
     "Subresource",
+    "Termination",
     "keep",
     "next_generation",
     "spec_of",
@@ -97,6 +99,20 @@ def status_endpoint(
 
 
 @dataclass(frozen=True, slots=True)
+class Termination:
+    """A deletion that begins with a mark in the object, which then stays until it is emptied."""
+
+    #: Marks the object, given the time of its deletion.
+    mark: Callable[[Object, str], None]
+    #: Whether something else than finalizers in the metadata keeps it; None: nothing else does.
+    is_kept: Callable[[Object], bool] | None = None
+    #: Whether the options' wish for dependents counts from the mark on.
+    propagates: bool = True
+    #: How a failed precondition of the deletion is worded.
+    word_precondition: Callable[[str], str] = str
+
+
+@dataclass(frozen=True, slots=True)
 class Strategy:
     group: str
     plural: str
@@ -110,6 +126,8 @@ class Strategy:
     starts_generation: bool = True
     #: Runs after status and generation are set; returns warnings that only it can know of.
     on_create: Callable[[Object], Iterable[str] | None] | None = None
+    #: Writes the user who creates it into a new object, once it is prepared.
+    record_user: Callable[[Object, User], None] | None = None
     #: Runs on a new object that passed validation.
     after_check: Callable[[Object], None] | None = None
     #: Runs after the status is restored, before generations are compared.
@@ -130,6 +148,15 @@ class Strategy:
     #: How a selector by any other field is refused; "%s" stands for the field.
     field_refusal: str = ""
     default_propagation: Propagation = "Background"
+    #: Why an object of a name cannot be deleted; empty when it can.
+    deletion_refusal: Callable[[str], str] | None = None
+    #: For a client that deletes one and does not say what becomes of its dependents.
+    orphan_warning: str = ""
+    #: The answer to a deletion is the deleted object instead of a Status.
+    returns_deleted: bool = False
+    termination: Termination | None = None
+    #: kube-apiserver has it in its watch cache, which answers lists at resourceVersion 0 as a whole.
+    is_cached: bool = True
     #: Deletion takes a grace period (see `pods.grace_period_s`).
     graceful: bool = False
 

@@ -279,6 +279,10 @@ WORKLOADS: Final = (
         fields={"status.successful": lambda job: str(job["status"].get("succeeded", 0))},
         field_refusal='field label "%s" not supported for Job',
         default_propagation="Orphan",
+        orphan_warning=(
+            "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to "
+            "remove them or set propagationPolicy=Orphan to suppress this warning"
+        ),
     ),
     Strategy(
         "batch",
@@ -309,6 +313,7 @@ WORKLOADS: Final = (
     Strategy(
         "",
         "podtemplates",
+        returns_deleted=True,
         generation=lambda obj: obj["template"],
         on_create=lambda obj: drop_from_template(obj["template"]),
         on_update=lambda new, old: drop_from_template(new["template"], old["template"]),

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from steersman.cluster.apiserver.resources.strategies import strategy_for, sync_cluster_ips
+from steersman.cluster.apiserver.resources.strategies import strategy_for
 from steersman.cluster.apiserver.resources.strategies.services import (
     assign_ip_families,
     infer_ip_family_policy,
+    sync_cluster_ips,
 )
 from steersman.cluster.schema.decode import decode
 from steersman.cluster.schema.defaults import apply_defaults

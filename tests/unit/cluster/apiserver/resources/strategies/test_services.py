@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from steersman.cluster.apiserver.resources.strategies import (
+from steersman.cluster.apiserver.resources.strategies import strategy_for
+from steersman.cluster.apiserver.resources.strategies.services import (
     assign_ip_families,
     carry_over_allocations,
     infer_ip_family_policy,
     needs_health_check_node_port,
-    strategy_for,
     sync_cluster_ips,
     wants_node_ports,
 )

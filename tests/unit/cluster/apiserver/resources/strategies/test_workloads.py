@@ -6,12 +6,8 @@ from typing import Any
 
 import pytest
 
-from steersman.cluster.apiserver.resources.strategies import (
-    apply_scale,
-    record_requester,
-    scale_of,
-    strategy_for,
-)
+from steersman.cluster.apiserver.resources.strategies import apply_scale, scale_of, strategy_for
+from steersman.cluster.apiserver.resources.strategies.certificates import record_requester
 
 Object = dict[str, Any]
 Make = Callable[..., Object]
