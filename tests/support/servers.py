@@ -12,12 +12,13 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import pytest
+
+from tests.support.waiting import soon
 
 __all__ = ["Server", "needed", "private_folder", "unprivileged"]
 
@@ -94,13 +95,13 @@ class Server:
                 stderr=output,
                 user=unprivileged(),
             )
-        deadline = time.monotonic() + DEADLINE_S
-        while not self._is_up():
-            late = time.monotonic() > deadline
-            if late or process.poll() is not None:
-                self.kill()
-                raise AssertionError(f"{self.command[0]} did not start:\n{log.read_text(errors='replace')}")
-            time.sleep(0.02)
+        try:
+            soon(lambda: self._is_up() or process.poll() is not None, DEADLINE_S, every_s=0.02)
+            assert process.poll() is None
+        except AssertionError:
+            self.kill()
+            output = log.read_text(errors="replace")
+            raise AssertionError(f"{self.command[0]} did not start:\n{output}") from None
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> None:
         """Ask it to end, and wait until it and its children have: those of a killed PostgreSQL end by

@@ -98,3 +98,14 @@ def test_a_name_loads_only_what_it_needs(name: str, layers: set[str]) -> None:
 
 def test_a_builder_needs_no_event_loop_and_no_pydantic() -> None:
     assert not _loaded_by("from steersman import Deployment") & {"asyncio", "pydantic"}
+
+
+def test_no_layer_imports_the_front_door() -> None:
+    files = [path for path in (ROOT / "src").rglob("*.py") if "from steersman import" in path.read_text()]
+    modules = {
+        path: [
+            node.module for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom)
+        ]
+        for path in files
+    }
+    assert [path for path, imported in modules.items() if "steersman" in imported] == []

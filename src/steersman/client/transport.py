@@ -8,11 +8,18 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Protocol
+from typing import Protocol, TypedDict, Unpack
 
 from steersman.http import ClientResponse, Headers, RawHeaders, WebSocket
 
-__all__ = ["PassingTransport", "StreamedAnswer", "Transport"]
+__all__ = [
+    "PassingTransport",
+    "RequestOptions",
+    "StreamOptions",
+    "StreamedAnswer",
+    "Transport",
+    "WebSocketOptions",
+]
 
 
 class StreamedAnswer(Protocol):
@@ -75,51 +82,51 @@ class Transport(Protocol):
         ...
 
 
+class RequestOptions(TypedDict, total=False):
+    """What `Transport.request` takes by keyword."""
+
+    headers: RawHeaders
+    content: bytes
+    timeout_s: float | None
+
+
+class StreamOptions(RequestOptions, total=False):
+    """What `Transport.stream` takes by keyword."""
+
+    read_timeout_s: float | None
+
+
+class WebSocketOptions(TypedDict, total=False):
+    """What `Transport.websocket` takes by keyword."""
+
+    headers: RawHeaders
+    timeout_s: float | None
+
+
 class PassingTransport:
-    """One that leaves everything to another: a base for those that change a part of it."""
+    """A transport that passes every request on to another: a base for those that change a part of it."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
     def request(
-        self,
-        method: str,
-        target: str,
-        *,
-        headers: RawHeaders = (),
-        content: bytes = b"",
-        timeout_s: float | None = None,
+        self, method: str, target: str, **options: Unpack[RequestOptions]
     ) -> Awaitable[ClientResponse]:
-        return self._transport.request(method, target, headers=headers, content=content, timeout_s=timeout_s)
+        return self._current().request(method, target, **options)
 
     def stream(
-        self,
-        method: str,
-        target: str,
-        *,
-        headers: RawHeaders = (),
-        content: bytes = b"",
-        timeout_s: float | None = None,
-        read_timeout_s: float | None = None,
+        self, method: str, target: str, **options: Unpack[StreamOptions]
     ) -> AbstractAsyncContextManager[StreamedAnswer]:
-        return self._transport.stream(
-            method,
-            target,
-            headers=headers,
-            content=content,
-            timeout_s=timeout_s,
-            read_timeout_s=read_timeout_s,
-        )
+        return self._current().stream(method, target, **options)
 
     def websocket(
-        self,
-        target: str,
-        subprotocols: Sequence[str] = (),
-        *,
-        headers: RawHeaders = (),
-        timeout_s: float | None = None,
+        self, target: str, subprotocols: Sequence[str] = (), **options: Unpack[WebSocketOptions]
     ) -> Awaitable[WebSocket]:
-        return self._transport.websocket(target, subprotocols, headers=headers, timeout_s=timeout_s)
+        return self._current().websocket(target, subprotocols, **options)
 
     async def close(self) -> None:
         await self._transport.close()
+
+    def _current(self) -> Transport:
+        """The transport that the next request is passed on to."""
+        return self._transport

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.support.api import PATIENCE_S, ApiClient, Object, config_map, with_api
+from tests.support.waiting import until
 
 CORE = "/api/v1/namespaces/default"
 PODS = f"{CORE}/pods"
@@ -114,9 +115,10 @@ async def create_quota(client: ApiClient, **hard: str) -> None:
 
 
 async def quota_shows(client: ApiClient, expected: Callable[[Object], bool]) -> None:
-    async with asyncio.timeout(PATIENCE_S):
-        while not expected((await client.ok("GET", f"{CORE}/resourcequotas/q"))["status"]):
-            await asyncio.sleep(0.01)
+    async def shows() -> bool:
+        return expected((await client.ok("GET", f"{CORE}/resourcequotas/q"))["status"])
+
+    await until(shows, PATIENCE_S)
 
 
 @with_api

@@ -20,6 +20,7 @@ from steersman.cluster.local import ClusterConfig, LocalCluster, default_data_fo
 from steersman.cluster.store import Locked
 from steersman.http import Client, client_tls
 from tests.support.api import PATIENCE_S, ApiClient, api, config_map
+from tests.support.waiting import until
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 
@@ -131,13 +132,12 @@ def test_other_api_servers_learn_whom_to_believe(tmp_path: Path) -> None:
     path = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
 
     async def learned(client: ApiClient) -> dict[str, str]:
-        async with asyncio.timeout(PATIENCE_S):
-            while True:
-                code, found = await client.ask("GET", path)
-                if code == 200 and "client-ca-file" in found.get("data", {}):
-                    data: dict[str, str] = found["data"]
-                    return data
-                await asyncio.sleep(0.01)
+        async def published() -> dict[str, str] | None:
+            code, found = await client.ask("GET", path)
+            return found["data"] if code == 200 and "client-ca-file" in found.get("data", {}) else None
+
+        data: dict[str, str] = await until(published, PATIENCE_S)
+        return data
 
     async def visit() -> dict[str, str]:
         async with api(data=str(tmp_path)) as client:

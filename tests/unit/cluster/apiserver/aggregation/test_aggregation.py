@@ -38,6 +38,7 @@ from steersman.cluster.store import open_store
 from steersman.http import Client, Request, Response, Server, server_tls
 from steersman.http.errors import Disconnected, UpgradeRefused
 from steersman.http.websocket.socket import WebSocket
+from tests.support.waiting import until
 from tests.unit.cluster.apiserver.asking import ask
 
 Object = dict[str, Any]
@@ -382,8 +383,11 @@ async def test_backends_are_looked_after_when_something_changes(there: World) ->
     watching = asyncio.get_running_loop().create_task(there.aggregator.keep_watch(there.api))
     await there.register()
     there.paths[PODS] = lambda _: Response(200, b"ok")
-    while (await there.client.request("GET", PODS)).status != 200:
-        await asyncio.sleep(0.01)
+
+    async def answers() -> bool:
+        return (await there.client.request("GET", PODS)).status == 200
+
+    await until(answers, 60)
     watching.cancel()
     await asyncio.gather(watching, return_exceptions=True)
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support.api import PATIENCE_S, ApiClient, api, with_api
+from tests.support.waiting import until
 
 Object = dict[str, Any]
 
@@ -30,12 +31,13 @@ def policy(*expressions: str, rules: list[Object] | None = None, **spec: Any) ->
 
 async def checked(client: ApiClient, generation: int = 1) -> Object:
     """The status, when this generation has been looked at."""
-    async with asyncio.timeout(PATIENCE_S):
-        while True:
-            found = await client.ok("GET", f"{POLICIES}/p.example.com")
-            if found["status"].get("observedGeneration") == generation:
-                return found
-            await asyncio.sleep(0.01)
+
+    async def looked_at() -> Object | None:
+        found = await client.ok("GET", f"{POLICIES}/p.example.com")
+        return found if found["status"].get("observedGeneration") == generation else None
+
+    found: Object = await until(looked_at, PATIENCE_S)
+    return found
 
 
 async def warnings(client: ApiClient, given: Object) -> dict[str, str]:
@@ -180,9 +182,11 @@ CRON_TABS = {
 @with_api
 async def test_custom_kinds_are_checked_by_their_schemas(client: ApiClient) -> None:
     await client.ok("POST", DEFINITIONS, CRON_TABS)
-    async with asyncio.timeout(PATIENCE_S):
-        while (await client.raw("GET", "/apis/stable.example.com/v1")).status != 200:
-            await asyncio.sleep(0.01)
+
+    async def served() -> bool:
+        return (await client.raw("GET", "/apis/stable.example.com/v1")).status == 200
+
+    await until(served, PATIENCE_S)
     given = policy(
         "object.spec.replicas > '1'",
         "object.spec.maxRetries < 10",

@@ -27,6 +27,7 @@ from steersman.cluster.apiserver.resources.columns.definitions import (
     since,
     wide,
 )
+from steersman.objects.pod_lifecycle import is_sidecar
 
 __all__ = ["TABLES", "completion_conditions"]
 
@@ -101,7 +102,7 @@ class _PodSummary:
     def _look_at_init_containers(self, sidecar_restarts: _Restarts) -> bool:
         """Stops at the first init container that is not done; says whether there was one."""
         containers = at(self.pod, "spec", "initContainers", default=())
-        sidecars = {container.get("name") for container in containers if _is_sidecar(container)}
+        sidecars = {container.get("name") for container in containers if is_sidecar(container)}
         for number, status in enumerate(at(self.pod, "status", "initContainerStatuses", default=())):
             self.restarts.add(status)
             sidecar = status.get("name") in sidecars
@@ -158,14 +159,10 @@ class _PodSummary:
             self.reason = "Terminating"
 
 
-def _is_sidecar(container: Object) -> bool:
-    return bool(container.get("restartPolicy") == "Always")
-
-
 def _pod(pod: Object, now: float) -> Cells:
     summary = _PodSummary.of(pod)
     init_containers = at(pod, "spec", "initContainers", default=())
-    total = len(at(pod, "spec", "containers", default=())) + sum(map(_is_sidecar, init_containers))
+    total = len(at(pod, "spec", "containers", default=())) + sum(map(is_sidecar, init_containers))
     addresses = at(pod, "status", "podIPs", default=())
     return [
         name_of(pod),

@@ -22,6 +22,7 @@ from steersman.cluster.apiserver.resources.strategies.strategy import (
 from steersman.objects.addresses import ip_warnings
 from steersman.objects.fields import Path
 from steersman.objects.names import is_dns1123_label
+from steersman.objects.pod_lifecycle import is_terminal
 from steersman.objects.pods import quality_of_service
 from steersman.objects.times import format_time
 
@@ -39,7 +40,7 @@ _CLAIM_STATUSES: Final = (
 def grace_period_s(pod: Object, requested: int | None) -> int:
     """How long a pod gets when it is deleted: what was asked, else what it says; none if it cannot run."""
     seconds = requested if requested is not None else pod["spec"].get("terminationGracePeriodSeconds") or 0
-    if not pod["spec"].get("nodeName") or pod["status"].get("phase") in ("Failed", "Succeeded"):
+    if not pod["spec"].get("nodeName") or is_terminal(pod):
         return 0
     return 1 if seconds < 0 else int(seconds)
 
