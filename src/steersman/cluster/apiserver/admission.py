@@ -13,9 +13,9 @@ from steersman.aio import Scope
 from steersman.cluster.admission import Chain, Plugin, Reader, ResourceQuota, build_chain
 from steersman.cluster.apiserver.controllers.following import when_first
 from steersman.cluster.apiserver.controllers.quota_recounting import QuotaRecounting
-from steersman.cluster.apiserver.pipeline.call import timestamp
 from steersman.cluster.apiserver.resources.resource import Catalog
 from steersman.cluster.apiserver.resources.storage_encoding import encode
+from steersman.cluster.apiserver.resources.system_fields import timestamp
 from steersman.cluster.auth.authorization import Authorizer
 from steersman.cluster.schema.resources import GVK, ResourceType
 from steersman.cluster.store import Conflict, NotFound, Store

@@ -23,18 +23,14 @@ from typing import TYPE_CHECKING
 from steersman.aio import Clock, Scope
 from steersman.cluster.apiserver.admission import AdmissionSetup
 from steersman.cluster.apiserver.audit import Auditor
-from steersman.cluster.apiserver.bootstrap.default_roles import install_default_roles
 from steersman.cluster.apiserver.bootstrap.essentials import ensure, install_essentials
+from steersman.cluster.apiserver.bootstrap.flow_control import install_flow_control, keep_flow_control
+from steersman.cluster.apiserver.bootstrap.role_installation import install_default_roles
 from steersman.cluster.apiserver.controllers.certificate_signing import CertificateSigning
 from steersman.cluster.apiserver.controllers.following import when_first
 from steersman.cluster.apiserver.controllers.legacy_token_tracking import note_uses
 from steersman.cluster.apiserver.controllers.role_aggregation import RoleAggregation
-from steersman.cluster.apiserver.fairness import (
-    Fairness,
-    install_flow_control,
-    keep_flow_control,
-    stored_count,
-)
+from steersman.cluster.apiserver.fairness import Fairness, stored_count
 from steersman.cluster.apiserver.non_resource.health import Health
 from steersman.cluster.apiserver.non_resource.openid import OpenIDMetadata
 from steersman.cluster.apiserver.non_resource.version import KUBERNETES_VERSION

@@ -1,4 +1,4 @@
-"""The aggregator: which group versions other servers have, and how a request gets to them.
+"""The aggregator: which API groups other API servers serve, and the forwarding of requests to them.
 
 The API server asks `find` before its own catalog and hands over what is found to `proxy`. `keep_watch` runs
 as long as the cluster does: it looks after backends when something about them changed, and every so often.

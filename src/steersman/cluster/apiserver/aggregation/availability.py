@@ -1,4 +1,4 @@
-"""Whether backends can be reached: the Available condition of their registrations."""
+"""The Available condition of APIServices: whether their backends can be reached."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from steersman.cluster.admission.services import ServiceUnreachable
 from steersman.cluster.apiserver.aggregation.connections import BackendClients
 from steersman.cluster.apiserver.aggregation.identity import identity_headers
 from steersman.cluster.apiserver.aggregation.registrations import GROUP, PLURAL, Backend
-from steersman.cluster.apiserver.pipeline.call import Api, timestamp
+from steersman.cluster.apiserver.pipeline.call import Api
 from steersman.cluster.apiserver.resources.server_managed_fields import owned
 from steersman.cluster.apiserver.resources.storage_encoding import encode
+from steersman.cluster.apiserver.resources.system_fields import timestamp
 from steersman.cluster.auth.users import MASTERS_GROUP, User
 from steersman.cluster.store import Conflict
 from steersman.http.errors import ClientError

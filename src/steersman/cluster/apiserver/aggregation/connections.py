@@ -1,4 +1,4 @@
-"""Connections to backends: one pool for each place, made with the front proxy's certificate."""
+"""HTTP clients to the backends of APIServices, with the front proxy's certificate."""
 
 from __future__ import annotations
 

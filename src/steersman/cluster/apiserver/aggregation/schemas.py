@@ -1,4 +1,4 @@
-"""OpenAPI documents of backends: fetched when they change, kept for our own documents to include."""
+"""OpenAPI documents of aggregated API servers: fetched when they change, and merged into our own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One request's way into the log: what is known of it, stage by stage, handed to the writer by reference.
+"""One audit event: what is known of a request at each stage, handed to the writer.
 
 Nothing here decodes or encodes; `rendering` does, on the writer's thread. So a snapshot refers only to what
 does not change any more.
@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from steersman.cluster.apiserver.audit.policy import METADATA, REQUEST, REQUEST_RESPONSE, Verdict
-from steersman.cluster.apiserver.pipeline.call import new_uid
+from steersman.cluster.apiserver.resources.system_fields import new_uid
 from steersman.cluster.auth.authorization import Action
 from steersman.cluster.auth.users import User
 from steersman.http import Content, Joined, Request, Response

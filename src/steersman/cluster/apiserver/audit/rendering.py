@@ -1,4 +1,4 @@
-"""Snapshots as lines: audit.k8s.io/v1 Events in JSON, with the fields in the API's order.
+"""Rendering of audit events as lines: audit.k8s.io/v1 Event in JSON, with the fields in the order of the API.
 
 Runs on the writer's thread, on bodies that nobody changes any more.
 """

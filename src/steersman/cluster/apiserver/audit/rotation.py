@@ -1,4 +1,4 @@
-"""A log file that is put aside when it is large, and forgotten when it is old. Used by one thread.
+"""Rotation of the audit log file by size, and deletion of old files. Used by one thread.
 
 audit.log                            the one written to
 audit-2026-11-16T07-38-19.123.log    put aside at that moment (UTC)

@@ -1,6 +1,8 @@
-"""When tokens kept in Secrets were last used, noted on the Secrets by the day.
+"""The `last-used` label on Secrets that hold service account tokens, updated once a day
+(legacytokentracking).
 
-`legacy-serviceaccount-token-cleaner` reads it; since when it is noted, a ConfigMap tells (`bootstrap`).
+`legacy-serviceaccount-token-cleaner` reads it. A ConfigMap says since when uses are tracked
+(`bootstrap.essentials`).
 """
 
 from __future__ import annotations

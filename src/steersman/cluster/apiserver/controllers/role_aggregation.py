@@ -1,7 +1,9 @@
-"""Cluster roles that gather: their rules are those of all roles their selectors find.
+"""ClusterRole aggregation: the rules of a role with an `aggregationRule` are those of the roles it selects.
 
-Driven by the store, without a controller: every change of a cluster role is followed by a pass over the
-gathering ones until nothing changes any more (edit gathers into admin). `settled` waits for that.
+Every change of a ClusterRole is followed by passes over the aggregating roles until nothing changes any more
+(edit is aggregated into admin); `settled` waits for that. It is a loop of the server, not of
+`steersman.runtime` (see this package's docstring): `admin` and `edit` are complete without a controller
+manager.
 """
 
 from __future__ import annotations

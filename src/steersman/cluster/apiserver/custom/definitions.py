@@ -1,4 +1,4 @@
-"""Follows the custom resource definitions: names, conditions, and which resources are served.
+"""CustomResourceDefinitions, followed in the store: names, conditions, and the resources served for them.
 
 One worker goes through the definitions that changed, one at a time and always from their newest state:
 
@@ -25,10 +25,11 @@ from steersman.cluster.apiserver.custom.deletion import in_progress, remove_inst
 from steersman.cluster.apiserver.custom.kind import Since
 from steersman.cluster.apiserver.custom.resource import CustomResource
 from steersman.cluster.apiserver.custom.serving import custom_resources
-from steersman.cluster.apiserver.pipeline.call import Api, Object, StoreReader, timestamp
+from steersman.cluster.apiserver.pipeline.call import Api, Object, StoreReader
 from steersman.cluster.apiserver.resources.resource import Resource
 from steersman.cluster.apiserver.resources.storage_encoding import encode
 from steersman.cluster.apiserver.resources.strategies.extensions import CLEANUP_FINALIZER
+from steersman.cluster.apiserver.resources.system_fields import timestamp
 from steersman.cluster.cel import aside, on_loop
 from steersman.cluster.schema.openapi import Extension
 from steersman.cluster.schema.resources import ResourceType

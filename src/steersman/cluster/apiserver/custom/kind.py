@@ -1,4 +1,4 @@
-"""One version of a custom resource definition, as the verbs see it."""
+"""One version of a CustomResourceDefinition as a `Kind`: reads, checks and shows objects by its schema."""
 
 from __future__ import annotations
 

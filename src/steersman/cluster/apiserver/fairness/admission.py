@@ -1,4 +1,4 @@
-"""`Fairness`: the limiter as the API server uses it, around the scheduler's decisions.
+"""`Fairness`: the clock, futures and timers around the scheduler's decisions.
 
     answer = fairness.admit(RequestDigest(user, action, query))     # raises StatusError 429
     ticket = answer if isinstance(answer, Ticket) else await answer

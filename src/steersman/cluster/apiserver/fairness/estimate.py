@@ -1,4 +1,4 @@
-"""How many seats a request takes: one, or one per hundred objects that a list has to look at."""
+"""The width of a request in seats: one, or one for each hundred objects that a list reads."""
 
 from __future__ import annotations
 

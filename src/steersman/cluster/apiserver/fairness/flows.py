@@ -1,4 +1,4 @@
-"""What the scheduler schedules: levels with their queues, flows with their accounts, requests as tickets.
+"""The data the scheduler works on: priority levels with their queues, flows, and requests as tickets.
 
 State only; the rules are in `scheduler`, which alone changes it.
 """

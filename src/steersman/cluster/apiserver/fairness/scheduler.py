@@ -1,4 +1,4 @@
-"""Who runs now, who waits, who is refused: decided here, without clock, loop or I/O.
+"""The scheduler of priority and fairness: which request runs, waits or is refused. No clock, loop or I/O.
 
 Every method takes `now` and changes state at once; the same calls give the same result.
 

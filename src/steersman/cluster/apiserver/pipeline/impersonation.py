@@ -1,4 +1,4 @@
-"""Acting as somebody else: the Impersonate-* headers, and whether the user may.
+"""Impersonation: the Impersonate-* headers, and whether the user is allowed to impersonate.
 
 There are several ways to be allowed it, tried in this order; the first that applies and allows wins:
 

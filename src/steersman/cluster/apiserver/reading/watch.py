@@ -1,4 +1,4 @@
-"""watch: every change of a resource to everyone who looks, encoded once for all who see the same.
+"""watch: every change of a resource, encoded once for all watchers that see the same.
 
 Theory of operation. A `WatchHub` per stored resource holds the one store subscription. Watchers that see
 the same (same filter, version and form) form an `Audience`; an event is filtered and encoded once per

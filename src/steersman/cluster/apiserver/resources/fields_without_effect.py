@@ -1,4 +1,4 @@
-"""What a cluster accepts and does not act on, told to whoever sets it (`fields_without_effect.txt`).
+"""Warnings about fields that this cluster accepts but does not act on (`fields_without_effect.txt`).
 
 An API server does not know who follows its objects, so by itself it says nothing, as kube-apiserver does:
 `warn_of` is for whoever puts a cluster together and knows what there is nobody for. Objects that a controller

@@ -1,4 +1,4 @@
-"""What the API server must know of a kind to serve it: how to read, check and show its objects.
+"""`Kind`: how objects of a kind are read, checked and shown.
 
 Built-in kinds answer from the schema table and hand-written rules; custom kinds from their definition.
 A verb never asks which of the two it has.

@@ -1,4 +1,4 @@
-"""A resource as the API server serves it: its type, its strategy, where it is kept, how it is framed.
+"""`Resource`: a resource in one version as the API server serves it: type, strategy, storage keys, framing.
 
 `Catalog` is the set of resources served right now. Built-ins are there from the start; what comes later
 (custom resources) is added and removed at run time, and discovery follows because it reads the same set.

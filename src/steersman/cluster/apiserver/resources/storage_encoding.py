@@ -1,4 +1,4 @@
-"""Objects as the store keeps them and clients get them: encoded once, never decoded without need.
+"""The encoding of objects in the store: JSON bytes that are framed for clients without being decoded.
 
 At rest an object is its JSON without `kind` and `apiVersion` (constant for its resource), metadata
 first and, once committed, resourceVersion first in it:

@@ -1,4 +1,4 @@
-"""From at-rest bytes to what a client asked to see: objects, Tables, metadata only; JSON or YAML.
+"""Responses with objects, lists and Tables: from stored bytes to the form that the client accepts.
 
 JSON objects and lists are framed around the stored bytes; everything else decodes them, with code that is
 loaded when first used, since a start should not wait for it.

@@ -1,4 +1,4 @@
-"""Endpoints that lead to a running pod or node: log, exec, attach, portforward, proxy.
+"""Subresources that connect to a pod, service or node: log, exec, attach, portforward, proxy.
 
 They are answered by node agents and by what runs there. What is said here: whether admission lets the client
 connect, and which pod is meant.

@@ -1,12 +1,13 @@
-"""pods/eviction: a deletion that asks the pod's disruption budget first."""
+"""pods/eviction: a deletion that the PodDisruptionBudget of the pod must allow."""
 
 from __future__ import annotations
 
 from steersman.cluster.apiserver.pipeline.bodies import match_namespace, read_part
-from steersman.cluster.apiserver.pipeline.call import Api, Call, Object, timestamp
+from steersman.cluster.apiserver.pipeline.call import Api, Call, Object
 from steersman.cluster.apiserver.pipeline.options import DeleteOptions, WriteOptions
 from steersman.cluster.apiserver.reading.reads import find
 from steersman.cluster.apiserver.resources.resource import Resource
+from steersman.cluster.apiserver.resources.system_fields import timestamp
 from steersman.cluster.apiserver.responses.render import success
 from steersman.cluster.apiserver.subresources.stored import change_stored, set_pod_condition
 from steersman.cluster.apiserver.verbs.delete import remove

@@ -1,4 +1,5 @@
-"""exec, attach and portforward: the client is joined with the pod's node, which speaks the protocol."""
+"""pods/exec, pods/attach and pods/portforward: the client is connected with the kubelet API of the pod's
+node."""
 
 from __future__ import annotations
 

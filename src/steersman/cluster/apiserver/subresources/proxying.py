@@ -1,4 +1,4 @@
-"""`proxy` paths: requests passed on to a pod, a service's endpoint or a node.
+"""pods/proxy, services/proxy and nodes/proxy: requests forwarded to a pod, an endpoint or a node.
 
 The object's name may carry a scheme and a port: `https:web:8443`, `web:http`, `node:10250`.
 """

@@ -1,4 +1,4 @@
-"""Who owns the replicas of a workload, seen from its scale and back.
+"""managedFields of the replicas of a workload, converted between the workload and its Scale.
 
 A Scale has one field that counts. Its managedFields are those of the workload that own the replicas, in
 terms of autoscaling/v1; what a write to the scale makes of them goes back into the workload's.

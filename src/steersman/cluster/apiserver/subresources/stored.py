@@ -1,14 +1,15 @@
-"""A stored object changed by the server itself, not by a body a client sent."""
+"""Changes of a stored object that the server makes for a subresource, without a body of that kind."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Final
 
-from steersman.cluster.apiserver.pipeline.call import Api, Object, timestamp
+from steersman.cluster.apiserver.pipeline.call import Api, Object
 from steersman.cluster.apiserver.reading.reads import find
 from steersman.cluster.apiserver.resources.resource import Resource
 from steersman.cluster.apiserver.resources.storage_encoding import encode
+from steersman.cluster.apiserver.resources.system_fields import timestamp
 from steersman.cluster.store import Conflict, NotFound
 from steersman.objects.managed import track_update
 

@@ -15,8 +15,9 @@ from typing import Any, Final
 import orjson
 
 from steersman.cluster.apiserver.pipeline.bodies import match_name, match_namespace, strict_warnings
-from steersman.cluster.apiserver.pipeline.call import Api, Call, Object, timestamp
+from steersman.cluster.apiserver.pipeline.call import Api, Call, Object
 from steersman.cluster.apiserver.pipeline.options import WriteOptions, parse_unsigned
+from steersman.cluster.apiserver.resources.system_fields import timestamp
 from steersman.cluster.apiserver.responses.render import respond_object
 from steersman.cluster.apiserver.verbs.managed_fields import with_versions
 from steersman.cluster.apiserver.verbs.update import endpoint_of, replace

@@ -1,4 +1,4 @@
-"""create: from a request's body to a stored object."""
+"""create: from the body of a request to a stored object."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import Any
 
 from steersman.cluster.admission import Attributes
 from steersman.cluster.apiserver.pipeline.bodies import dedupe_owners, match_namespace, read_object
-from steersman.cluster.apiserver.pipeline.call import Api, Call, Object, new_uid, timestamp
+from steersman.cluster.apiserver.pipeline.call import Api, Call, Object
 from steersman.cluster.apiserver.pipeline.options import WriteOptions, parse_unsigned
 from steersman.cluster.apiserver.resources.allocation import Reservation
 from steersman.cluster.apiserver.resources.storage_encoding import envelope, stamp_text
+from steersman.cluster.apiserver.resources.system_fields import new_uid, timestamp
 from steersman.cluster.apiserver.responses.render import respond_object
 from steersman.cluster.apiserver.verbs.empty_values import explained
 from steersman.cluster.apiserver.verbs.managed_fields import track

@@ -1,4 +1,4 @@
-"""metadata.managedFields on ordinary writes: who last set which field. Server-side apply has its own way.
+"""metadata.managedFields of create, update and patch: which manager last set which field.
 
 Entries of other versions are read with the object in their version. Where that takes a webhook's answer,
 the work that needs it is done again with each answer that came (`with_versions`): it is pure, and what a
@@ -12,9 +12,10 @@ from typing import Any, TypeVar
 
 import orjson
 
-from steersman.cluster.apiserver.pipeline.call import Api, Call, Object, timestamp
+from steersman.cluster.apiserver.pipeline.call import Api, Call, Object
 from steersman.cluster.apiserver.pipeline.options import WriteOptions
 from steersman.cluster.apiserver.resources.resource import Conversion, Resource
+from steersman.cluster.apiserver.resources.system_fields import timestamp
 from steersman.objects.managed import Converter, track_update
 from steersman.objects.patches.apply import InVersion
 from steersman.objects.patches.errors import Unconvertible

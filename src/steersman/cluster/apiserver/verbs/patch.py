@@ -1,4 +1,4 @@
-"""patch: change an object by a description of the change.
+"""patch: JSON patch, merge patch and strategic merge patch.
 
 JSON patch, merge patch and strategic merge patch; server-side apply has its own module, `apply`. The patch
 is applied to the object as the client sees it (its version, its form), the result is read like a body, and

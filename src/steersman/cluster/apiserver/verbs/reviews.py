@@ -1,4 +1,4 @@
-"""Reviews: questions about users, tokens and rights, answered and not stored.
+"""SubjectAccessReview, TokenReview and the other reviews, answered and not stored.
 
 SubjectAccessReview, LocalSubjectAccessReview     may this user do that?
 SelfSubjectAccessReview                           may I?
@@ -14,8 +14,9 @@ from typing import Any
 
 from steersman.cluster.apiserver.pipeline.access import Access
 from steersman.cluster.apiserver.pipeline.bodies import match_namespace, read_object
-from steersman.cluster.apiserver.pipeline.call import Api, Call, timestamp
+from steersman.cluster.apiserver.pipeline.call import Api, Call
 from steersman.cluster.apiserver.pipeline.options import WriteOptions
+from steersman.cluster.apiserver.resources.system_fields import timestamp
 from steersman.cluster.apiserver.responses.render import respond_value
 from steersman.cluster.apiserver.verbs.managed_fields import track
 from steersman.cluster.auth.authorization import Action

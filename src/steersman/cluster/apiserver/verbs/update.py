@@ -1,4 +1,4 @@
-"""update: replace an object, or the part of it that an endpoint is about.
+"""update: replaces an object, or the part of it that a subresource is about.
 
 `replace` is the heart of PUT, PATCH and the writing subresources: read, make the new object from the old,
 admit, prepare, check, and store if nobody else wrote meanwhile; otherwise again from the start.

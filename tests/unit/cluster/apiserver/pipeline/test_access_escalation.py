@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from steersman.cluster.apiserver.bootstrap.default_roles import install_default_roles
+from steersman.cluster.apiserver.bootstrap.role_installation import install_default_roles
 from steersman.cluster.apiserver.controllers.role_aggregation import RoleAggregation, gathered_rules
 from steersman.objects.status import StatusError
 from tests.unit.cluster.apiserver.access_world import (

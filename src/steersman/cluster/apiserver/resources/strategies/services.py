@@ -1,4 +1,4 @@
-"""How services are prepared, and the pure part of giving them addresses and ports.
+"""The strategy of Services, and the pure part of giving them addresses and ports.
 
 Allocation itself needs the cluster's ranges and lives with the handlers; what a service needs, which
 allocations an update carries over and which address families it gets is decided here.

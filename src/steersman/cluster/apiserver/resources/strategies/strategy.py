@@ -1,4 +1,4 @@
-"""What a strategy is: how one resource is prepared around create and update.
+"""`Strategy`: how one resource is prepared around create, update and delete.
 
 A strategy decides which parts of a submitted object count (status comes only through its own endpoint),
 when `metadata.generation` grows, what the server warns about and what clients may select by. The

@@ -1,4 +1,4 @@
-"""How workloads are prepared: everything with a pod template inside."""
+"""Strategies of workloads: everything with a pod template."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The default flow control objects, made and kept: at start, and when somebody changes them.
+"""Installation of the default FlowSchemas and PriorityLevelConfigurations, at each start and after changes.
 
-The mandatory ones are always put right. The suggested ones come back when deleted, and follow the defaults
+The mandatory ones are always restored. The suggested ones come back when deleted, and follow the defaults
 unless their annotation apf.kubernetes.io/autoupdate-spec is "false"; without the annotation, unless their
 spec was ever changed. Every flow schema's status says whether its priority level exists.
 """
@@ -23,10 +23,11 @@ from steersman.cluster.apiserver.fairness.defaults import (
     level_object,
     schema_object,
 )
-from steersman.cluster.apiserver.pipeline.call import Api, new_uid, timestamp
+from steersman.cluster.apiserver.pipeline.call import Api
 from steersman.cluster.apiserver.resources.resource import Resource
 from steersman.cluster.apiserver.resources.server_managed_fields import applied, owned
 from steersman.cluster.apiserver.resources.storage_encoding import encode
+from steersman.cluster.apiserver.resources.system_fields import new_uid, timestamp
 from steersman.cluster.auth.feed import follow
 from steersman.cluster.store import Conflict, NotFound
 from steersman.objects.fields import quote
