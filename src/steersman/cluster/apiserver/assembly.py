@@ -106,7 +106,7 @@ class AssembledServer:
         clock: Clock,
         on_error: Callable[[BaseException], None],
     ) -> None:
-        """`on_error` is told what a task of the server failed with."""
+        """`on_error` is called with what a task of the server failed with."""
         self._store = store
         self._keys = keys
         self._options = options
@@ -186,9 +186,9 @@ class AssembledServer:
 
             allow_loopback_endpoints(catalog)
         if options.without_effect:
-            from steersman.cluster.apiserver.resources.fields_without_effect import warn_of
+            from steersman.cluster.apiserver.resources.fields_without_effect import add_warnings
 
-            warn_of(catalog, options.without_effect)
+            add_warnings(catalog, options.without_effect)
         services = ServiceAllocator(options.service_cidr)
         stored = catalog.find("", "v1", "services")
         assert stored is not None
@@ -278,7 +278,7 @@ class AssembledServer:
         subscriptions = aggregator.watch(api.store)
         self.handler.serve_others(aggregator)
         try:
-            await aggregator.keep_watch(api)
+            await aggregator.run(api)
         finally:
             for subscription in subscriptions:
                 subscription.cancel()

@@ -22,7 +22,7 @@ from steersman.objects.fields import quote
 
 __all__ = ["AGGREGATOR", "Availability", "check", "record_availability"]
 
-#: Who asks backends when nobody does.
+#: The user of requests that the server itself makes to backends.
 AGGREGATOR: Final = User("system:kube-aggregator", groups=(MASTERS_GROUP,))
 _TIMEOUT_S: Final = 5.0
 

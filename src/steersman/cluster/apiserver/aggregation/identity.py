@@ -1,4 +1,4 @@
-"""The X-Remote-* headers that tell a backend the user of a request, and the request-header CA it trusts.
+"""The X-Remote-* headers that name the user of a request to a backend, and the request-header CA it trusts.
 
 The certificate is of an authority that signs nothing else (the request-header CA). Backends find it in the
 ConfigMap `extension-apiserver-authentication` of kube-system.

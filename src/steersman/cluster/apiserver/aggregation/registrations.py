@@ -171,5 +171,5 @@ async def _create(api: Api, resource: Resource, registration: Object) -> None:
     try:
         await api.store.put(resource.key("", metadata["name"]), encode(registration), expected=0)
     except Conflict:
-        # Somebody else's registration of the same name stands.
+        # A registration of the same name by another client stands.
         return

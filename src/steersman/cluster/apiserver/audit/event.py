@@ -97,7 +97,7 @@ class AuditEvent:
         return (_HEADER, self._facts.id.encode("latin-1", "replace"))
 
     def impersonate(self, user: User) -> None:
-        """The request's user acts as somebody else."""
+        """The request's user impersonates another one."""
         self._impersonated = user
 
     def annotate(self, key: str, value: str) -> None:
@@ -147,7 +147,7 @@ def _outcome(response: Response, facts: Facts) -> Outcome:
     body = response.body
     wanted = facts.verdict.level >= REQUEST_RESPONSE and not facts.action.path
     if not wanted and facts.verdict.level >= METADATA:
-        # A Status tells why; kind is first in everything this server writes.
+        # A Status gives the reason; kind is first in everything this server writes.
         wanted = isinstance(body, bytes) and (response.status >= 400 or b'"Status"' in body[:24])
     if not wanted:
         return Outcome(response.status)

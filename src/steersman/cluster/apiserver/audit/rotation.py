@@ -47,7 +47,7 @@ class RotatingFile:
         self._forget_old()
 
     def _open(self) -> None:
-        # Nobody else may read it: it tells who did what.
+        # Readable by its owner only: it contains who did what.
         self._fd = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         self._size = os.fstat(self._fd).st_size
 

@@ -129,7 +129,7 @@ async def ensure(
     try:
         await api.store.put(key, encode(obj), expected=record.revision if record is not None else 0)
     except Conflict:
-        # Somebody else is at it, and stands.
+        # Another write came first, and stands.
         return
 
 

@@ -38,7 +38,7 @@ Object = dict[str, Any]
 
 _TRUE = ("1", "t", "T", "true", "TRUE", "True")
 _FALSE = ("0", "f", "F", "false", "FALSE", "False")
-#: Who makes the default objects, and who tells the state of schemas.
+#: The managers of the default objects, and of the status of schemas.
 _PRODUCER = "api-priority-and-fairness-config-producer-v1"
 _CONSUMER = "api-priority-and-fairness-config-consumer-v1"
 _CONDITION_FIELDS = (".", "f:type", "f:status", "f:lastTransitionTime", "f:reason", "f:message")
@@ -168,7 +168,7 @@ def _with_status(api: Api, resource: Resource, schema: Object) -> Object:
         "reason": wanted["reason"],
         "message": message,
     }
-    told = {**schema, "status": {**(schema.get("status") or {}), "conditions": [*others, condition]}}
+    changed = {**schema, "status": {**(schema.get("status") or {}), "conditions": [*others, condition]}}
     condition_fields: Object = {name: {} for name in _CONDITION_FIELDS}
     fields = {"f:status": {"f:conditions": {'k:{"type":"Dangling"}': condition_fields}}}
-    return applied(api, resource, told, fields, manager=_CONSUMER, subresource="status")
+    return applied(api, resource, changed, fields, manager=_CONSUMER, subresource="status")

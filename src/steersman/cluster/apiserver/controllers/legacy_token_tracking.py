@@ -31,7 +31,7 @@ def today(now: float) -> str:
 
 
 def note_uses(api: Api) -> None:
-    """From now on: whoever comes with such a token has its Secret say so, soon and once a day."""
+    """From now on, label the Secret of each such token that is used, once a day."""
     resource = api.catalog.find("", "v1", "secrets")
     assert resource is not None
     #: The day that was last noted, by key.

@@ -72,7 +72,7 @@ class QuotaRecounting:
 
     def _note(self, key: str) -> None:
         parts = key.split("/")
-        # /group/resource/namespace/name; without a namespace nobody's quota is concerned.
+        # /group/resource/namespace/name; a resource without a namespace has no quota.
         if len(parts) == 5 and self._store.count(f"{_QUOTAS}{parts[3]}/"):
             self._namespaces.add(parts[3])
             self._wake.set()

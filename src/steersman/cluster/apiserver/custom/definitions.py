@@ -98,7 +98,7 @@ class Definitions:
             served = self._served.get(event.key)
             if served is not None and (event.deleted or _generation(event.value) != served.generation):
                 for resource in served.resources:
-                    resource.suspect()
+                    resource.begin_handover()
 
     def _note(self, key: str) -> None:
         self._waiting[key] = None
@@ -223,7 +223,7 @@ class Definitions:
         self._served[key] = _Served(_basis(definition), generation, resources)
         if key in self._waiting:
             for resource in resources:
-                resource.suspect()
+                resource.begin_handover()
         if known is None:
             since.revision = self._api.store.revision + 1
         else:

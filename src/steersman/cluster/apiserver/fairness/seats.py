@@ -28,7 +28,7 @@ _WIDEST_PART = 0.15
 class Seats:
     #: The level's share. At least one: a level without shares is slow, not dead.
     nominal: int
-    #: What nobody else can take.
+    #: What no other level can take.
     guaranteed: int
     #: Everything it may use when others leave it.
     upper: int

@@ -1,7 +1,7 @@
 """Connections from the API server to nodes, and to the pods that `proxy` paths lead to.
 
 Nodes are known by certificates of the cluster's CA, and know the API server by one. What a proxy path leads
-to is not verified: nobody said whose certificate it should be.
+to is not verified: there is no CA to verify it by.
 """
 
 from __future__ import annotations

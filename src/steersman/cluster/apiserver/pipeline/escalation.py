@@ -1,4 +1,4 @@
-"""RBAC escalation prevention: nobody grants permissions in a role or binding that they do not have.
+"""RBAC escalation prevention: a user cannot grant permissions that the user does not have.
 
 Called with the object as it would be stored, after mutating admission and before validation. The verbs
 `escalate` (on roles) and `bind` (on the role referred to) lift the check; system:masters need no lifting.

@@ -72,7 +72,7 @@ class Kind(Protocol):
 
     @property
     def empty(self) -> Object | None:
-        """The object nobody has set anything in (not to be changed); None where there is no fixed form."""
+        """The object without any fields set (not to be changed); None where there is no fixed form."""
 
     def read(self, content_type: str, body: bytes, validation: FieldValidation) -> ReadBody:
         """A request's body. Raises CodecError, also for strict findings that are errors."""
@@ -92,14 +92,14 @@ class Kind(Protocol):
         """Why server-side apply could not bring a value into this kind."""
 
     def is_complete(self, value: bytes) -> bool:
-        """Whether at-rest bytes are what this version serves; else `complete` makes an object so."""
+        """Whether stored bytes are what this version serves; else `complete` makes an object so."""
 
     def complete(self, obj: Object) -> None:
         """Give an object from the store what it lacks since its kind changed."""
 
     @property
     def distinct_errors(self) -> bool:
-        """Whether an error that is found twice is told once."""
+        """Whether an error that is found twice is reported once."""
 
     @property
     def drops_empty(self) -> bool:

@@ -76,7 +76,7 @@ def revision_of(value: bytes) -> int:
 
 
 def object_head(api_version: str, kind: str) -> bytes:
-    """What replaces the opening brace of at-rest bytes to make a whole object."""
+    """What replaces the opening brace of stored bytes to make a whole object."""
     return b'{"kind":%b,"apiVersion":%b,' % (orjson.dumps(kind), orjson.dumps(api_version))
 
 

@@ -105,7 +105,7 @@ def failure(error: StatusError, form: Form = JSON, warnings: Sequence[str] = ())
 
 
 def respond_object(api: Api, call: Call, value: bytes, code: int = 200) -> Response:
-    """One object from its at-rest bytes."""
+    """One object from its stored bytes."""
     form = call.form
     resource = call.resource
     if form is JSON:
@@ -156,7 +156,7 @@ def _wrong_metadata(wanted: str, found: str, go_name: str) -> StatusError:
 def respond_list(
     api: Api, call: Call, values: Sequence[bytes], metadata: Object, size: int | None = None
 ) -> Response:
-    """A list from the at-rest bytes of its items, whose `size` may be known."""
+    """A list from the stored bytes of its items, whose `size` may be known."""
     form = call.form
     resource = call.resource
     if form is JSON:

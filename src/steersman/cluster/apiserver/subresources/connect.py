@@ -10,7 +10,7 @@ from typing import Any
 
 from steersman.cluster.apiserver.pipeline.call import Api, Call
 from steersman.cluster.apiserver.pipeline.options import connect_options
-from steersman.cluster.apiserver.reading.reads import find
+from steersman.cluster.apiserver.reading.get import find
 from steersman.http import Response
 from steersman.objects.status import bad_request
 

@@ -61,7 +61,7 @@ def node_of(api: Api, pod: Object, *, insecure: bool = False) -> Place | None:
     assert nodes is not None
     record = api.store.get(nodes.key("", name))
     if record is None:
-        # Whoever looks for the node is told in terms of what was asked for.
+        # An error about the node is worded for the pod that was asked for.
         raise not_found("", "pods", name)
     return connections(api).node(nodes.read(record.value), insecure=insecure)
 

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from steersman.cluster.apiserver.forwarding.node_connections import Place, unreachable
 from steersman.cluster.apiserver.forwarding.relay import ForwardedRequest, forwarded_headers, relay, splice
 from steersman.cluster.apiserver.pipeline.call import Api, Call, Object, StoreReader
-from steersman.cluster.apiserver.reading.reads import find
+from steersman.cluster.apiserver.reading.get import find
 from steersman.cluster.apiserver.subresources.pod_streams import connections
 from steersman.cluster.apiserver.subresources.proxied_links import ProxiedLinks
 from steersman.http import Response
@@ -143,7 +143,7 @@ def _endpoints(api: Api, namespace: str, asked: _Asked, port_name: str) -> Itera
 
 
 def _is_pod(reader: StoreReader, namespace: str, endpoint: dict[str, Any]) -> bool:
-    """Whoever may write endpoints must not lead the API server anywhere else."""
+    """A user who may write endpoints must not lead the API server anywhere else."""
     target = endpoint.get("targetRef") or {}
     if target.get("namespace") != namespace:
         return False

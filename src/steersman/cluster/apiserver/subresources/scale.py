@@ -9,7 +9,7 @@ import orjson
 from steersman.cluster.apiserver.pipeline.bodies import match_name, match_namespace, read_part
 from steersman.cluster.apiserver.pipeline.call import Api, Call, Object
 from steersman.cluster.apiserver.pipeline.options import WriteOptions
-from steersman.cluster.apiserver.reading.reads import find
+from steersman.cluster.apiserver.reading.get import find
 from steersman.cluster.apiserver.resources.handling import APPLY
 from steersman.cluster.apiserver.resources.kinds import BuiltInShape, accept_built_in
 from steersman.cluster.apiserver.resources.system_fields import timestamp

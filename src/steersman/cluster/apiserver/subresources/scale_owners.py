@@ -38,8 +38,8 @@ def owners_of_workload(
     """The workload's entries after its scale was written through `api_version`. Entries that come from the
     scale have no time; those of unknown versions go.
 
-    Updates are told apart by their apiVersion too, and a Scale's is another: whoever owned the replicas by an
-    update is not recognized, and has two entries from then on.
+    Updates are told apart by their apiVersion too, and a Scale's is another: the manager that owned the
+    replicas by an update is not recognized, and has two entries from then on.
     """
     left = {
         key: entry

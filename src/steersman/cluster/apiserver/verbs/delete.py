@@ -5,7 +5,8 @@ from __future__ import annotations
 from steersman.cluster.apiserver.pipeline.bodies import read_delete_options
 from steersman.cluster.apiserver.pipeline.call import Api, Call, Object
 from steersman.cluster.apiserver.pipeline.options import DeleteOptions, ListOptions
-from steersman.cluster.apiserver.reading.reads import find, page_of
+from steersman.cluster.apiserver.reading.get import find
+from steersman.cluster.apiserver.reading.lists import page_of
 from steersman.cluster.apiserver.resources.resource import Resource
 from steersman.cluster.apiserver.resources.storage_encoding import encode, stamp
 from steersman.cluster.apiserver.resources.strategies import grace_period_s
@@ -112,7 +113,7 @@ async def _store_marked(
     api: Api, resource: Resource, record: Record, obj: Object, options: DeleteOptions
 ) -> bytes:
     if resource.handover is not None:
-        await resource.stays()
+        await resource.wait_for_handover()
     if options.dry_run:
         return _marked(resource, record, obj)
     value = encode(resource.to_stored(obj))

@@ -30,7 +30,7 @@ _Result = TypeVar("_Result")
 async def track(api: Api, call: Call, live: Object | None, obj: Object, options: WriteOptions) -> None:
     """Record this request's manager as the owner of what it changed, in place. `live` is None on create.
     A webhook that does not answer must not stop a write, nor must an object that is none of a version in
-    which somebody owns fields: all owners stay."""
+    which a manager owns fields: all owners stay."""
     resource = call.resource
     before = resource.kind.empty if live is None else live
     seen = obj if call.with_empty_lists is None else _as_given(obj, call.with_empty_lists)
@@ -53,7 +53,7 @@ async def track(api: Api, call: Call, live: Object | None, obj: Object, options:
 
     try:
         if live is None and "managedFields" not in obj["metadata"]:
-            # Nobody owned anything so far, in whatever version.
+            # No field had an owner so far, in whatever version.
             entries = tracked(None)
         else:
             entries = await with_versions(api, resource, tracked)

@@ -178,7 +178,7 @@ class Change:
 
 
 def _check_form(media_type: str, patch: Any) -> None:
-    """What is said about a patch of another form when nobody asked for strict reading."""
+    """The error about a patch of another form without strict field validation."""
     if media_type == JSON_PATCH and patch is not None and not isinstance(patch, list):
         raise BadPatch(f"json: cannot unmarshal {go_kind(patch)} into Go value of type jsonpatch.Patch")
     if media_type == JSON_PATCH and isinstance(patch, list):

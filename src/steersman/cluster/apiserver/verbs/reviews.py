@@ -168,7 +168,7 @@ def _one_value(requirement: Object) -> bool:
 
 
 def _label_problem(selector: Object | None) -> str:
-    """Nobody here decides by labels, but a selector that makes no sense is said to make none."""
+    """No authorizer here decides by labels, but an invalid selector is reported."""
     if selector is None:
         return ""
     requirements: Sequence[Object] = selector.get("requirements") or ()
@@ -197,7 +197,7 @@ _UNKNOWN = "invalid bearer token"
 
 
 def _refused_token(problem: str) -> str:
-    """What all who were asked say: those who know other tokens only, and whoever knows what is wrong."""
+    """The errors of all authenticators that were asked."""
     return problem if problem == _UNKNOWN else f"[{_UNKNOWN}, {problem}]"
 
 
