@@ -283,7 +283,7 @@ class ServerConnection(Receiver):
 
     def hand_over(self, request: Request, headers: RawHeaders) -> Upgraded:
         if not request.upgradable:
-            raise RequestRefused(400, "Bad Request: the client did not ask for an upgrade")
+            raise RequestRefused(400, "Bad Request: the client did not request an upgrade")
         self._start(request)
         if self._phase == CLOSING:
             raise ConnectionClosed("the client has disconnected")

@@ -68,5 +68,6 @@ def condition_patch(conditions: Iterable[Condition] | None, condition: Condition
     }
 
 
-def remove_condition(conditions: Sequence[C] | None, kind: str) -> list[C]:
-    return [condition for condition in conditions or () if condition.get("type") != kind]
+def remove_condition(conditions: list[C] | None, kind: str) -> list[C]:
+    kept = [condition for condition in conditions or () if condition.get("type") != kind]
+    return kept if conditions is None or len(kept) != len(conditions) else conditions

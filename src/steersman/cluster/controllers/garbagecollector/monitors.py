@@ -132,7 +132,7 @@ class Monitors:
                 try:
                     await self._update(await discover(self._client))
                 except ClientError as error:
-                    _log.warning("what the API serves cannot be told: %s", error)
+                    _log.warning("discovery failed: %s", error)
                 async with Scope() as scope:
                     ends = (scope.start(self._outdated.wait()), scope.start(self._clock.sleep(_POLL_S)))
                     await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
