@@ -48,8 +48,8 @@ async def check(reader: Reader, clients: BackendClients, backend: Backend) -> Av
         if problem is not None:
             return problem
     try:
-        client = clients.to(backend)
-        answer = await client.request(
+        transport = clients.to(backend)
+        answer = await transport.request(
             "GET", backend.path, headers=list(identity_headers(AGGREGATOR)), timeout_s=_TIMEOUT_S
         )
     except (ServiceUnreachable, ClientError, OSError, ValueError, ssl.SSLError) as error:

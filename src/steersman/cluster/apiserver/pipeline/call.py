@@ -92,13 +92,14 @@ class Call:
     #: What was authorized.
     action: Action
     in_flight: InFlightRequest | None = None
-    #: What a patch made of an object, before it was read.
-    patched: Object | None = None
+    #: What the client asks to be stored, as it wrote it: the parsed body, or what its patch made. None for
+    #: protobuf. Not to be changed.
+    submitted: Object | None = None
+    #: What of that has empty lists: even those have owners, though the normal form, like storage, has none.
+    with_empty_lists: Object | None = None
     warnings: list[str] = field(default_factory=list)
     #: What admission notes for the audit log.
     annotations: dict[str, str] = field(default_factory=dict)
-    #: The body as it was given, if it has empty lists: the normal form, like storage, knows only none.
-    given: Any = None
 
     @property
     def namespace(self) -> str:

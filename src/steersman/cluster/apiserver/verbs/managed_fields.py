@@ -32,7 +32,7 @@ async def track(api: Api, call: Call, live: Object | None, obj: Object, options:
     which somebody owns fields: all owners stay."""
     resource = call.resource
     before = resource.kind.empty if live is None else live
-    seen = obj if call.given is None else _as_given(obj, call.given)
+    seen = obj if call.with_empty_lists is None else _as_given(obj, call.with_empty_lists)
     if resource.converts:
         seen = resource.round_trip(seen)
 

@@ -122,9 +122,9 @@ class Change:
             raise _refused(error) from None
         if not isinstance(patched, dict):
             raise unprocessable_patch()
-        self.call.patched = patched
+        self.call.submitted = patched
         if b"[]" in self.call.request.content:
-            self.call.given = patched
+            self.call.with_empty_lists = patched
         obj = self._accepted(patched, patch, found)
         match_namespace(self.call, obj["metadata"])
         match_name(self.call, obj["metadata"])
