@@ -1,14 +1,17 @@
-"""Build hook: boil the schema table of the built-in types into the package (see schema/boil.py)."""
+"""Build hook: make the schema table of the built-in types (schema/boil.py) and Python's types of them
+(objects/kinds/generating), which are in the package and not in the repository."""
 
 from __future__ import annotations
 
 import importlib.util
+import sys
 from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 SCHEMA = Path("src/steersman/cluster/schema")
+KINDS = Path("src/steersman/objects/kinds")
 
 
 class SchemaTableHook(BuildHookInterface):  # type: ignore[type-arg]
@@ -19,12 +22,18 @@ class SchemaTableHook(BuildHookInterface):  # type: ignore[type-arg]
         if definitions is None:
             raise RuntimeError(f"{boil.SOURCE_PACKAGE} is not installed in the build environment")
         boil.boil(definitions, folder)
+        kinds = Path(self.root) / KINDS
+        sys.path.insert(0, str(Path(self.root) / "src"))
+        from steersman.objects.kinds import generating
+
+        generating.generate(generating.sources(folder, kinds), kinds)
         build_data["artifacts"] += [f"/{SCHEMA}/{name}" for name in (boil.TABLE, boil.PROSE)]
+        build_data["artifacts"] += [f"/{KINDS}/{name}" for name in generating.MADE]
 
 
 def _load(path: Path) -> Any:
     """The module by its file: the package around it needs dependencies the build does not have."""
-    spec = importlib.util.spec_from_file_location("boil", path)
+    spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -8,7 +8,7 @@ from typing import TypedDict
 from urllib.parse import parse_qs, unquote
 
 from steersman.client.transport import RequestOptions, StreamOptions
-from steersman.cluster.apiserver.paths import ResourcePath, parse_path
+from steersman.cluster.apiserver.pipeline.paths import ResourcePath, parse_path
 from steersman.http import RawHeaders
 from steersman.objects.resource_type import ResourceType, Typed
 

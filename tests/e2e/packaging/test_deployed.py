@@ -143,10 +143,11 @@ def test_replicas_that_are_a_raft_cluster_replace_their_leader(
 
     [first] = leaders()
     there("delete", "pod", first, "--force", "--grace-period=0")
-    second = until(lambda: next((node for node in leaders() if node != first), ""))
-    # What the first had stored is there when it comes back, and it follows.
+    until(lambda: any(node != first for node in leaders()))
+    # What the first had stored is there when it comes back, and one of them leads. Which one, a busy machine
+    # may change at any time.
     there("rollout", "status", "statefulset/shop-operator", WAIT)
-    assert leaders() == [second]
+    until(lambda: len(leaders()) == 1)
     kubectl("apply", "-f", str(SHOP.with_name("shop.yaml")))
     kubectl("wait", "secret/harbour-db", "--for=create", WAIT)
     assert_nothing_was_forbidden(there)

@@ -14,8 +14,8 @@ from typing import Any, Final
 import msgspec
 
 from steersman.client import Client, Invalid, NotFound
-from steersman.cluster.controllers.pod_states import OwnerReference
 from steersman.objects.errors import SelectorError
+from steersman.objects.kinds.views.metadata import OwnerReference, OwnershipMetadata
 from steersman.objects.resource_type import ResourceType
 from steersman.objects.selectors import NOTHING, LabelSelector
 from steersman.runtime import Cache, Cached, Change, Controller, Key, Requeue, Writes
@@ -36,17 +36,10 @@ Object = dict[str, Any]
 _INDEX: Final = "controller"
 
 
-class _Metadata(msgspec.Struct, rename="camel"):
-    uid: str = ""
-    deletion_timestamp: str | None = None
-    labels: dict[str, str] | None = None
-    owner_references: list[OwnerReference] | None = None
-
-
-class Ownership(msgspec.Struct):
+class Ownership(msgspec.Struct, frozen=True, gc=False):
     """What claiming looks at in an object. Never changed."""
 
-    metadata: _Metadata
+    metadata: OwnershipMetadata
 
     @staticmethod
     def read(cached: Cached) -> Ownership:
@@ -58,10 +51,7 @@ class Ownership(msgspec.Struct):
 
     @property
     def controller(self) -> OwnerReference | None:
-        for reference in self.metadata.owner_references or ():
-            if reference.controller:
-                return reference
-        return None
+        return self.metadata.controller
 
 
 _decode = msgspec.json.Decoder(Ownership).decode

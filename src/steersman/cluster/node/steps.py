@@ -24,7 +24,8 @@ from steersman.cluster.node.errors import MountFailed, RuntimeFailed, StartFaile
 from steersman.cluster.node.events import container_reference
 from steersman.cluster.node.host import Host
 from steersman.cluster.node.images import ImagePuller
-from steersman.cluster.node.restarts import CONTAINER_FORGET_S, Backoffs, go_duration, is_sidecar
+from steersman.cluster.node.restarts import CONTAINER_FORGET_S, Backoffs, go_duration
+from steersman.objects.pod_lifecycle import is_sidecar
 from steersman.objects.pods import containers_of
 
 __all__ = ["Steps"]

@@ -19,7 +19,7 @@ from steersman.cluster.schema.enums import ENUMS_FILE
 from steersman.cluster.schema.errors import TableMissing
 from steersman.cluster.schema.resources import GVK
 
-__all__ = ["definition", "kinds", "prose", "table", "table_digest", "type_name"]
+__all__ = ["definition", "kinds", "prose", "table", "table_digest", "table_file", "type_name"]
 
 _FOLDER: Final = Path(__file__).parent
 
@@ -63,11 +63,20 @@ def type_name(gvk: GVK) -> str | None:
     return kinds().get(gvk)
 
 
+def table_file() -> Path:
+    """The file of the schema table, made if it is missing. Raises TableMissing."""
+    return _made(boil.TABLE)
+
+
 def _read(name: str) -> bytes:
+    return _made(name).read_bytes()
+
+
+def _made(name: str) -> Path:
     path = _FOLDER / name
     if not path.exists():
         definitions = boil.find_definitions()
         if definitions is None:
             raise TableMissing
         boil.boil(definitions, _FOLDER)
-    return path.read_bytes()
+    return path

@@ -26,7 +26,7 @@ from steersman.cluster.apiserver.aggregation.merging import (
 )
 from steersman.cluster.apiserver.aggregation.proxy import forward, unavailable_response
 from steersman.cluster.apiserver.aggregation.registrations import GROUP, PLURAL, Backend, register_local
-from steersman.cluster.apiserver.call import Api
+from steersman.cluster.apiserver.pipeline.call import Api
 from steersman.cluster.auth.feed import follow
 from steersman.cluster.auth.pki import Authority
 from steersman.cluster.auth.users import User

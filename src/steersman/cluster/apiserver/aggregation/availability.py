@@ -10,9 +10,9 @@ from steersman.cluster.admission.services import ServiceUnreachable
 from steersman.cluster.apiserver.aggregation.connections import BackendClients
 from steersman.cluster.apiserver.aggregation.identity import identity_headers
 from steersman.cluster.apiserver.aggregation.registrations import GROUP, PLURAL, Backend
-from steersman.cluster.apiserver.atrest import encode
-from steersman.cluster.apiserver.call import Api, timestamp
-from steersman.cluster.apiserver.own_writes import owned
+from steersman.cluster.apiserver.pipeline.call import Api, timestamp
+from steersman.cluster.apiserver.resources.server_managed_fields import owned
+from steersman.cluster.apiserver.resources.storage_encoding import encode
 from steersman.cluster.auth.users import MASTERS_GROUP, User
 from steersman.cluster.store import Conflict
 from steersman.http.errors import ClientError

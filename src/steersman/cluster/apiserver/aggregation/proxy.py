@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from steersman.cluster.apiserver.aggregation.identity import identity_headers, is_identity
-from steersman.cluster.apiserver.relaying import Onward, passed_on, relay, splice
+from steersman.cluster.apiserver.forwarding.relay import Onward, passed_on, relay, splice
 from steersman.cluster.auth.users import User
 from steersman.http import Client, Request, Response
 from steersman.http.errors import ClientError

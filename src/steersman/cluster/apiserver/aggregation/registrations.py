@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from steersman.cluster.apiserver.atrest import encode
-from steersman.cluster.apiserver.call import Api, new_uid, timestamp
-from steersman.cluster.apiserver.own_writes import owned
-from steersman.cluster.apiserver.resource import Resource
+from steersman.cluster.apiserver.pipeline.call import Api, new_uid, timestamp
+from steersman.cluster.apiserver.resources.resource import Resource
+from steersman.cluster.apiserver.resources.server_managed_fields import owned
+from steersman.cluster.apiserver.resources.storage_encoding import encode
 from steersman.cluster.schema.resources import group_versions
 from steersman.cluster.store import Conflict, NotFound
 from steersman.objects.conditions import condition_is

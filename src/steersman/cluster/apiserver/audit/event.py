@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from steersman.cluster.apiserver.audit.policy import METADATA, REQUEST, REQUEST_RESPONSE, Verdict
-from steersman.cluster.apiserver.call import new_uid
+from steersman.cluster.apiserver.pipeline.call import new_uid
 from steersman.cluster.auth.authorization import Action
 from steersman.cluster.auth.users import User
 from steersman.http import Content, Joined, Request, Response

@@ -15,8 +15,8 @@ import orjson
 from steersman.cluster.admission.webhooks import WebhookClients
 from steersman.cluster.admission.webhooks.calling import CallError
 from steersman.cluster.admission.webhooks.configurations import ClientConfig
-from steersman.cluster.apiserver.call import new_uid
 from steersman.cluster.apiserver.custom.kind import CustomKind
+from steersman.cluster.apiserver.pipeline.call import new_uid
 from steersman.cluster.schema.errors import DecodeError
 from steersman.cluster.schema.resources import GVK
 from steersman.cluster.schema.structural.conversion import Conversion, accept_review, conversion_review

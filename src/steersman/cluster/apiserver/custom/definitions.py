@@ -21,13 +21,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from steersman.cluster.apiserver.atrest import encode
-from steersman.cluster.apiserver.call import Api, Object, StoreReader, timestamp
-from steersman.cluster.apiserver.custom.deletion import CLEANUP_FINALIZER, in_progress, remove_instances
+from steersman.cluster.apiserver.custom.deletion import in_progress, remove_instances
 from steersman.cluster.apiserver.custom.kind import Since
 from steersman.cluster.apiserver.custom.resource import CustomResource
 from steersman.cluster.apiserver.custom.serving import custom_resources
-from steersman.cluster.apiserver.resource import Resource
+from steersman.cluster.apiserver.pipeline.call import Api, Object, StoreReader, timestamp
+from steersman.cluster.apiserver.resources.resource import Resource
+from steersman.cluster.apiserver.resources.storage_encoding import encode
+from steersman.cluster.apiserver.resources.strategies.extensions import CLEANUP_FINALIZER
 from steersman.cluster.cel import aside, on_loop
 from steersman.cluster.schema.openapi import Extension
 from steersman.cluster.schema.resources import ResourceType

@@ -19,11 +19,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from steersman.cluster.apiserver.atrest import decode, encode, revision_of, stamp
 from steersman.cluster.apiserver.custom.kind import CustomKind
-from steersman.cluster.apiserver.resource import Resource
-from steersman.cluster.apiserver.strategies import Strategy
+from steersman.cluster.apiserver.resources.handling import CUSTOM
+from steersman.cluster.apiserver.resources.resource import Resource
+from steersman.cluster.apiserver.resources.storage_encoding import decode, encode, revision_of, stamp
+from steersman.cluster.apiserver.resources.strategies import Strategy
 from steersman.cluster.schema.resources import ResourceType
+from steersman.objects.patches.apply.checking import problems_of, show_problems
+from steersman.objects.patches.errors import Unconvertible
+from steersman.objects.schemas import Schema
 
 if TYPE_CHECKING:
     from steersman.cluster.apiserver.custom.conversion import WebhookConversion
@@ -57,6 +61,8 @@ class CustomResource(Resource):
     conversion: WebhookConversion | None
     handover: asyncio.Event | None
     terminating: bool
+
+    handling = CUSTOM
 
     def __init__(
         self,
@@ -147,6 +153,15 @@ class CustomResource(Resource):
         if self.handover is not None:
             await self.stays()
         return encode(self.to_stored(obj))
+
+    def as_version_of(self, obj: Object, target: Resource) -> tuple[Object, Schema] | None:
+        """Without a webhook an object of another version is the same one under another name."""
+        schema = target.kind.schema
+        if target is not self:
+            obj = {**obj, "apiVersion": target.type.api_version}
+            if problems := problems_of(obj, schema):
+                raise Unconvertible(show_problems(problems))
+        return obj, schema
 
     def suspect(self) -> None:
         """The definition changed: nothing is begun or stored until it is known what that means for this."""

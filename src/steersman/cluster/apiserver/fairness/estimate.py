@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from steersman.cluster.apiserver.resource import Catalog
+from steersman.cluster.apiserver.resources.resource import Catalog
 from steersman.cluster.auth.authorization import Action
 from steersman.cluster.store import Store
 

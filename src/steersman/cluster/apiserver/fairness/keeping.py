@@ -12,8 +12,6 @@ from collections.abc import Callable
 from typing import Any
 
 from steersman.aio import Scope
-from steersman.cluster.apiserver.atrest import encode
-from steersman.cluster.apiserver.call import Api, new_uid, timestamp
 from steersman.cluster.apiserver.fairness.admission import GROUP
 from steersman.cluster.apiserver.fairness.admission import LEVELS as LEVEL_PLURAL
 from steersman.cluster.apiserver.fairness.admission import SCHEMAS as SCHEMA_PLURAL
@@ -25,8 +23,10 @@ from steersman.cluster.apiserver.fairness.defaults import (
     level_object,
     schema_object,
 )
-from steersman.cluster.apiserver.own_writes import applied, owned
-from steersman.cluster.apiserver.resource import Resource
+from steersman.cluster.apiserver.pipeline.call import Api, new_uid, timestamp
+from steersman.cluster.apiserver.resources.resource import Resource
+from steersman.cluster.apiserver.resources.server_managed_fields import applied, owned
+from steersman.cluster.apiserver.resources.storage_encoding import encode
 from steersman.cluster.auth.feed import follow
 from steersman.cluster.store import Conflict, NotFound
 from steersman.objects.fields import quote

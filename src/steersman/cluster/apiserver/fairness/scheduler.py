@@ -15,7 +15,7 @@ Fair order is start-time fair queuing, twice: between levels weighted by their s
 of a level. Whoever has been given the least comes next; one that comes back from idleness starts at the
 present, so nobody saves up. Cost is seats x time, guessed when a turn is given and corrected at the end.
 
-Invariants (tests/unit/cluster/apiserver/test_fairness_scheduler.py):
+Invariants (tests/unit/cluster/apiserver/fairness/test_scheduler.py):
   · a level's seats in use never exceed its upper limit, all together never the sum of shares
   · no queue is longer than its limit
   · a flow's requests start in the order they came

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from steersman.cluster.apiserver.bodies import match_namespace, read_part
-from steersman.cluster.apiserver.call import Api, Call, Object, timestamp
-from steersman.cluster.apiserver.delete import remove
-from steersman.cluster.apiserver.options import DeleteOptions, WriteOptions
-from steersman.cluster.apiserver.reads import find
-from steersman.cluster.apiserver.render import success
-from steersman.cluster.apiserver.resource import Resource
+from steersman.cluster.apiserver.pipeline.bodies import match_namespace, read_part
+from steersman.cluster.apiserver.pipeline.call import Api, Call, Object, timestamp
+from steersman.cluster.apiserver.pipeline.options import DeleteOptions, WriteOptions
+from steersman.cluster.apiserver.reading.reads import find
+from steersman.cluster.apiserver.resources.resource import Resource
+from steersman.cluster.apiserver.responses.render import success
 from steersman.cluster.apiserver.subresources.stored import change_stored, set_pod_condition
+from steersman.cluster.apiserver.verbs.delete import remove
 from steersman.cluster.schema.resources import GVK
 from steersman.http import Response
 from steersman.objects.conditions import condition_is, find_condition, set_condition

@@ -8,9 +8,9 @@ from typing import Any, Final
 from urllib.parse import quote, urlencode
 
 from steersman.aio import Scope
-from steersman.cluster.apiserver.call import Api, Call, Object
-from steersman.cluster.apiserver.options import log_options
-from steersman.cluster.apiserver.relaying import stream_back
+from steersman.cluster.apiserver.forwarding.relay import stream_back
+from steersman.cluster.apiserver.pipeline.call import Api, Call, Object
+from steersman.cluster.apiserver.pipeline.options import log_options
 from steersman.cluster.apiserver.subresources.pod_streams import chosen_container, connections, node_of
 from steersman.http import Response, StreamingResponse
 from steersman.http.errors import ClientError, HttpError

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 
-from steersman.cluster.apiserver.call import Api, Call, Object
-from steersman.cluster.apiserver.node_connections import NodeConnections, Place, unreachable
-from steersman.cluster.apiserver.relaying import Onward, passed_on, splice
+from steersman.cluster.apiserver.forwarding.node_connections import NodeConnections, Place, unreachable
+from steersman.cluster.apiserver.forwarding.relay import Onward, passed_on, splice
+from steersman.cluster.apiserver.pipeline.call import Api, Call, Object
 from steersman.http import Response
 from steersman.http.errors import ClientError
 from steersman.objects.status import StatusError, bad_request, forbidden, not_found

@@ -9,10 +9,10 @@ import random
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
-from steersman.cluster.apiserver.call import Api, Call, Object, StoreReader
-from steersman.cluster.apiserver.node_connections import Place, unreachable
-from steersman.cluster.apiserver.reads import find
-from steersman.cluster.apiserver.relaying import Onward, passed_on, relay, splice
+from steersman.cluster.apiserver.forwarding.node_connections import Place, unreachable
+from steersman.cluster.apiserver.forwarding.relay import Onward, passed_on, relay, splice
+from steersman.cluster.apiserver.pipeline.call import Api, Call, Object, StoreReader
+from steersman.cluster.apiserver.reading.reads import find
 from steersman.cluster.apiserver.subresources.pod_streams import connections
 from steersman.cluster.apiserver.subresources.proxied_links import ProxiedLinks
 from steersman.http import Response

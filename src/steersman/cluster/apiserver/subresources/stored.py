@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from steersman.cluster.apiserver.atrest import encode
-from steersman.cluster.apiserver.call import Api, Object, timestamp
-from steersman.cluster.apiserver.reads import find
-from steersman.cluster.apiserver.resource import Resource
+from steersman.cluster.apiserver.pipeline.call import Api, Object, timestamp
+from steersman.cluster.apiserver.reading.reads import find
+from steersman.cluster.apiserver.resources.resource import Resource
+from steersman.cluster.apiserver.resources.storage_encoding import encode
 from steersman.cluster.store import Conflict, NotFound
 from steersman.objects.managed import track_update
 

@@ -16,8 +16,9 @@ from typing import Final, NamedTuple
 from steersman.aio import Scope
 from steersman.client import ClientError
 from steersman.cluster.controllers.discovered import Discovered, discover
-from steersman.cluster.controllers.garbagecollector.items import Item, Reference
+from steersman.cluster.controllers.garbagecollector.items import Item
 from steersman.cluster.controllers.setup import Setup
+from steersman.objects.kinds.views.metadata import LifetimeOwner
 from steersman.objects.resource_type import ResourceType
 from steersman.runtime import Cache, Cached, Change, Informer
 from steersman.runtime.cache import OWNER
@@ -88,7 +89,7 @@ class Monitors:
         """The monitor of a resource, by the resource's text."""
         return self._by_name.get(name)
 
-    def kind(self, reference: Reference) -> ResourceType | None:
+    def kind(self, reference: LifetimeOwner) -> ResourceType | None:
         """The resource of an owner, served now or before; None if it never was."""
         return self._kinds.get((reference.api_version, reference.kind))
 
@@ -98,7 +99,7 @@ class Monitors:
     def of(self, resource: ResourceType) -> Monitor | None:
         return self._monitors.get((resource.group, resource.plural))
 
-    def owner(self, reference: Reference, namespace: str) -> Found | None:
+    def owner(self, reference: LifetimeOwner, namespace: str) -> Found | None:
         """The owner that a dependent in `namespace` means, if the caches have it."""
         resource = self.kind(reference)
         monitor = self.of(resource) if resource is not None else None

@@ -11,6 +11,7 @@ from functools import cache
 from importlib import import_module
 from typing import Final
 
+from steersman.cluster.schema.validation.compiled import compiled_rules
 from steersman.cluster.schema.validation.rules import (
     Object,
     Revalidation,
@@ -75,6 +76,9 @@ _DEFAULT: Final = Rules()
 @cache
 def rules_for(group: str, kind: str) -> Rules:
     """The rules of a kind; kinds that no module names get the rules of metadata alone."""
+    compiled = compiled_rules(group, kind)
+    if compiled is not None:
+        return compiled
     name = _MODULES.get(group) if group else _CORE_MODULES.get(kind, "core_other")
     if name is None:
         return _DEFAULT

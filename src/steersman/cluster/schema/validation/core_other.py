@@ -1,21 +1,26 @@
-"""Validation of the core group's plain kinds: ConfigMap, Secret, ServiceAccount, Namespace.
+"""Validation of ConfigMaps, Secrets and Namespaces: what rules.txt cannot say about them.
 
-The package's `__init__` finds `RULES` here; the other kinds of the group have modules of their own.
-Objects arrive with `stringData` already merged into `data`.
+Secrets arrive with `stringData` already merged into `data`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from steersman.cluster.schema.validation.go_json import json_object_error
-from steersman.cluster.schema.validation.rules import Object, Revalidation, Rules, invalids
+from steersman.cluster.schema.validation.rules import Object, invalids
 from steersman.objects.fields import FieldError, Path, forbidden, invalid, required, too_long
-from steersman.objects.metadata import validate_immutable
-from steersman.objects.names import is_config_map_key, is_label_key, name_is_dns_label
+from steersman.objects.names import is_config_map_key, is_label_key
 
-__all__ = ["RULES", "validate_namespace_finalize"]
+__all__ = [
+    "validate_config_map",
+    "validate_finalizer",
+    "validate_frozen_config_map",
+    "validate_frozen_secret",
+    "validate_phase",
+    "validate_secret",
+]
 
 _MAX_DATA_SIZE: Final = 1024 * 1024
 _FROZEN: Final = "field is immutable when `immutable` is set"
@@ -37,7 +42,7 @@ def _decoded_size(base64: str | None) -> int:
 # --- ConfigMap
 
 
-def _create_config_map(config: Object) -> list[FieldError]:
+def validate_config_map(config: Object, path: Path) -> list[FieldError]:
     text: Mapping[str, str] = config.get("data") or {}
     binary: Mapping[str, str | None] = config.get("binaryData") or {}
     errors = []
@@ -55,7 +60,7 @@ def _create_config_map(config: Object) -> list[FieldError]:
     return errors
 
 
-def _update_config_map(new: Object, old: Object) -> list[FieldError]:
+def validate_frozen_config_map(new: Object, path: Path, old: Object) -> list[FieldError]:
     return _frozen_errors(new, old, ("data", "binaryData"))
 
 
@@ -71,11 +76,9 @@ def _frozen_errors(new: Object, old: Object, fields: tuple[str, ...]) -> list[Fi
 # --- Secret
 
 
-def _create_secret(secret: Object) -> list[FieldError]:
+def validate_secret(secret: Object, path: Path) -> list[FieldError]:
     data: Mapping[str, str | None] = secret.get("data") or {}
     errors = []
-    for key in sorted(data):
-        errors += invalids(_DATA.key(key), key, is_config_map_key(key))
     if sum(map(_decoded_size, data.values())) > _MAX_DATA_SIZE:
         errors.append(too_long(_DATA, _MAX_DATA_SIZE))
     return errors + _secret_type_errors(secret, data)
@@ -111,34 +114,14 @@ _DOCKER_KEYS: Final = {
 }
 
 
-def _update_secret(new: Object, old: Object) -> list[FieldError]:
-    errors = validate_immutable(new.get("type", ""), old.get("type", ""), Path("type"))
-    return errors + _frozen_errors(new, old, ("data",))
+def validate_frozen_secret(new: Object, path: Path, old: Object) -> list[FieldError]:
+    return _frozen_errors(new, old, ("data",))
 
 
 # --- Namespace
 
 
-def _create_namespace(namespace: Object) -> list[FieldError]:
-    errors = []
-    for name in _namespace_finalizers(namespace):
-        errors += _finalizer_errors(name, Path("spec").child("finalizers"))
-    return errors
-
-
-def validate_namespace_finalize(new: Object, old: Object) -> list[FieldError]:
-    """What is wrong with the finalizers that the finalize subresource leaves; metadata is the caller's."""
-    errors = []
-    for index, name in enumerate(_namespace_finalizers(new)):
-        errors += _finalizer_errors(name, Path("spec").child("finalizers").index(index))
-    return errors
-
-
-def _namespace_finalizers(namespace: Object) -> list[str]:
-    return (namespace.get("spec") or {}).get("finalizers") or []
-
-
-def _finalizer_errors(name: str, path: Path) -> list[FieldError]:
+def validate_finalizer(name: str, path: Path) -> list[FieldError]:
     errors = invalids(path, name, is_label_key(name))
     if "/" not in name and name not in ("kubernetes", "orphan", "foregroundDeletion"):
         detail = "name is neither a standard finalizer name nor is it fully qualified"
@@ -146,27 +129,11 @@ def _finalizer_errors(name: str, path: Path) -> list[FieldError]:
     return errors
 
 
-def _namespace_status(new: Object, old: Object) -> list[FieldError]:
-    phase: Any = (new.get("status") or {}).get("phase", "")
-    deleted = bool(new["metadata"].get("deletionTimestamp"))
+def validate_phase(namespace: Object, path: Path) -> list[FieldError]:
+    phase = (namespace.get("status") or {}).get("phase", "")
+    deleted = bool(namespace["metadata"].get("deletionTimestamp"))
     expected = "Terminating" if deleted else "Active"
     if phase == expected:
         return []
     detail = f"may only be '{expected}' if `deletionTimestamp` is {'not ' if deleted else ''}empty"
-    return [invalid(Path("status").child("Phase"), phase, detail)]
-
-
-RULES: Final = {
-    ("", "ConfigMap"): Rules(
-        create=_create_config_map, update=_update_config_map, revalidation=Revalidation.AFTER
-    ),
-    ("", "Secret"): Rules(create=_create_secret, update=_update_secret, revalidation=Revalidation.AFTER),
-    ("", "ServiceAccount"): Rules(revalidation=Revalidation.AFTER),
-    ("", "Namespace"): Rules(
-        name=name_is_dns_label,
-        create=_create_namespace,
-        status=_namespace_status,
-        subresources={"finalize": validate_namespace_finalize},
-        revalidation=Revalidation.BEFORE,
-    ),
-}
+    return [invalid(path.child("status", "Phase"), phase, detail)]

@@ -53,7 +53,7 @@ class _Job:
         self.finished = self.complete or self.failed
 
 
-def validate_job_status(new: Object, old: Object) -> list[FieldError]:
+def validate_job_status(new: Object, path: Path, old: Object) -> list[FieldError]:
     job, before = _Job(new), _Job(old)
     errors = _validate_counters(job.status)
     errors += _validate_completion(job, before)

@@ -1,4 +1,4 @@
-"""Checks of single values that several kinds of the core group share, for the modules of this package."""
+"""Checks of single values that several kinds share, for the modules of this package and for rules.txt."""
 
 from __future__ import annotations
 
@@ -6,8 +6,25 @@ from typing import Final
 
 from steersman.cluster.schema.validation.internal_values import Shape
 from steersman.objects.fields import FieldError, Path, not_supported, required
+from steersman.objects.metadata import (
+    validate_annotations,
+    validate_conditions,
+    validate_label_name,
+    validate_label_selector,
+    validate_labels,
+)
 
-__all__ = ["OBJECT_REFERENCE", "PROTOCOLS", "one_of", "validate_protocol"]
+__all__ = [
+    "OBJECT_REFERENCE",
+    "PROTOCOLS",
+    "one_of",
+    "validate_annotations",
+    "validate_conditions",
+    "validate_label_name",
+    "validate_label_selector",
+    "validate_labels",
+    "validate_protocol",
+]
 
 PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from steersman.cluster.schema.validation.core_other import validate_namespace_finalize
+from steersman.cluster.schema.validation import validate_subresource_update
 
 METADATA = {"name": "a", "namespace": "default", "resourceVersion": "1"}
 MEBIBYTE = 1024 * 1024
@@ -179,7 +179,10 @@ def test_namespace_is_created_or_refused(created: Any, patch: Any, expected: lis
 
 def test_finalizing_names_the_wrong_finalizer() -> None:
     new = {**NAMESPACE, "spec": {"finalizers": ["kubernetes", "cleanup"]}}
-    assert [str(error) for error in validate_namespace_finalize(new, NAMESPACE)] == [
+    assert [
+        str(error)
+        for error in validate_subresource_update("", "Namespace", "finalize", False, new, NAMESPACE)
+    ] == [
         'spec.finalizers[1]: Invalid value: "cleanup": '
         "name is neither a standard finalizer name nor is it fully qualified"
     ]

@@ -69,7 +69,7 @@ def validate_template_labels(selector: LabelSelector, template: Object, path: Pa
     return [invalid(path.child("metadata", "labels"), shown, _UNMATCHED)]
 
 
-def validate_always_restarting(template: Object, owner: str, path: Path) -> list[FieldError]:
+def validate_always_restarting(template: Object, path: Path, owner: str) -> list[FieldError]:
     """Pods of a controller that keeps them running neither end nor expire."""
     spec: Object = template.get("spec") or {}
     errors: list[FieldError] = []
@@ -103,7 +103,7 @@ def validate_controller_spec(obj: Object) -> list[FieldError]:
         return [*errors, required(here)]
     errors += validate_template_labels(LabelSelector.from_labels(labels), template, here)
     errors += validate_pod_template(template, here)
-    return errors + validate_always_restarting(template, "ReplicationController", here)
+    return errors + validate_always_restarting(template, here, "ReplicationController")
 
 
 def validate_controller_late(new: Object, old: Object | None) -> list[FieldError]:

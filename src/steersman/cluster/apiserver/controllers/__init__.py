@@ -1,0 +1,1 @@
+"""Control loops that the API server runs in its own process, without a controller manager."""

@@ -1,0 +1,81 @@
+"""The checks that rules.txt is compiled to: the rules of a kind, and single blocks for Python code.
+
+The other modules of this package are written by `rule_table.building` and not committed. Here they are
+found, and written anew if rules.txt has changed since they were made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from types import ModuleType
+from typing import Any, Final
+
+from steersman.cluster.schema.rule_table import building
+from steersman.cluster.schema.table import table_file
+from steersman.cluster.schema.validation.rules import Rules
+from steersman.objects.fields import FieldError, Path
+
+__all__ = ["Check", "compiled_check", "compiled_rules"]
+
+#: What is wrong with a value at a path. The third argument is the context of functions called with `@`.
+Check = Callable[..., list[FieldError]]
+
+_PREFIX: Final = "io.k8s.api."
+
+
+@cache
+def _current() -> ModuleType:
+    """The newest index of the compiled modules."""
+    table = table_file()
+    try:
+        index = import_module(f"{__name__}._index")
+        if index.DIGEST == building.digest(table):
+            return index
+    except ModuleNotFoundError:
+        pass
+    building.build(table)
+    return _import_anew()
+
+
+def _import_anew() -> ModuleType:
+    import sys
+    from importlib import invalidate_caches
+
+    invalidate_caches()
+    sys.modules.pop(f"{__name__}._index", None)
+    return import_module(f"{__name__}._index")
+
+
+def compiled_rules(group: str, kind: str) -> Rules | None:
+    """The rules of a kind; None if rules.txt has none."""
+    module: str | None = _current().KINDS.get((group, kind))
+    if module is None:
+        return None
+    rules: dict[tuple[str, str], Rules] = import_module(f"{__name__}._{module}").RULES
+    return rules[group, kind]
+
+
+def compiled_check(name: str) -> Check:
+    """The check of a block by its name in rules.txt, `core.v1.Container` or `core.v1.Container declared`.
+
+    Of the items of a list if `[]` stands before it. Raises KeyError.
+    """
+    items = name.startswith("[]")
+    module, function, _, uniques = _current().BLOCKS[_PREFIX + name.removeprefix("[]")]
+    check = getattr(import_module(f"{__name__}._{module}"), function)
+
+    def of_value(value: Any, path: Path, *more: Any) -> list[FieldError]:
+        errors: list[FieldError] = []
+        check(value, path, errors, *(more or (None,)))
+        return errors
+
+    def of_items(values: Any, path: Path, context: Any = None) -> list[FieldError]:
+        errors: list[FieldError] = []
+        seen = (tuple(set[Any]() for _ in range(uniques)),) if uniques else ()
+        for number, value in enumerate(values):
+            check(value, path.index(number), errors, context, *seen)
+        return errors
+
+    return of_items if items else of_value
