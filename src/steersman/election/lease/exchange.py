@@ -72,7 +72,7 @@ class Exchange(Generic[L]):
         report: Callable[[Found[L] | Written[L] | Refused | Unanswered | Tick], None],
         on_late: Callable[[], None],
     ) -> None:
-        """`report` gets answers and Ticks; `on_late` is called before a late request is reported Unanswered."""
+        """`report` gets answers and Ticks; `on_late` is called when a request has had no answer in time."""
         self._name = name
         self._scope = scope
         self._clock = clock

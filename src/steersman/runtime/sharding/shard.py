@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from datetime import UTC, datetime
 from typing import Any, Literal, Protocol
 
-from steersman.aio import Clock, Scope
+from steersman.aio import Clock, Scope, first_of
 from steersman.client import Client, ClientError, Conflict, NotFound
 from steersman.election import LeadershipLost, default_identity
 from steersman.election.lease.exchange import Exchange, ask
@@ -189,10 +189,7 @@ class Shard:
 
     async def _go(self) -> None:
         """Leave nothing behind; what the API does not hear of, the others remove."""
-        async with Scope() as scope:
-            removing = scope.start(self._remove(self.member, None))
-            late = scope.start(self._clock.sleep(self.settings.request_timeout_s))
-            await asyncio.wait((removing, late), return_when=asyncio.FIRST_COMPLETED)
+        await first_of(self._remove(self.member, None), self._clock.sleep(self.settings.request_timeout_s))
 
     async def _loop(self, worker: asyncio.Task[None]) -> asyncio.CancelledError | None:
         assert self._exchange is not None
