@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, Literal
 
-from steersman.aio import Backoff, Scope
+from steersman.aio import Backoff, Scope, first_of
 from steersman.cluster.node.actions import Actions, Kill
 from steersman.cluster.node.container_statuses import View
 from steersman.cluster.node.cri import (
@@ -278,9 +278,7 @@ class Steps:
                 about = container_reference(pod, container)
                 self._host.events.warning(about, "FailedPreStopHook", "PreStopHook failed")
 
-        async with Scope() as scope:
-            ends = (scope.start(hook()), scope.start(clock.sleep(grace_s)))
-            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        await first_of(hook(), clock.sleep(grace_s))
         return int(clock.monotonic() - began)
 
 
