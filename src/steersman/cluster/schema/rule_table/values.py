@@ -66,6 +66,8 @@ class Values:
                 return f"too_long_text({path}, {_number(line, rule.arguments[0])})"
             case "items" if text is None:
                 return f"too_many({path}, len({value}), {_number(line, rule.arguments[0])})"
+            case "nonempty" if rule.arguments == ("invalid",):
+                return f"invalid({path}, {shown}, {text!r})"
             case "nonempty" | "required":
                 return f"required({path}{'' if text is None else f', {text!r}'})"
             case "forbidden":
