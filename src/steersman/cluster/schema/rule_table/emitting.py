@@ -81,7 +81,9 @@ class Catalog:
     def called(self, target: Target, line: Line, rule: Rule, phase: str) -> Target:
         """The block that a field's value is checked by: that of the same phase, if there is one."""
         name = target.type
-        if line.field != ".":
+        if line.field == ".":
+            phase = ""
+        else:
             try:
                 name = lookup(self._types, target.type, line.field)[1].type
             except FieldNotFound as error:

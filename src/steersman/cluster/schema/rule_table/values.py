@@ -88,7 +88,7 @@ class Values:
             if not known:
                 raise RuleError(line.number, f"enums.txt has no values for {line.field}")
             return known
-        given = tuple("" if word == '""' else word for word in rule.arguments[0].split("|"))
+        given = tuple("" if word == "<empty>" else word for word in rule.arguments[0].split("|"))
         if given == known:
             raise RuleError(line.number, f"enums.txt has the values of {line.field} already: write `enum`")
         return given
