@@ -345,7 +345,7 @@ class ServerConnection(Receiver):
         if self._phase >= LINGER:
             return
         if self._current is None and not ready:
-            if parser.at_rest and not self._paused:
+            if parser.idle and not self._paused:
                 # The common case: everything received is answered.
                 self._phase = IDLE
                 self.deadline = self._sweeper.now + self._limits.idle_timeout_s

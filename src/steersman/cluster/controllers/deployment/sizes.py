@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from steersman.cluster.controllers.deployment.revisions import DESIRED_REPLICAS, MAX_REPLICAS, age, number_in
-from steersman.cluster.controllers.portions import portion
+from steersman.cluster.controllers.int_or_percent import scaled_value
 from steersman.objects.kinds.types.apps_v1 import Deployment, ReplicaSet
 
 __all__ = [
@@ -56,8 +56,8 @@ def _fenceposts(deployment: Deployment) -> tuple[int, int]:
     """How many pods more and how many fewer than wanted there may be. Never none of both."""
     rolling = deployment["spec"]["strategy"].get("rollingUpdate") or {}
     desired = wanted(deployment)
-    surge = portion(rolling.get("maxSurge") or 0, desired, round_up=True)
-    unavailable = portion(rolling.get("maxUnavailable") or 0, desired, round_up=False)
+    surge = scaled_value(rolling.get("maxSurge") or 0, desired, round_up=True)
+    unavailable = scaled_value(rolling.get("maxUnavailable") or 0, desired, round_up=False)
     # A small percentage may come to nothing; surging may be against a quota.
     return surge, unavailable or int(not surge)
 
