@@ -24,7 +24,7 @@ _LOOP_BUDGET: Final = 20_000
 
 
 class LoopBudgetExceeded(Exception):
-    """An evaluation is too long for the loop. CEL operators do not absorb this as an error of the expression."""
+    """An evaluation is too long for the loop. Not an error of the expression, so no operator absorbs it."""
 
 
 class LoopBudget:

@@ -1,7 +1,8 @@
 """A worker thread for computations that would block the event loop.
 
-The work must have no side effects and must not use what the loop may change meanwhile; calls that only the
-loop's thread may make go through `on_loop`. Used for long CEL evaluations and for definitions of custom resources.
+The work must have no side effects and must not use what the loop may change meanwhile; calls that only
+the loop's thread may make go through `on_loop`. Used for long CEL evaluations and for definitions of custom
+resources.
 """
 
 from __future__ import annotations

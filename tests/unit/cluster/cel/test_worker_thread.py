@@ -22,7 +22,7 @@ async def asked() -> tuple[str, str]:
 
 def test_a_thread_has_the_loop_answer() -> None:
     work, answer = asyncio.run(asked())
-    assert work.startswith("aside")
+    assert work.startswith("cel")
     assert answer == threading.current_thread().name
 
 
