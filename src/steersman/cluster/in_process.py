@@ -285,7 +285,7 @@ class _Exchange:
             self._writers.append(waiter)
             await waiter
         if self._left:
-            raise ConnectionClosed("the client has gone away")
+            raise ConnectionClosed("the client closed the connection")
 
     # called by Body
 

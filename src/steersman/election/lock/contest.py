@@ -37,7 +37,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
-from steersman.aio import Clock, Scope, SystemClock
+from steersman.aio import Clock, Scope, SystemClock, wait_for_event
 from steersman.election.elector import Leadership, Work, default_identity
 from steersman.election.errors import ElectionConfigError
 
@@ -227,18 +227,9 @@ class LockElector:
                     return self._leadership()
             except StoreUnavailable as error:
                 _log.warning("election %s: %s", self.name, error)
-            await self._pause(scope)
-
-    async def _pause(self, scope: Scope) -> None:
-        """Until it is time to look again, or somebody is in a hurry."""
-        timer = scope.start(self._clock.sleep(self._pause_s()), name=f"election {self.name} timer")
-        hurried = scope.start(self._hurried.wait(), name=f"election {self.name} hurry")
-        try:
-            await asyncio.wait((timer, hurried), return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            timer.cancel()
-            hurried.cancel()
-        self._hurried.clear()
+            # Until it is time to look again, or `hurry` is called.
+            await wait_for_event(self._hurried, self._clock, self._pause_s())
+            self._hurried.clear()
 
     async def _try(self, scope: Scope) -> bool:
         """Look, and take the lock if it can be had; whether this process leads now."""
@@ -348,7 +339,7 @@ class LockElector:
             if not self.is_leader:
                 return "the lock was renewed too late"
             if not renewed:
-                return "somebody else has taken the lock, or the store has lost it"
+                return "another holder has the lock, or the store lost it"
             self._leads_until = sent_at + settings.renew_deadline_s
 
     def _stop_leading(self) -> None:

@@ -7,12 +7,12 @@ from pathlib import Path
 import msgspec
 import pytest
 from mypy import api
-from steersman.objects.kinds.views.pods import PodView
 
 from steersman.objects.kinds import enums, generating
 from steersman.objects.kinds.generating.description import Description, DescriptionError, snake
 from steersman.objects.kinds.generating.view_classes import view_modules
 from steersman.objects.kinds.generating.view_files import read_views
+from steersman.objects.kinds.views.pods import PodView
 
 _KINDS = Path(generating.__file__).parents[1]
 _SCHEMA = _KINDS.parents[1] / "cluster" / "schema"

@@ -30,7 +30,7 @@ from steersman.cluster.apiserver.resources.resource import Resource
 from steersman.cluster.apiserver.resources.storage_encoding import encode
 from steersman.cluster.apiserver.resources.strategies.extensions import CLEANUP_FINALIZER
 from steersman.cluster.apiserver.resources.system_fields import timestamp
-from steersman.cluster.cel import aside, on_loop
+from steersman.cluster.cel import in_worker_thread, on_loop
 from steersman.cluster.schema.openapi import Extension
 from steersman.cluster.schema.resources import ResourceType
 from steersman.cluster.schema.structural.naming import (
@@ -189,7 +189,7 @@ class Definitions:
             self._confirm(key)
             return
         since, clients = Since(), partial(on_loop, self._webhook_clients)
-        resources = await aside(lambda: custom_resources(definition, since, clients))
+        resources = await in_worker_thread(lambda: custom_resources(definition, since, clients))
         self._replace(key, definition, since, resources)
 
     def _confirm(self, key: str) -> None:

@@ -13,7 +13,7 @@ import orjson
 from steersman.cluster.apiserver.resources.columns.custom import table_for
 from steersman.cluster.apiserver.resources.kinds import Decoded, Errors, ReadBody
 from steersman.cluster.apiserver.resources.storage_encoding import revision_of
-from steersman.cluster.cel import patiently
+from steersman.cluster.cel import run_within_loop_budget
 from steersman.cluster.codec import (
     BodyRejected,
     FieldValidation,
@@ -188,7 +188,7 @@ class CustomKind:
 
     def check_new(self, obj: Object) -> Errors:
         earlier = self._metadata_errors(obj)
-        return _errors(patiently(lambda: self._structure.validate_create(obj, earlier)), [])
+        return _errors(run_within_loop_budget(lambda: self._structure.validate_create(obj, earlier)), [])
 
     def check_update(self, new: Object, old: Object, subresource: str, warnings: list[str]) -> Errors:
         earlier = self._metadata_errors(new)
@@ -196,7 +196,7 @@ class CustomKind:
         earlier += validate_object_meta_update(new["metadata"], old["metadata"]) * 2
         status = subresource == "status"
         validate = self._structure.validate_status if status else self._structure.validate_update
-        return _errors(patiently(lambda: validate(new, old, earlier)), warnings)
+        return _errors(run_within_loop_budget(lambda: validate(new, old, earlier)), warnings)
 
     def _metadata_errors(self, obj: Object) -> list[FieldError]:
         return validate_object_meta(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 import orjson
 
 from steersman.cluster.apiserver.resources.strategies import apply_scale, scale_of
+from steersman.cluster.cel import in_worker_thread
 from steersman.cluster.codec import FieldValidation, decode_body, kind_error
 from steersman.cluster.schema.decode import decode
 from steersman.cluster.schema.defaults import apply_defaults
@@ -248,12 +249,12 @@ class BuiltInKind(BuiltInShape):
     def check_new(self, obj: Object) -> Errors:
         group, kind, namespaced = self._type.group, self._type.kind, self._type.namespaced
         if self._is_definition and _is_large(obj):
-            return _aside(lambda: validate_create(group, kind, namespaced, obj))
+            return _in_thread(lambda: validate_create(group, kind, namespaced, obj))
         return validate_create(group, kind, namespaced, obj)
 
     def check_update(self, new: Object, old: Object, subresource: str, warnings: list[str]) -> Errors:
         if self._is_definition and _is_large(new):
-            return _aside(lambda: self._check_update(new, old, subresource))
+            return _in_thread(lambda: self._check_update(new, old, subresource))
         return self._check_update(new, old, subresource)
 
     def _check_update(self, new: Object, old: Object, subresource: str) -> list[FieldError]:
@@ -281,8 +282,7 @@ def _is_large(obj: Object) -> bool:
     return len(orjson.dumps(obj)) > _LARGE
 
 
-def _aside(check: Callable[[], list[FieldError]]) -> Awaitable[list[FieldError]]:
+def _in_thread(check: Callable[[], list[FieldError]]) -> Awaitable[list[FieldError]]:
     # What checks definitions has loaded this too; a start without any need not.
-    from steersman.cluster.cel import aside
 
-    return aside(check)
+    return in_worker_thread(check)

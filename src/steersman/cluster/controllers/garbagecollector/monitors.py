@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from steersman.aio import Scope
+from steersman.aio import first_of, wait_for_event
 from steersman.client import ClientError
 from steersman.cluster.controllers.discovered import Discovered, discover
 from steersman.cluster.controllers.garbagecollector.items import Item
@@ -132,10 +132,8 @@ class Monitors:
                 try:
                     await self._update(await discover(self._client))
                 except ClientError as error:
-                    _log.warning("what the API serves cannot be told: %s", error)
-                async with Scope() as scope:
-                    ends = (scope.start(self._outdated.wait()), scope.start(self._clock.sleep(_POLL_S)))
-                    await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+                    _log.warning("discovery failed: %s", error)
+                await wait_for_event(self._outdated, self._clock, _POLL_S)
                 await self._clock.sleep(_SETTLE_S)
         finally:
             for monitor in self._monitors.values():
@@ -190,6 +188,4 @@ class Monitors:
             for monitor in monitors:
                 await monitor.informer.wait_settled()
 
-        async with Scope() as scope:
-            ends = (scope.start(settled()), scope.start(self._clock.sleep(_SYNC_S)))
-            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        await first_of(settled(), self._clock.sleep(_SYNC_S))

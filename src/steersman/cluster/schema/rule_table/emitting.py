@@ -81,7 +81,9 @@ class Catalog:
     def called(self, target: Target, line: Line, rule: Rule, phase: str) -> Target:
         """The block that a field's value is checked by: that of the same phase, if there is one."""
         name = target.type
-        if line.field != ".":
+        if line.field == ".":
+            phase = ""
+        else:
             try:
                 name = lookup(self._types, target.type, line.field)[1].type
             except FieldNotFound as error:
@@ -223,7 +225,7 @@ class _LineEmitter:
 
     def _guarded(self, rules: list[Rule], field: Field) -> None:
         there = self._present(rules, field)
-        if rules[0].word == "required":
+        if rules[0].word == "required" and not rules[0].each:
             missing = rules.pop(0)
             condition = self._condition(missing)
             absent = f"not {there}" if there == "value" else "value is None"
@@ -250,7 +252,7 @@ class _LineEmitter:
 
     def _present(self, rules: list[Rule], field: Field) -> str:
         """When the rules are asked; empty if always."""
-        first = rules[0].word
+        first = "" if rules[0].each else rules[0].word
         if first == "optional":
             return "value"
         if first in ("unique", "immutable"):

@@ -18,7 +18,7 @@ _WORDS: Final = {
     "required": (0, 0),
     "optional": (0, 0),
     "changed": (0, 0),
-    "nonempty": (0, 0),
+    "nonempty": (0, 1),
     "enum": (0, 1),
     "min": (1, 1),
     "max": (1, 1),

@@ -82,7 +82,7 @@ def rules_for(group: str, kind: str) -> Rules:
     name = _MODULES.get(group) if group else _CORE_MODULES.get(kind, "core_other")
     if name is None:
         return _DEFAULT
-    rules: dict[tuple[str, str], Rules] = import_module(f"{__name__}.{name}").RULES
+    rules: dict[tuple[str, str], Rules] = getattr(import_module(f"{__name__}.{name}"), "RULES", {})
     return rules.get((group, kind), _DEFAULT)
 
 

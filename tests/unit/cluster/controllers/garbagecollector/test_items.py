@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from steersman.objects.kinds.views.metadata import LifetimeOwner
 
 from steersman.cluster.controllers.garbagecollector.items import (
     FOREGROUND,
@@ -14,6 +13,7 @@ from steersman.cluster.controllers.garbagecollector.items import (
     decide,
     shown_within,
 )
+from steersman.objects.kinds.views.metadata import LifetimeOwner
 
 A, B, C = (LifetimeOwner("v1", "ConfigMap", name, f"uid-{name}") for name in "abc")
 WAITING = Item(uid="w", deletion_timestamp="2026-01-01T00:00:00Z", finalizers=(FOREGROUND,))
