@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 import orjson
 
 from steersman.cluster.apiserver.resources.strategies import apply_scale, scale_of
-from steersman.cluster.cel import in_worker_thread
 from steersman.cluster.codec import FieldValidation, decode_body, kind_error
 from steersman.cluster.schema.decode import decode
 from steersman.cluster.schema.defaults import apply_defaults
@@ -284,5 +283,8 @@ def _is_large(obj: Object) -> bool:
 
 def _in_thread(check: Callable[[], list[FieldError]]) -> Awaitable[list[FieldError]]:
     # What checks definitions has loaded this too; a start without any need not.
+
+    # What checks definitions has loaded this too; a start without definitions need not.
+    from steersman.cluster.cel import in_worker_thread
 
     return in_worker_thread(check)
