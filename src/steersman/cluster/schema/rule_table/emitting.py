@@ -292,6 +292,10 @@ class _LineEmitter:
                 self._refuse(rule, f"old is not None and {value} != {before}", value, path)
             case "format":
                 self._format(rule, value, path)
+            case "upto":
+                longer = self._emitter.values.broken(self._line, rule, field, value, self._target.type)
+                self._write(f"if not {longer}:")
+                self._depth += 1
             case _:
                 broken = self._emitter.values.broken(self._line, rule, field, value, self._target.type)
                 self._refuse(rule, broken, value, path)

@@ -29,6 +29,7 @@ _WORDS: Final = {
     "bytes": (1, 1),
     "characters": (1, 1),
     "items": (1, 1),
+    "upto": (1, 1),
     "unique": (0, 0),
     "forbidden": (0, 0),
     "invalid": (0, 0),

@@ -31,7 +31,7 @@ def _current() -> ModuleType:
     table = table_file()
     try:
         index = import_module(f"{__name__}._index")
-        if index.DIGEST == building.digest(table):
+        if building.digest(table) == index.DIGEST:
             return index
     except ModuleNotFoundError:
         pass
