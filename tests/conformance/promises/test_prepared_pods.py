@@ -112,9 +112,16 @@ def secret_promises(title: str, source: Any) -> Iterator[Promise]:
         )
 
 
+#: Small enough for all pods that ask for it to run on one processor at once: they are put on the node without a
+#: scheduler, and a node refuses what does not fit.
+RESOURCES: Object = {
+    "requests": {"cpu": "25m", "memory": "32Mi"},
+    "limits": {"cpu": "1250m", "memory": "64Mi"},
+}
+
+
 def downward_promises(title: str, source: Any) -> Iterator[Promise]:
     """`source` makes a volume of files."""
-    resources = {"requests": {"cpu": "250m", "memory": "32Mi"}, "limits": {"cpu": "1250m", "memory": "64Mi"}}
 
     def resource(which: str, divisor: str, **container: Any) -> Object:
         reference = {"containerName": "main", "resource": which, "divisor": divisor}
@@ -123,12 +130,12 @@ def downward_promises(title: str, source: Any) -> Iterator[Promise]:
 
     for which, divisor, says in (
         ("cpu limit", "1m", "1250"),
-        ("cpu request", "1m", "250"),
+        ("cpu request", "1m", "25"),
         ("memory limit", "1", str(64 << 20)),
         ("memory request", "1Mi", "32"),
     ):
         kind, side = which.split()
-        spec = resource(f"{side}s.{kind}", divisor, resources=resources)
+        spec = resource(f"{side}s.{kind}", divisor, resources=RESOURCES)
         yield promise(f"{title} should provide container's {which}", spec, says)
     for kind in ("cpu", "memory"):
         yield promise(
@@ -262,10 +269,9 @@ def downward_variables() -> Iterator[Promise]:
     )
     names = ("limits.cpu", "limits.memory", "requests.cpu", "requests.memory")
     variables = {f"X{number}": amount(name) for number, name in enumerate(names)}
-    resources = {"requests": {"cpu": "250m", "memory": "32Mi"}, "limits": {"cpu": "1250m", "memory": "64Mi"}}
     yield promise(
         f"{title} container's limits.cpu/memory and requests.cpu/memory as env vars",
-        spec('echo "$X0 $X1 $X2 $X3"', env=variables, resources=resources),
+        spec('echo "$X0 $X1 $X2 $X3"', env=variables, resources=RESOURCES),
         f"2 {64 << 20} 1 {32 << 20}",
     )
     yield promise(

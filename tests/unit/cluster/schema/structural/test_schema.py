@@ -15,7 +15,7 @@ from steersman.cluster.schema.structural.engine import rule_engine
 
 Object = dict[str, Any]
 
-_GOLDEN = Path(__file__).parents[6] / "shared/golden/custom_resources.json"
+_RECORDED = Path(__file__).parents[4] / "recordings/conversations/custom_resources.json"
 
 
 def resource(**fields: Any) -> Object:
@@ -276,9 +276,8 @@ def test_replicas_of_a_scale_subresource(spec: Object, expected: list[str]) -> N
     assert [str(error) for error in compiled.validate_create(resource(spec=spec)).errors] == expected
 
 
-@pytest.mark.skipif(not _GOLDEN.exists(), reason="the recordings are not here")
 def test_recorded_answers() -> None:
-    steps = orjson.loads(_GOLDEN.read_bytes())["steps"]
+    steps = orjson.loads(_RECORDED.read_bytes())["steps"]
     version = steps[1]["body"]["spec"]["versions"][0]
     compiled = compile_schema(
         version["schema"]["openAPIV3Schema"], rules=rule_engine(), scale=version["subresources"]["scale"]
