@@ -19,6 +19,7 @@ from steersman.aio import Clock, Scope, SystemClock
 from steersman.client import Client
 from steersman.election.elector import Leadership, Work, default_identity
 from steersman.election.errors import ElectionConfigError
+from steersman.election.leading import late_work
 from steersman.election.lease.core import (
     Answer,
     Command,
@@ -89,10 +90,7 @@ class LeaseElector:
         return self._core.holder
 
     def check(self) -> str:
-        lost_at = self._lost_at
-        if lost_at is None or (late_s := self._clock.monotonic() - lost_at) < self._settings.duration_s:
-            return ""
-        return f"work goes on though leadership was lost {late_s:.0f} s ago"
+        return late_work(self._lost_at, self._clock.monotonic(), self._settings.duration_s)
 
     def hurry(self) -> None:
         """The lease may be free any moment: a follower looks now, and often for a while."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from steersman.cluster.apiserver.resources.resource import Catalog
 from steersman.cluster.store import Store
+from steersman.http.prometheus import exposed
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
@@ -65,33 +66,27 @@ class RequestMetrics:
 
 def render_metrics(requests: RequestMetrics, store: Store, catalog: Catalog, watches: int) -> bytes:
     """Everything, as Prometheus text."""
-    from prometheus_client.core import CollectorRegistry, GaugeMetricFamily
-    from prometheus_client.exposition import generate_latest
-    from prometheus_client.process_collector import ProcessCollector
+    from prometheus_client.core import GaugeMetricFamily
 
-    class Collector:
-        def collect(self) -> Iterator[Metric]:
-            yield from requests.collect()
-            yield GaugeMetricFamily("apiserver_longrunning_requests", "Open watches.", value=watches)
-            yield GaugeMetricFamily(
-                "steersman_store_revision", "The store's newest revision.", value=store.revision
-            )
-            yield GaugeMetricFamily(
-                "steersman_store_compacted_revision", "The newest forgotten revision.", value=store.compacted
-            )
-            objects = GaugeMetricFamily(
-                "apiserver_storage_objects", "Stored objects by resource.", labels=["resource"]
-            )
-            for resource in catalog:
-                if not resource.converts and resource.type.storage is not None:
-                    objects.add_metric([resource.type.group_resource], store.count(resource.prefix))
-            yield objects
-            peak = process_resource.getrusage(process_resource.RUSAGE_SELF).ru_maxrss * 1024
-            yield GaugeMetricFamily(
-                "steersman_process_peak_memory_bytes", "The most memory ever held.", value=peak
-            )
+    def collect() -> Iterator[Metric]:
+        yield from requests.collect()
+        yield GaugeMetricFamily("apiserver_longrunning_requests", "Open watches.", value=watches)
+        yield GaugeMetricFamily(
+            "steersman_store_revision", "The store's newest revision.", value=store.revision
+        )
+        yield GaugeMetricFamily(
+            "steersman_store_compacted_revision", "The newest forgotten revision.", value=store.compacted
+        )
+        objects = GaugeMetricFamily(
+            "apiserver_storage_objects", "Stored objects by resource.", labels=["resource"]
+        )
+        for resource in catalog:
+            if not resource.converts and resource.type.storage is not None:
+                objects.add_metric([resource.type.group_resource], store.count(resource.prefix))
+        yield objects
+        peak = process_resource.getrusage(process_resource.RUSAGE_SELF).ru_maxrss * 1024
+        yield GaugeMetricFamily(
+            "steersman_process_peak_memory_bytes", "The most memory ever held.", value=peak
+        )
 
-    registry = CollectorRegistry()
-    registry.register(Collector())
-    ProcessCollector(registry=registry)
-    return generate_latest(registry)
+    return exposed(collect(), process=True)

@@ -42,7 +42,7 @@ class Values:
             case "range":
                 low, high = (_number(line, word) for word in rule.arguments)
                 return f"not {low} <= {value} <= {high}"
-            case "length" | "characters" | "items":
+            case "length" | "characters" | "items" | "upto":
                 return f"len({value}) > {_number(line, rule.arguments[0])}"
             case "bytes":
                 return f"len({value}.encode()) > {_number(line, rule.arguments[0])}"

@@ -13,7 +13,6 @@ from steersman.objects.fields import (
     duplicate,
     forbidden,
     invalid,
-    not_supported,
     quote,
     required,
 )
@@ -22,14 +21,11 @@ from steersman.objects.names import is_dns1123_label, is_dns1123_subdomain
 from steersman.objects.quantities import Quantity
 
 __all__ = [
-    "PULL_POLICIES",
     "validate_claim_template",
-    "validate_pull_policy",
     "validate_size_limit",
     "validate_volumes",
 ]
 
-PULL_POLICIES: Final = ("Always", "IfNotPresent", "Never")
 
 _ISCSI_NAME_TOO_LONG: Final = (
     "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters "
@@ -149,12 +145,6 @@ def validate_claim_template(template: Object, path: Path) -> list[FieldError]:
 def _go_field_path(field: str) -> str:
     """Kubernetes derives these paths from Go names, of which only `UID` differs from JSON's."""
     return "uID" if field == "uid" else field
-
-
-def validate_pull_policy(policy: str | None, path: Path) -> list[FieldError]:
-    if policy in PULL_POLICIES:
-        return []
-    return [not_supported(path, policy, PULL_POLICIES)] if policy else [required(path)]
 
 
 #: The type of each source, in Kubernetes' order, which decides which of two sources is one too many.
