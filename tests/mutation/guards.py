@@ -59,7 +59,7 @@ _TESTS: Mapping[str, Mapping[str, str]] = {
         "placed_pods": "admission/placed_pods",
         "pod_security/baseline": "admission/pod_security_checks admission/pod_security",
         "pod_security/evaluation": "admission/pod_security_checks admission/pod_security",
-        "pod_security/findings": "admission/pod_security_checks",
+        "pod_security/violations": "admission/pod_security_checks",
         "pod_security/levels": "admission/pod_security admission/pod_security_checks",
         "pod_security/plugin": "admission/pod_security",
         "pod_security/restricted": "admission/pod_security_checks",

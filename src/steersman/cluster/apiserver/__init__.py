@@ -2,9 +2,9 @@
 
     HTTP request
         │
-    server.py              authentication, then in this order:
+    server.py              calls, in this order: routing.py (path, verb and handler), authentication, the gate
         │
-    pipeline/              path and verb · audit · impersonation · priority and fairness · authorization
+    pipeline/              audit · impersonation · priority and fairness · authorization; options and bodies
         │                    (records: audit/   queues: fairness/)     → a `Call` on a `Resource`
         ├── aggregation/     a group that another API server serves    ┐ both by forwarding/
         ├── subresources/    scale, eviction, binding, exec, proxy, …  ┘ (nodes, pods, services)
@@ -19,10 +19,12 @@
         │
     HTTP response
 
-    resources/             what a verb knows of a resource: its kind, strategy, columns and encoding
+    resources/             what a verb knows of a resource: its kind, handling, strategy, columns and encoding
     custom/                the same for custom resources, made from their definitions
     bootstrap/             objects that the server creates when it starts
     controllers/           control loops that the server runs itself
+    admission.py           the admission chain, with the webhooks and policies that users configure
+    assembly.py            all of this put together, from a store, keys and options
 
 Start reading at `server.APIServer.handle`, then `verbs.create`.
 """

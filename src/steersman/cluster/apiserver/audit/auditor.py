@@ -15,7 +15,14 @@ from pathlib import Path
 
 from steersman.cluster.apiserver.audit.errors import PolicyInvalid
 from steersman.cluster.apiserver.audit.event import AuditEvent, Facts, audit_id
-from steersman.cluster.apiserver.audit.policy import DEFAULT_POLICY, LEVELS, NONE, Policy, Verdict, check
+from steersman.cluster.apiserver.audit.policy import (
+    DEFAULT_POLICY,
+    LEVELS,
+    NONE,
+    AuditDecision,
+    Policy,
+    check,
+)
 from steersman.cluster.apiserver.audit.rotation import STANDARD_ROTATION, Rotation
 from steersman.cluster.apiserver.audit.writing import STANDARD_OUTPUT, Writer, open_log
 from steersman.cluster.auth.authorization import Action
@@ -50,7 +57,7 @@ class Auditor:
         self._now = now
         #: How many fields of an action the policy looks at: with or without the object's name.
         self._seen_fields = 7 if policy.by_name else 6
-        self._verdicts: dict[tuple[object, ...], Verdict] = {}
+        self._verdicts: dict[tuple[object, ...], AuditDecision] = {}
         #: Requests by level, and the stages of them that were handed over.
         self._levels = [0] * len(LEVELS)
 
@@ -90,7 +97,7 @@ class Auditor:
             event.unauthenticated(_attempted(request))
         return event
 
-    def _evaluate(self, key: tuple[object, ...], user: User | None, action: Action) -> Verdict:
+    def _evaluate(self, key: tuple[object, ...], user: User | None, action: Action) -> AuditDecision:
         if len(self._verdicts) >= _REMEMBERED:
             self._verdicts.clear()
         verdict = self._verdicts[key] = self._policy.evaluate(user, action)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from steersman.cluster.apiserver.audit.policy import METADATA, REQUEST, REQUEST_RESPONSE, Verdict
+from steersman.cluster.apiserver.audit.policy import METADATA, REQUEST, REQUEST_RESPONSE, AuditDecision
 from steersman.cluster.apiserver.resources.system_fields import new_uid
 from steersman.cluster.auth.authorization import Action
 from steersman.cluster.auth.users import User
@@ -31,7 +31,7 @@ class Facts(NamedTuple):
     """What is true of a request from its arrival on."""
 
     id: str
-    verdict: Verdict
+    verdict: AuditDecision
     request: Request
     #: None when it could not be authenticated.
     user: User | None

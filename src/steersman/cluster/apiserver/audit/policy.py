@@ -31,8 +31,8 @@ __all__ = [
     "NONE",
     "REQUEST",
     "REQUEST_RESPONSE",
+    "AuditDecision",
     "Policy",
-    "Verdict",
     "check",
 ]
 
@@ -65,7 +65,7 @@ DEFAULT_POLICY: Final[Object] = {
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Verdict:
+class AuditDecision:
     """What a policy wants of a request."""
 
     level: int
@@ -79,22 +79,22 @@ class Policy:
     def __init__(self, obj: Object) -> None:
         omit = frozenset(obj.get("omitStages") or ())
         omit_managed = bool(obj.get("omitManagedFields"))
-        self._rules: list[tuple[Object, Verdict]] = []
+        self._rules: list[tuple[Object, AuditDecision]] = []
         for rule in obj["rules"]:
             own = rule.get("omitManagedFields")
-            verdict = Verdict(
+            verdict = AuditDecision(
                 LEVELS.index(rule["level"]),
                 omit | frozenset(rule.get("omitStages") or ()),
                 omit_managed if own is None else own,
             )
             self._rules.append((rule, verdict))
-        self._otherwise = Verdict(NONE, omit, omit_managed)
+        self._otherwise = AuditDecision(NONE, omit, omit_managed)
         #: Whether a request's object name matters.
         self.by_name = any(
             named.get("resourceNames") for rule in obj["rules"] for named in rule.get("resources") or ()
         )
 
-    def evaluate(self, user: User | None, action: Action) -> Verdict:
+    def evaluate(self, user: User | None, action: Action) -> AuditDecision:
         for rule, verdict in self._rules:
             if _matches(rule, user, action):
                 return verdict

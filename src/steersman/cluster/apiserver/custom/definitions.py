@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from steersman.cluster.apiserver.custom.deletion import in_progress, remove_instances
-from steersman.cluster.apiserver.custom.kind import Since
+from steersman.cluster.apiserver.custom.kind import ShapeRevision
 from steersman.cluster.apiserver.custom.resource import CustomResource
 from steersman.cluster.apiserver.custom.serving import custom_resources
 from steersman.cluster.apiserver.pipeline.call import Api, Object, StoreReader
@@ -85,7 +85,7 @@ class Definitions:
         for record in store.range(prefix).records:
             definition = self._resource.read(record.value)
             if condition_is_true(definition, "Established"):
-                since = Since()
+                since = ShapeRevision()
                 resources = custom_resources(definition, since, self._webhook_clients)
                 self._replace(record.key, definition, since, resources)
             self._note(record.key)
@@ -188,7 +188,7 @@ class Definitions:
             self._served[key] = known._replace(generation=definition["metadata"].get("generation", 0))
             self._confirm(key)
             return
-        since, clients = Since(), partial(on_loop, self._webhook_clients)
+        since, clients = ShapeRevision(), partial(on_loop, self._webhook_clients)
         resources = await in_worker_thread(lambda: custom_resources(definition, since, clients))
         self._replace(key, definition, since, resources)
 
@@ -213,7 +213,7 @@ class Definitions:
             self._change(known.resources, ())
 
     def _replace(
-        self, key: str, definition: Object, since: Since, resources: Sequence[CustomResource]
+        self, key: str, definition: Object, since: ShapeRevision, resources: Sequence[CustomResource]
     ) -> None:
         """Serve a definition's resources from now on. What is written next is written by their schemas,
         except by requests that have begun."""
@@ -229,7 +229,7 @@ class Definitions:
         else:
             self._api.scope.start(self._end_of_requests(since), name="end of requests")
 
-    async def _end_of_requests(self, since: Since) -> None:
+    async def _end_of_requests(self, since: ShapeRevision) -> None:
         """Wait until no request is left that began before."""
         await asyncio.sleep(_LONGEST_REQUEST_S)
         since.revision = self._api.store.revision + 1
@@ -289,7 +289,7 @@ class Definitions:
         spec = definition["spec"]
         versions = [{**version, "served": True} for version in spec["versions"]]
         whole = {**definition, "spec": {**spec, "versions": versions}}
-        since = Since(self._api.store.revision + 1)
+        since = ShapeRevision(self._api.store.revision + 1)
         return custom_resources(whole, since, self._webhook_clients)[0]
 
     async def _later(self, key: str) -> None:

@@ -39,7 +39,7 @@ from steersman.objects.status import internal_error, invalid
 if TYPE_CHECKING:
     from steersman.cluster.apiserver.resources.columns import ColumnDefinition, Row
 
-__all__ = ["CustomKind", "Since"]
+__all__ = ["CustomKind", "ShapeRevision"]
 
 Object = dict[str, Any]
 
@@ -47,7 +47,7 @@ _SCALE = GVK("autoscaling", "v1", "Scale")
 
 
 @dataclass(slots=True)
-class Since:
+class ShapeRevision:
     """The revision from which on stored objects are known to have the shape of a definition's schemas."""
 
     revision: int = sys.maxsize
@@ -65,7 +65,7 @@ class CustomKind:
         gvk: GVK,
         version: Object,
         namespaced: bool,
-        since: Since,
+        since: ShapeRevision,
         replicas_paths: Mapping[str, str | None],
     ) -> None:
         self._gvk = gvk

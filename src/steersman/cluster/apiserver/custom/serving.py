@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from steersman.cluster.apiserver.custom.kind import CustomKind, Since
+from steersman.cluster.apiserver.custom.kind import CustomKind, ShapeRevision
 from steersman.cluster.apiserver.custom.resource import CustomResource
 from steersman.cluster.apiserver.resources.deprecation import deprecation_of
 from steersman.cluster.apiserver.resources.strategies import Strategy, Subresource
@@ -27,7 +27,7 @@ _SCALE = GVK("autoscaling", "v1", "Scale")
 
 
 def custom_resources(
-    definition: Object, since: Since, clients: Callable[[], WebhookClients]
+    definition: Object, since: ShapeRevision, clients: Callable[[], WebhookClients]
 ) -> list[CustomResource]:
     """The served versions. `clients` is asked for only where there is a webhook to call."""
     spec = definition["spec"]

@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from steersman.cluster.apiserver.fairness.configuration import Configuration, FlowSchema, LevelSpec
+from steersman.cluster.apiserver.fairness.configuration import FlowControlConfiguration, FlowSchema, LevelSpec
 from steersman.cluster.apiserver.fairness.estimate import ObjectCount, width_of
 from steersman.cluster.apiserver.fairness.flows import Flow, Level, Tally
 from steersman.cluster.apiserver.fairness.scheduler import Scheduler, Ticket
@@ -113,7 +113,7 @@ class Fairness:
         self._now = now
         self._objects: dict[str, dict[str, Object]] = {LEVELS: {}, SCHEMAS: {}}
         self._changed = True
-        self._configuration = Configuration((), ())
+        self._configuration = FlowControlConfiguration((), ())
         #: (who, what) → flow, and (schema, distinguisher) → the same flows.
         self._classified: dict[tuple[object, ...], Flow] = {}
         self._flows: dict[tuple[str, str], Flow] = {}
@@ -187,7 +187,9 @@ class Fairness:
 
     def _configure(self) -> None:
         self._changed = False
-        self._configuration = Configuration(self._objects[LEVELS].values(), self._objects[SCHEMAS].values())
+        self._configuration = FlowControlConfiguration(
+            self._objects[LEVELS].values(), self._objects[SCHEMAS].values()
+        )
         self._scheduler.configure(self._configuration.levels)
         self._forget()
 

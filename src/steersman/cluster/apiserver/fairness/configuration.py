@@ -19,7 +19,7 @@ from steersman.cluster.apiserver.fairness.defaults import (
 from steersman.cluster.auth.authorization import Action
 from steersman.cluster.auth.users import User
 
-__all__ = ["Configuration", "FlowSchema", "LevelSpec", "Queuing"]
+__all__ = ["FlowControlConfiguration", "FlowSchema", "LevelSpec", "Queuing"]
 
 Object = dict[str, Any]
 
@@ -145,7 +145,7 @@ def _has(rule: Object, field: str, value: str) -> bool:
     return value in values or "*" in values
 
 
-class Configuration:
+class FlowControlConfiguration:
     """Everything that classifies, in matching order."""
 
     def __init__(self, levels: Iterable[Object], schemas: Iterable[Object]) -> None:

@@ -16,7 +16,7 @@ from steersman.http import Client, ClientContext, client_tls
 from steersman.http.transport import UpgradableTransport
 from steersman.objects.status import StatusError, bad_request
 
-__all__ = ["NodeConnections", "Place", "unreachable"]
+__all__ = ["ForwardTarget", "NodeConnections", "unreachable"]
 
 #: The name in the API server's certificate.
 _OWN_NAME: Final = "kube-apiserver-kubelet-client"
@@ -39,7 +39,7 @@ def unreachable(why: str) -> StatusError:
     return StatusError(503, "ServiceUnavailable", why)
 
 
-class Place(NamedTuple):
+class ForwardTarget(NamedTuple):
     scheme: str
     host: str
     port: int
@@ -64,9 +64,9 @@ class NodeConnections:
         self._authority = authority
         self._allows_loopback = allows_loopback
         self._contexts: dict[tuple[bool, bool], ClientContext] = {}
-        self._clients: ClientCache[Place] = ClientCache(self._connect, _CACHED_CLIENTS)
+        self._clients: ClientCache[ForwardTarget] = ClientCache(self._connect, _CACHED_CLIENTS)
 
-    def node(self, node: dict[str, Any], *, insecure: bool = False) -> Place:
+    def node(self, node: dict[str, Any], *, insecure: bool = False) -> ForwardTarget:
         """Where a node serves its API. Raises 503 if nowhere."""
         name, status = node["metadata"]["name"], node.get("status") or {}
         endpoint = (status.get("daemonEndpoints") or {}).get("kubeletEndpoint") or {}
@@ -78,7 +78,7 @@ class NodeConnections:
         known = {entry["type"]: entry["address"] for entry in reversed(status.get("addresses") or ())}
         for kind in _ADDRESS_TYPES:
             if kind in known:
-                return Place("https", known[kind], port, node=True, insecure=insecure)
+                return ForwardTarget("https", known[kind], port, node=True, insecure=insecure)
         raise StatusError(500, "", f"no preferred addresses found; known addresses: [{' '.join(known)}]")
 
     def check(self, host: str) -> None:
@@ -95,10 +95,10 @@ class NodeConnections:
         if any(unfit) or address == _BROADCAST:
             raise bad_request("address not allowed")
 
-    def to(self, place: Place) -> UpgradableTransport:
+    def to(self, place: ForwardTarget) -> UpgradableTransport:
         return self._clients.to(place)
 
-    def _connect(self, place: Place) -> Client:
+    def _connect(self, place: ForwardTarget) -> Client:
         return Client(
             place.url,
             ssl=self._context(place) if place.scheme == "https" else None,
@@ -107,7 +107,7 @@ class NodeConnections:
             max_response_bytes=_MAX_COLLECTED_BYTES,
         )
 
-    def _context(self, place: Place) -> ClientContext:
+    def _context(self, place: ForwardTarget) -> ClientContext:
         """How to speak TLS there: the same for all nodes, and for all pods."""
         key = (place.node, place.insecure)
         context = self._contexts.get(key)

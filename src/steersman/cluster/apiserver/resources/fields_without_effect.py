@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from steersman.cluster.apiserver.resources.resource import Catalog
 
-__all__ = ["CONDITIONS", "POD", "Check", "Row", "add_warnings", "rows"]
+__all__ = ["CONDITIONS", "POD", "Check", "FieldRow", "add_warnings", "rows"]
 
 Object = Mapping[str, Any]
 Check = Callable[[Object, Object | None], list[str]]
@@ -43,7 +43,7 @@ _POD_SPECS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class FieldRow:
     """One line of the table."""
 
     condition: str
@@ -63,7 +63,7 @@ class Row:
 
 
 @cache
-def rows() -> tuple[Row, ...]:
+def rows() -> tuple[FieldRow, ...]:
     condition, found = "", []
     for line in _FILE.read_text("utf-8").splitlines():
         if line.startswith("["):
@@ -73,7 +73,7 @@ def rows() -> tuple[Row, ...]:
             path, equals, value = what.partition("=")
             negated = path.endswith("!")
             names = () if path == _ITSELF else tuple(path.rstrip("!").split("."))
-            found.append(Row(condition, where, names, value if equals else "", negated, sentence))
+            found.append(FieldRow(condition, where, names, value if equals else "", negated, sentence))
     return tuple(found)
 
 
@@ -94,7 +94,7 @@ def add_warnings(catalog: Catalog, conditions: Mapping[str, Callable[[], bool]])
                 resource.effect_warnings = _about_pods(_POD_SPECS[name], _tree(of_pods), conditions)
 
 
-def _about_itself(found: Sequence[Row], conditions: Mapping[str, Callable[[], bool]]) -> Check:
+def _about_itself(found: Sequence[FieldRow], conditions: Mapping[str, Callable[[], bool]]) -> Check:
     def check(_: Object, old: Object | None) -> list[str]:
         return [row.sentence for row in found if old is None and conditions[row.condition]()]
 
@@ -102,10 +102,10 @@ def _about_itself(found: Sequence[Row], conditions: Mapping[str, Callable[[], bo
 
 
 #: What follows a field: the rows that end there, and the fields below.
-_Tree = dict[str, tuple[Sequence[Row], "_Tree"]]
+_Tree = dict[str, tuple[Sequence[FieldRow], "_Tree"]]
 
 
-def _tree(found: Collection[Row]) -> _Tree:
+def _tree(found: Collection[FieldRow]) -> _Tree:
     tree: _Tree = {}
     for row in found:
         first, *rest = row.path
@@ -142,7 +142,7 @@ def _at(obj: Object, place: tuple[str, ...]) -> Object:
     return obj
 
 
-def _set_in(obj: Object, tree: _Tree, path: str) -> Iterator[tuple[str, Row]]:
+def _set_in(obj: Object, tree: _Tree, path: str) -> Iterator[tuple[str, FieldRow]]:
     """The fields of the tree that an object has set, and their rows."""
     for name, (ended, below) in tree.items():
         if name not in obj:

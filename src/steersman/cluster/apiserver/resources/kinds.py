@@ -282,8 +282,6 @@ def _is_large(obj: Object) -> bool:
 
 
 def _in_thread(check: Callable[[], list[FieldError]]) -> Awaitable[list[FieldError]]:
-    # What checks definitions has loaded this too; a start without any need not.
-
     # What checks definitions has loaded this too; a start without definitions need not.
     from steersman.cluster.cel import in_worker_thread
 

@@ -7,7 +7,11 @@ from collections.abc import Iterator
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 
-from steersman.cluster.apiserver.forwarding.node_connections import NodeConnections, Place, unreachable
+from steersman.cluster.apiserver.forwarding.node_connections import (
+    ForwardTarget,
+    NodeConnections,
+    unreachable,
+)
 from steersman.cluster.apiserver.forwarding.relay import ForwardedRequest, forwarded_headers, splice
 from steersman.cluster.apiserver.pipeline.call import Api, Call, Object
 from steersman.http import Response
@@ -52,7 +56,7 @@ def connections(api: Api) -> NodeConnections:
     return api.nodes()
 
 
-def node_of(api: Api, pod: Object, *, insecure: bool = False) -> Place | None:
+def node_of(api: Api, pod: Object, *, insecure: bool = False) -> ForwardTarget | None:
     """Where the pod's node serves its API; None if the pod has no node."""
     name = pod["spec"].get("nodeName")
     if not name:

@@ -9,7 +9,7 @@ import random
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
-from steersman.cluster.apiserver.forwarding.node_connections import Place, unreachable
+from steersman.cluster.apiserver.forwarding.node_connections import ForwardTarget, unreachable
 from steersman.cluster.apiserver.forwarding.relay import ForwardedRequest, forwarded_headers, relay, splice
 from steersman.cluster.apiserver.pipeline.call import Api, Call, Object, StoreReader
 from steersman.cluster.apiserver.reading.get import find
@@ -78,7 +78,7 @@ def _number(text: str, asked: _Asked) -> int:
     return int(text)
 
 
-def _pod_place(api: Api, call: Call) -> Place:
+def _pod_place(api: Api, call: Call) -> ForwardTarget:
     asked = _asked(call, "pod")
     pod = call.resource.read(find(api, call.resource, call.path.namespace, asked.name).value)
     port = asked.port or next(
@@ -92,10 +92,10 @@ def _pod_place(api: Api, call: Call) -> Place:
     addresses = (pod.get("status") or {}).get("podIPs") or ()
     host = addresses[0]["ip"] if addresses else ""
     connections(api).check(host)
-    return Place(asked.scheme, host, _number(port, asked))
+    return ForwardTarget(asked.scheme, host, _number(port, asked))
 
 
-def _node_place(api: Api, call: Call) -> Place:
+def _node_place(api: Api, call: Call) -> ForwardTarget:
     asked = _asked(call, "node")
     node = call.resource.read(find(api, call.resource, "", asked.name).value)
     place = connections(api).node(node)
@@ -103,14 +103,14 @@ def _node_place(api: Api, call: Call) -> Place:
         connections(api).check(place.host)
     if asked.port in ("", str(place.port)):
         return place
-    return Place(asked.scheme, place.host, _number(asked.port, asked))
+    return ForwardTarget(asked.scheme, place.host, _number(asked.port, asked))
 
 
 def _is_address(host: str) -> bool:
     return ":" in host or host.replace(".", "").isdigit()
 
 
-def _service_place(api: Api, call: Call) -> Place:
+def _service_place(api: Api, call: Call) -> ForwardTarget:
     asked = _asked(call, "service")
     port = asked.port
     if port.isascii() and port.isdigit():
@@ -126,7 +126,7 @@ def _service_place(api: Api, call: Call) -> Place:
     return random.choice(places)
 
 
-def _endpoints(api: Api, namespace: str, asked: _Asked, port_name: str) -> Iterator[Place]:
+def _endpoints(api: Api, namespace: str, asked: _Asked, port_name: str) -> Iterator[ForwardTarget]:
     """The service's ready endpoints, as far as they are pods."""
     reader = StoreReader(api.store, api.catalog)
     for piece in reader.list("discovery.k8s.io", "endpointslices", namespace):
@@ -139,7 +139,7 @@ def _endpoints(api: Api, namespace: str, asked: _Asked, port_name: str) -> Itera
             for endpoint in piece.get("endpoints") or ():
                 ready = (endpoint.get("conditions") or {}).get("ready") is not False
                 if ready and _is_pod(reader, namespace, endpoint):
-                    yield Place(asked.scheme, endpoint["addresses"][0], port["port"])
+                    yield ForwardTarget(asked.scheme, endpoint["addresses"][0], port["port"])
 
 
 def _is_pod(reader: StoreReader, namespace: str, endpoint: dict[str, Any]) -> bool:

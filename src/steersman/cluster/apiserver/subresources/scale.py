@@ -22,7 +22,7 @@ from steersman.cluster.apiserver.subresources.scale_owners import (
 from steersman.cluster.apiserver.verbs.apply import apply_to, note_repeated_keys, read_configuration
 from steersman.cluster.apiserver.verbs.patch import Change, patch_type
 from steersman.cluster.apiserver.verbs.preconditions import failed_precondition
-from steersman.cluster.apiserver.verbs.update import Endpoint, Part, replace
+from steersman.cluster.apiserver.verbs.update import Endpoint, SubresourceView, replace
 from steersman.cluster.codec.errors import BodyRejected
 from steersman.cluster.schema.resources import GVK
 from steersman.cluster.schema.shapes import schema_of
@@ -124,7 +124,7 @@ async def _write(
         call.resource.kind.set_replicas(obj, scale["spec"].get("replicas", 0))
 
     handling = call.resource.handling
-    part = Part(_SCALE, take, call.resource.kind.scale_of)
+    part = SubresourceView(_SCALE, take, call.resource.kind.scale_of)
 
     def transform(old: Object) -> Object:
         owners = old["metadata"].get("managedFields") or ()

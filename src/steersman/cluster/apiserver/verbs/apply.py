@@ -34,7 +34,7 @@ from steersman.objects.patches.errors import PatchError
 from steersman.objects.schemas import Schema
 from steersman.objects.status import StatusError, bad_request, conflict, invalid, unclassified
 
-__all__ = ["Configuration", "apply", "apply_to", "note_repeated_keys", "read_configuration"]
+__all__ = ["AppliedConfiguration", "apply", "apply_to", "note_repeated_keys", "read_configuration"]
 
 _WRITTEN_AS_FLOAT: Final = re.compile(rb"[0-9]\.0+(?:[\s,}\]]|$)|[0-9][eE][+0-9]")
 #: Go writes larger floats with an exponent.
@@ -44,7 +44,7 @@ _TOO_DEEP: Final = "error decoding patch: exceeded max depth"
 
 
 @dataclass(frozen=True, slots=True)
-class Configuration:
+class AppliedConfiguration:
     """What a request applies, and what strict reading says about how it was written."""
 
     obj: Object
@@ -110,7 +110,7 @@ def apply_to(live: Object, config: Object, schema: Schema, applier: Applier, emp
 # --- The body
 
 
-def read_configuration(call: Call, expected: GVK) -> Configuration:
+def read_configuration(call: Call, expected: GVK) -> AppliedConfiguration:
     """The body, YAML or JSON, which must say that it is of the expected kind."""
     value, repeated_keys = _parse(call.request.content)
     if _WRITTEN_AS_FLOAT.search(call.request.content):
@@ -127,7 +127,7 @@ def read_configuration(call: Call, expected: GVK) -> Configuration:
     if claimed != expected:
         shown = f"{claimed.group}/{claimed.version}, Kind={claimed.kind}"
         raise bad_request(f"invalid object type: {shown}")
-    return Configuration(value, repeated_keys)
+    return AppliedConfiguration(value, repeated_keys)
 
 
 def _parse(body: bytes) -> tuple[Any, str]:
@@ -174,7 +174,7 @@ def _claimed(value: Object) -> GVK:
     return GVK.of(api_version, kind if isinstance(kind, str) else "")
 
 
-def note_repeated_keys(call: Call, config: Configuration, options: WriteOptions) -> None:
+def note_repeated_keys(call: Call, config: AppliedConfiguration, options: WriteOptions) -> None:
     if not config.repeated_keys or options.field_validation == "Ignore":
         return
     if options.field_validation == "Strict":

@@ -36,7 +36,7 @@ from steersman.objects.fields import Path
 from steersman.objects.fields import invalid as invalid_field
 from steersman.objects.status import StatusError, conflict, invalid, modified, not_found, unclassified
 
-__all__ = ["Endpoint", "Part", "Written", "replace", "update"]
+__all__ = ["Endpoint", "SubresourceView", "WriteResult", "replace", "update"]
 
 #: New object from old: a fresh one in normal form, defaults filled in.
 Transform = Callable[[Object], Object | Awaitable[Object]]
@@ -46,7 +46,7 @@ _TRIES = 100
 
 
 @dataclass(slots=True)
-class Part:
+class SubresourceView:
     """What admission sees of a write through another shape (a Scale): the transform fills it in, `take` puts
     what admission left of it into the object, and `view` is what the last look is at."""
 
@@ -69,11 +69,11 @@ class Endpoint:
     #: Only the object with this uid is replaced.
     uid: str = ""
     #: Admission is asked about this instead of the object.
-    part: Part | None = None
+    part: SubresourceView | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WriteResult:
     """The bytes after a write, as the request's version shows them, and whether it created the object."""
 
     value: bytes
@@ -114,7 +114,7 @@ async def replace(
     endpoint: Endpoint,
     *,
     tries: int = _TRIES,
-) -> Written:
+) -> WriteResult:
     """Write what `transform` makes of the stored object. Raises 404, 409, 422, … as StatusError."""
     resource = call.resource
     name = call.path.name
@@ -139,7 +139,7 @@ async def replace(
             value = await _write(api, call, record, new, old, options, endpoint)
         except (Conflict, NotFound):
             continue
-        return Written(await resource.show(value))
+        return WriteResult(await resource.show(value))
     raise modified(resource.group, resource.plural, name)
 
 
@@ -149,7 +149,7 @@ async def _made(new: Object | Awaitable[Object]) -> Object:
 
 async def _create(
     api: Api, call: Call, obj: Object, options: WriteOptions, endpoint: Endpoint
-) -> Written | None:
+) -> WriteResult | None:
     """None when another request created it first. The user of the update needs the right to create, too."""
     api.access.authorize(call.user, call.action._replace(verb="create"))
     obj["metadata"].pop("resourceVersion", None)
@@ -159,7 +159,7 @@ async def _create(
         if error.reason == "AlreadyExists":
             return None
         raise
-    return Written(value, created=True)
+    return WriteResult(value, created=True)
 
 
 def _check_uid(call: Call, endpoint: Endpoint, uid: str, options: WriteOptions) -> None:

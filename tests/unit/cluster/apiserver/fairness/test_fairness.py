@@ -18,7 +18,7 @@ from steersman.cluster.apiserver.fairness import (
     Ticket,
     stored_count,
 )
-from steersman.cluster.apiserver.fairness.configuration import Configuration
+from steersman.cluster.apiserver.fairness.configuration import FlowControlConfiguration
 from steersman.cluster.apiserver.fairness.defaults import LEVELS, SCHEMAS, level_object, schema_object
 from steersman.cluster.apiserver.fairness.estimate import width_of
 from steersman.cluster.apiserver.pipeline.access import Access
@@ -60,8 +60,8 @@ LEASE = Action("update", "coordination.k8s.io", "v1", "leases", "", "kube-system
 NODE_STATUS = Action("patch", "", "v1", "nodes", "status", "", "n1")
 
 
-def configuration() -> Configuration:
-    return Configuration(map(level_object, LEVELS), map(schema_object, SCHEMAS))
+def configuration() -> FlowControlConfiguration:
+    return FlowControlConfiguration(map(level_object, LEVELS), map(schema_object, SCHEMAS))
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_the_defaults_classify(user: User, action: Action, schema: str, level: s
 def test_a_schema_of_a_missing_level_is_passed_over_and_the_mandatory_ones_are_always_there() -> None:
     lost = schema_object("global-default")
     lost["spec"]["priorityLevelConfiguration"] = {"name": "gone"}
-    made = Configuration([], [lost])
+    made = FlowControlConfiguration([], [lost])
     assert [each.name for each in made.schemas] == ["exempt", "catch-all"]
     assert made.classify(ANN, PODS).name == "catch-all"
 
@@ -105,7 +105,7 @@ def test_the_lowest_precedence_then_the_name_decides() -> None:
         schema["metadata"]["name"] = name
         schema["spec"]["matchingPrecedence"] = precedence
         schemas.append(schema)
-    assert Configuration(map(level_object, LEVELS), schemas).classify(ANN, PODS).name == "a"
+    assert FlowControlConfiguration(map(level_object, LEVELS), schemas).classify(ANN, PODS).name == "a"
 
 
 @pytest.mark.parametrize(

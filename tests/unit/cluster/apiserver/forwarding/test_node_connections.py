@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from steersman.cluster.apiserver.forwarding.node_connections import NodeConnections, Place
+from steersman.cluster.apiserver.forwarding.node_connections import ForwardTarget, NodeConnections
 from steersman.cluster.auth.pki import Authority
 from steersman.objects.status import StatusError
 
@@ -32,7 +32,7 @@ def node(port: int, *addresses: tuple[str, str]) -> dict[str, Any]:
 )
 def test_the_best_address_is_called(addresses: list[tuple[str, str]], host: str) -> None:
     place = CONNECTIONS.node(node(10250, *addresses))
-    assert place == Place("https", host, 10250, node=True)
+    assert place == ForwardTarget("https", host, 10250, node=True)
     assert place.url == f"https://{f'[{host}]' if ':' in host else host}:10250"
 
 

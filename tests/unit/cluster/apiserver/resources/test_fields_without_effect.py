@@ -11,7 +11,7 @@ import pytest
 from steersman.cluster.apiserver.resources.fields_without_effect import (
     CONDITIONS,
     POD,
-    Row,
+    FieldRow,
     add_warnings,
     rows,
 )
@@ -108,7 +108,7 @@ def spoken_of(type_name: str) -> set[str]:
     return {field for row in rows() if row.where == POD for kind, field in steps(row) if kind == type_name}
 
 
-def steps(row: Row) -> Iterator[tuple[str, str]]:
+def steps(row: FieldRow) -> Iterator[tuple[str, str]]:
     """The type and name of the field that a path of the table is about: what it says of a part, it says of the
     field of the pod or container that has it."""
     kind, path = "PodSpec", row.path
@@ -155,7 +155,7 @@ def test_the_page_of_differences_has_each_of_them() -> None:
     assert missing == []
 
 
-def _named(row: Row) -> str:
+def _named(row: FieldRow) -> str:
     if row.where != POD:
         return row.where.partition(".")[0]
     return [field for _, field in steps(row)][-1]
