@@ -26,7 +26,7 @@ from typing import Final, Self
 from steersman.aio import Scope
 from steersman.aio.signals import stopping_on_signals
 from steersman.cli.failure import CommandFailed
-from steersman.cli.noticing import Notices
+from steersman.cli.file_changes import FileChanges
 
 __all__ = ["changed_file", "files_of", "folders_of", "reload", "root_of"]
 
@@ -44,7 +44,7 @@ Times = dict[Path, int]
 async def reload(module: str, arguments: Sequence[str]) -> None:
     """Run `steer run ARGUMENTS` again and again, until SIGINT or SIGTERM."""
     root = root_of(module)
-    async with Notices(partial(folders_of, root)) as notices, _Reload(root, arguments, notices) as reload:
+    async with FileChanges(partial(folders_of, root)) as notices, _Reload(root, arguments, notices) as reload:
         with stopping_on_signals(reload.stop):
             await reload.run()
 
@@ -52,7 +52,7 @@ async def reload(module: str, arguments: Sequence[str]) -> None:
 class _Reload:
     """The process that runs, and the one that is to run after it."""
 
-    def __init__(self, root: Path, arguments: Sequence[str], notices: Notices) -> None:
+    def __init__(self, root: Path, arguments: Sequence[str], notices: FileChanges) -> None:
         self._root = root
         self._arguments = arguments
         self._notices = notices

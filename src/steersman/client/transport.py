@@ -1,16 +1,13 @@
-"""The seam below the client: what carries its requests.
-
-`steersman.http.Client` satisfies `Transport` as it is; a cluster in the same process has one without
-sockets, and the test kit wraps one to inject faults. Failures are `steersman.http` errors.
-"""
+"""Transports of the client that wrap another one; the interface itself is `steersman.http.transport`."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Sequence
+from collections.abc import Awaitable, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Protocol, TypedDict, Unpack
+from typing import TypedDict, Unpack
 
-from steersman.http import ClientResponse, Headers, RawHeaders, WebSocket
+from steersman.http import ClientResponse, RawHeaders, WebSocket
+from steersman.http.transport import StreamedAnswer, Transport
 
 __all__ = [
     "PassingTransport",
@@ -20,66 +17,6 @@ __all__ = [
     "Transport",
     "WebSocketOptions",
 ]
-
-
-class StreamedAnswer(Protocol):
-    """An answer whose body is still coming; reading slowly slows the server down."""
-
-    @property
-    def status(self) -> int: ...
-
-    @property
-    def headers(self) -> Headers: ...
-
-    def chunks(self) -> AsyncIterator[bytes]: ...
-
-    def lines(self) -> AsyncIterator[bytes]: ...
-
-    async def read(self) -> bytes: ...
-
-
-class Transport(Protocol):
-    """Requests to one API server. Targets are paths with their query, percent-encoded."""
-
-    def request(
-        self,
-        method: str,
-        target: str,
-        *,
-        headers: RawHeaders = (),
-        content: bytes = b"",
-        timeout_s: float | None = None,
-    ) -> Awaitable[ClientResponse]:
-        """Send a request and collect the whole answer."""
-        ...
-
-    def stream(
-        self,
-        method: str,
-        target: str,
-        *,
-        headers: RawHeaders = (),
-        content: bytes = b"",
-        timeout_s: float | None = None,
-        read_timeout_s: float | None = None,
-    ) -> AbstractAsyncContextManager[StreamedAnswer]:
-        """Send a request and take its answer as it comes; leaving the context drops the rest."""
-        ...
-
-    def websocket(
-        self,
-        target: str,
-        subprotocols: Sequence[str] = (),
-        *,
-        headers: RawHeaders = (),
-        timeout_s: float | None = None,
-    ) -> Awaitable[WebSocket]:
-        """Open a WebSocket; a refusal is `UpgradeRefused`."""
-        ...
-
-    async def close(self) -> None:
-        """Drop whatever is open."""
-        ...
 
 
 class RequestOptions(TypedDict, total=False):

@@ -40,7 +40,7 @@ COUNTERS: dict[str, tuple[str, bool]] = {
 HISTOGRAMS: dict[str, tuple[str, bool]] = {
     "leadership_duration_seconds": ("How long leaderships of this controller lasted.", False),
     "workload_startup_duration_seconds": ("From starting a workload until it was ready.", True),
-    "workload_shutdown_duration_seconds": ("From stopping a workload until it was gone.", True),
+    "workload_shutdown_duration_seconds": ("Seconds from stopping a workload until it had ended.", True),
     "failover_duration_seconds": ("From being elected until all workloads had been started.", False),
     "db_latency_seconds": ("How long operations on the lock's storage took.", True),
 }

@@ -372,7 +372,7 @@ class Runner:
 async def _cancelled() -> NoReturn:
     """Whoever has lost the leadership does nothing more; the elector cancels it."""
     await asyncio.get_running_loop().create_future()
-    raise AssertionError("nobody sets this future")
+    raise AssertionError("this future is never set")
 
 
 def _cached(live: LiveObjects, part: Part) -> dict[str, Any] | None:

@@ -533,7 +533,7 @@ class Tenant:
         self._refresh_workloads(before)
         self.board.change(priority=config.priority, remains_follower=config.remains_follower, config_error="")
         if config.remains_follower:
-            self._end_leading("told to remain a follower")
+            self._end_leading("ordered to remain a follower")
         self._reconsidered.set()
 
     def add_workloads(self, extra: Specs) -> None:

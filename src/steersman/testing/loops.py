@@ -90,7 +90,7 @@ class LoopThread:
         """Await something in the loop, from outside of it."""
         if threading.current_thread() is self._thread:
             close(awaitable)
-            raise RuntimeError("this is the loop already: what is asked for has to be awaited")
+            raise RuntimeError("already in the cluster's loop: await the call instead")
         return run_in(self._started.result(), awaitable, timeout_s, context)
 
 

@@ -13,9 +13,9 @@ from steersman.aio import Scope
 from steersman.cluster.admission import Chain, Plugin, Reader, ResourceQuota, build_chain
 from steersman.cluster.apiserver.controllers.following import when_first
 from steersman.cluster.apiserver.controllers.quota_recounting import QuotaRecounting
-from steersman.cluster.apiserver.pipeline.call import timestamp
 from steersman.cluster.apiserver.resources.resource import Catalog
 from steersman.cluster.apiserver.resources.storage_encoding import encode
+from steersman.cluster.apiserver.resources.system_fields import timestamp
 from steersman.cluster.auth.authorization import Authorizer
 from steersman.cluster.schema.resources import GVK, ResourceType
 from steersman.cluster.store import Conflict, NotFound, Store
@@ -51,8 +51,8 @@ class AdmissionSetup:
         recounts: bool = True,
         lenient_default_account: bool = True,
     ) -> None:
-        """`recounts`: keep the usage that quotas show true; else that is for somebody else to do.
-        `lenient_default_account`: nobody makes `default` service accounts, so pods may do without."""
+        """`recounts`: keep the usage that quotas show true; else another process does.
+        `lenient_default_account`: no controller makes `default` service accounts, so pods may do without."""
         self._store = store
         self._catalog = catalog
         self._reader = reader
@@ -79,7 +79,7 @@ class AdmissionSetup:
         return [resource.type for resource in self._catalog if resource.type.gvk == kind]
 
     async def _update_quota(self, old: Object, new: Object) -> bool:
-        """Store a quota's status, as this server's, if nobody changed the quota meanwhile."""
+        """Store a quota's status, as this server's, if the quota was not changed meanwhile."""
         resource = self._catalog.find("", "v1", "resourcequotas")
         assert resource is not None
         metadata = old["metadata"]

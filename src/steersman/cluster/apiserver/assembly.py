@@ -23,18 +23,14 @@ from typing import TYPE_CHECKING
 from steersman.aio import Clock, Scope
 from steersman.cluster.apiserver.admission import AdmissionSetup
 from steersman.cluster.apiserver.audit import Auditor
-from steersman.cluster.apiserver.bootstrap.default_roles import install_default_roles
 from steersman.cluster.apiserver.bootstrap.essentials import ensure, install_essentials
+from steersman.cluster.apiserver.bootstrap.flow_control import install_flow_control, keep_flow_control
+from steersman.cluster.apiserver.bootstrap.role_installation import install_default_roles
 from steersman.cluster.apiserver.controllers.certificate_signing import CertificateSigning
 from steersman.cluster.apiserver.controllers.following import when_first
 from steersman.cluster.apiserver.controllers.legacy_token_tracking import note_uses
 from steersman.cluster.apiserver.controllers.role_aggregation import RoleAggregation
-from steersman.cluster.apiserver.fairness import (
-    Fairness,
-    install_flow_control,
-    keep_flow_control,
-    stored_count,
-)
+from steersman.cluster.apiserver.fairness import Fairness, stored_count
 from steersman.cluster.apiserver.non_resource.health import Health
 from steersman.cluster.apiserver.non_resource.openid import OpenIDMetadata
 from steersman.cluster.apiserver.non_resource.version import KUBERNETES_VERSION
@@ -110,7 +106,7 @@ class AssembledServer:
         clock: Clock,
         on_error: Callable[[BaseException], None],
     ) -> None:
-        """`on_error` is told what a task of the server failed with."""
+        """`on_error` is called with what a task of the server failed with."""
         self._store = store
         self._keys = keys
         self._options = options
@@ -190,9 +186,9 @@ class AssembledServer:
 
             allow_loopback_endpoints(catalog)
         if options.without_effect:
-            from steersman.cluster.apiserver.resources.fields_without_effect import warn_of
+            from steersman.cluster.apiserver.resources.fields_without_effect import add_warnings
 
-            warn_of(catalog, options.without_effect)
+            add_warnings(catalog, options.without_effect)
         services = ServiceAllocator(options.service_cidr)
         stored = catalog.find("", "v1", "services")
         assert stored is not None
@@ -282,7 +278,7 @@ class AssembledServer:
         subscriptions = aggregator.watch(api.store)
         self.handler.serve_others(aggregator)
         try:
-            await aggregator.keep_watch(api)
+            await aggregator.run(api)
         finally:
             for subscription in subscriptions:
                 subscription.cancel()

@@ -1,6 +1,6 @@
 """Routing: from method, path and query to the resource, the verb, and the function that answers it.
 
-Rights are checked before a client is told that a path does not exist, so every request has a route; what is
+Rights are checked before the answer that a path does not exist, so every request has a route; what is
 wrong with it is its `refusal`. Routes are kept by method and path as long as the same resources are served.
 """
 
@@ -17,7 +17,8 @@ from steersman.cluster.apiserver.pipeline.call import Api, Call
 from steersman.cluster.apiserver.pipeline.methods import refusal_of, verb_of
 from steersman.cluster.apiserver.pipeline.options import ListOptions, check_timeout, parse_query
 from steersman.cluster.apiserver.pipeline.paths import CONNECT_SUBRESOURCES, ResourcePath, parse_path
-from steersman.cluster.apiserver.reading.reads import get, list_objects
+from steersman.cluster.apiserver.reading.get import get
+from steersman.cluster.apiserver.reading.lists import list_objects
 from steersman.cluster.apiserver.reading.watch import watch
 from steersman.cluster.apiserver.resources.resource import Catalog, Resource
 from steersman.cluster.apiserver.subresources.token_requests import TokenRequests
@@ -85,7 +86,7 @@ class Route(NamedTuple):
     path: ResourcePath | None = None
     resource: Resource | None = None
     backend: Backend | None = None
-    #: Why it cannot be answered is told only to a user who is authorized to ask.
+    #: `refusal` is answered only to a user who is authorized to ask.
     handler: Handler | None = None
     refusal: Callable[[], StatusError] | None = None
 

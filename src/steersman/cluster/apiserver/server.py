@@ -135,7 +135,7 @@ class APIServer:
         while True:
             try:
                 with contextlib.suppress(Replaced):
-                    await call.resource.stays()
+                    await call.resource.wait_for_handover()
                 route = self._router.route(call.request)
                 renewed = _call(call.request, route, call.path, in_flight)
                 call.resource, call.warnings[:] = renewed.resource, renewed.warnings

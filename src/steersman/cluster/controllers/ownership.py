@@ -7,7 +7,7 @@ matches is released. Objects are found by `children`: those of one owner, and th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
@@ -15,6 +15,7 @@ import msgspec
 
 from steersman.client import Client, Invalid, NotFound
 from steersman.objects.errors import SelectorError
+from steersman.objects.kinds.types import meta_v1
 from steersman.objects.kinds.views.metadata import OwnerReference, OwnershipMetadata
 from steersman.objects.resource_type import ResourceType
 from steersman.objects.selectors import NOTHING, LabelSelector
@@ -63,7 +64,7 @@ def _read(cached: Cached) -> Ownership:
     return _decode(cached.data)
 
 
-def controller_reference(owner: Object, kind: ResourceType) -> Object:
+def controller_reference(owner: Mapping[str, Any], kind: ResourceType) -> meta_v1.OwnerReference:
     """The owner reference of what `owner` controls."""
     return {
         "apiVersion": kind.api_version,
@@ -227,7 +228,7 @@ class Claims:
 
     async def claim(
         self,
-        owner: Object,
+        owner: Mapping[str, Any],
         selector: LabelSelector,
         belongs: Callable[[Cached], bool] = lambda cached: True,
     ) -> list[Cached]:
@@ -252,7 +253,7 @@ class Claims:
             and selector.matches(ownership.labels)
         ]
 
-    async def release(self, owner: Object, cached: Cached) -> None:
+    async def release(self, owner: Mapping[str, Any], cached: Cached) -> None:
         """Control an object no longer."""
         uid = owner["metadata"]["uid"]
         references = [{"$patch": "delete", "uid": uid}]
@@ -266,7 +267,7 @@ class Claims:
             return  # gone, or replaced by another of the same name
         self.on_released(cached.key.namespace, cached.labels())
 
-    async def adopt(self, owner: Object, found: Sequence[Cached]) -> list[Cached]:
+    async def adopt(self, owner: Mapping[str, Any], found: Sequence[Cached]) -> list[Cached]:
         """Control these orphans; returns them as they are then."""
         if not found:
             return []
@@ -286,7 +287,7 @@ class Claims:
                 adopted.append(mine)
         return adopted
 
-    async def _check_alive(self, owner: Object) -> None:
+    async def _check_alive(self, owner: Mapping[str, Any]) -> None:
         """Ask the API itself: the cache may not know yet that the owner is being deleted."""
         metadata = owner["metadata"]
         fresh = await self._client.find(self._owner_kind, metadata["name"], metadata["namespace"])

@@ -191,7 +191,7 @@ class LocalCluster:
             folder / "nodes",
             self.authority.pem,
             certify,
-            # What nobody can find again does not live on for long.
+            # Pods of a cluster that keeps nothing must not live on for long.
             alone_s=_ALONE_S if self.config.data == MEMORY else 0.0,
             images=self.config.images,
             api=(self.config.reachable_host, self.port),

@@ -1,7 +1,7 @@
 """A cluster's folder: which of its parts may be missing, and which are missed.
 
 Nothing that is missing is made anew if something that is there relies on it: an empty cluster, or new keys,
-under an old name would look like a cluster that has forgotten everything, or knows nobody.
+under an old name would look like a cluster that has lost its objects, or refuses its users.
 
 | missing                             | beside                       | what happens                |
 |-------------------------------------|------------------------------|-----------------------------|
@@ -11,13 +11,13 @@ under an old name would look like a cluster that has forgotten everything, or kn
 | `ca.*` or `service-account.key`     | a store that has objects     | refused, but for `new_keys` |
 | `ca.key`                            | `ca.crt`, of a first start   | refused, by `auth.pki`      |
 | any of these keys                   | a store that has none        | an interrupted first start  |
-| certificates of servers and nodes   | whatever                     | made anew: nobody keeps them |
+| certificates of servers and nodes   | whatever                     | made anew: no client keeps them |
 | `front-proxy/`                      | whatever                     | made anew, and published    |
 | `admin.token`, `kubeconfig`         | whatever                     | made anew                   |
 | `ranges.json`                       | a store that has Services    | the range of their addresses |
 | `nodes/`, `volumes/`                | whatever                     | containers start anew       |
 
-What is there and damaged is refused by whoever reads it, and left as it is.
+What is there and damaged is refused by the code that reads it, and left as it is.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from steersman.cluster.store.journal import FILE
 
 __all__ = ["PartMissing", "check_keys", "check_store", "default_data_folder", "ranges_of", "store_folder"]
 
-#: What every start makes in the folder, once the store is there, and nobody puts there himself.
+#: What every start makes in the folder, once the store is there, and users never put there.
 _OF_A_START: Final = ("apiserver.crt", "apiserver.key")
 _CERTIFICATE: Final = "ca.crt"
 _KEYS: Final = (_CERTIFICATE, "ca.key", "service-account.key")
@@ -48,7 +48,7 @@ class PartMissing(Exception):
 
 
 def default_data_folder() -> Path:
-    """Where a user's cluster lives unless told otherwise."""
+    """The data folder of a cluster unless another one is given."""
     return state_folder() / "cluster"
 
 

@@ -1,7 +1,7 @@
 """Fields without effect in this cluster: under which conditions a write is warned about them.
 
 Only a cluster whose pods run on this machine knows all that follows its API: it has no nodes, network or
-scheduler that somebody else brings.
+scheduler from elsewhere.
 """
 
 from __future__ import annotations

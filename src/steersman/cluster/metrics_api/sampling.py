@@ -96,7 +96,7 @@ class Sampler:
                 used = {one["name"]: _reported(one) for one in pod["containers"]}
                 sample.pods[Key(whose["namespace"], whose["name"])] = used
         except (ClientError, ValueError, KeyError, TypeError) as error:
-            _log.info("node %s did not say what it uses: %s", node, error)
+            _log.info("node %s did not report its usage: %s", node, error)
 
 
 def _serves(node: Cached) -> bool:

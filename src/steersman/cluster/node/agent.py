@@ -15,7 +15,7 @@ from steersman.client import AlreadyExists, ClientError, Conflict, NotFound
 from steersman.cluster.node.container_statuses import time_text
 from steersman.cluster.node.cri import ContainerEvent
 from steersman.cluster.node.eviction import Candidate, eviction, victim
-from steersman.cluster.node.host import Host
+from steersman.cluster.node.node_context import NodeContext
 from steersman.cluster.node.node_object import NodeHealth, initial_node, node_status_patch, node_transitions
 from steersman.cluster.node.pod_head import PodHead
 from steersman.cluster.node.worker import PodWorker
@@ -53,7 +53,7 @@ class Heartbeat:
 class NodeAgent:
     def __init__(
         self,
-        host: Host,
+        host: NodeContext,
         writes: Writes,
         *,
         heartbeat: Heartbeat | None = None,

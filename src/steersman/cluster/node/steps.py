@@ -22,8 +22,8 @@ from steersman.cluster.node.cri import (
 )
 from steersman.cluster.node.errors import MountFailed, RuntimeFailed, StartFailed
 from steersman.cluster.node.events import container_reference
-from steersman.cluster.node.host import Host
 from steersman.cluster.node.images import ImagePuller
+from steersman.cluster.node.node_context import NodeContext
 from steersman.cluster.node.restarts import CONTAINER_FORGET_S, Backoffs, go_duration
 from steersman.objects.pod_lifecycle import is_sidecar
 from steersman.objects.pods import containers_of
@@ -44,7 +44,7 @@ _PROBES: Final[Mapping[str, str]] = {"startup": "startupProbe", "liveness": "liv
 class Steps:
     __slots__ = ("_backoffs", "_host", "_puller", "_reasons", "_unmounted")
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: NodeContext) -> None:
         self._host = host
         # Most pods never fail: these are made when one does.
         self._reasons: dict[str, tuple[str, str]] | None = None

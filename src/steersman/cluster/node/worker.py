@@ -22,7 +22,7 @@ from typing import Any, Final
 from steersman.cluster.node.actions import pod_actions
 from steersman.cluster.node.container_statuses import View, time_text
 from steersman.cluster.node.cri import PodRuntime
-from steersman.cluster.node.host import Host
+from steersman.cluster.node.node_context import NodeContext
 from steersman.cluster.node.pod_admission import Claim, Refusal, claim_of
 from steersman.cluster.node.pod_head import PodHead
 from steersman.cluster.node.pod_status import Ending, final_status, pod_status, rejected_status
@@ -60,7 +60,7 @@ class PodWorker:
         "_settled", "_steps", "_task", "key", "on_gone", "stage", "uid",
     )  # fmt: skip
 
-    def __init__(self, host: Host, key: Key, uid: str, on_gone: Callable[[PodWorker], None]) -> None:
+    def __init__(self, host: NodeContext, key: Key, uid: str, on_gone: Callable[[PodWorker], None]) -> None:
         """`on_gone` is told when nothing is left to do."""
         self.key = key
         self.uid = uid

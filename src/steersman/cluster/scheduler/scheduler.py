@@ -31,7 +31,7 @@ from steersman.cluster.scheduler.model.pod import Pod
 from steersman.cluster.scheduler.permits import Permits
 from steersman.cluster.scheduler.placing import Placer
 from steersman.cluster.scheduler.queue import Entry
-from steersman.cluster.scheduler.telling import Telling
+from steersman.cluster.scheduler.status_writer import PodStatusWriter
 from steersman.objects.resources import PODS
 from steersman.runtime import Cache, Recorder
 
@@ -66,7 +66,7 @@ class Scheduler:
         self,
         following: Following,
         runners: Mapping[str, Runner],
-        telling: Telling,
+        telling: PodStatusWriter,
         permits: Permits,
         pods: Cache,
         clock: Clock,

@@ -329,7 +329,7 @@ class LockElector:
             if not self.is_leader:
                 return "the lock was renewed too late"
             if not renewed:
-                return "somebody else has taken the lock, or the store has lost it"
+                return "another holder has the lock, or the store lost it"
             self._leads_until = sent_at + settings.renew_deadline_s
 
     def _stop_leading(self) -> None:

@@ -146,7 +146,7 @@ class WorkloadSpec(Model):
     max_restarts: int | None = Field(
         default=None, ge=0, description="How often it may fail before it is given up."
     )
-    tenant: str = Field(default="", description="Whose it is; in custom resources only.")
+    tenant: str = Field(default="", description="The tenant it belongs to; in custom resources only.")
     workload_crd_ref: CrdReference | None = Field(default=None, alias="workloadCRDRef")
 
     @field_validator("name", "namespace")
@@ -167,7 +167,7 @@ class WorkloadSpec(Model):
     @model_validator(mode="after")
     def _one_way_to_start(self) -> WorkloadSpec:
         if self.script is not None and (self.command or self.args):
-            raise ValueError("script and command (or args) are two ways to say what runs: give one")
+            raise ValueError("script and command (or args) exclude each other: give one")
         return self
 
     @property

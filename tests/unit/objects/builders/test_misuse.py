@@ -456,7 +456,7 @@ AS_A_WHOLE: dict[str, tuple[Callable[[], Any], str]] = {
         "spec.resources.requests.storage: how much? Call storage(",
     ),
     "binding_without_role": (lambda: ClusterRoleBinding("b").user("me"), "roleRef: which role?"),
-    "binding_of_nobody": (lambda: ClusterRoleBinding("b").cluster_role("r"), "subjects: binds nobody"),
+    "binding_of_nobody": (lambda: ClusterRoleBinding("b").cluster_role("r"), "subjects: has no subjects"),
     "rules_of_an_aggregate": (
         lambda: (
             ClusterRole("r").aggregate(a="b").rule(PolicyRule().api_groups("").resources("pods").verbs("get"))

@@ -1,14 +1,15 @@
-"""What every cluster has from its first moment: namespaces, priority classes, the API's own service."""
+"""Namespaces, PriorityClasses, the `kubernetes` Service and its endpoints, created at the first start."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from steersman.cluster.apiserver.controllers.legacy_token_tracking import TRACKING, today
-from steersman.cluster.apiserver.pipeline.call import Api, Object, new_uid, timestamp
+from steersman.cluster.apiserver.pipeline.call import Api, Object
 from steersman.cluster.apiserver.resources.resource import Resource
 from steersman.cluster.apiserver.resources.server_managed_fields import applied, owned
 from steersman.cluster.apiserver.resources.storage_encoding import encode
+from steersman.cluster.apiserver.resources.system_fields import new_uid, timestamp
 from steersman.cluster.schema.decode import decode
 from steersman.cluster.schema.defaults import apply_defaults
 from steersman.cluster.store import Conflict
@@ -128,7 +129,7 @@ async def ensure(
     try:
         await api.store.put(key, encode(obj), expected=record.revision if record is not None else 0)
     except Conflict:
-        # Somebody else is at it, and stands.
+        # Another write came first, and stands.
         return
 
 

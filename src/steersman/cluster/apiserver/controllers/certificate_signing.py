@@ -1,8 +1,8 @@
-"""CertificateSigningRequests are signed once they are approved.
+"""Signing of approved CertificateSigningRequests (csrsigning in kube-controller-manager).
 
-`sign` is pure; `CertificateSigning` follows the store and signs what is approved, so that
-`kubectl certificate approve` yields a certificate without any controller. Who may approve is admission's
-business.
+`sign` is pure; `CertificateSigning` follows the store, so that `kubectl certificate approve` yields a
+certificate without a controller manager (see this package's docstring). Who may approve is decided by
+admission.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.x509.oid import ExtendedKeyUsageOID as Extended
 
 from steersman.cluster.apiserver.controllers.following import follow_each, replace_unchanged
-from steersman.cluster.apiserver.pipeline.call import Api, timestamp
+from steersman.cluster.apiserver.pipeline.call import Api
+from steersman.cluster.apiserver.resources.system_fields import timestamp
 from steersman.cluster.auth.pki import Authority, key_usage
 from steersman.cluster.auth.rules import quote_list
 from steersman.cluster.auth.signers import SIGNERS, SigningRefused, check_request

@@ -1,6 +1,7 @@
-"""Following a resource in the store: how the server's own control loops learn of objects, and write them.
+"""Following of a resource in the store, and writing of its objects, for the server's own control loops.
 
-They are not controllers of `steersman.runtime`: …
+Why they are no controllers of `steersman.runtime` is said in this package's docstring. Only for resources
+without a namespace.
 """
 
 from __future__ import annotations

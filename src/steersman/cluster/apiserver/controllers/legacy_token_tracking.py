@@ -1,6 +1,8 @@
-"""When tokens kept in Secrets were last used, noted on the Secrets by the day.
+"""The `last-used` label on Secrets that hold service account tokens, updated once a day
+(legacytokentracking).
 
-`legacy-serviceaccount-token-cleaner` reads it; since when it is noted, a ConfigMap tells (`bootstrap`).
+`legacy-serviceaccount-token-cleaner` reads it. A ConfigMap says since when uses are tracked
+(`bootstrap.essentials`).
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ def today(now: float) -> str:
 
 
 def note_uses(api: Api) -> None:
-    """From now on: whoever comes with such a token has its Secret say so, soon and once a day."""
+    """From now on, label the Secret of each such token that is used, once a day."""
     resource = api.catalog.find("", "v1", "secrets")
     assert resource is not None
     #: The day that was last noted, by key.

@@ -1,7 +1,8 @@
-"""Keeps `status.typeChecking` of validating admission policies: what is odd about their expressions.
+"""`status.typeChecking` of ValidatingAdmissionPolicies (validatingadmissionpolicystatus).
 
-Driven by the store, without a controller: a policy whose generation has not been looked at yet is checked
-against the schemas of the kinds it names, once.
+A policy whose generation has not been checked yet is checked once against the schemas of the kinds it names.
+It is a loop of the server, not of `steersman.runtime` (see this package's docstring): the schemas are the
+server's.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Keeps the usage that quotas show true: counted when a quota comes or changes, and after deletions.
+"""`status.used` of ResourceQuotas, counted again when a quota changes and after deletions (resourcequota).
 
-Creates and updates are charged by the ResourceQuota plugin as they happen; what only time or a deletion
-frees is found by counting again. Nothing is followed while there is no quota.
+Creates and updates are charged by the ResourceQuota plugin as they happen; what time or a deletion frees is
+found by counting again. It is a loop of the server, not of `steersman.runtime`: it counts in the ledger of
+that plugin, in order with its charges. Nothing is followed while there is no quota.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ class QuotaRecounting:
 
     def _note(self, key: str) -> None:
         parts = key.split("/")
-        # /group/resource/namespace/name; without a namespace nobody's quota is concerned.
+        # /group/resource/namespace/name; a resource without a namespace has no quota.
         if len(parts) == 5 and self._store.count(f"{_QUOTAS}{parts[3]}/"):
             self._namespaces.add(parts[3])
             self._wake.set()

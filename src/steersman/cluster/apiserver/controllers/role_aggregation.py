@@ -1,7 +1,9 @@
-"""Cluster roles that gather: their rules are those of all roles their selectors find.
+"""ClusterRole aggregation: the rules of a role with an `aggregationRule` are those of the roles it selects.
 
-Driven by the store, without a controller: every change of a cluster role is followed by a pass over the
-gathering ones until nothing changes any more (edit gathers into admin). `settled` waits for that.
+Every change of a ClusterRole is followed by passes over the aggregating roles until nothing changes any more
+(edit is aggregated into admin); `settled` waits for that. It is a loop of the server, not of
+`steersman.runtime` (see this package's docstring): `admin` and `edit` are complete without a controller
+manager.
 """
 
 from __future__ import annotations
@@ -19,15 +21,15 @@ from steersman.cluster.auth.rbac import GROUP
 from steersman.objects.errors import SelectorError
 from steersman.objects.selectors import LabelSelector
 
-__all__ = ["RoleAggregation", "gathered_rules"]
+__all__ = ["RoleAggregation", "aggregated_rules"]
 
 Object = dict[str, Any]
 
 _MANAGER = "clusterrole-aggregation-controller"
 
 
-def gathered_rules(role: Object, roles: Sequence[Object]) -> list[Object]:
-    """What a gathering role's rules must be. `roles` are all cluster roles, sorted by name."""
+def aggregated_rules(role: Object, roles: Sequence[Object]) -> list[Object]:
+    """What a aggregating role's rules must be. `roles` are all cluster roles, sorted by name."""
     rules: list[Object] = []
     for selector in (role.get("aggregationRule") or {}).get("clusterRoleSelectors") or ():
         try:
@@ -57,7 +59,7 @@ class RoleAggregation:
         try:
             while True:
                 self._changed.clear()
-                await self._gather()
+                await self._aggregate()
                 if not self._changed.is_set():
                     self._settled.set()
                 await self._changed.wait()
@@ -65,7 +67,7 @@ class RoleAggregation:
             subscription.cancel()
 
     async def settled(self) -> None:
-        """Return when every gathering role shows what its selectors find now."""
+        """Return when the rules of every aggregating role are those of the roles it selects."""
         await self._settled.wait()
 
     def _change(self, namespace: str, name: str, role: Object | None) -> None:
@@ -76,12 +78,12 @@ class RoleAggregation:
         self._settled.clear()
         self._changed.set()
 
-    async def _gather(self) -> None:
+    async def _aggregate(self) -> None:
         roles = [self._roles[name] for name in sorted(self._roles)]
         for role in roles:
             if role.get("aggregationRule") is None:
                 continue
-            rules = gathered_rules(role, roles)
+            rules = aggregated_rules(role, roles)
             if rules != (role.get("rules") or []):
                 await self._write(role, rules)
 

@@ -1,10 +1,11 @@
-"""Deleting a definition takes its objects with it."""
+"""Deletion of a CustomResourceDefinition, which deletes its custom resources first."""
 
 from __future__ import annotations
 
-from steersman.cluster.apiserver.pipeline.call import Api, Object, timestamp
+from steersman.cluster.apiserver.pipeline.call import Api, Object
 from steersman.cluster.apiserver.resources.resource import Resource
 from steersman.cluster.apiserver.resources.storage_encoding import encode
+from steersman.cluster.apiserver.resources.system_fields import timestamp
 from steersman.cluster.schema.structural.naming import set_condition
 from steersman.cluster.store import Conflict, NotFound
 

@@ -1,4 +1,4 @@
-"""One version of a custom resource definition, as the verbs see it."""
+"""One version of a CustomResourceDefinition as a `Kind`: reads, checks and shows objects by its schema."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from steersman.cluster.apiserver.resources.columns.custom import table_for
-from steersman.cluster.apiserver.resources.kinds import Decoded, Errors
+from steersman.cluster.apiserver.resources.kinds import Decoded, Errors, ReadBody
 from steersman.cluster.apiserver.resources.storage_encoding import revision_of
-from steersman.cluster.cel import patiently
+from steersman.cluster.cel import run_within_loop_budget
 from steersman.cluster.codec import (
     BodyRejected,
     FieldValidation,
@@ -58,6 +58,7 @@ class CustomKind:
 
     empty = None
     distinct_errors = False
+    drops_empty = False
 
     def __init__(
         self,
@@ -84,7 +85,7 @@ class CustomKind:
             self._schema = self._structure.to_schema()
         return self._schema
 
-    def read(self, content_type: str, body: bytes, validation: FieldValidation) -> Decoded:
+    def read(self, content_type: str, body: bytes, validation: FieldValidation) -> ReadBody:
         strict = validation != "Ignore"
         value, _, found = parse_body(content_type, body, self._gvk, duplicates=strict)
         self._check_claim(value, body, strict)
@@ -92,6 +93,8 @@ class CustomKind:
         if repeated:
             # Without a type to decode both into, the last one counts.
             value, _, _ = parse_body(content_type, body, self._gvk)
+        # Reading changes the value; the body itself matters only with these in it.
+        parsed = _copied(value) if b"[]" in body or b"managedFields" in body else None
         try:
             obj, unknown = self.accept(value)
         except DecodeError as error:
@@ -100,7 +103,7 @@ class CustomKind:
         if findings and validation == "Strict":
             raise self._rejected(strict_error(findings))
         obj.setdefault("metadata", {})
-        return obj, findings if strict else []
+        return ReadBody(obj, findings if strict else [], parsed)
 
     def _check_claim(self, value: Object, body: bytes, strict: bool) -> None:
         """Unlike built-in kinds, custom ones must say what they are."""
@@ -185,7 +188,7 @@ class CustomKind:
 
     def check_new(self, obj: Object) -> Errors:
         earlier = self._metadata_errors(obj)
-        return _errors(patiently(lambda: self._structure.validate_create(obj, earlier)), [])
+        return _errors(run_within_loop_budget(lambda: self._structure.validate_create(obj, earlier)), [])
 
     def check_update(self, new: Object, old: Object, subresource: str, warnings: list[str]) -> Errors:
         earlier = self._metadata_errors(new)
@@ -193,7 +196,7 @@ class CustomKind:
         earlier += validate_object_meta_update(new["metadata"], old["metadata"]) * 2
         status = subresource == "status"
         validate = self._structure.validate_status if status else self._structure.validate_update
-        return _errors(patiently(lambda: validate(new, old, earlier)), warnings)
+        return _errors(run_within_loop_budget(lambda: validate(new, old, earlier)), warnings)
 
     def _metadata_errors(self, obj: Object) -> list[FieldError]:
         return validate_object_meta(

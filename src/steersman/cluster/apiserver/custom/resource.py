@@ -92,7 +92,7 @@ class CustomResource(Resource):
     item = whole
 
     def read(self, value: bytes) -> Object:
-        """At-rest bytes as an object of this version; of the one it is stored in while it waits for the
+        """Stored bytes as an object of this version; of the one it is stored in while it waits for the
         webhook."""
         version, bare = _unmarked(value)
         shown, kind = self.type.api_version, self._custom
@@ -147,11 +147,11 @@ class CustomResource(Resource):
             kind.complete(obj)
         return {**obj, _MARK_KEY: version}
 
-    async def at_rest(self, obj: Object) -> bytes:
+    async def encoded(self, obj: Object) -> bytes:
         if self.conversion is not None and self.stored.version != self._version:
             [obj] = await self.conversion.convert([obj], self.stored.version)
         if self.handover is not None:
-            await self.stays()
+            await self.wait_for_handover()
         return encode(self.to_stored(obj))
 
     def as_version_of(self, obj: Object, target: Resource) -> tuple[Object, Schema] | None:
@@ -163,7 +163,7 @@ class CustomResource(Resource):
                 raise Unconvertible(show_problems(problems))
         return obj, schema
 
-    def suspect(self) -> None:
+    def begin_handover(self) -> None:
         """The definition changed: nothing is begun or stored until it is known what that means for this."""
         if self.handover is None:
             self.handover = asyncio.Event()
@@ -176,7 +176,7 @@ class CustomResource(Resource):
 
     def retire(self) -> None:
         """Others are served from now on, or none."""
-        self.suspect()
+        self.begin_handover()
         assert self.handover is not None
         self.handover.set()
 

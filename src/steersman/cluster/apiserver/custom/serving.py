@@ -1,4 +1,4 @@
-"""From a definition to the resources it makes, one for each served version."""
+"""From a CustomResourceDefinition to its resources, one for each served version."""
 
 from __future__ import annotations
 

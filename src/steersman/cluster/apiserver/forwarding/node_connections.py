@@ -1,7 +1,7 @@
 """Connections from the API server to nodes, and to the pods that `proxy` paths lead to.
 
 Nodes are known by certificates of the cluster's CA, and know the API server by one. What a proxy path leads
-to is not verified: nobody said whose certificate it should be.
+to is not verified: there is no CA to verify it by.
 """
 
 from __future__ import annotations
@@ -9,10 +9,11 @@ from __future__ import annotations
 from ipaddress import IPv4Address, ip_address
 from typing import Any, Final, NamedTuple
 
-from steersman.cluster.admission.kept_clients import KeptClients
+from steersman.cluster.admission.client_cache import ClientCache
 from steersman.cluster.auth.pki import Authority
 from steersman.cluster.auth.users import MASTERS_GROUP
 from steersman.http import Client, ClientContext, client_tls
+from steersman.http.transport import UpgradableTransport
 from steersman.objects.status import StatusError, bad_request
 
 __all__ = ["NodeConnections", "Place", "unreachable"]
@@ -27,7 +28,7 @@ _SIMULATED: Final = (
     "it is simulated, and nothing really runs there (steer up --runtime process has nodes that do)"
 )
 #: Logs that are followed end when their client is given up, so it is not for few places.
-_KEPT_CLIENTS: Final = 4096
+_CACHED_CLIENTS: Final = 4096
 _POOL_SIZE: Final = 128
 #: Refusals of upgrades; all else is passed on as it comes.
 _MAX_COLLECTED_BYTES: Final = 1 << 20
@@ -63,7 +64,7 @@ class NodeConnections:
         self._authority = authority
         self._allows_loopback = allows_loopback
         self._contexts: dict[tuple[bool, bool], ClientContext] = {}
-        self._clients: KeptClients[Place] = KeptClients(self._connect, _KEPT_CLIENTS)
+        self._clients: ClientCache[Place] = ClientCache(self._connect, _CACHED_CLIENTS)
 
     def node(self, node: dict[str, Any], *, insecure: bool = False) -> Place:
         """Where a node serves its API. Raises 503 if nowhere."""
@@ -94,7 +95,7 @@ class NodeConnections:
         if any(unfit) or address == _BROADCAST:
             raise bad_request("address not allowed")
 
-    def to(self, place: Place) -> Client:
+    def to(self, place: Place) -> UpgradableTransport:
         return self._clients.to(place)
 
     def _connect(self, place: Place) -> Client:

@@ -1,6 +1,6 @@
-"""A request passed on to another server, its answer handed back as it comes.
+"""Forwarding of a request to another server, and of the answer to the client as it comes.
 
-Used for aggregated API servers, nodes, and whatever `proxy` paths lead to. Endless answers flow through with
+Used for aggregated API servers, nodes, and what `proxy` paths lead to. Endless answers flow through with
 back-pressure; an upgrade (WebSocket, SPDY) joins the two connections and lets bytes pass until one side ends.
 """
 
@@ -13,10 +13,20 @@ from typing import Final, Protocol
 
 from steersman.aio import Scope
 from steersman.cluster.auth.websocket_tokens import without_token
-from steersman.http import Client, Headers, Request, Response, StreamingResponse, Upgraded
+from steersman.http import Headers, Request, Response, Upgraded
 from steersman.http.errors import ConnectionClosed, HttpError, ProtocolError, UpgradeRefused
+from steersman.http.transport import StreamedAnswer, UpgradableTransport
 
-__all__ = ["Onward", "Rewriting", "join", "passed_back", "passed_on", "relay", "splice", "stream_back"]
+__all__ = [
+    "ForwardedRequest",
+    "Rewriting",
+    "forwarded_headers",
+    "join",
+    "relay",
+    "returned_headers",
+    "splice",
+    "stream_back",
+]
 
 RawList = list[tuple[bytes, bytes]]
 
@@ -41,10 +51,10 @@ _REWRITTEN_BYTES: Final = 8 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Onward:
-    """Where a request goes from here, and what goes with it."""
+class ForwardedRequest:
+    """A request as another server gets it."""
 
-    client: Client
+    transport: UpgradableTransport
     target: str
     headers: RawList
     method: str
@@ -62,7 +72,7 @@ class Rewriting(Protocol):
     def body(self, content: bytes) -> bytes: ...
 
 
-def passed_on(request: Request) -> Iterator[tuple[bytes, bytes]]:
+def forwarded_headers(request: Request) -> Iterator[tuple[bytes, bytes]]:
     """The headers of a request that are the backend's to know, and for whom it is made."""
     named = {token.encode("latin-1") for token in request.headers.tokens("connection")}
     dropped = _HOP_BY_HOP | _NOT_PASSED_ON | named
@@ -77,7 +87,7 @@ def passed_on(request: Request) -> Iterator[tuple[bytes, bytes]]:
     yield b"X-Forwarded-For", ", ".join([*before, request.connection.client[0]]).encode("latin-1")
 
 
-def passed_back(headers: Headers) -> RawList:
+def returned_headers(headers: Headers) -> RawList:
     named = {token.encode("latin-1") for token in headers.tokens("connection")}
     dropped = _HOP_BY_HOP | _NOT_PASSED_BACK | named
     if "gzip" in headers.tokens("content-encoding"):
@@ -87,7 +97,7 @@ def passed_back(headers: Headers) -> RawList:
 
 
 async def relay(
-    onward: Onward,
+    forwarded: ForwardedRequest,
     request: Request,
     rewriting: Rewriting | None = None,
     on_stream: Callable[[], None] | None = None,
@@ -97,15 +107,15 @@ async def relay(
     Raises `ClientError` when there is none.
     """
     content = b"".join([chunk async for chunk in request.chunks()])
-    asked = onward.client.stream(
-        onward.method,
-        onward.target,
-        headers=onward.headers,
+    asked = forwarded.transport.stream(
+        forwarded.method,
+        forwarded.target,
+        headers=forwarded.headers,
         content=content,
         timeout_s=_ANSWER_TIMEOUT_S,
     )
     async with asked as answer:
-        headers = passed_back(answer.headers)
+        headers = returned_headers(answer.headers)
         if rewriting is not None:
             headers = rewriting.headers(headers)
             if rewriting.concerns(answer.headers) and request.method != "HEAD":
@@ -120,7 +130,7 @@ async def relay(
     return None
 
 
-async def _collect(answer: StreamingResponse) -> bytes:
+async def _collect(answer: StreamedAnswer) -> bytes:
     parts, size = [], 0
     async for chunk in answer.chunks():
         parts.append(chunk)
@@ -135,7 +145,7 @@ def _is_short(headers: Headers) -> bool:
     return length.isdecimal() and int(length) <= _COLLECTED_BYTES
 
 
-async def stream_back(request: Request, answer: StreamingResponse, headers: RawList) -> None:
+async def stream_back(request: Request, answer: StreamedAnswer, headers: RawList) -> None:
     """Pass the body on as it comes, until it ends or the client, who may leave at any time, is gone."""
     stream = request.stream(answer.status, headers)
 
@@ -166,19 +176,19 @@ async def stream_back(request: Request, answer: StreamingResponse, headers: RawL
 
 
 async def splice(
-    onward: Onward, request: Request, on_upgrade: Callable[[], None] | None = None
+    forwarded: ForwardedRequest, request: Request, on_upgrade: Callable[[], None] | None = None
 ) -> Response | None:
     """Join the client with the backend, or hand back why the backend refused. Raises `ClientError`."""
     wanted = request.headers.get_all("upgrade")
     asked = [
-        *onward.headers,
+        *forwarded.headers,
         (b"Connection", b"Upgrade"),
         *((b"Upgrade", value.encode("latin-1")) for value in wanted),
     ]
     try:
-        answered, backend = await onward.client.upgrade(
-            onward.method,
-            onward.target,
+        answered, backend = await forwarded.transport.upgrade(
+            forwarded.method,
+            forwarded.target,
             headers=asked,
             content=request.content,
             timeout_s=_ANSWER_TIMEOUT_S,
@@ -189,7 +199,7 @@ async def splice(
     switched = [
         (b"Connection", b"Upgrade"),
         *((b"Upgrade", value.encode("latin-1")) for value in answered.get_all("upgrade")),
-        *passed_back(answered),
+        *returned_headers(answered),
     ]
     try:
         front = request.upgrade(switched)

@@ -1,4 +1,4 @@
-"""/healthz, /livez and /readyz: is the server alive, and may it be sent requests?"""
+"""/healthz, /livez and /readyz: health checks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""/metrics: what the server counts about itself, under Kubernetes' names.
+"""/metrics: the API server's metrics, under Kubernetes' names.
 
 Counting is a dictionary update on the request path; the Prometheus text is made when scraped.
 """

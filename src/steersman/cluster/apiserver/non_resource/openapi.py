@@ -1,4 +1,4 @@
-"""/openapi/v2 and /openapi/v3: serves the documents that `schema.openapi` makes."""
+"""/openapi/v2 and /openapi/v3: the documents that `schema.openapi` makes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may do what in this API, assembled: authenticators, authorizers, and what needs both.
+"""Authentication and authorization of the API server, assembled: authenticators, authorizers, impersonation.
 
 `Access.open` follows the store, so it is made once the store is open and before the first request; the
 API server asks it in this order: `authentication` (who is it), `action_of` the request, `acting` (who does
@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from steersman.cluster.apiserver.bootstrap.default_roles import default_rules
 from steersman.cluster.apiserver.pipeline.escalation import Escalation
 from steersman.cluster.apiserver.pipeline.impersonation import Impersonation, wanted_user
 from steersman.cluster.apiserver.pipeline.paths import ResourcePath
@@ -25,6 +24,7 @@ from steersman.cluster.auth.authentication import (
 )
 from steersman.cluster.auth.authorization import Action, AuthorizerChain, Masters, denied
 from steersman.cluster.auth.bootstrap_tokens import BootstrapTokens
+from steersman.cluster.auth.default_roles import default_rules
 from steersman.cluster.auth.jwt import SigningKey
 from steersman.cluster.auth.node_graph import NodeGraph
 from steersman.cluster.auth.nodes import NodeAuthorizer

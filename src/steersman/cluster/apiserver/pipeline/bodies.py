@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from typing import Any, Final
 
 from steersman.cluster.apiserver.pipeline.call import Call, Object
 from steersman.cluster.apiserver.pipeline.options import WriteOptions
 from steersman.cluster.apiserver.resources.kinds import read_built_in
-from steersman.cluster.codec import BodyRejected, decode_options, parse_body
+from steersman.cluster.codec import decode_options
 from steersman.cluster.schema.resources import GVK
 from steersman.objects.status import bad_request
 
@@ -31,14 +30,13 @@ def read_object(call: Call, options: WriteOptions) -> Object:
     """The body as an object of the resource's kind, with defaults."""
     content_type = call.request.headers.get("content-type") or ""
     content = call.request.content
-    obj, warnings = call.resource.kind.read(content_type, content, options.field_validation)
+    obj, warnings, call.submitted = call.resource.kind.read(content_type, content, options.field_validation)
     if warnings:
         call.warnings.extend(strict_warnings(warnings))
     if b"[]" in content or b"managedFields" in content:
-        with suppress(BodyRejected):
-            call.given = parse_body(content_type, content, call.resource.type.gvk)[0]
-            if "managedFields" not in obj["metadata"] and resets_owners(call.given):
-                obj["metadata"]["managedFields"] = []
+        call.with_empty_lists = call.submitted
+        if "managedFields" not in obj["metadata"] and resets_owners(call.submitted):
+            obj["metadata"]["managedFields"] = []
     return obj
 
 
@@ -62,7 +60,7 @@ def strict_warnings(findings: Sequence[str]) -> Iterator[str]:
 def read_part(call: Call, options: WriteOptions, kind: GVK) -> Object:
     """The body as an object of a built-in kind that a subresource takes."""
     content_type = call.request.headers.get("content-type") or ""
-    obj, warnings = read_built_in(kind, content_type, call.request.content, options.field_validation)
+    obj, warnings, _ = read_built_in(kind, content_type, call.request.content, options.field_validation)
     call.warnings.extend(strict_warnings(warnings))
     return obj
 

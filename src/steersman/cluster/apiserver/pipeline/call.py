@@ -1,4 +1,4 @@
-"""One API request on its way through the server, and what serves it.
+"""`Api` and `Call`: what all verbs share, and one request after routing and authorization.
 
 `Api` is what the verbs share: the store, the resources, admission. `Call` is one request after routing,
 authentication and authorization. Each verb is a function of the two.
@@ -6,8 +6,6 @@ authentication and authorization. Each verb is a function of the two.
 
 from __future__ import annotations
 
-import os
-import random
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
@@ -32,31 +30,9 @@ if TYPE_CHECKING:
     from steersman.cluster.apiserver.reading.watch import WatchHubs
     from steersman.cluster.apiserver.responses.render import Form
 
-__all__ = ["Api", "Call", "Object", "StoreReader", "new_uid", "timestamp"]
+__all__ = ["Api", "Call", "Object", "StoreReader"]
 
 Object = dict[str, Any]
-
-
-_uid_source = random.Random(os.urandom(32))
-#: The bits of a UUID that say its version (4) and variant, and the random ones.
-_UID_FIXED = 0x4 << 76 | 0b10 << 62
-_UID_RANDOM = (1 << 128) - 1 & ~(0xF << 76 | 0b11 << 62)
-
-
-def new_uid() -> str:
-    """A random UUID (version 4). Unique, not secret: no system call for each."""
-    digits = f"{_uid_source.getrandbits(128) & _UID_RANDOM | _UID_FIXED:032x}"
-    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
-
-
-def timestamp(now: float) -> str:
-    """RFC 3339 in whole seconds, as metadata has it."""
-    return _second(int(now))
-
-
-@lru_cache(maxsize=8)
-def _second(now: int) -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now))
 
 
 @lru_cache(maxsize=1024)
@@ -92,13 +68,14 @@ class Call:
     #: What was authorized.
     action: Action
     in_flight: InFlightRequest | None = None
-    #: What a patch made of an object, before it was read.
-    patched: Object | None = None
+    #: What the client asks to be stored, as it wrote it: the parsed body, or what its patch made. None for
+    #: protobuf. Not to be changed.
+    submitted: Object | None = None
+    #: What of that has empty lists: even those have owners, though the normal form, like storage, has none.
+    with_empty_lists: Object | None = None
     warnings: list[str] = field(default_factory=list)
     #: What admission notes for the audit log.
     annotations: dict[str, str] = field(default_factory=dict)
-    #: The body as it was given, if it has empty lists: the normal form, like storage, knows only none.
-    given: Any = None
 
     @property
     def namespace(self) -> str:

@@ -1,4 +1,4 @@
-"""No one grants what they do not hold: the checks before a role or a binding is written.
+"""RBAC escalation prevention: a user cannot grant permissions that the user does not have.
 
 Called with the object as it would be stored, after mutating admission and before validation. The verbs
 `escalate` (on roles) and `bind` (on the role referred to) lift the check; system:masters need no lifting.

@@ -48,7 +48,7 @@ class InFlightRequest:
             self._event.note(annotations)
 
     def fail(self, fault: Exception) -> None:
-        """The answer, still to come, tells of a fault of the server."""
+        """The answer, still to come, is about a fault of the server."""
         self._fault = fault
 
     def started(self, code: int = 200) -> None:

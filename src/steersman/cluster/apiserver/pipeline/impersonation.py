@@ -1,4 +1,4 @@
-"""Acting as somebody else: the Impersonate-* headers, and whether the user may.
+"""Impersonation: the Impersonate-* headers, and whether the user is allowed to impersonate.
 
 There are several ways to be allowed it, tried in this order; the first that applies and allows wins:
 
@@ -9,7 +9,7 @@ There are several ways to be allowed it, tried in this order; the first that app
     (legacy)          the verb `impersonate`, on whatever is asked for, for any request
 
 All but the last need two rights: `impersonate:WAY` on who one wants to be, and `impersonate-on:WAY:VERB` on
-what the request does. A refusal tells the first way's reason. What a user was last allowed by is tried
+what the request does. A refusal gives the first way's reason. What a user was last allowed by is tried
 before all others.
 """
 
@@ -53,7 +53,7 @@ _MANY = 4
 
 
 def wanted_user(headers: Iterable[tuple[str, str]]) -> User | None:
-    """Whom the headers ask to be, as they say it; None when they ask for nobody. Raises 400."""
+    """The user that the headers name; None when they name none. Raises 400."""
     first: dict[str, str] = {}
     groups: list[str] = []
     extra: dict[str, list[str]] = {}

@@ -1,6 +1,6 @@
 """HTTP methods as verbs of the API, and whether a path has the verb. Pure.
 
-Rights are checked by the verb before a client is told that a path does not exist, so every method has a verb,
+Rights are checked by the verb before the answer that a path does not exist, so every method has a verb,
 and what is wrong with a path is a refusal for later.
 """
 

@@ -1,4 +1,4 @@
-"""Request options from the query string (and DeleteOptions bodies), checked as the API promises.
+"""Options of a request (ListOptions, CreateOptions, DeleteOptions, …), from its query or body, validated.
 
 Each verb has its options kind, which a 422 names: CreateOptions, UpdateOptions, PatchOptions,
 DeleteOptions, ListOptions.

@@ -1,4 +1,5 @@
-"""What a URL path means: `/apis/apps/v1/namespaces/x/deployments/y/scale` → a resource request.
+"""URL paths of resources: `/apis/apps/v1/namespaces/x/deployments/y/scale` → group, version, resource, name,
+…
 
 Pure: knows the grammar of the API's paths, not which resources exist.
 """

@@ -1,4 +1,4 @@
-"""Which objects a list or watch is about: namespace, name, labels, fields.
+"""Selection of objects for list and watch: by namespace, name, labels and fields.
 
 A filter looks no deeper than it must: at the key for namespaces, at the metadata for labels and names,
 at the whole object only for a resource's own fields.

@@ -1,4 +1,4 @@
-"""watch: every change of a resource to everyone who looks, encoded once for all who see the same.
+"""watch: every change of a resource, encoded once for all watchers that see the same.
 
 Theory of operation. A `WatchHub` per stored resource holds the one store subscription. Watchers that see
 the same (same filter, version and form) form an `Audience`; an event is filtered and encoded once per
@@ -88,7 +88,7 @@ class Audience:
             self.deliver(lines, events[-1].revision)
 
     async def shown(self, values: Sequence[bytes]) -> Sequence[bytes]:
-        """At-rest bytes as this audience's version needs them."""
+        """Stored bytes as this audience's version needs them."""
         pending = self._resource.shown(values)
         return values if pending is None else await pending
 
@@ -181,7 +181,7 @@ class Audience:
         return b'"columnDefinitions":%b' % orjson.dumps(definitions)
 
     def bookmark(self, revision: int, *, initial_events_end: bool = False) -> bytes:
-        """An object that nobody has set anything in, but for the revision."""
+        """An object without any fields but its revision."""
         kind = self._resource.type
         metadata: Object = {"resourceVersion": str(revision)}
         if initial_events_end:
@@ -320,7 +320,7 @@ class WatchHubs:
         self._store = store
         self._hubs: dict[str, WatchHub] = {}
         self._streams: set[Stream] = set()
-        #: Those that are told how far they are.
+        #: Those that get bookmarks.
         self._marked: set[Stream] = set()
 
     def hub(self, resource: Resource) -> WatchHub:
@@ -350,7 +350,7 @@ class WatchHubs:
         self._marked.discard(stream)
 
     async def bookmark_forever(self) -> None:
-        """Tell quiet watchers how far they are, so that they can resume after a gap."""
+        """Send bookmarks to quiet watchers, so that they can resume after a gap."""
         while True:
             await asyncio.sleep(_BOOKMARK_EVERY_S)
             if not self._marked:

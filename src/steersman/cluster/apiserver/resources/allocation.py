@@ -155,7 +155,7 @@ class ServiceAllocator:
         before = self._held(old) if old else set()
         self._settle_families(service, old)
         try:
-            # An address that a service has never changes; who tries is told so by validation.
+            # An address that a service has never changes; validation refuses that.
             if needs_cluster_ip(service) and (old is None or not needs_cluster_ip(old)):
                 self._reserve_address(service, reservation)
             if needs_node_port(service):
@@ -208,7 +208,7 @@ class ServiceAllocator:
                 why = f"the provided IP ({asked}) is not in the valid range. {valid}"
             raise self._refused(service, path, spec["clusterIPs"], f"failed to allocate IP {asked}: {why}")
         if reservation.dry_run:
-            # Nobody asks whether it is free.
+            # A dry run does not check whether it is free.
             return
         if not pool.take(number):
             why = f"failed to allocate IP {asked}: provided IP is already allocated"

@@ -1,4 +1,4 @@
-"""What everyone is told who uses a version or a kind that is going out of use. Pure."""
+"""Deprecation warnings of API versions and kinds. Pure."""
 
 from __future__ import annotations
 

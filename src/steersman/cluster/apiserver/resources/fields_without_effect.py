@@ -1,8 +1,8 @@
-"""What a cluster accepts and does not act on, told to whoever sets it (`fields_without_effect.txt`).
+"""Warnings about fields that this cluster accepts but does not act on (`fields_without_effect.txt`).
 
 An API server does not know who follows its objects, so by itself it says nothing, as kube-apiserver does:
-`warn_of` is for whoever puts a cluster together and knows what there is nobody for. Objects that a controller
-makes are not spoken of, since whoever wrote their template was told.
+`add_warnings` is called where a cluster is put together and it is known what does not run. There is no
+warning about objects that a controller makes, since the user who wrote their template got it.
 
 Cost: an object without such fields is asked for a handful of keys, that of its containers included; only what
 is found is looked at twice.
@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from steersman.cluster.apiserver.resources.resource import Catalog
 
-__all__ = ["CONDITIONS", "POD", "Check", "Row", "rows", "warn_of"]
+__all__ = ["CONDITIONS", "POD", "Check", "Row", "add_warnings", "rows"]
 
 Object = Mapping[str, Any]
 Check = Callable[[Object, Object | None], list[str]]
@@ -80,18 +80,18 @@ def rows() -> tuple[Row, ...]:
 CONDITIONS: Final = frozenset(("process-nodes", "no-ingress-class", "controllers", "scheduler"))
 
 
-def warn_of(catalog: Catalog, conditions: Mapping[str, Callable[[], bool]]) -> None:
+def add_warnings(catalog: Catalog, conditions: Mapping[str, Callable[[], bool]]) -> None:
     """Have the resources of a catalog warn, where these conditions are so at the moment of a request."""
     for resource in catalog:
         name = f"{resource.plural}.{resource.group}".rstrip(".")
         chosen = [row for row in rows() if row.condition in conditions]
         itself = [row for row in chosen if row.where == name]
         if itself:
-            resource.unacted = _about_itself(itself, conditions)
+            resource.effect_warnings = _about_itself(itself, conditions)
         elif name in _POD_SPECS:
             of_pods = [row for row in chosen if row.where == POD]
             if of_pods:
-                resource.unacted = _about_pods(_POD_SPECS[name], _tree(of_pods), conditions)
+                resource.effect_warnings = _about_pods(_POD_SPECS[name], _tree(of_pods), conditions)
 
 
 def _about_itself(found: Sequence[Row], conditions: Mapping[str, Callable[[], bool]]) -> Check:

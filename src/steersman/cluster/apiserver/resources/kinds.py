@@ -1,4 +1,4 @@
-"""What the API server must know of a kind to serve it: how to read, check and show its objects.
+"""`Kind`: how objects of a kind are read, checked and shown.
 
 Built-in kinds answer from the schema table and hand-written rules; custom kinds from their definition.
 A verb never asks which of the two it has.
@@ -7,7 +7,7 @@ A verb never asks which of the two it has.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 import orjson
 
@@ -32,7 +32,16 @@ from steersman.objects.schemas import Schema
 if TYPE_CHECKING:
     from steersman.cluster.apiserver.resources.columns import ColumnDefinition, Row
 
-__all__ = ["BuiltInKind", "BuiltInShape", "Decoded", "Errors", "Kind", "accept_built_in", "read_built_in"]
+__all__ = [
+    "BuiltInKind",
+    "BuiltInShape",
+    "Decoded",
+    "Errors",
+    "Kind",
+    "ReadBody",
+    "accept_built_in",
+    "read_built_in",
+]
 
 Object = dict[str, Any]
 _TYPE_META: Final = {"apiVersion", "kind"}
@@ -40,6 +49,18 @@ _TYPE_META: Final = {"apiVersion", "kind"}
 _LARGE: Final = 16 << 10
 #: An object in normal form with its defaults, and what strict decoding found.
 Decoded = tuple[Object, list[str]]
+
+
+class ReadBody(NamedTuple):
+    """A request's body as an object in normal form with its defaults, and strict findings that are
+    warnings."""
+
+    obj: Object
+    findings: list[str]
+    #: The body as it was parsed, not to be changed; None where nothing needs it.
+    parsed: Object | None
+
+
 #: What is wrong with an object; awaitable where finding out takes long.
 Errors = list[FieldError] | Awaitable[list[FieldError]]
 
@@ -51,10 +72,10 @@ class Kind(Protocol):
 
     @property
     def empty(self) -> Object | None:
-        """The object nobody has set anything in (not to be changed); None where there is no fixed form."""
+        """The object without any fields set (not to be changed); None where there is no fixed form."""
 
-    def read(self, content_type: str, body: bytes, validation: FieldValidation) -> Decoded:
-        """A request's body. Raises CodecError; strict findings are warnings (errors were raised)."""
+    def read(self, content_type: str, body: bytes, validation: FieldValidation) -> ReadBody:
+        """A request's body. Raises CodecError, also for strict findings that are errors."""
 
     def accept(self, value: Object, *, applied: bool = False) -> Decoded:
         """A value made by a patch, or by server-side apply (`applied`), which wants every null that it has.
@@ -71,14 +92,18 @@ class Kind(Protocol):
         """Why server-side apply could not bring a value into this kind."""
 
     def is_complete(self, value: bytes) -> bool:
-        """Whether at-rest bytes are what this version serves; else `complete` makes an object so."""
+        """Whether stored bytes are what this version serves; else `complete` makes an object so."""
 
     def complete(self, obj: Object) -> None:
         """Give an object from the store what it lacks since its kind changed."""
 
     @property
     def distinct_errors(self) -> bool:
-        """Whether an error that is found twice is told once."""
+        """Whether an error that is found twice is reported once."""
+
+    @property
+    def drops_empty(self) -> bool:
+        """Whether the normal form lacks empty lists and maps that a client gave."""
 
     def check_new(self, obj: Object) -> Errors: ...
 
@@ -103,12 +128,12 @@ class Kind(Protocol):
         """What a Table shows of objects, which are a list unless said otherwise."""
 
 
-def read_built_in(gvk: GVK, content_type: str, body: bytes, validation: FieldValidation) -> Decoded:
+def read_built_in(gvk: GVK, content_type: str, body: bytes, validation: FieldValidation) -> ReadBody:
     """A body of a built-in kind, which need not be a resource (Scale, Binding, Eviction)."""
-    obj, _, warnings = decode_body(content_type, body, gvk, validation)
+    obj, _, warnings, parsed = decode_body(content_type, body, gvk, validation)
     apply_defaults(*gvk, obj)
     obj.setdefault("metadata", {})
-    return obj, warnings
+    return ReadBody(obj, warnings, parsed)
 
 
 def accept_built_in(gvk: GVK, value: Object) -> Decoded:
@@ -138,7 +163,7 @@ class BuiltInShape:
             self._empty = decode(self._gvk, {}).obj
         return self._empty
 
-    def read(self, content_type: str, body: bytes, validation: FieldValidation) -> Decoded:
+    def read(self, content_type: str, body: bytes, validation: FieldValidation) -> ReadBody:
         return read_built_in(self._gvk, content_type, body, validation)
 
     def accept(self, value: Object, *, applied: bool = False) -> Decoded:
@@ -188,6 +213,8 @@ class BuiltInKind(BuiltInShape):
     """A kind of the schema table. Objects are checked in the form they are stored in, by the rules of the
     group they are asked for in."""
 
+    drops_empty = True
+
     def __init__(self, resource_type: ResourceType) -> None:
         super().__init__(resource_type.gvk)
         self._type = resource_type
@@ -221,12 +248,12 @@ class BuiltInKind(BuiltInShape):
     def check_new(self, obj: Object) -> Errors:
         group, kind, namespaced = self._type.group, self._type.kind, self._type.namespaced
         if self._is_definition and _is_large(obj):
-            return _aside(lambda: validate_create(group, kind, namespaced, obj))
+            return _in_thread(lambda: validate_create(group, kind, namespaced, obj))
         return validate_create(group, kind, namespaced, obj)
 
     def check_update(self, new: Object, old: Object, subresource: str, warnings: list[str]) -> Errors:
         if self._is_definition and _is_large(new):
-            return _aside(lambda: self._check_update(new, old, subresource))
+            return _in_thread(lambda: self._check_update(new, old, subresource))
         return self._check_update(new, old, subresource)
 
     def _check_update(self, new: Object, old: Object, subresource: str) -> list[FieldError]:
@@ -254,8 +281,10 @@ def _is_large(obj: Object) -> bool:
     return len(orjson.dumps(obj)) > _LARGE
 
 
-def _aside(check: Callable[[], list[FieldError]]) -> Awaitable[list[FieldError]]:
+def _in_thread(check: Callable[[], list[FieldError]]) -> Awaitable[list[FieldError]]:
     # What checks definitions has loaded this too; a start without any need not.
-    from steersman.cluster.cel import aside
 
-    return aside(check)
+    # What checks definitions has loaded this too; a start without definitions need not.
+    from steersman.cluster.cel import in_worker_thread
+
+    return in_worker_thread(check)

@@ -1,4 +1,4 @@
-"""Endpoints on loopback addresses, for clusters whose pods live there.
+"""Endpoints and EndpointSlices with loopback addresses, for clusters whose pods have such addresses.
 
 Kubernetes refuses 127.0.0.0/8 in Endpoints and EndpointSlices since it means another machine's own. Where a
 machine lends its pods nothing else, `LocalCluster` asks for this one check to be left out; all others stay.

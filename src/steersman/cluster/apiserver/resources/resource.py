@@ -1,4 +1,4 @@
-"""A resource as the API server serves it: its type, its strategy, where it is kept, how it is framed.
+"""`Resource`: a resource in one version as the API server serves it: type, strategy, storage keys, framing.
 
 `Catalog` is the set of resources served right now. Built-ins are there from the start; what comes later
 (custom resources) is added and removed at run time, and discovery follows because it reads the same set.
@@ -73,6 +73,7 @@ class Resource:
         "_ownable",
         "allocator",
         "converts",
+        "effect_warnings",
         "framed",
         "group",
         "head",
@@ -85,13 +86,12 @@ class Resource:
         "stored",
         "strategy",
         "type",
-        "unacted",
         "warning",
     )
 
     #: How requests for it are handled: as for all built-in resources, or as for all custom ones.
     handling: Handling = BUILT_IN_HANDLING
-    #: What brings objects of other versions into this one, where that takes a call to somebody else.
+    #: What brings objects of other versions into this one, where that takes a call to a webhook.
     conversion: Conversion | None = None
     #: Of one that another may replace: there from the moment it may be out of date until it is known not
     #: to be, set and kept once it is replaced.
@@ -106,17 +106,17 @@ class Resource:
         self.group = resource_type.group
         self.plural = resource_type.plural
         self.namespaced = resource_type.namespaced
-        #: What everyone is told who asks for anything of it.
+        #: The deprecation warning that every answer carries.
         self.warning = BUILT_IN.get((self.group, self.plural), "")
-        #: What is said about parts of an object that nothing acts on (`unacted.warn_of`).
-        self.unacted: Callable[[Object, Object | None], list[str]] | None = None
+        #: Warnings about fields without effect (`fields_without_effect.add_warnings`).
+        self.effect_warnings: Callable[[Object, Object | None], list[str]] | None = None
         self.strategy: Strategy = strategy or strategy_for(self.group, self.plural)
         self._ownable: dict[str, FieldFilter | None] = {}
         self.allocator: Allocator | None = None
         self.stored: GVK = resource_type.storage or resource_type.gvk
         #: Stored in another form than this version's: a custom resource's versions differ in name only.
         self.converts = self.stored != resource_type.gvk and kind is None
-        #: At-rest bytes need nothing but their head to be a whole object.
+        #: Stored bytes need nothing but their head to be a whole object.
         self.framed = kind is None and not self.converts
         self.prefix = f"/{self.stored.group or 'core'}/{self.plural}/"
         self.head = object_head(resource_type.api_version, resource_type.kind)
@@ -129,7 +129,7 @@ class Resource:
         return f"{self.prefix}{namespace}/{name}" if self.namespaced else self.prefix + name
 
     def registry_key(self, namespace: str, name: str) -> str:
-        """Where kube-apiserver keeps it, which some of its messages tell."""
+        """Where kube-apiserver keeps it, which some of its messages contain."""
         place = _REGISTRY_PLACES.get((self.group, self.plural), self.plural)
         place = self.handling.registry_place(self.group, place)
         return f"/registry/{place}/{namespace}/{name}" if self.namespaced else f"/registry/{place}/{name}"
@@ -139,7 +139,7 @@ class Resource:
         return f"{self.prefix}{namespace}/" if namespace else self.prefix
 
     def whole(self, value: bytes) -> bytes:
-        """At-rest bytes as a complete object of this version."""
+        """Stored bytes as a complete object of this version."""
         if self.framed:
             return self.head + value[1:]
         if self.converts or not self.kind.is_complete(value):
@@ -147,7 +147,7 @@ class Resource:
         return self.head + value[1:]
 
     def item(self, value: bytes) -> bytes:
-        """At-rest bytes as an item of a list."""
+        """Stored bytes as an item of a list."""
         if self.converts or not self.kind.is_complete(value):
             obj = self.read(value)
             if self.items_head == b"{":
@@ -156,7 +156,7 @@ class Resource:
         return self.items_head + value[1:]
 
     def read(self, value: bytes) -> Object:
-        """At-rest bytes as an object of this version, the caller's to change."""
+        """Stored bytes as an object of this version, the caller's to change."""
         if self.converts:
             obj = self.from_stored(self.read_stored(value))
             obj["kind"], obj["apiVersion"] = self.type.kind, self.type.api_version
@@ -167,7 +167,7 @@ class Resource:
         return obj
 
     def read_stored(self, value: bytes) -> Object:
-        """At-rest bytes as an object of the version it is stored in, where that is another."""
+        """Stored bytes as an object of the version it is stored in, where that is another."""
         return decode(value, self.stored.api_version, self.stored.kind)
 
     def ownable(self, subresource: str) -> FieldFilter | None:
@@ -213,7 +213,7 @@ class Resource:
             obj["metadata"]["resourceVersion"] = version
         return obj, target.kind.schema
 
-    async def stays(self) -> None:
+    async def wait_for_handover(self) -> None:
         """Returns when this is what is served, for one step of the loop; waits until that is decided.
         Raises Replaced."""
         while (handover := self.handover) is not None:
@@ -221,16 +221,16 @@ class Resource:
                 raise Replaced
             await handover.wait()
 
-    async def at_rest(self, obj: Object) -> bytes:
+    async def encoded(self, obj: Object) -> bytes:
         """The bytes to store, at once, for an object of this version. Raises Replaced."""
         return encode(self.to_stored(obj))
 
     def is_current(self, value: bytes) -> bool:
-        """Whether at-rest bytes are in the version that objects are stored in now."""
+        """Whether stored bytes are in the version that objects are stored in now."""
         return True
 
     def shown(self, values: Sequence[bytes]) -> Awaitable[list[bytes]] | None:
-        """At-rest bytes as this version's `read`, `whole` and `item` need them. None: they are so already."""
+        """Stored bytes as this version's `read`, `whole` and `item` need them. None: they are so already."""
         return None
 
     async def show(self, value: bytes) -> bytes:

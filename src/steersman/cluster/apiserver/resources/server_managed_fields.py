@@ -1,4 +1,4 @@
-"""Who owns what the server writes itself: told in metadata.managedFields, as for any client's write.
+"""metadata.managedFields of objects that the server writes itself, without a request.
 
 Whatever stores objects without a request (bootstrap, definitions' status, availability, default roles and
 flow control, gathered roles, checked policies) says so here before it does.
@@ -7,11 +7,14 @@ flow control, gathered roles, checked policies) says so here before it does.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from steersman.cluster.apiserver.pipeline.call import Api, timestamp
 from steersman.cluster.apiserver.resources.resource import Resource
+from steersman.cluster.apiserver.resources.system_fields import timestamp
 from steersman.objects.managed import Entry, Managed, track_update
+
+if TYPE_CHECKING:
+    from steersman.cluster.apiserver.pipeline.call import Api
 
 __all__ = ["applied", "owned"]
 

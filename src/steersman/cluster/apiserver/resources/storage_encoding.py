@@ -1,4 +1,4 @@
-"""Objects as the store keeps them and clients get them: encoded once, never decoded without need.
+"""The encoding of objects in the store: JSON bytes that are framed for clients without being decoded.
 
 At rest an object is its JSON without `kind` and `apiVersion` (constant for its resource), metadata
 first and, once committed, resourceVersion first in it:
@@ -76,7 +76,7 @@ def revision_of(value: bytes) -> int:
 
 
 def object_head(api_version: str, kind: str) -> bytes:
-    """What replaces the opening brace of at-rest bytes to make a whole object."""
+    """What replaces the opening brace of stored bytes to make a whole object."""
     return b'{"kind":%b,"apiVersion":%b,' % (orjson.dumps(kind), orjson.dumps(api_version))
 
 

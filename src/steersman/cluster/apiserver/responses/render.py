@@ -1,4 +1,4 @@
-"""From at-rest bytes to what a client asked to see: objects, Tables, metadata only; JSON or YAML.
+"""Responses with objects, lists and Tables: from stored bytes to the form that the client accepts.
 
 JSON objects and lists are framed around the stored bytes; everything else decodes them, with code that is
 loaded when first used, since a start should not wait for it.
@@ -105,7 +105,7 @@ def failure(error: StatusError, form: Form = JSON, warnings: Sequence[str] = ())
 
 
 def respond_object(api: Api, call: Call, value: bytes, code: int = 200) -> Response:
-    """One object from its at-rest bytes."""
+    """One object from its stored bytes."""
     form = call.form
     resource = call.resource
     if form is JSON:
@@ -156,7 +156,7 @@ def _wrong_metadata(wanted: str, found: str, go_name: str) -> StatusError:
 def respond_list(
     api: Api, call: Call, values: Sequence[bytes], metadata: Object, size: int | None = None
 ) -> Response:
-    """A list from the at-rest bytes of its items, whose `size` may be known."""
+    """A list from the stored bytes of its items, whose `size` may be known."""
     form = call.form
     resource = call.resource
     if form is JSON:

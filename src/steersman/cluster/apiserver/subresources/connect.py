@@ -1,4 +1,4 @@
-"""Endpoints that lead to a running pod or node: log, exec, attach, portforward, proxy.
+"""Subresources that connect to a pod, service or node: log, exec, attach, portforward, proxy.
 
 They are answered by node agents and by what runs there. What is said here: whether admission lets the client
 connect, and which pod is meant.
@@ -10,7 +10,7 @@ from typing import Any
 
 from steersman.cluster.apiserver.pipeline.call import Api, Call
 from steersman.cluster.apiserver.pipeline.options import connect_options
-from steersman.cluster.apiserver.reading.reads import find
+from steersman.cluster.apiserver.reading.get import find
 from steersman.http import Response
 from steersman.objects.status import bad_request
 

@@ -1,4 +1,4 @@
-"""scale: replicas of a workload, through one shape for all of them."""
+"""The scale subresource: replicas of a workload as a Scale."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from collections.abc import Callable
 import orjson
 
 from steersman.cluster.apiserver.pipeline.bodies import match_name, match_namespace, read_part
-from steersman.cluster.apiserver.pipeline.call import Api, Call, Object, timestamp
+from steersman.cluster.apiserver.pipeline.call import Api, Call, Object
 from steersman.cluster.apiserver.pipeline.options import WriteOptions
-from steersman.cluster.apiserver.reading.reads import find
+from steersman.cluster.apiserver.reading.get import find
 from steersman.cluster.apiserver.resources.handling import APPLY
 from steersman.cluster.apiserver.resources.kinds import BuiltInShape, accept_built_in
+from steersman.cluster.apiserver.resources.system_fields import timestamp
 from steersman.cluster.apiserver.responses.render import respond_value
 from steersman.cluster.apiserver.subresources.scale_owners import (
     SCALE_VERSION,

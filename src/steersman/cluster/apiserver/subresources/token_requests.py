@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from steersman.cluster.apiserver.pipeline.bodies import match_namespace, read_part
-from steersman.cluster.apiserver.pipeline.call import Api, Call, timestamp
+from steersman.cluster.apiserver.pipeline.call import Api, Call
 from steersman.cluster.apiserver.pipeline.options import WriteOptions
+from steersman.cluster.apiserver.resources.system_fields import timestamp
 from steersman.cluster.apiserver.responses.render import respond_value
 from steersman.cluster.auth.service_accounts import ServiceAccountTokens
 from steersman.cluster.schema.decode import decode

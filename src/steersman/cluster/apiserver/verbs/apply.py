@@ -15,8 +15,9 @@ from typing import Any, Final
 import orjson
 
 from steersman.cluster.apiserver.pipeline.bodies import match_name, match_namespace, strict_warnings
-from steersman.cluster.apiserver.pipeline.call import Api, Call, Object, timestamp
+from steersman.cluster.apiserver.pipeline.call import Api, Call, Object
 from steersman.cluster.apiserver.pipeline.options import WriteOptions, parse_unsigned
+from steersman.cluster.apiserver.resources.system_fields import timestamp
 from steersman.cluster.apiserver.responses.render import respond_object
 from steersman.cluster.apiserver.verbs.managed_fields import with_versions
 from steersman.cluster.apiserver.verbs.update import endpoint_of, replace
@@ -78,7 +79,7 @@ async def apply(api: Api, call: Call) -> Response:
         return new
 
     if b"[]" in call.request.content:
-        call.given = config.obj
+        call.with_empty_lists = config.obj
     endpoint = replace_fields(endpoint_of(call), creates=not subresource, applies=True)
     written = await replace(api, call, transform, options, endpoint)
     return respond_object(api, call, written.value, 201 if written.created else 200)
@@ -191,7 +192,7 @@ def _fresh(live: Object) -> Object:
 
 def _completed(call: Call, applied: Object, config: Object) -> Object:
     """The merged object in normal form, with defaults."""
-    call.patched = applied
+    call.submitted = applied
     kind = call.resource.type.gvk
     try:
         obj, _ = call.resource.kind.accept(applied, applied=True)

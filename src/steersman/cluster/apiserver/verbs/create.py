@@ -1,4 +1,4 @@
-"""create: from a request's body to a stored object."""
+"""create: from the body of a request to a stored object."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import Any
 
 from steersman.cluster.admission import Attributes
 from steersman.cluster.apiserver.pipeline.bodies import dedupe_owners, match_namespace, read_object
-from steersman.cluster.apiserver.pipeline.call import Api, Call, Object, new_uid, timestamp
+from steersman.cluster.apiserver.pipeline.call import Api, Call, Object
 from steersman.cluster.apiserver.pipeline.options import WriteOptions, parse_unsigned
 from steersman.cluster.apiserver.resources.allocation import Reservation
 from steersman.cluster.apiserver.resources.storage_encoding import envelope, stamp_text
+from steersman.cluster.apiserver.resources.system_fields import new_uid, timestamp
 from steersman.cluster.apiserver.responses.render import respond_object
 from steersman.cluster.apiserver.verbs.empty_values import explained
 from steersman.cluster.apiserver.verbs.managed_fields import track
@@ -26,7 +27,7 @@ from steersman.objects.status import (
     unclassified,
 )
 
-__all__ = ["admitted", "create", "settled", "store_new"]
+__all__ = ["create", "store_new", "with_pending_admission", "with_reservation"]
 
 _GENERATE_NAME_TRIES = 8
 _SYSTEM_FIELDS = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
@@ -71,7 +72,7 @@ async def store_new(
     if (allocator := call.resource.allocator) is not None:
         reservation = allocator.reserve(obj, None, dry_run=options.dry_run)
         write = _check_and_put(api, call, attributes, obj, options, generated=generated, version=version)
-        return await settled(api, reservation, write, dry_run=options.dry_run)
+        return await with_reservation(api, reservation, write, dry_run=options.dry_run)
     value = await _check_and_put(api, call, attributes, obj, options, generated=generated, version=version)
     return value if call.resource.conversion is None else await call.resource.show(value)
 
@@ -83,7 +84,9 @@ def _has_version(text: str) -> bool:
         return False
 
 
-async def admitted(api: Api, attributes: Attributes, write: Coroutine[Any, Any, bytes]) -> bytes:
+async def with_pending_admission(
+    api: Api, attributes: Attributes, write: Coroutine[Any, Any, bytes]
+) -> bytes:
     """A write that admission plugins did something for (charged a quota); they learn how it ended, even
     when the client does not wait for it."""
 
@@ -99,7 +102,7 @@ async def admitted(api: Api, attributes: Attributes, write: Coroutine[Any, Any, 
     return await asyncio.shield(api.scope.start(decide(), name="admitted write"))
 
 
-async def settled(
+async def with_reservation(
     api: Api, reservation: Reservation, write: Coroutine[Any, Any, bytes], *, dry_run: bool
 ) -> bytes:
     """A write whose success decides over a reservation. It goes on if its client leaves: only its own
@@ -130,7 +133,7 @@ async def _check_and_put(
     await _complete_and_check(call, obj)
     await api.admission.validate(attributes)
     put = _put(api, call, obj, options, generated=generated, version=version)
-    return await (admitted(api, attributes, put) if attributes.pending else put)
+    return await (with_pending_admission(api, attributes, put) if attributes.pending else put)
 
 
 async def _complete_and_check(call: Call, obj: Object) -> None:
@@ -147,8 +150,8 @@ async def _complete_and_check(call: Call, obj: Object) -> None:
         raise invalid(resource.stored.group, kind.kind, obj["metadata"].get("name", ""), errors)
     strategy.complete_create(obj)
     call.warnings.extend(strategy.warnings_on_create(obj))
-    if resource.unacted is not None:
-        call.warnings.extend(resource.unacted(obj, None))
+    if resource.effect_warnings is not None:
+        call.warnings.extend(resource.effect_warnings(obj, None))
 
 
 async def _put(
@@ -161,7 +164,7 @@ async def _put(
     metadata = obj["metadata"]
     for _ in range(_GENERATE_NAME_TRIES):
         key = resource.key(metadata.get("namespace", ""), metadata["name"])
-        value = await resource.at_rest(obj)
+        value = await resource.encoded(obj)
         if options.dry_run:
             if api.store.get(key) is None:
                 # Only storing takes a version away that a client gave.

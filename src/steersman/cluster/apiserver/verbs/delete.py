@@ -1,14 +1,16 @@
-"""delete and deletecollection: at once, gracefully, or when the last finalizer is gone."""
+"""delete and deletecollection: immediate, graceful, or when the last finalizer is removed."""
 
 from __future__ import annotations
 
 from steersman.cluster.apiserver.pipeline.bodies import read_delete_options
-from steersman.cluster.apiserver.pipeline.call import Api, Call, Object, timestamp
+from steersman.cluster.apiserver.pipeline.call import Api, Call, Object
 from steersman.cluster.apiserver.pipeline.options import DeleteOptions, ListOptions
-from steersman.cluster.apiserver.reading.reads import find, page_of
+from steersman.cluster.apiserver.reading.get import find
+from steersman.cluster.apiserver.reading.lists import page_of
 from steersman.cluster.apiserver.resources.resource import Resource
 from steersman.cluster.apiserver.resources.storage_encoding import encode, stamp
 from steersman.cluster.apiserver.resources.strategies import grace_period_s
+from steersman.cluster.apiserver.resources.system_fields import timestamp
 from steersman.cluster.apiserver.responses.render import respond_list, respond_object, success
 from steersman.cluster.apiserver.verbs.preconditions import failed_precondition
 from steersman.cluster.store import Conflict, NotFound, Record
@@ -111,7 +113,7 @@ async def _store_marked(
     api: Api, resource: Resource, record: Record, obj: Object, options: DeleteOptions
 ) -> bytes:
     if resource.handover is not None:
-        await resource.stays()
+        await resource.wait_for_handover()
     if options.dry_run:
         return _marked(resource, record, obj)
     value = encode(resource.to_stored(obj))

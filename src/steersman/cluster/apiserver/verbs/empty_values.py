@@ -1,21 +1,24 @@
-"""Refusals in which empty lists and maps are shown as a client gave them.
+"""Errors about empty lists and maps, shown as the client wrote them: `[]` where the normal form has nothing.
 
-Objects in normal form do not have them, and Kubernetes stores none of them either; but until then it knows
-them from what was left out, and its messages show `[]` where they would show `null`. Writes ask here when
-an object is refused.
+The normal form has no empty lists and maps where Go has `omitempty`, like storage. Go keeps them in memory
+until it encodes the object, so its messages show `[]` and `{}`. When an object is refused, it is checked once
+more with the empty values of the parsed body put back, and only the texts of that check are taken.
+
+They are not kept in the normal form until the object is encoded, which would spare the second check: Go
+compares objects by `equality.Semantic`, for which empty and missing are the same, while defaults, strategies,
+validation and field ownership here compare values as they are. With empty values kept, a PUT that adds
+`nodeSelector: {}` to a running pod is refused (422), and one of a Deployment starts a new generation.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from typing import Any
 
 import orjson
 
 from steersman.cluster.apiserver.pipeline.call import Call, Object
-from steersman.cluster.apiserver.resources.kinds import BuiltInKind, Errors
-from steersman.cluster.codec import CodecError, parse_body
+from steersman.cluster.apiserver.resources.kinds import Errors
 from steersman.objects.fields import FieldError
 
 __all__ = ["explained", "gives_empty_spec"]
@@ -27,12 +30,11 @@ _Emptied = tuple[Object, str, Any]
 def explained(
     call: Call, obj: Object, errors: list[FieldError], check: Callable[[Object], Errors]
 ) -> list[FieldError]:
-    """The errors of a refused object, showing what was given. Only their texts may differ: in checks, what
-    is empty counts as what is not there."""
-    if call.resource.converts or not isinstance(call.resource.kind, BuiltInKind):
+    """The errors of a refused object, worded with the empty values that the client gave."""
+    if call.resource.converts or not call.resource.kind.drops_empty:
         return errors
     copy: Object = orjson.loads(orjson.dumps(obj))
-    emptied = list(_emptied(_given(call), copy))
+    emptied = list(_emptied(call.submitted, copy))
     if not emptied:
         return errors
     for holder, key, value in emptied:
@@ -48,17 +50,9 @@ def explained(
 
 def gives_empty_spec(call: Call, obj: Object) -> bool:
     """Whether a client gave the spec an empty list, which the object in normal form lacks."""
-    return call.given is not None and any(True for _ in _emptied(call.given.get("spec"), obj["spec"]))
-
-
-def _given(call: Call) -> Any:
-    """What the client asks to be stored, as it wrote it: the body, or what its patch made."""
-    if call.patched is not None or call.given is not None:
-        return call.given if call.patched is None else call.patched
-    with suppress(CodecError):
-        content_type = call.request.headers.get("content-type") or ""
-        return parse_body(content_type, call.request.content, call.resource.type.gvk)[0]
-    return None
+    return call.with_empty_lists is not None and any(
+        True for _ in _emptied(call.with_empty_lists.get("spec"), obj["spec"])
+    )
 
 
 def _emptied(given: Any, obj: Any) -> Iterator[_Emptied]:

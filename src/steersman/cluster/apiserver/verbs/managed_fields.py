@@ -1,4 +1,4 @@
-"""metadata.managedFields on ordinary writes: who last set which field. Server-side apply has its own way.
+"""metadata.managedFields of create, update and patch: which manager last set which field.
 
 Entries of other versions are read with the object in their version. Where that takes a webhook's answer,
 the work that needs it is done again with each answer that came (`with_versions`): it is pure, and what a
@@ -12,9 +12,10 @@ from typing import Any, TypeVar
 
 import orjson
 
-from steersman.cluster.apiserver.pipeline.call import Api, Call, Object, timestamp
+from steersman.cluster.apiserver.pipeline.call import Api, Call, Object
 from steersman.cluster.apiserver.pipeline.options import WriteOptions
 from steersman.cluster.apiserver.resources.resource import Conversion, Resource
+from steersman.cluster.apiserver.resources.system_fields import timestamp
 from steersman.objects.managed import Converter, track_update
 from steersman.objects.patches.apply import InVersion
 from steersman.objects.patches.errors import Unconvertible
@@ -29,10 +30,10 @@ _Result = TypeVar("_Result")
 async def track(api: Api, call: Call, live: Object | None, obj: Object, options: WriteOptions) -> None:
     """Record this request's manager as the owner of what it changed, in place. `live` is None on create.
     A webhook that does not answer must not stop a write, nor must an object that is none of a version in
-    which somebody owns fields: all owners stay."""
+    which a manager owns fields: all owners stay."""
     resource = call.resource
     before = resource.kind.empty if live is None else live
-    seen = obj if call.given is None else _as_given(obj, call.given)
+    seen = obj if call.with_empty_lists is None else _as_given(obj, call.with_empty_lists)
     if resource.converts:
         seen = resource.round_trip(seen)
 
@@ -52,7 +53,7 @@ async def track(api: Api, call: Call, live: Object | None, obj: Object, options:
 
     try:
         if live is None and "managedFields" not in obj["metadata"]:
-            # Nobody owned anything so far, in whatever version.
+            # No field had an owner so far, in whatever version.
             entries = tracked(None)
         else:
             entries = await with_versions(api, resource, tracked)

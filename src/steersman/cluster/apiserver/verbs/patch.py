@@ -1,4 +1,4 @@
-"""patch: change an object by a description of the change.
+"""patch: JSON patch, merge patch and strategic merge patch.
 
 JSON patch, merge patch and strategic merge patch; server-side apply has its own module, `apply`. The patch
 is applied to the object as the client sees it (its version, its form), the result is read like a body, and
@@ -122,9 +122,9 @@ class Change:
             raise _refused(error) from None
         if not isinstance(patched, dict):
             raise unprocessable_patch()
-        self.call.patched = patched
+        self.call.submitted = patched
         if b"[]" in self.call.request.content:
-            self.call.given = patched
+            self.call.with_empty_lists = patched
         obj = self._accepted(patched, patch, found)
         match_namespace(self.call, obj["metadata"])
         match_name(self.call, obj["metadata"])
@@ -178,7 +178,7 @@ class Change:
 
 
 def _check_form(media_type: str, patch: Any) -> None:
-    """What is said about a patch of another form when nobody asked for strict reading."""
+    """The error about a patch of another form without strict field validation."""
     if media_type == JSON_PATCH and patch is not None and not isinstance(patch, list):
         raise BadPatch(f"json: cannot unmarshal {go_kind(patch)} into Go value of type jsonpatch.Patch")
     if media_type == JSON_PATCH and isinstance(patch, list):

@@ -1,4 +1,4 @@
-"""What is said when an object is not the one, or not the version, that a write was meant for.
+"""Messages about failed preconditions: an object with another uid or resourceVersion than wanted.
 
 The words differ with the place in kube-apiserver that notices: the handler of a resource itself, or its
 storage, which also tells where the object is kept.

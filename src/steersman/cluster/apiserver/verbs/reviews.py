@@ -1,4 +1,4 @@
-"""Reviews: questions about users, tokens and rights, answered and not stored.
+"""SubjectAccessReview, TokenReview and the other reviews, answered and not stored.
 
 SubjectAccessReview, LocalSubjectAccessReview     may this user do that?
 SelfSubjectAccessReview                           may I?
@@ -14,8 +14,9 @@ from typing import Any
 
 from steersman.cluster.apiserver.pipeline.access import Access
 from steersman.cluster.apiserver.pipeline.bodies import match_namespace, read_object
-from steersman.cluster.apiserver.pipeline.call import Api, Call, timestamp
+from steersman.cluster.apiserver.pipeline.call import Api, Call
 from steersman.cluster.apiserver.pipeline.options import WriteOptions
+from steersman.cluster.apiserver.resources.system_fields import timestamp
 from steersman.cluster.apiserver.responses.render import respond_value
 from steersman.cluster.apiserver.verbs.managed_fields import track
 from steersman.cluster.auth.authorization import Action
@@ -167,7 +168,7 @@ def _one_value(requirement: Object) -> bool:
 
 
 def _label_problem(selector: Object | None) -> str:
-    """Nobody here decides by labels, but a selector that makes no sense is said to make none."""
+    """No authorizer here decides by labels, but an invalid selector is reported."""
     if selector is None:
         return ""
     requirements: Sequence[Object] = selector.get("requirements") or ()
@@ -196,7 +197,7 @@ _UNKNOWN = "invalid bearer token"
 
 
 def _refused_token(problem: str) -> str:
-    """What all who were asked say: those who know other tokens only, and whoever knows what is wrong."""
+    """The errors of all authenticators that were asked."""
     return problem if problem == _UNKNOWN else f"[{_UNKNOWN}, {problem}]"
 
 

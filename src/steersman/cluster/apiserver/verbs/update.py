@@ -1,7 +1,7 @@
-"""update: replace an object, or the part of it that an endpoint is about.
+"""update: replaces an object, or the part of it that a subresource is about.
 
 `replace` is the heart of PUT, PATCH and the writing subresources: read, make the new object from the old,
-admit, prepare, check, and store if nobody else wrote meanwhile; otherwise again from the start.
+admit, prepare, check, and store if there was no other write meanwhile; otherwise again from the start.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from steersman.cluster.apiserver.pipeline.bodies import (
 )
 from steersman.cluster.apiserver.pipeline.call import Api, Call, Object
 from steersman.cluster.apiserver.pipeline.options import WriteOptions, parse_unsigned
-from steersman.cluster.apiserver.reading.reads import check_path_name
+from steersman.cluster.apiserver.reading.get import check_path_name
 from steersman.cluster.apiserver.resources.allocation import Reservation
 from steersman.cluster.apiserver.resources.storage_encoding import stamp
 from steersman.cluster.apiserver.resources.strategies.strategy import next_generation
 from steersman.cluster.apiserver.responses.render import respond_object
-from steersman.cluster.apiserver.verbs.create import admitted, settled, store_new
+from steersman.cluster.apiserver.verbs.create import store_new, with_pending_admission, with_reservation
 from steersman.cluster.apiserver.verbs.empty_values import explained, gives_empty_spec
 from steersman.cluster.apiserver.verbs.managed_fields import track
 from steersman.cluster.apiserver.verbs.preconditions import failed_storage_precondition
@@ -41,7 +41,7 @@ __all__ = ["Endpoint", "Part", "Written", "replace", "update"]
 #: New object from old: a fresh one in normal form, defaults filled in.
 Transform = Callable[[Object], Object | Awaitable[Object]]
 
-#: A writer that keeps losing the race gives up; each round means somebody else's write succeeded.
+#: A writer that keeps losing the race gives up; each round means that another write succeeded.
 _TRIES = 100
 
 
@@ -150,7 +150,7 @@ async def _made(new: Object | Awaitable[Object]) -> Object:
 async def _create(
     api: Api, call: Call, obj: Object, options: WriteOptions, endpoint: Endpoint
 ) -> Written | None:
-    """None when somebody else created it first. Whoever updates must also have the right to create."""
+    """None when another request created it first. The user of the update needs the right to create, too."""
     api.access.authorize(call.user, call.action._replace(verb="create"))
     obj["metadata"].pop("resourceVersion", None)
     try:
@@ -213,11 +213,11 @@ async def _write(
             attributes.object, attributes.old = part.view(new), part.view(old)
         await api.admission.validate(attributes)
         store = _store(api, call, record, new, old, dry_run=options.dry_run)
-        return await (admitted(api, attributes, store) if attributes.pending else store)
+        return await (with_pending_admission(api, attributes, store) if attributes.pending else store)
 
     if reservation is None:
         return await check_and_store()
-    return await settled(api, reservation, check_and_store(), dry_run=options.dry_run)
+    return await with_reservation(api, reservation, check_and_store(), dry_run=options.dry_run)
 
 
 def _reserve(call: Call, new: Object, old: Object, *, dry_run: bool) -> Reservation | None:
@@ -263,8 +263,8 @@ async def _check(call: Call, new: Object, old: Object, endpoint: Endpoint) -> No
         warnings.extend(strategy.warnings_on_update(new, old))
     elif not subresource or subresource in strategy.subresources:
         warnings.extend(strategy.warnings_on_update(new, old, subresource))
-        if resource.unacted is not None and not subresource:
-            warnings.extend(resource.unacted(new, old))
+        if resource.effect_warnings is not None and not subresource:
+            warnings.extend(resource.effect_warnings(new, old))
 
 
 async def _store(api: Api, call: Call, record: Record, new: Object, old: Object, *, dry_run: bool) -> bytes:
@@ -273,7 +273,7 @@ async def _store(api: Api, call: Call, record: Record, new: Object, old: Object,
     _keep_times(new, old)
     if new == old and call.resource.is_current(record.value):
         return record.value
-    value = await call.resource.at_rest(new)
+    value = await call.resource.encoded(new)
     if dry_run:
         return stamped_like(record, value)
     if _deletes(call, new, old):

@@ -132,7 +132,7 @@ class Monitors:
                 try:
                     await self._update(await discover(self._client))
                 except ClientError as error:
-                    _log.warning("what the API serves cannot be told: %s", error)
+                    _log.warning("discovery failed: %s", error)
                 await wait_for_event(self._outdated, self._clock, _POLL_S)
                 await self._clock.sleep(_SETTLE_S)
         finally:

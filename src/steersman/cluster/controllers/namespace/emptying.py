@@ -13,7 +13,7 @@ import msgspec
 
 from steersman.client import Client, ClientError, MethodNotAllowed, NotFound
 from steersman.cluster.controllers.discovered import Discovered, discover
-from steersman.cluster.controllers.namespace.conditions import Findings
+from steersman.cluster.controllers.namespace.conditions import RemainingContent
 from steersman.objects.kinds.views.metadata import RemainingMetadata
 from steersman.objects.pod_lifecycle import is_terminal
 from steersman.objects.resource_type import ResourceType
@@ -39,11 +39,11 @@ class Emptying:
         self._client = client
         self._namespace = namespace
         self._age_s = age_s
-        self.findings = Findings()
+        self.findings = RemainingContent()
         #: How long what remains is expected to take.
         self.estimate_s = 0
 
-    async def run(self) -> Findings:
+    async def run(self) -> RemainingContent:
         try:
             found = await discover(self._client)
         except ClientError as error:

@@ -81,7 +81,9 @@ class Catalog:
     def called(self, target: Target, line: Line, rule: Rule, phase: str) -> Target:
         """The block that a field's value is checked by: that of the same phase, if there is one."""
         name = target.type
-        if line.field != ".":
+        if line.field == ".":
+            phase = ""
+        else:
             try:
                 name = lookup(self._types, target.type, line.field)[1].type
             except FieldNotFound as error:
@@ -223,7 +225,7 @@ class _LineEmitter:
 
     def _guarded(self, rules: list[Rule], field: Field) -> None:
         there = self._present(rules, field)
-        if rules[0].word == "required":
+        if rules[0].word == "required" and not rules[0].each:
             missing = rules.pop(0)
             condition = self._condition(missing)
             absent = f"not {there}" if there == "value" else "value is None"
@@ -250,7 +252,7 @@ class _LineEmitter:
 
     def _present(self, rules: list[Rule], field: Field) -> str:
         """When the rules are asked; empty if always."""
-        first = rules[0].word
+        first = "" if rules[0].each else rules[0].word
         if first == "optional":
             return "value"
         if first in ("unique", "immutable"):
@@ -290,6 +292,10 @@ class _LineEmitter:
                 self._refuse(rule, f"old is not None and {value} != {before}", value, path)
             case "format":
                 self._format(rule, value, path)
+            case "upto":
+                longer = self._emitter.values.broken(self._line, rule, field, value, self._target.type)
+                self._write(f"if not {longer}:")
+                self._depth += 1
             case _:
                 broken = self._emitter.values.broken(self._line, rule, field, value, self._target.type)
                 self._refuse(rule, broken, value, path)
@@ -401,6 +407,11 @@ class _LineEmitter:
             self._with_condition(rule, f"errors += {self._called(rule, 'obj', path)}")
         elif rule.word == ">":
             called = self._emitter.catalog.called(self._target, self._line, rule, self._phase)
+            here = called.module == self._target.module and not rule.conditions and not rule.exceptions
+            if here and _can_stand_inline(called):
+                for line in called.block.lines:
+                    _LineEmitter(self._emitter, called, line, "", iter(())).emit()
+                return
             arguments = ["context"] + ["old"] * called.compares + ["seen"] * bool(called.uniques)
             self._with_condition(
                 rule, f"{self._emitter.call(called)}(obj, {path}, errors, {', '.join(arguments)})"
@@ -414,8 +425,7 @@ class _LineEmitter:
             raise RuleError(self._line.number, f"{rule.word} is no rule for the object itself")
 
     def _called(self, rule: Rule, value: str, path: str) -> str:
-        words = [word for word in rule.arguments[1:]]
-        arguments = [value, path, *words, *([repr(rule.text)] if rule.text is not None else [])]
+        arguments = [value, path, *rule.arguments[1:], *([repr(rule.text)] if rule.text is not None else [])]
         return f"{self._emitter.function(self._line.number, rule)}({', '.join(arguments)})"
 
     # --- Parts
@@ -453,3 +463,9 @@ class _LineEmitter:
         for line in lines:
             if line:
                 self._emitter.write(self._depth, line)
+
+
+def _can_stand_inline(target: Target) -> bool:
+    """Whether the statements of a block can stand in another: none of them returns or needs a set."""
+    ends = any(rule.stop == "end" for line in target.block.lines for rule in line.rules)
+    return not ends and not target.uniques

@@ -18,7 +18,7 @@ _WORDS: Final = {
     "required": (0, 0),
     "optional": (0, 0),
     "changed": (0, 0),
-    "nonempty": (0, 0),
+    "nonempty": (0, 1),
     "enum": (0, 1),
     "min": (1, 1),
     "max": (1, 1),
@@ -29,6 +29,7 @@ _WORDS: Final = {
     "bytes": (1, 1),
     "characters": (1, 1),
     "items": (1, 1),
+    "upto": (1, 1),
     "unique": (0, 0),
     "forbidden": (0, 0),
     "invalid": (0, 0),
@@ -152,7 +153,7 @@ def _listed(text: str) -> tuple[str, ...]:
 
 def _line(number: int, line: str) -> Line:
     tokens = _TOKEN.findall(line)
-    if "".join(tokens) != re.sub(r"\s+(?=(?:[^\"]*\"[^\"]*\")*[^\"]*$)", "", line):
+    if _TOKEN.sub("", line).strip():
         raise RuleError(number, f"cannot read {line.strip()!r}: a quote is missing")
     if tokens[0].startswith("@"):
         return Line(number, ".", "", tuple(_rule(number, part) for part in _split(tokens)))

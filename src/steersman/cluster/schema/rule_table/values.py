@@ -42,7 +42,7 @@ class Values:
             case "range":
                 low, high = (_number(line, word) for word in rule.arguments)
                 return f"not {low} <= {value} <= {high}"
-            case "length" | "characters" | "items":
+            case "length" | "characters" | "items" | "upto":
                 return f"len({value}) > {_number(line, rule.arguments[0])}"
             case "bytes":
                 return f"len({value}.encode()) > {_number(line, rule.arguments[0])}"
@@ -66,6 +66,8 @@ class Values:
                 return f"too_long_text({path}, {_number(line, rule.arguments[0])})"
             case "items" if text is None:
                 return f"too_many({path}, len({value}), {_number(line, rule.arguments[0])})"
+            case "nonempty" if rule.arguments == ("invalid",):
+                return f"invalid({path}, {shown}, {text!r})"
             case "nonempty" | "required":
                 return f"required({path}{'' if text is None else f', {text!r}'})"
             case "forbidden":
@@ -86,7 +88,7 @@ class Values:
             if not known:
                 raise RuleError(line.number, f"enums.txt has no values for {line.field}")
             return known
-        given = tuple("" if word == '""' else word for word in rule.arguments[0].split("|"))
+        given = tuple("" if word == "<empty>" else word for word in rule.arguments[0].split("|"))
         if given == known:
             raise RuleError(line.number, f"enums.txt has the values of {line.field} already: write `enum`")
         return given

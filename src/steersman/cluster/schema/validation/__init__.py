@@ -1,14 +1,14 @@
 """Validation of the built-in kinds: the same reasons, messages, fields and order as kube-apiserver.
 
 The API server calls `validate_create`, `validate_update` and `validate_status_update` with objects in
-normal form after defaulting. Which module knows a kind is found here by its group, and modules are
-imported when a kind of theirs is first validated, so that a start pays for none of them.
+normal form after defaulting. The rules of a kind stand in rules.txt, which is compiled to the modules of
+`compiled`; what it cannot say are functions of this package's other modules. Both are imported when a kind
+of theirs is first validated, so that a start pays for none of them.
 """
 
 from __future__ import annotations
 
 from functools import cache
-from importlib import import_module
 from typing import Final
 
 from steersman.cluster.schema.validation.compiled import compiled_rules
@@ -31,59 +31,13 @@ __all__ = [
     "validate_update",
 ]
 
-#: Module of this package by API group.
-_MODULES: Final = {
-    "admissionregistration.k8s.io": "admission",
-    "apiextensions.k8s.io": "apiextensions",
-    "apiregistration.k8s.io": "apiregistration",
-    "apps": "apps",
-    "authentication.k8s.io": "authorization",
-    "authorization.k8s.io": "authorization",
-    "autoscaling": "autoscaling",
-    "batch": "batch",
-    "certificates.k8s.io": "certificates",
-    "coordination.k8s.io": "coordination",
-    "discovery.k8s.io": "discovery",
-    "events.k8s.io": "events",
-    "flowcontrol.apiserver.k8s.io": "flowcontrol",
-    "networking.k8s.io": "networking",
-    "node.k8s.io": "node",
-    "policy": "policy",
-    "rbac.authorization.k8s.io": "rbac",
-    "resource.k8s.io": "resource",
-    "scheduling.k8s.io": "scheduling",
-    "storage.k8s.io": "storage",
-    "storagemigration.k8s.io": "storagemigration",
-}
-#: The core group is too large for one module.
-_CORE_MODULES: Final = {
-    "Endpoints": "endpoints",
-    "Event": "events",
-    "LimitRange": "quotas",
-    "Node": "nodes",
-    "PersistentVolume": "storage_core",
-    "PersistentVolumeClaim": "storage_core",
-    "Pod": "pods.kinds",
-    "PodTemplate": "pods.kinds",
-    "ReplicationController": "pods.kinds",
-    "ResourceQuota": "quotas",
-    "Service": "services",
-}
-
 _DEFAULT: Final = Rules()
 
 
 @cache
 def rules_for(group: str, kind: str) -> Rules:
-    """The rules of a kind; kinds that no module names get the rules of metadata alone."""
-    compiled = compiled_rules(group, kind)
-    if compiled is not None:
-        return compiled
-    name = _MODULES.get(group) if group else _CORE_MODULES.get(kind, "core_other")
-    if name is None:
-        return _DEFAULT
-    rules: dict[tuple[str, str], Rules] = import_module(f"{__name__}.{name}").RULES
-    return rules.get((group, kind), _DEFAULT)
+    """The rules of a kind; kinds that rules.txt does not name get the rules of metadata alone."""
+    return compiled_rules(group, kind) or _DEFAULT
 
 
 def validate_create(group: str, kind: str, namespaced: bool, obj: Object) -> list[FieldError]:

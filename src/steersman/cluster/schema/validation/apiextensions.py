@@ -41,7 +41,7 @@ from steersman.cluster.schema.validation.crd_versions import (
     subresource_errors,
     warning_texts,
 )
-from steersman.cluster.schema.validation.rules import Object, Rules
+from steersman.cluster.schema.validation.rules import Object
 from steersman.objects.fields import (
     FieldError,
     Path,
@@ -53,7 +53,11 @@ from steersman.objects.fields import (
 from steersman.objects.metadata import validate_immutable, validate_object_meta
 from steersman.objects.names import is_dns1035_label, is_dns1123_subdomain, name_is_dns_subdomain
 
-__all__ = ["RULES"]
+__all__ = [
+    "validate_definition",
+    "validate_definition_status",
+    "validate_definition_update",
+]
 
 _STRICT: Final = Strictness()
 _METADATA: Final = Path("metadata")
@@ -77,14 +81,14 @@ class _Asked:
     too_many_selectable: frozenset[str] = frozenset()
 
 
-def _create(obj: Object) -> list[FieldError]:
+def validate_definition(obj: Object, path: Path) -> list[FieldError]:
     spec = internal_spec(obj["spec"])
     errors = _metadata_errors(obj) + _spec_errors(spec, _Asked())
     errors += _status_errors(obj) + _stored_version_errors(obj)
     return errors + _approval_errors(obj, None) + _preserve_errors(obj, None)
 
 
-def _update(obj: Object, old: Object) -> list[FieldError]:
+def validate_definition_update(obj: Object, path: Path, old: Object) -> list[FieldError]:
     spec, old_spec = internal_spec(obj["spec"]), internal_spec(old["spec"])
     asked = _asked_of_update(obj, old, old_spec)
     errors = _spec_errors(spec, asked)
@@ -100,7 +104,7 @@ def _update(obj: Object, old: Object) -> list[FieldError]:
     return errors + _approval_errors(obj, old) + _preserve_errors(obj, old)
 
 
-def _status_update(obj: Object, old: Object) -> list[FieldError]:
+def validate_definition_status(obj: Object, path: Path) -> list[FieldError]:
     return _status_errors(obj)
 
 
@@ -440,15 +444,3 @@ def _preserve_errors(obj: Object, old: Object | None) -> list[FieldError]:
         "set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
     )
     return [invalid(_SPEC.child("preserveUnknownFields"), True, text)]
-
-
-RULES: Final = {
-    ("apiextensions.k8s.io", "CustomResourceDefinition"): Rules(
-        create=_create,
-        update=_update,
-        status=_status_update,
-        standard_finalizers=False,
-        own_metadata=True,
-        distinct=False,
-    ),
-}

@@ -1,7 +1,4 @@
-"""Validation of certificates.k8s.io: signing requests, trust bundles and pods' certificate requests.
-
-A signing request is also updated through its approval subresource, which has a check of its own.
-"""
+"""Validation of certificates.k8s.io: what rules.txt cannot say about requests and trust bundles."""
 
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ from cryptography.exceptions import UnsupportedAlgorithm
 
 from steersman.cluster.schema.pem import blocks, certificate_request
 from steersman.cluster.schema.validation.internal_values import Shape, as_internal
-from steersman.cluster.schema.validation.rules import Object, Rules, ValuelessError, invalids
+from steersman.cluster.schema.validation.rules import Object, ValuelessError, invalids
 from steersman.cluster.schema.validation.signers import (
     is_kubernetes_signer,
     trust_bundle_name_errors,
@@ -32,12 +29,23 @@ from steersman.objects.fields import (
     required,
     too_long,
 )
-from steersman.objects.metadata import validate_conditions, validate_immutable
-from steersman.objects.names import is_dns1123_subdomain, name_is_path_segment
+from steersman.objects.metadata import validate_conditions
 
-__all__ = ["RULES"]
+__all__ = [
+    "any_name",
+    "validate_approval",
+    "validate_bundle_names",
+    "validate_expiration",
+    "validate_one_decision",
+    "validate_pod_request_status",
+    "validate_proof",
+    "validate_request",
+    "validate_request_status",
+    "validate_request_update",
+    "validate_signer_name",
+    "validate_trust_anchors",
+]
 
-_GROUP: Final = "certificates.k8s.io"
 _SPEC: Final = Path("spec")
 _STATUS: Final = Path("status")
 _CONDITIONS: Final = _STATUS.child("conditions")
@@ -82,23 +90,23 @@ _CONDITION_SHAPE: Final[Shape] = (
 )
 
 
-def _any_name(name: str, prefix: bool) -> list[str]:
+def any_name(name: str, prefix: bool) -> list[str]:
     return []
 
 
 # --- Signing requests
 
 
-def _request(obj: Object, old: Object | None = None) -> list[FieldError]:
+def validate_request(obj: Object, path: Path, old: Object | None = None) -> list[FieldError]:
     """All checks of a request; what an update leaves as it was, right or wrong, is let through."""
     spec, before = obj.get("spec") or {}, (old or {}).get("spec") or {}
     errors = _certificate_request(spec.get("request"), _SPEC.child("request"))
     errors += _usages(spec.get("usages") or [], before.get("usages") or [], _SPEC.child("usages"))
-    signer, path = spec.get("signerName", ""), _SPEC.child("signerName")
+    signer, here = spec.get("signerName", ""), _SPEC.child("signerName")
     if signer == _LEGACY_SIGNER and before.get("signerName") != _LEGACY_SIGNER:
-        errors.append(invalid(path, signer, "the legacy signerName is not allowed via this API version"))
+        errors.append(invalid(here, signer, "the legacy signerName is not allowed via this API version"))
     else:
-        errors += validate_signer_name(signer, path)
+        errors += validate_signer_name(signer, here)
     seconds = spec.get("expirationSeconds")
     if seconds is not None and seconds < _SHORTEST_S:
         text = "may not specify a duration less than 600 seconds (10 minutes)"
@@ -163,7 +171,7 @@ def _request_conditions(obj: Object, old: Object | None) -> list[FieldError]:
     return errors
 
 
-def _declared_decisions(obj: Object, old: Object | None) -> list[FieldError]:
+def validate_one_decision(obj: Object, path: Path, old: Object | None) -> list[FieldError]:
     """A request is approved or denied, never both."""
     decided, before = (
         [kind for kind in _DECISIONS if any(c.get("type") == kind for c in _conditions_of(each))]
@@ -191,24 +199,24 @@ def _certificate_error(encoded: str) -> str:
     return "" if count else "must contain at least one CERTIFICATE PEM block"
 
 
-def _request_update(obj: Object, old: Object) -> list[FieldError]:
-    errors = _request(obj, old) + _removed_conditions(obj, old) + _decided_elsewhere(obj, old)
+def validate_request_update(obj: Object, path: Path, old: Object) -> list[FieldError]:
+    errors = validate_request(obj, path, old) + _removed_conditions(obj, old) + _decided_elsewhere(obj, old)
     if _certificates_differ(obj, old):
         errors.append(forbidden(_STATUS.child("certificate"), "updates may not set certificate content"))
     return errors
 
 
-def _request_status(obj: Object, old: Object) -> list[FieldError]:
-    errors = _request(obj, old) + _removed_conditions(obj, old) + _decided_elsewhere(obj, old)
+def validate_request_status(obj: Object, path: Path, old: Object) -> list[FieldError]:
+    errors = validate_request(obj, path, old) + _removed_conditions(obj, old) + _decided_elsewhere(obj, old)
     if _certificates_differ(obj, old) and (old.get("status") or {}).get("certificate"):
         text = "updates may not modify existing certificate content"
         errors.append(forbidden(_STATUS.child("certificate"), text))
     return errors
 
 
-def _approval(obj: Object, old: Object) -> list[FieldError]:
+def validate_approval(obj: Object, path: Path, old: Object) -> list[FieldError]:
     """What is wrong with an update through the approval subresource, metadata aside."""
-    errors = _request(obj, old) + _removed_conditions(obj, old)
+    errors = validate_request(obj, path, old) + _removed_conditions(obj, old)
     if _certificates_differ(obj, old):
         errors.append(forbidden(_STATUS.child("certificate"), "updates may not set certificate content"))
     return errors
@@ -256,28 +264,14 @@ def _difference(old: list[Object], new: list[Object]) -> str:
 # --- Trust bundles
 
 
-def _bundle(obj: Object) -> list[FieldError]:
-    return _bundle_names(obj) + _trust_anchors((obj.get("spec") or {}).get("trustBundle", ""))
-
-
-def _bundle_names(obj: Object) -> list[FieldError]:
+def validate_bundle_names(obj: Object, path: Path) -> list[FieldError]:
     name, signer = obj["metadata"].get("name", ""), (obj.get("spec") or {}).get("signerName", "")
-    path = Path("metadata").child("name")
-    errors = invalids(path, name, trust_bundle_name_errors(name, signer, False)) if name else []
+    here = path.child("metadata", "name")
+    errors = invalids(here, name, trust_bundle_name_errors(name, signer, False)) if name else []
     return errors + (validate_signer_name(signer, _SPEC.child("signerName")) if signer else [])
 
 
-def _bundle_update(obj: Object, old: Object) -> list[FieldError]:
-    spec, before = obj.get("spec") or {}, old.get("spec") or {}
-    errors = _bundle_names(obj)
-    if spec.get("trustBundle") != before.get("trustBundle"):
-        errors += _trust_anchors(spec.get("trustBundle", ""))
-    names = [each.get("signerName", "") for each in (spec, before)]
-    return errors + validate_immutable(names[0], names[1], _SPEC.child("signerName"))
-
-
-def _trust_anchors(bundle: str) -> list[FieldError]:
-    path = _SPEC.child("trustBundle")
+def validate_trust_anchors(bundle: str, path: Path) -> list[FieldError]:
     if len(bundle) > _LARGEST_BUNDLE:
         return [too_long(path, _LARGEST_BUNDLE)]
     errors = []
@@ -319,39 +313,28 @@ def _anchor_error(data: bytes) -> str:
 _SHORTEST_POD_S: Final = 60 * 60
 _LONGEST_POD_S: Final = 91 * 24 * 60 * 60
 _LONGEST_KUBERNETES_S: Final = 24 * 60 * 60
-_LONGEST_UID: Final = 128
 _OUTCOMES: Final = ("Issued", "Denied", "Failed")
 
 
-def _pod_request(obj: Object) -> list[FieldError]:
-    spec = obj.get("spec") or {}
-    signer = spec.get("signerName", "")
-    errors = validate_signer_name(signer, _SPEC.child("signerName"))
-    for thing in ("pod", "serviceAccount", "node"):
-        name, uid = spec.get(f"{thing}Name", ""), spec.get(f"{thing}UID", "")
-        errors += invalids(_SPEC.child(f"{thing}Name"), name, is_dns1123_subdomain(name))
-        if not uid:
-            errors.append(invalid(_SPEC.child(f"{thing}UID"), uid, "must not be empty"))
-        if len(uid) > _LONGEST_UID:
-            errors.append(too_long(_SPEC.child(f"{thing}UID"), _LONGEST_UID))
-    seconds, path = spec.get("maxExpirationSeconds"), _SPEC.child("maxExpirationSeconds")
-    if seconds is None:
-        return [*errors, required(path, "must be set")]
-    longest = _LONGEST_KUBERNETES_S if is_kubernetes_signer(signer) else _LONGEST_POD_S
-    if not _SHORTEST_POD_S <= seconds <= longest:
-        errors.append(invalid(path, seconds, f"must be in the range [{_SHORTEST_POD_S}, {longest}]"))
+def validate_expiration(spec: Object, path: Path) -> list[FieldError]:
+    """How long depends on who signs."""
+    seconds, kubernetes = spec["maxExpirationSeconds"], is_kubernetes_signer(spec.get("signerName", ""))
+    longest = _LONGEST_KUBERNETES_S if kubernetes else _LONGEST_POD_S
+    if _SHORTEST_POD_S <= seconds <= longest:
+        return []
+    text = f"must be in the range [{_SHORTEST_POD_S}, {longest}]"
+    return [invalid(path.child("maxExpirationSeconds"), seconds, text)]
+
+
+def validate_proof(spec: Object, path: Path) -> list[FieldError]:
     proofs = [bool(spec.get(field)) for field in ("stubPKCS10Request", "pkixPublicKey", "proofOfPossession")]
-    if proofs not in ([True, False, False], [False, True, True]):
-        text = "exactly one of (stubPKCS10Request) or (pkixPublicKey, proofOfPossession) must be set"
-        errors.append(ValuelessError(_SPEC, text))
-    return errors
+    if proofs in ([True, False, False], [False, True, True]):
+        return []
+    text = "exactly one of (stubPKCS10Request) or (pkixPublicKey, proofOfPossession) must be set"
+    return [ValuelessError(path, text)]
 
 
-def _pod_request_update(obj: Object, old: Object) -> list[FieldError]:
-    return validate_immutable(obj.get("spec"), old.get("spec"), _SPEC)
-
-
-def _pod_request_status(obj: Object, old: Object) -> list[FieldError]:
+def validate_pod_request_status(obj: Object, path: Path, old: Object) -> list[FieldError]:
     conditions = _conditions_of(obj)
     errors: list[FieldError] = []
     known = 0
@@ -402,19 +385,3 @@ def _issued(status: Object) -> list[FieldError]:
         "beginRefreshAt": "must be present and in the range [notbefore+10min, notafter-10min]",
     }
     return [required(_STATUS.child(field), text) for field, text in needed.items() if not status.get(field)]
-
-
-RULES: Final = {
-    (_GROUP, "CertificateSigningRequest"): Rules(
-        name=name_is_path_segment,
-        create=_request,
-        update=_request_update,
-        status=_request_status,
-        late=_declared_decisions,
-        subresources={"approval": _approval},
-    ),
-    (_GROUP, "ClusterTrustBundle"): Rules(name=_any_name, create=_bundle, update=_bundle_update),
-    (_GROUP, "PodCertificateRequest"): Rules(
-        create=_pod_request, update=_pod_request_update, status=_pod_request_status
-    ),
-}

@@ -1,61 +1,36 @@
-"""What claims, classes and slices of devices share: names, taints, tolerations and opaque configuration.
-
-Each part has two checks: the first is asked early, the `declared` one after everything else.
-"""
+"""What claims, classes and slices of devices share: names, selectors and opaque configuration."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import orjson
 
 from steersman.cluster.schema.validation.rules import Object, invalids
-from steersman.objects.fields import (
-    FieldError,
-    Path,
-    duplicate,
-    invalid,
-    not_supported,
-    required,
-    too_long,
-    too_long_text,
-    too_many,
-)
+from steersman.objects.fields import FieldError, Path, duplicate, invalid, required, too_long
 from steersman.objects.metadata import validate_label_name
-from steersman.objects.names import (
-    is_c_identifier,
-    is_dns1123_subdomain,
-    is_dns1123_subdomain_caseless,
-    is_label_value,
-)
+from steersman.objects.names import is_c_identifier, is_dns1123_subdomain
 
 __all__ = [
-    "MOST_SELECTORS",
-    "declared_driver",
-    "declared_effect",
-    "declared_list",
-    "declared_toleration",
     "qualified_name",
     "validate_binding_conditions",
+    "validate_different",
+    "validate_different_names",
     "validate_each",
     "validate_fully_qualified_name",
     "validate_opaque",
     "validate_pool_name",
     "validate_selectors",
-    "validate_taint",
-    "validate_toleration",
 ]
 
-MOST_SELECTORS: Final = 32
+_MOST_SELECTORS: Final = 32
 _LONGEST_DRIVER: Final = 63
 _LONGEST_IDENTIFIER: Final = 32
 _LONGEST_POOL: Final = 253
 _LONGEST_EXPRESSION: Final = 10 * 1024
 _LARGEST_PARAMETERS: Final = 10 * 1024
 _MOST_BINDING_CONDITIONS: Final = 4
-_OPERATORS: Final = ("Equal", "Exists")
-_EFFECTS: Final = ("NoExecute", "NoSchedule", "None")
 
 Item = Callable[[Any, Path], list[FieldError]]
 
@@ -67,21 +42,14 @@ def validate_each(items: Sequence[Any], most: int, check: Item, path: Path) -> l
     return [error for number, item in enumerate(items) for error in check(item, path.index(number))]
 
 
-def declared_list(
-    items: Sequence[Any],
-    most: int,
-    path: Path,
-    check: Item | None = None,
-    key: Callable[[Any], Hashable] | None = None,
-) -> list[FieldError]:
-    """A list with a limit, whose items differ by their key; an item that repeats one is shown whole."""
-    if len(items) > most:
-        return [too_many(path, len(items), most)]
-    errors: list[FieldError] = []
-    if key is not None:
-        keys = [key(item) for item in items]
-        errors += [duplicate(path.index(n), item) for n, item in enumerate(items) if keys[n] in keys[:n]]
-    return errors + (validate_each(items, most, check, path) if check is not None else [])
+def validate_different(items: Sequence[Object], path: Path, key: str) -> list[FieldError]:
+    """Items differ by their key; one that repeats another's is shown whole."""
+    keys = [item.get(key, "") for item in items]
+    return [duplicate(path.index(n), item) for n, item in enumerate(items) if keys[n] in keys[:n]]
+
+
+def validate_different_names(items: Sequence[Object], path: Path) -> list[FieldError]:
+    return validate_different(items, path, "name")
 
 
 # --- Names
@@ -121,50 +89,6 @@ def validate_fully_qualified_name(name: str, path: Path) -> list[FieldError]:
     return errors
 
 
-def declared_driver(name: str, path: Path) -> list[FieldError]:
-    if not name:
-        return [required(path)]
-    errors = invalids(path, name, is_dns1123_subdomain_caseless(name))
-    if len(name) > _LONGEST_DRIVER:
-        errors.append(too_long_text(path, _LONGEST_DRIVER))
-    return errors
-
-
-# --- Taints and tolerations
-
-
-def validate_taint(taint: Object, path: Path) -> list[FieldError]:
-    value = taint.get("value", "")
-    return [
-        *validate_label_name(taint.get("key", ""), path.child("key")),
-        *invalids(path.child("value"), value, is_label_value(value)),
-    ]
-
-
-def declared_effect(obj: Object, path: Path, *, needed: bool) -> list[FieldError]:
-    effect = obj.get("effect", "")
-    if not effect:
-        return [required(path.child("effect"))] if needed else []
-    return [] if effect in _EFFECTS else [not_supported(path.child("effect"), effect, _EFFECTS)]
-
-
-def validate_toleration(toleration: Object, path: Path) -> list[FieldError]:
-    operator, value = toleration.get("operator", ""), toleration.get("value", "")
-    if operator == "Exists" and value:
-        return [invalid(path.child("value"), value, "must be empty for operator `Exists`")]
-    return invalids(path.child("value"), value, is_label_value(value)) if operator == "Equal" else []
-
-
-def declared_toleration(toleration: Object, path: Path) -> list[FieldError]:
-    key, operator = toleration.get("key", ""), toleration.get("operator", "")
-    errors = validate_label_name(key, path.child("key")) if key else []
-    if not operator:
-        errors.append(required(path.child("operator")))
-    elif operator not in _OPERATORS:
-        errors.append(not_supported(path.child("operator"), operator, _OPERATORS))
-    return errors + declared_effect(toleration, path, needed=False)
-
-
 # --- Selectors, configuration and conditions
 
 
@@ -190,7 +114,7 @@ def validate_selectors(selectors: Sequence[Object], path: Path) -> list[FieldErr
             return [invalid(place, expression, str(error))]
         return []
 
-    return validate_each(selectors, MOST_SELECTORS, check, path)
+    return validate_each(selectors, _MOST_SELECTORS, check, path)
 
 
 def validate_opaque(config: Object, path: Path) -> list[FieldError]:

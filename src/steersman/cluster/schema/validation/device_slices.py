@@ -1,18 +1,18 @@
-"""Validation of resource slices, which publish devices, and of rules that taint them."""
+"""Validation of resource slices, which publish devices: what rules.txt cannot say about them."""
 
 from __future__ import annotations
 
 import re
 from typing import Any, Final
 
+from steersman.cluster.schema.validation.compiled import compiled_check
 from steersman.cluster.schema.validation.device_parts import (
-    declared_effect,
-    declared_list,
     qualified_name,
     validate_binding_conditions,
+    validate_different,
+    validate_different_names,
     validate_each,
     validate_pool_name,
-    validate_taint,
 )
 from steersman.cluster.schema.validation.pods.affinity import validate_node_selector
 from steersman.cluster.schema.validation.pods.volume_sources import validate_csi_driver_name
@@ -27,27 +27,24 @@ from steersman.objects.fields import (
     too_long,
     too_many,
 )
-from steersman.objects.metadata import validate_conditions, validate_immutable
 from steersman.objects.names import is_dns1123_label, is_dns1123_subdomain
 
 __all__ = [
-    "declared_of_slice",
-    "declared_of_taint_rule",
-    "validate_slice",
-    "validate_taint_rule",
-    "validate_taint_rule_status",
+    "validate_csi_driver_name",
+    "validate_devices",
+    "validate_different_names",
+    "validate_different_sets",
+    "validate_one_value",
+    "validate_pool_name",
+    "validate_slice_nodes",
 ]
 
-_SPEC: Final = Path("spec")
+_validate_taint = compiled_check("resource.v1.DeviceTaint")
 _MOST_DEVICES: Final = 128
 _MOST_ELABORATE_DEVICES: Final = 64
 _MOST_PROPERTIES: Final = 32
 _MOST_ATTRIBUTE_VALUES: Final = 48
 _MOST_TAINTS: Final = 16
-_MOST_COUNTER_SETS: Final = 8
-_MOST_CONSUMPTIONS: Final = 2
-_MOST_BINDING_CONDITIONS: Final = 4
-_MOST_RULE_CONDITIONS: Final = 8
 _LONGEST_VALUE: Final = 64
 _LISTS: Final = ("ints", "bools", "strings", "versions")
 _VALUES: Final = ("int", "bool", "string", "version", *_LISTS)
@@ -59,62 +56,34 @@ _version = re.compile(
 ).fullmatch
 
 
-def validate_slice(obj: Object, old: Object | None = None) -> list[FieldError]:
-    spec = obj.get("spec") or {}
-    pool, path = spec.get("pool") or {}, _SPEC.child("pool")
-    errors = validate_csi_driver_name(spec.get("driver", ""), _SPEC.child("driver"))
-    errors += validate_pool_name(pool.get("name", ""), path.child("name"))
-    count, generation = pool.get("resourceSliceCount", 0), pool.get("generation", 0)
-    if count <= 0:
-        errors.append(invalid(path.child("resourceSliceCount"), count, "must be greater than zero"))
-    if generation < 0:
-        errors.append(invalid(path.child("generation"), generation, "must be greater than or equal to zero"))
-    if old is not None:
-        errors += _identity(spec, old.get("spec") or {})
-    errors += _slice_nodes(spec)
-    if spec.get("sharedCounters") is not None and spec.get("devices") is not None:
-        errors.append(invalid(_SPEC, "", "only one of `sharedCounters` or `devices` is allowed"))
-    return errors + _devices(spec)
-
-
-def _identity(spec: Object, before: Object) -> list[FieldError]:
-    """A slice stays with its pool, its driver and its node."""
-    pool, earlier = ((each.get("pool") or {}).get("name", "") for each in (spec, before))
-    return [
-        *validate_immutable(pool, earlier, _SPEC.child("pool", "name")),
-        *validate_immutable(spec.get("driver", ""), before.get("driver", ""), _SPEC.child("driver")),
-        *validate_immutable(spec.get("nodeName"), before.get("nodeName"), _SPEC.child("nodeName")),
-    ]
-
-
-def _slice_nodes(spec: Object) -> list[FieldError]:
+def validate_slice_nodes(spec: Object, path: Path) -> list[FieldError]:
     """The nodes that can use the devices, told in exactly one way."""
     node, selector = spec.get("nodeName"), spec.get("nodeSelector")
     given: list[str] = []
     errors: list[FieldError] = []
     if node:
         given.append("nodeName")
-        errors += invalids(_SPEC.child("nodeName"), node, is_dns1123_subdomain(node))
+        errors += invalids(path.child("nodeName"), node, is_dns1123_subdomain(node))
     elif node is not None:
         text = "must be either unset or set to a non-empty string"
-        errors.append(invalid(_SPEC.child("nodeName"), node, text))
+        errors.append(invalid(path.child("nodeName"), node, text))
     if selector is not None:
         given.append("nodeSelector")
-        errors += validate_node_selector(selector, _SPEC.child("nodeSelector"))
+        errors += validate_node_selector(selector, path.child("nodeSelector"))
         terms = selector.get("nodeSelectorTerms")
         if len(terms or ()) != 1:
             text = "must have exactly one node selector term"
-            errors.append(invalid(_SPEC.child("nodeSelector", "nodeSelectorTerms"), terms, text))
+            errors.append(invalid(path.child("nodeSelector", "nodeSelectorTerms"), terms, text))
     for flag in ("allNodes", "perDeviceNodeSelection"):
         if spec.get(flag):
             given.append(flag)
         elif spec.get(flag) is not None:
-            errors.append(invalid(_SPEC.child(flag), False, "must be either unset or set to true"))
+            errors.append(invalid(path.child(flag), False, "must be either unset or set to true"))
     text = "exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` is required"
     if not given:
-        errors.append(required(_SPEC, text))
+        errors.append(required(path, text))
     elif len(given) > 1:
-        errors.append(invalid(_SPEC, _listed(given), f"{text}, but multiple fields are set"))
+        errors.append(invalid(path, _listed(given), f"{text}, but multiple fields are set"))
     return errors
 
 
@@ -125,8 +94,8 @@ def _listed(fields: list[str]) -> str:
 # --- Devices
 
 
-def _devices(spec: Object) -> list[FieldError]:
-    devices, path = spec.get("devices") or [], _SPEC.child("devices")
+def validate_devices(spec: Object, path: Path) -> list[FieldError]:
+    devices, path = spec.get("devices") or [], path.child("devices")
     most = _MOST_ELABORATE_DEVICES if any(map(_is_elaborate, devices)) else _MOST_DEVICES
     if len(devices) > most:
         return [too_many(path, len(devices), most)]
@@ -169,7 +138,7 @@ def _device(device: Object, choose: bool, path: Path) -> list[FieldError]:
     taints = device.get("taints") or ()
     if len(taints) > _MOST_TAINTS:
         errors.append(too_many(path.child("taints"), len(taints), _MOST_TAINTS))
-    errors += validate_each(taints, _MOST_TAINTS, validate_taint, path.child("taints"))
+    errors += validate_each(taints, _MOST_TAINTS, _validate_taint, path.child("taints"))
     errors += _device_nodes(device, choose, path)
     return errors + validate_binding_conditions(device, path)
 
@@ -231,42 +200,11 @@ def _device_nodes(device: Object, choose: bool, path: Path) -> list[FieldError]:
 # --- What is declared about slices
 
 
-def declared_of_slice(obj: Object, old: Object | None) -> list[FieldError]:
-    spec, before = obj.get("spec") or {}, None if old is None else old.get("spec") or {}
-    errors: list[FieldError] = []
-    if before is None or spec.get("devices") != before.get("devices"):
-        for number, device in enumerate(spec.get("devices") or ()):
-            errors += _declared_device(device, _SPEC.child("devices").index(number))
-    if before is None or spec.get("sharedCounters") != before.get("sharedCounters"):
-        errors += declared_list(
-            spec.get("sharedCounters") or (),
-            _MOST_COUNTER_SETS,
-            _SPEC.child("sharedCounters"),
-            lambda counters, path: _declared_counters(counters, "name", path),
-            lambda counters: counters.get("name", ""),
-        )
-    return errors
+def validate_different_sets(consumptions: list[Object], path: Path) -> list[FieldError]:
+    return validate_different(consumptions, path, "counterSet")
 
 
-def _declared_device(device: Object, path: Path) -> list[FieldError]:
-    errors: list[FieldError] = []
-    for key, attribute in sorted((device.get("attributes") or {}).items()):
-        errors += _declared_attribute(attribute, path.child("attributes").key(key))
-    errors += declared_list(
-        device.get("consumesCounters") or (),
-        _MOST_CONSUMPTIONS,
-        path.child("consumesCounters"),
-        lambda counters, at: _declared_counters(counters, "counterSet", at),
-        lambda counters: counters.get("counterSet", ""),
-    )
-    for number, taint in enumerate(device.get("taints") or ()):
-        errors += declared_effect(taint, path.child("taints").index(number), needed=True)
-    for field in ("bindingConditions", "bindingFailureConditions"):
-        errors += declared_list(device.get(field) or (), _MOST_BINDING_CONDITIONS, path.child(field))
-    return errors
-
-
-def _declared_attribute(attribute: Object, path: Path) -> list[FieldError]:
+def validate_one_value(attribute: Object, path: Path) -> list[FieldError]:
     given = [field for field in _VALUES if _is_given(attribute.get(field))]
     members = ", ".join(f"`{field}`" for field in _VALUES)
     if not given:
@@ -278,45 +216,3 @@ def _declared_attribute(attribute: Object, path: Path) -> list[FieldError]:
 
 def _is_given(value: Any) -> bool:
     return value is not None and value != []
-
-
-def _declared_counters(counters: Object, field: str, path: Path) -> list[FieldError]:
-    name = counters.get(field, "")
-    errors = (
-        invalids(path.child(field), name, is_dns1123_label(name)) if name else [required(path.child(field))]
-    )
-    if not counters.get("counters"):
-        return [*errors, required(path.child("counters"))]
-    for key in sorted(counters["counters"]):
-        errors += invalids(path.child("counters"), key, is_dns1123_label(key))
-    return errors
-
-
-# --- Rules that taint devices
-
-
-def validate_taint_rule(obj: Object, old: Object | None = None) -> list[FieldError]:
-    spec = obj.get("spec") or {}
-    selector, path = spec.get("deviceSelector") or {}, _SPEC.child("deviceSelector")
-    errors: list[FieldError] = []
-    if selector.get("driver") is not None:
-        errors += validate_csi_driver_name(selector["driver"], path.child("driver"))
-    if selector.get("pool") is not None:
-        errors += validate_pool_name(selector["pool"], path.child("pool"))
-    if selector.get("device") is not None:
-        errors += invalids(path.child("device"), selector["device"], is_dns1123_label(selector["device"]))
-    return errors + validate_taint(spec.get("taint") or {}, _SPEC.child("taint"))
-
-
-def declared_of_taint_rule(obj: Object, old: Object | None) -> list[FieldError]:
-    taint = (obj.get("spec") or {}).get("taint") or {}
-    if old is not None and taint == ((old.get("spec") or {}).get("taint") or {}):
-        return []
-    return declared_effect(taint, _SPEC.child("taint"), needed=True)
-
-
-def validate_taint_rule_status(obj: Object, old: Object) -> list[FieldError]:
-    conditions, path = (obj.get("status") or {}).get("conditions") or (), Path("status").child("conditions")
-    if len(conditions) > _MOST_RULE_CONDITIONS:
-        return [too_many(path, len(conditions), _MOST_RULE_CONDITIONS)]
-    return validate_conditions(conditions, path)

@@ -2,7 +2,7 @@
 
 Both groups serve the same objects, which are checked under the core group's field names. What is asked of
 them differs: the core group keeps to the rules old clients know, events.k8s.io demands the new fields. The
-package's `__init__` finds `RULES` here.
+table of rules only names the functions here.
 """
 
 from __future__ import annotations
@@ -11,13 +11,18 @@ from datetime import datetime
 from typing import Any, Final
 
 from steersman.cluster.schema.validation.internal_values import as_internal
-from steersman.cluster.schema.validation.rules import Object, Rules, foreign_finalizers, invalids
+from steersman.cluster.schema.validation.rules import Object, foreign_finalizers, invalids
 from steersman.cluster.schema.validation.values import OBJECT_REFERENCE
 from steersman.objects.fields import FieldError, Path, invalid, required
 from steersman.objects.metadata import validate_object_meta
 from steersman.objects.names import is_label_key, name_is_dns_subdomain, name_is_path_segment
 
-__all__ = ["RULES"]
+__all__ = [
+    "validate_core_event",
+    "validate_core_event_update",
+    "validate_event",
+    "validate_event_update",
+]
 
 #: Of texts, in bytes, by the core group's name of the field.
 _LIMITS: Final = {"reportingInstance": 128, "action": 128, "reason": 128, "message": 1024}
@@ -25,7 +30,7 @@ _LIMITS: Final = {"reportingInstance": 128, "action": 128, "reason": 128, "messa
 _SOURCE: Final = (("component", "Component", ""), ("host", "Host", ""))
 
 
-def _core_create(event: Object) -> list[FieldError]:
+def validate_core_event(event: Object, path: Path) -> list[FieldError]:
     """Metadata of old clients' events is looked at when all else is well, and held to no more than what a
     URL and a list can carry."""
     return _shared_errors(event, "reportingComponent") or validate_object_meta(
@@ -33,11 +38,11 @@ def _core_create(event: Object) -> list[FieldError]:
     )
 
 
-def _core_update(new: Object, old: Object) -> list[FieldError]:
-    return _shared_errors(new, "reportingComponent")
+def validate_core_event_update(event: Object, path: Path) -> list[FieldError]:
+    return _shared_errors(event, "reportingComponent")
 
 
-def _create(event: Object) -> list[FieldError]:
+def validate_event(event: Object, path: Path) -> list[FieldError]:
     errors = _shared_errors(event, "reportingController")
     metadata = event["metadata"]
     errors += validate_object_meta(metadata, namespaced=True, name_check=name_is_dns_subdomain)
@@ -52,7 +57,7 @@ def _create(event: Object) -> list[FieldError]:
     return errors + [invalid(Path(field), "", "needs to be unset") for field in unwanted if event.get(field)]
 
 
-def _update(new: Object, old: Object) -> list[FieldError]:
+def validate_event_update(new: Object, path: Path, old: Object) -> list[FieldError]:
     errors = _shared_errors(new, "reportingController")
     if new.get("series") != old.get("series"):
         errors += _series_errors(new.get("series"))
@@ -127,11 +132,3 @@ def _shared_errors(event: Object, controller_field: str) -> list[FieldError]:
         if len(text.encode()) > limit:
             errors.append(invalid(Path(field), "", f"can have at most {limit} characters"))
     return errors
-
-
-RULES: Final = {
-    ("", "Event"): Rules(
-        create=_core_create, update=_core_update, standard_finalizers=False, own_metadata=True
-    ),
-    ("events.k8s.io", "Event"): Rules(create=_create, update=_update, own_metadata=True),
-}

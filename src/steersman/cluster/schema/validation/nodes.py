@@ -1,7 +1,4 @@
-"""Validation of Nodes: taints, pod CIDRs, capacity, and what may change when.
-
-The package's `__init__` finds `RULES` here. Taints are reported under `metadata.taints`, as Kubernetes does.
-"""
+"""Validation of Nodes: what rules.txt cannot say about taints, pod CIDRs and what may change when."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ from steersman.cluster.schema.validation.go_json import decoded
 from steersman.cluster.schema.validation.internal_values import as_internal
 from steersman.cluster.schema.validation.pods.affinity import validate_taint_effect
 from steersman.cluster.schema.validation.resource_names import validate_amount
-from steersman.cluster.schema.validation.rules import Object, Revalidation, Rules, invalids
+from steersman.cluster.schema.validation.rules import Object
 from steersman.objects.fields import (
     FieldError,
     Path,
@@ -24,14 +21,22 @@ from steersman.objects.fields import (
     required,
 )
 from steersman.objects.metadata import validate_label_name
-from steersman.objects.names import is_config_map_key, is_dns1123_label, is_dns1123_subdomain, is_label_value
+from steersman.objects.names import is_label_value
 
-__all__ = ["RULES", "validate_taints"]
+__all__ = [
+    "validate_annotations",
+    "validate_different_addresses",
+    "validate_features",
+    "validate_node_resources",
+    "validate_pod_cidr_changes",
+    "validate_pod_cidrs",
+    "validate_same_provider",
+    "validate_some_source",
+    "validate_taints",
+]
 
 _METADATA: Final = Path("metadata")
 _ANNOTATIONS: Final = _METADATA.child("annotations")
-_SPEC: Final = Path("spec")
-_STATUS: Final = Path("status")
 _TAINTS_ANNOTATION: Final = "scheduler.alpha.kubernetes.io/taints"
 _AVOID_PODS_ANNOTATION: Final = "scheduler.alpha.kubernetes.io/preferAvoidPods"
 _FEATURE: Final = re.compile(r"[A-Z][a-zA-Z0-9]*(/[a-zA-Z][a-zA-Z0-9]*)*")
@@ -44,45 +49,6 @@ _TAINT: Final = (
 )
 _ADDRESS: Final = (("type", "Type", ""), ("address", "Address", ""))
 _POD_CIDR_CHANGE: Final = 'node updates may not change podCIDR except from "" to valid'
-
-
-def _create(node: Object) -> list[FieldError]:
-    spec, status = node.get("spec") or {}, node.get("status") or {}
-    errors = _annotation_errors(node)
-    errors += validate_taints(spec.get("taints") or [], _METADATA.child("taints"))
-    errors += _resource_errors(status)
-    swap = (status.get("nodeInfo") or {}).get("swap") or {}
-    capacity = swap.get("capacity")
-    if capacity is not None and capacity <= 0:
-        path = _METADATA.child("nodeSwapStatus", "capacity")
-        errors.append(invalid(path, capacity, "must be greater than zero"))
-    errors += _feature_errors(status)
-    return errors + _pod_cidr_errors(spec.get("podCIDRs") or [])
-
-
-def _update(new: Object, old: Object) -> list[FieldError]:
-    spec, before, status = (
-        obj.get(key) or {} for obj, key in ((new, "spec"), (old, "spec"), (new, "status"))
-    )
-    errors = _annotation_errors(new)
-    errors += _resource_errors(status)
-    errors += _feature_errors(status)
-    errors += _address_errors(status.get("addresses") or [])
-    errors += _pod_cidr_change_errors(spec.get("podCIDRs") or [], before.get("podCIDRs") or [])
-    identity, old_identity = spec.get("providerID", ""), before.get("providerID", "")
-    if old_identity and identity != old_identity:
-        verb = "modified" if identity else "cleared"
-        errors.append(invalid(_SPEC.child("providerID"), None, f"field cannot be {verb} once set"))
-    if spec.get("configSource") is not None:
-        errors += _config_source_errors(spec["configSource"], _SPEC.child("configSource"), _SPECIFIED)
-    for field in ("assigned", "active", "lastKnownGood"):
-        source = (status.get("config") or {}).get(field)
-        if source is not None:
-            errors += _config_source_errors(source, _STATUS.child("config", field), _REPORTED)
-    errors += validate_taints(spec.get("taints") or [], _METADATA.child("taints"))
-    if spec.get("externalID", "") != before.get("externalID", ""):
-        errors.append(forbidden(_SPEC.child("externalID"), "may not be updated"))
-    return errors
 
 
 # --- Taints and annotations
@@ -109,7 +75,7 @@ def validate_taints(taints: list[Object], path: Path) -> list[FieldError]:
     return errors
 
 
-def _annotation_errors(node: Object) -> list[FieldError]:
+def validate_annotations(node: Object, path: Path) -> list[FieldError]:
     """Two annotations hold JSON from before there were fields for it."""
     annotations = node["metadata"].get("annotations") or {}
     errors = []
@@ -160,18 +126,17 @@ def _avoid_pods_errors(entries: list[Object]) -> list[FieldError]:
 # --- Status
 
 
-def _resource_errors(status: Object) -> list[FieldError]:
+def validate_node_resources(node: Object, path: Path) -> list[FieldError]:
+    status = node.get("status") or {}
     errors = []
     for field in ("capacity", "allocatable"):
         for name, amount in sorted((status.get(field) or {}).items()):
-            errors += validate_amount(name, amount, _STATUS.child(field, name))
+            errors += validate_amount(name, amount, path.child("status", field, name))
     return errors
 
 
-def _feature_errors(status: Object) -> list[FieldError]:
+def validate_features(names: list[str], path: Path) -> list[FieldError]:
     """Features the node declares: well-formed names, each once, in order."""
-    names: list[str] = status.get("declaredFeatures") or []
-    path = _STATUS.child("declaredFeatures")
     errors = []
     for index, name in enumerate(names):
         rule = ""
@@ -195,20 +160,19 @@ def _feature_errors(status: Object) -> list[FieldError]:
     return errors
 
 
-def _address_errors(addresses: list[Object]) -> list[FieldError]:
+def validate_different_addresses(addresses: list[Object], path: Path) -> list[FieldError]:
     errors = []
     for index, address in enumerate(addresses):
         if address in addresses[:index]:
             shown = as_internal(address, _ADDRESS)
-            errors.append(duplicate(_STATUS.child("addresses").index(index), shown))
+            errors.append(duplicate(path.index(index), shown))
     return errors
 
 
 # --- Pod CIDRs
 
 
-def _pod_cidr_errors(blocks: list[str]) -> list[FieldError]:
-    path = _SPEC.child("podCIDRs")
+def validate_pod_cidrs(blocks: list[str], path: Path) -> list[FieldError]:
     errors = []
     for index, block in enumerate(blocks):
         errors += validate_legacy_cidr(path.index(index), block)
@@ -225,44 +189,27 @@ def _pod_cidr_errors(blocks: list[str]) -> list[FieldError]:
     return errors
 
 
-def _pod_cidr_change_errors(blocks: list[str], before: list[str]) -> list[FieldError]:
+def validate_pod_cidr_changes(new: Object, path: Path, old: Object) -> list[FieldError]:
+    blocks, before = ((node.get("spec") or {}).get("podCIDRs") or [] for node in (new, old))
     if not before:
         return []
-    path = _SPEC.child("podCIDRs")
+    path = path.child("spec", "podCIDRs")
     if len(blocks) != len(before):
         return [forbidden(path, _POD_CIDR_CHANGE)]
     changes = sum(block != old for block, old in zip(blocks, before, strict=True))
     return [forbidden(path, _POD_CIDR_CHANGE)] * changes
 
 
-# --- Configuration sources, which kubelets no longer use
-
-_SPECIFIED: Final = "spec"
-_REPORTED: Final = "status"
-
-
-def _config_source_errors(source: Object, path: Path, where: str) -> list[FieldError]:
-    config: dict[str, Any] | None = source.get("configMap")
-    if config is None:
-        return [invalid(path, {"ConfigMap": None}, "exactly one reference subfield must be non-nil")]
-    path = path.child("configMap")
-    errors = []
-    for field in ("uid", "resourceVersion"):
-        if where == _SPECIFIED and config.get(field):
-            errors.append(forbidden(path.child(field), f"{field} must not be set in spec"))
-        if where == _REPORTED and not config.get(field):
-            errors.append(required(path.child(field)))
-    rules = {
-        "namespace": is_dns1123_label,
-        "name": is_dns1123_subdomain,
-        "kubeletConfigKey": is_config_map_key,
-    }
-    for field, rule in rules.items():
-        value = config.get(field, "")
-        errors += invalids(path.child(field), value, rule(value)) if value else [required(path.child(field))]
-    return errors
+def validate_same_provider(new: Object, path: Path, old: Object) -> list[FieldError]:
+    identity, before = ((node.get("spec") or {}).get("providerID", "") for node in (new, old))
+    if not before or identity == before:
+        return []
+    verb = "modified" if identity else "cleared"
+    return [invalid(path.child("spec", "providerID"), None, f"field cannot be {verb} once set")]
 
 
-RULES: Final = {
-    ("", "Node"): Rules(create=_create, update=_update, status=_update, revalidation=Revalidation.BEFORE),
-}
+def validate_some_source(source: Object, path: Path) -> list[FieldError]:
+    """Where kubelets, which no longer do so, would have had their configuration from."""
+    if source.get("configMap") is not None:
+        return []
+    return [invalid(path, {"ConfigMap": None}, "exactly one reference subfield must be non-nil")]

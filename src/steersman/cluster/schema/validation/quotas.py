@@ -1,4 +1,4 @@
-"""Validation of ResourceQuota and LimitRange. The package's `__init__` finds `RULES` here."""
+"""Validation of ResourceQuotas and LimitRanges: what rules.txt cannot say about them."""
 
 from __future__ import annotations
 
@@ -13,12 +13,17 @@ from steersman.cluster.schema.validation.resource_names import (
     validate_quota_amounts,
     validate_resource_name,
 )
-from steersman.cluster.schema.validation.rules import Object, Revalidation, Rules, invalids
+from steersman.cluster.schema.validation.rules import Object, invalids
 from steersman.objects.fields import FieldError, Path, duplicate, forbidden, invalid, required
 from steersman.objects.names import is_label_key
 from steersman.objects.quantities import Quantity
 
-__all__ = ["RULES"]
+__all__ = [
+    "validate_limits",
+    "validate_quota_amounts",
+    "validate_quota_spec",
+    "validate_same_scopes",
+]
 
 _SPEC: Final = Path("spec")
 _COMPUTE: Final = frozenset(
@@ -49,35 +54,19 @@ _EXISTS_ONLY: Final = (
 # --- ResourceQuota
 
 
-def _create_quota(quota: Object) -> list[FieldError]:
-    return _quota_spec_errors(quota["spec"]) + _quota_status_errors(quota.get("status") or {})
-
-
-def _update_quota(new: Object, old: Object) -> list[FieldError]:
-    errors = _quota_spec_errors(new["spec"])
-    scopes = new["spec"].get("scopes")
-    if set(scopes or []) != set(old["spec"].get("scopes") or []):
-        errors.append(invalid(_SPEC.child("scopes"), scopes, "field is immutable"))
-    return errors
-
-
-def _quota_status(new: Object, old: Object) -> list[FieldError]:
-    errors = [] if new["metadata"].get("resourceVersion") else [required(Path("resourceVersion"))]
-    return errors + _quota_status_errors(new.get("status") or {})
-
-
-def _quota_status_errors(status: Object) -> list[FieldError]:
-    path = Path("status")
-    errors = validate_quota_amounts(status.get("hard"), path.child("hard"))
-    return errors + validate_quota_amounts(status.get("used"), path.child("used"))
-
-
-def _quota_spec_errors(spec: Object) -> list[FieldError]:
-    errors = validate_quota_amounts(spec.get("hard"), _SPEC.child("hard"))
+def validate_quota_spec(spec: Object, path: Path) -> list[FieldError]:
+    errors = validate_quota_amounts(spec.get("hard"), path.child("hard"))
     errors += _scopes_errors(spec)
     if spec.get("scopeSelector") is not None:
         errors += _scope_selector_errors(spec)
     return errors
+
+
+def validate_same_scopes(new: Object, path: Path, old: Object) -> list[FieldError]:
+    scopes = new["spec"].get("scopes")
+    if set(scopes or []) == set(old["spec"].get("scopes") or []):
+        return []
+    return [invalid(path.child("spec", "scopes"), scopes, "field is immutable")]
 
 
 def _countable(spec: Object) -> list[str]:
@@ -150,11 +139,10 @@ _REQUIREMENT: Final = (
 # --- LimitRange
 
 
-def _limit_range_errors(limit_range: Object) -> list[FieldError]:
-    path = _SPEC.child("limits")
+def validate_limits(limits: list[Object], path: Path) -> list[FieldError]:
     errors = []
     types: set[str] = set()
-    for index, limit in enumerate(limit_range["spec"].get("limits") or []):
+    for index, limit in enumerate(limits):
         kind, here = limit.get("type", ""), path.index(index)
         errors += _limit_type_errors(kind, here.child("type"))
         if kind in types:
@@ -259,9 +247,3 @@ def _ratio_errors(amounts: Mapping[str, Quantity | None], path: Path) -> list[Fi
         limit = numerator / denominator
         errors.append(invalid(path, str(ratio), f"ratio {ratio} is greater than max/min = {limit:f}"))
     return errors
-
-
-RULES: Final = {
-    ("", "ResourceQuota"): Rules(create=_create_quota, update=_update_quota, status=_quota_status),
-    ("", "LimitRange"): Rules(create=_limit_range_errors, revalidation=Revalidation.AFTER),
-}

@@ -1,21 +1,21 @@
-"""Validation of Services: ports, addresses, families, traffic policies and what may change when.
+"""Validation of Services: what rules.txt cannot say about addresses, families and what may change when.
 
-The package's `__init__` finds `RULES` here. The allocator of service addresses also calls
+The allocator of service addresses also calls
 `validate_cluster_ips`, since wrong addresses must be refused before any is taken from a range. Nothing here
 allocates or fills in fields: objects arrive defaulted and, on create, with addresses and ports allocated.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from steersman.cluster.schema.validation.address_checks import (
     validate_endpoint_ip,
     validate_legacy_cidr,
     validate_legacy_ip,
 )
-from steersman.cluster.schema.validation.rules import Object, Rules, invalids
-from steersman.cluster.schema.validation.values import validate_protocol
+from steersman.cluster.schema.validation.compiled import compiled_check
+from steersman.cluster.schema.validation.rules import Object, invalids
 from steersman.objects.addresses import ip_family, is_legacy_ip
 from steersman.objects.fields import (
     FieldError,
@@ -30,24 +30,33 @@ from steersman.objects.metadata import validate_labels
 from steersman.objects.names import (
     is_dns1123_label,
     is_dns1123_subdomain,
-    is_label_key,
     is_port_name,
     is_port_number,
-    name_is_dns_label,
 )
 
-__all__ = ["RULES", "validate_cluster_ips"]
+__all__ = [
+    "validate_cluster_ips",
+    "validate_external_traffic",
+    "validate_known_address",
+    "validate_new_service",
+    "validate_no_address",
+    "validate_service_status",
+    "validate_service_update",
+    "validate_target_port",
+]
 
 _SPEC: Final = Path("spec")
 _ANNOTATIONS: Final = Path("metadata").child("annotations")
-_TYPES: Final = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
-_AFFINITIES: Final = ("ClientIP", "None")
 _FAMILIES: Final = ("IPv4", "IPv6")
-_FAMILY_POLICIES: Final = ("PreferDualStack", "RequireDualStack", "SingleStack")
 _TRAFFIC_POLICIES: Final = ("Cluster", "Local")
-_TRAFFIC_DISTRIBUTIONS: Final = ("PreferClose", "PreferSameZone", "PreferSameNode")
-_IP_MODES: Final = ("Proxy", "VIP")
-_MAX_AFFINITY_SECONDS: Final = 86400
+_validate_affinity = compiled_check("core.v1.ServiceSpec affinity")
+_validate_balancer_class = compiled_check("core.v1.ServiceSpec balancer")
+_validate_entry = compiled_check("core.v1.LoadBalancerIngress")
+_validate_external = compiled_check("core.v1.ServiceSpec external")
+_validate_families = compiled_check("core.v1.ServiceSpec families")
+_validate_port = compiled_check("core.v1.ServicePort")
+_validate_traffic = compiled_check("core.v1.ServiceSpec traffic")
+_validate_type = compiled_check("core.v1.ServiceSpec type")
 _TOPOLOGY_MODE: Final = "service.kubernetes.io/topology-mode"
 _TOPOLOGY_HINTS: Final = "service.kubernetes.io/topology-aware-hints"
 _SOURCE_RANGES: Final = "service.beta.kubernetes.io/load-balancer-source-ranges"
@@ -55,20 +64,20 @@ _ONLY_LOAD_BALANCER: Final = "may only be used when `type` is 'LoadBalancer'"
 _UNCHANGEABLE: Final = "may not change once set"
 
 
-def _create(service: Object) -> list[FieldError]:
+def validate_new_service(service: Object, path: Path) -> list[FieldError]:
     return _service_errors(service, None)
 
 
-def _update(new: Object, old: Object) -> list[FieldError]:
+def validate_service_update(new: Object, path: Path, old: Object) -> list[FieldError]:
     before, after = old["spec"], new["spec"]
     errors = _cluster_ip_change_errors(after, before)
     errors += _family_change_errors(after, before)
     if before.get("type") == after.get("type") == "LoadBalancer" and before.get(
         "loadBalancerClass"
     ) != after.get("loadBalancerClass"):
-        path = _SPEC.child("loadBalancerClass")
-        errors.append(invalid(path, after.get("loadBalancerClass"), _UNCHANGEABLE))
-    errors += _load_balancer_class_errors(after)
+        here = _SPEC.child("loadBalancerClass")
+        errors.append(invalid(here, after.get("loadBalancerClass"), _UNCHANGEABLE))
+    errors += _validate_balancer_class(after, _SPEC)
     health_port = "healthCheckNodePort"
     if (
         _needs_health_check(before)
@@ -79,15 +88,15 @@ def _update(new: Object, old: Object) -> list[FieldError]:
     return errors + _service_errors(new, old)
 
 
-def _status_update(new: Object, old: Object) -> list[FieldError]:
+def validate_service_status(new: Object, path: Path, old: Object) -> list[FieldError]:
     entries, before = (_ingress_points(service) for service in (new, old))
-    path = Path("status").child("loadBalancer", "ingress")
+    path = path.child("status", "loadBalancer", "ingress")
     if entries and new["spec"].get("type") != "LoadBalancer":
         return [forbidden(path, "may only be used when `spec.type` is 'LoadBalancer'")]
     known = [entry.get("ip", "") for entry in before]
     errors = []
     for index, entry in enumerate(entries):
-        errors += _ingress_point_errors(entry, known, path.index(index))
+        errors += _validate_entry(entry, path.index(index), known)
     return errors
 
 
@@ -106,17 +115,14 @@ def _service_errors(service: Object, old: Object | None) -> list[FieldError]:
     for index, port in enumerate(ports):
         errors += _port_errors(port, len(ports) > 1, names, _SPEC.child("ports").index(index))
     errors += validate_labels(spec.get("selector") or {}, _SPEC.child("selector"))
-    errors += _affinity_errors(spec)
+    errors += _validate_affinity(spec, _SPEC)
     errors += validate_cluster_ips(service, old)
     old_external = (old["spec"].get("externalIPs") or []) if old is not None else []
     for index, address in enumerate(spec.get("externalIPs") or []):
         path = _SPEC.child("externalIPs").index(index)
         errors += validate_legacy_ip(path, address, old_external) or validate_endpoint_ip(address, path)
     kind = spec.get("type", "")
-    if not kind:
-        errors.append(required(_SPEC.child("type")))
-    elif kind not in _TYPES:
-        errors.append(not_supported(_SPEC.child("type"), kind, _TYPES))
+    errors += _validate_type(spec, _SPEC)
     errors += _port_set_errors(ports, kind)
     errors += _source_range_errors(spec, annotations, old)
     allocates = spec.get("allocateLoadBalancerNodePorts")
@@ -124,8 +130,8 @@ def _service_errors(service: Object, old: Object | None) -> list[FieldError]:
         errors.append(forbidden(_SPEC.child("allocateLoadBalancerNodePorts"), _ONLY_LOAD_BALANCER))
     if allocates is None and kind == "LoadBalancer":
         errors.append(required(Path("allocateLoadBalancerNodePorts")))
-    errors += _load_balancer_class_errors(spec)
-    return errors + _traffic_errors(spec)
+    errors += _validate_balancer_class(spec, _SPEC)
+    return errors + _validate_traffic(spec, _SPEC)
 
 
 def _topology_errors(annotations: dict[str, str]) -> list[FieldError]:
@@ -147,9 +153,7 @@ def _type_errors(spec: Object) -> list[FieldError]:
         errors.append(invalid(_SPEC.child("clusterIPs").index(0), spec["clusterIPs"][0], detail))
     if kind != "ExternalName":
         return errors
-    for field in ("clusterIPs", "ipFamilies", "ipFamilyPolicy"):
-        if spec.get(field) is not None:
-            errors.append(forbidden(_SPEC.child(field), "may not be set for ExternalName services"))
+    errors += _validate_external(spec, _SPEC)
     # A trailing dot marks the name as fully qualified.
     target = spec.get("externalName", "").removesuffix(".")
     path = _SPEC.child("externalName")
@@ -169,41 +173,11 @@ def _port_errors(port: Object, name_needed: bool, names: set[str], path: Path) -
         names.add(name)
     elif name_needed:
         errors.append(required(path.child("name")))
-    number = port.get("port", 0)
-    errors += invalids(path.child("port"), number, is_port_number(number))
-    errors += validate_protocol(port.get("protocol", ""), path.child("protocol"))
-    errors += _target_port_errors(port.get("targetPort", 0), path.child("targetPort"))
-    application = port.get("appProtocol")
-    if application is not None:
-        errors += invalids(path.child("appProtocol"), application, is_label_key(application))
-    return errors
+    return errors + _validate_port(port, path)
 
 
-def _target_port_errors(port: int | str, path: Path) -> list[FieldError]:
+def validate_target_port(port: int | str, path: Path) -> list[FieldError]:
     return invalids(path, port, is_port_name(port) if isinstance(port, str) else is_port_number(port))
-
-
-def _affinity_errors(spec: Object) -> list[FieldError]:
-    affinity = spec.get("sessionAffinity", "")
-    config = spec.get("sessionAffinityConfig")
-    path = _SPEC.child("sessionAffinityConfig")
-    if not affinity:
-        return [required(_SPEC.child("sessionAffinity"))]
-    if affinity not in _AFFINITIES:
-        return [not_supported(_SPEC.child("sessionAffinity"), affinity, _AFFINITIES)]
-    if affinity == "None":
-        detail = "must not be set when session affinity is None"
-        return [] if config is None else [forbidden(path, detail)]
-    for field in ("clientIP", "timeoutSeconds"):
-        if config is None:
-            break
-        config = config.get(field)
-        path = path.child(field)
-    if config is None:
-        return [required(path, "when session affinity type is ClientIP")]
-    if 0 < config <= _MAX_AFFINITY_SECONDS:
-        return []
-    return [invalid(path, config, f"must be greater than 0 and less than {_MAX_AFFINITY_SECONDS}")]
 
 
 def validate_cluster_ips(service: Object, old: Object | None) -> list[FieldError]:
@@ -222,7 +196,7 @@ def validate_cluster_ips(service: Object, old: Object | None) -> list[FieldError
     elif not first and addresses:
         errors.append(invalid(path, addresses, "must be empty when `clusterIP` is not specified"))
     families: list[str] = spec.get("ipFamilies") or []
-    errors += _family_errors(families, spec.get("ipFamilyPolicy"))
+    errors += _validate_families(spec, _SPEC)
     known = (old["spec"].get("clusterIPs") or []) if old is not None else []
     wrong = _address_list_errors(addresses, known)
     errors += wrong
@@ -239,19 +213,6 @@ def validate_cluster_ips(service: Object, old: Object | None) -> list[FieldError
             if family in _FAMILIES and ip_family(address) != family:
                 detail = f"expected an {family} value as indicated by `ipFamilies[{index}]`"
                 errors.append(invalid(path.index(index), address, detail))
-    return errors
-
-
-def _family_errors(families: list[str], policy: str | None) -> list[FieldError]:
-    errors = []
-    path = _SPEC.child("ipFamilies")
-    for index, family in enumerate(families):
-        if family not in _FAMILIES:
-            errors.append(not_supported(path.index(index), family, _FAMILIES))
-        if family in families[:index]:
-            errors.append(duplicate(path.index(index), family))
-    if policy is not None and policy not in _FAMILY_POLICIES:
-        errors.append(not_supported(_SPEC.child("ipFamilyPolicy"), policy, _FAMILY_POLICIES))
     return errors
 
 
@@ -330,50 +291,13 @@ def _source_range_errors(spec: Object, annotations: dict[str, str], old: Object 
     return errors
 
 
-def _load_balancer_class_errors(spec: Object) -> list[FieldError]:
-    name = spec.get("loadBalancerClass")
-    path = _SPEC.child("loadBalancerClass")
-    if name is None:
-        return []
-    if spec.get("type") != "LoadBalancer":
-        return [forbidden(path, _ONLY_LOAD_BALANCER)]
-    return invalids(path, name, is_label_key(name))
-
-
-def _traffic_errors(spec: Object) -> list[FieldError]:
-    errors = []
-    policy = spec.get("externalTrafficPolicy", "")
-    path = _SPEC.child("externalTrafficPolicy")
+def validate_external_traffic(spec: Object, path: Path) -> list[FieldError]:
+    policy, path = spec.get("externalTrafficPolicy", ""), path.child("externalTrafficPolicy")
     if not _is_externally_accessible(spec):
-        if policy:
-            errors.append(invalid(path, policy, "may only be set for externally-accessible services"))
-    elif not policy:
-        errors.append(required(path))
-    elif policy not in _TRAFFIC_POLICIES:
-        errors.append(not_supported(path, policy, _TRAFFIC_POLICIES))
-    errors += _health_port_errors(spec)
-    inside = spec.get("internalTrafficPolicy")
-    path = _SPEC.child("internalTrafficPolicy")
-    if inside is None and spec.get("type") in ("NodePort", "LoadBalancer", "ClusterIP"):
-        errors.append(required(path))
-    if inside is not None and inside not in _TRAFFIC_POLICIES:
-        errors.append(not_supported(path, inside, _TRAFFIC_POLICIES))
-    distribution = spec.get("trafficDistribution")
-    if distribution is not None and distribution not in _TRAFFIC_DISTRIBUTIONS:
-        path = _SPEC.child("trafficDistribution")
-        errors.append(not_supported(path, distribution, _TRAFFIC_DISTRIBUTIONS))
-    return errors
-
-
-def _health_port_errors(spec: Object) -> list[FieldError]:
-    number = spec.get("healthCheckNodePort", 0)
-    path = _SPEC.child("healthCheckNodePort")
-    if _needs_health_check(spec):
-        return invalids(path, number, is_port_number(number)) if number else [required(path)]
-    if not number:
-        return []
-    detail = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
-    return [invalid(path, number, detail)]
+        return [invalid(path, policy, "may only be set for externally-accessible services")] if policy else []
+    if not policy:
+        return [required(path)]
+    return [] if policy in _TRAFFIC_POLICIES else [not_supported(path, policy, _TRAFFIC_POLICIES)]
 
 
 def _cluster_ip_change_errors(after: Object, before: Object) -> list[FieldError]:
@@ -428,23 +352,14 @@ def _release_error(spec: Object, released: str) -> FieldError:
     return invalid(_SPEC.child("ipFamilyPolicy"), spec.get("ipFamilyPolicy"), detail)
 
 
-def _ingress_point_errors(entry: dict[str, Any], known: list[str], path: Path) -> list[FieldError]:
-    errors = []
-    address, mode, host = entry.get("ip", ""), entry.get("ipMode"), entry.get("hostname", "")
-    if address:
-        errors += validate_legacy_ip(path.child("ip"), address, known)
-    if mode is None:
-        if address:
-            errors.append(required(path.child("ipMode"), "must be specified when `ip` is set"))
-    elif not address:
-        errors.append(forbidden(path.child("ipMode"), "may not be specified when `ip` is not set"))
-    elif mode not in _IP_MODES:
-        errors.append(not_supported(path.child("ipMode"), mode, _IP_MODES))
-    if host:
-        errors += invalids(path.child("hostname"), host, is_dns1123_subdomain(host))
-        if not is_legacy_ip(host, strict=False):
-            errors.append(invalid(path.child("hostname"), host, "must be a DNS name, not an IP address"))
-    return errors
+def validate_known_address(address: str, path: Path, known: list[str]) -> list[FieldError]:
+    return validate_legacy_ip(path, address, known)
+
+
+def validate_no_address(host: str, path: Path) -> list[FieldError]:
+    if is_legacy_ip(host, strict=False):
+        return []
+    return [invalid(path, host, "must be a DNS name, not an IP address")]
 
 
 def _is_headless(spec: Object) -> bool:
@@ -458,8 +373,3 @@ def _is_externally_accessible(spec: Object) -> bool:
 
 def _needs_health_check(spec: Object) -> bool:
     return spec.get("type") == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local"
-
-
-RULES: Final = {
-    ("", "Service"): Rules(name=name_is_dns_label, create=_create, update=_update, status=_status_update),
-}

@@ -1,7 +1,7 @@
-"""Validation of PersistentVolume and PersistentVolumeClaim.
+"""Validation of PersistentVolumes and PersistentVolumeClaims: what rules.txt cannot say about them.
 
-The package's `__init__` finds `RULES` here. Pods and StatefulSets call `validate_claim_spec` for the
-claims they make, VolumeAttachments call `validate_volume_spec` for the volumes they hold inline.
+Pods and StatefulSets call `validate_claim_spec` for the claims they make, VolumeAttachments call
+`validate_volume_spec` for the volumes they hold inline.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import posixpath
 from dataclasses import dataclass
 from typing import Any, Final
 
+from steersman.cluster.schema.validation.compiled import compiled_check
 from steersman.cluster.schema.validation.pods.affinity import validate_node_selector
 from steersman.cluster.schema.validation.pods.internal import (
     internal_diff,
@@ -17,25 +18,41 @@ from steersman.cluster.schema.validation.pods.internal import (
     semantically_equal,
 )
 from steersman.cluster.schema.validation.resource_names import is_native, validate_amount
-from steersman.cluster.schema.validation.rules import Object, Rules, invalids
+from steersman.cluster.schema.validation.rules import Object, invalids
 from steersman.cluster.schema.validation.volume_sources import (
     SOURCES,
     source_diff,
     source_of,
-    validate_iscsi,
 )
 from steersman.objects.fields import FieldError, Path, forbidden, invalid, not_supported, required
 from steersman.objects.metadata import validate_immutable, validate_label_selector
-from steersman.objects.names import is_dns1123_label, is_dns1123_subdomain, is_label_key, is_label_value
+from steersman.objects.names import is_dns1123_subdomain, is_label_key, is_label_value
 from steersman.objects.quantities import Quantity
 
-__all__ = ["RULES", "validate_claim_spec", "validate_volume_spec"]
+__all__ = [
+    "facts_of_volume",
+    "validate_affinity",
+    "validate_capacity",
+    "validate_claim_change",
+    "validate_claim_spec",
+    "validate_claim_status",
+    "validate_inline_source",
+    "validate_mount_options",
+    "validate_origin",
+    "validate_recycling",
+    "validate_same_origin",
+    "validate_selector",
+    "validate_single_pod_mode",
+    "validate_storage_request",
+    "validate_volume_change",
+    "validate_volume_source",
+    "validate_volume_spec",
+    "what_may_stay",
+]
 
 _SPEC: Final = Path("spec")
 _STATUS: Final = Path("status")
 _ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
-_RECLAIM_POLICIES: Final = ("Delete", "Recycle", "Retain")
-_VOLUME_MODES: Final = ("Block", "Filesystem")
 _RESIZE_STATES: Final = (
     "ControllerResizeInProgress",
     "ControllerResizeInfeasible",
@@ -49,6 +66,9 @@ _MOUNTED_WITH_OPTIONS: Final = (
     *("gcePersistentDisk", "awsElasticBlockStore", "glusterfs", "nfs", "rbd", "quobyte", "iscsi", "cinder"),
     *("cephfs", "azureFile", "vsphereVolume", "azureDisk", "photonPersistentDisk"),
 )
+_validate_spec = compiled_check("core.v1.PersistentVolumeSpec")
+_validate_inline_spec = compiled_check("core.v1.PersistentVolumeSpec inline")
+_validate_claim_spec = compiled_check("core.v1.PersistentVolumeClaimSpec")
 #: Where Kubernetes names a source differently from its field: when it is one too many, and inside it.
 _SURPLUS_NAMES: Final = {"cephfs": "cephFS"}
 _INNER_NAMES: Final = {"gcePersistentDisk": "persistentDisk"}
@@ -62,12 +82,11 @@ _RENAMED_LABELS: Final = {
 }
 
 
-def _access_mode_errors(modes: list[str], path: Path) -> list[FieldError]:
-    errors = [not_supported(path, mode, _ACCESS_MODES) for mode in modes if mode not in _ACCESS_MODES]
+def validate_single_pod_mode(modes: list[str], path: Path) -> list[FieldError]:
     known = {mode for mode in modes if mode in _ACCESS_MODES}
-    if "ReadWriteOncePod" in known and len(known) > 1:
-        errors.append(forbidden(path, "may not use ReadWriteOncePod with other access modes"))
-    return errors
+    if "ReadWriteOncePod" not in known or len(known) == 1:
+        return []
+    return [forbidden(path, "may not use ReadWriteOncePod with other access modes")]
 
 
 def _basic_amount_errors(amount: str, path: Path) -> list[FieldError]:
@@ -83,64 +102,51 @@ def _positive_amount_errors(amount: str, path: Path) -> list[FieldError]:
 # --- PersistentVolume
 
 
-def _create_volume(volume: Object) -> list[FieldError]:
-    errors = _volume_errors(volume, odd_labels=False)
-    return errors + _mount_option_errors(volume)
-
-
-def _volume_errors(volume: Object, *, odd_labels: bool) -> list[FieldError]:
-    name = volume["metadata"].get("name", "")
-    return validate_volume_spec(volume["spec"], name, _SPEC, allow_invalid_labels=odd_labels)
-
-
-def _mount_option_errors(volume: Object) -> list[FieldError]:
+def validate_mount_options(volume: Object, path: Path) -> list[FieldError]:
     annotations = volume["metadata"].get("annotations") or {}
     if _MOUNT_OPTIONS not in annotations:
         return []
     if any(volume["spec"].get(field) is not None for field in _MOUNTED_WITH_OPTIONS):
         return []
-    path = Path("metadata").child("annotations", _MOUNT_OPTIONS)
-    return [forbidden(path, "may not specify mount options for this volume type")]
+    here = path.child("metadata", "annotations", _MOUNT_OPTIONS)
+    return [forbidden(here, "may not specify mount options for this volume type")]
+
+
+@dataclass(frozen=True, slots=True)
+class _Volume:
+    """What the rules of a volume's spec need to know of the volume."""
+
+    name: str = ""
+    allow_invalid_labels: bool = False
+
+
+def facts_of_volume(new: Object, old: Object | None) -> _Volume:
+    odd_labels = old is not None and _has_odd_labels(old["spec"])
+    return _Volume(new["metadata"].get("name", ""), odd_labels)
 
 
 def validate_volume_spec(
     spec: Object, name: str, path: Path, *, inline: bool = False, allow_invalid_labels: bool = False
 ) -> list[FieldError]:
     """What is wrong with a volume. `inline` ones stand in a VolumeAttachment and are of a CSI driver."""
-    errors = _inline_errors(spec, path) if inline else []
-    modes = spec.get("accessModes") or []
-    if not modes:
-        errors.append(required(path.child("accessModes")))
-    errors += _access_mode_errors(modes, path.child("accessModes"))
-    if not inline:
-        errors += _capacity_errors(spec.get("capacity"), path.child("capacity"))
-    errors += _reclaim_errors(spec, path, inline)
-    errors += _node_affinity_errors(spec, path, inline, allow_invalid_labels)
-    errors += _source_errors(spec, name, path, inline)
+    check = _validate_inline_spec if inline else _validate_spec
+    return check(spec, path, _Volume(name, allow_invalid_labels))
+
+
+def validate_recycling(spec: Object, path: Path) -> list[FieldError]:
     host_path, policy = spec.get("hostPath"), spec.get("persistentVolumeReclaimPolicy")
-    if host_path is not None and policy == "Recycle" and _is_root(host_path.get("path", "")):
-        detail = "may not be 'recycle' for a hostPath mount of '/'"
-        errors.append(forbidden(path.child("persistentVolumeReclaimPolicy"), detail))
-    return errors + _class_and_mode_errors(spec, path, inline)
+    if host_path is None or policy != "Recycle" or not _is_root(host_path.get("path", "")):
+        return []
+    detail = "may not be 'recycle' for a hostPath mount of '/'"
+    return [forbidden(path.child("persistentVolumeReclaimPolicy"), detail)]
 
 
 def _is_root(path: str) -> bool:
     return bool(path) and posixpath.normpath(path) in ("/", "//")
 
 
-def _inline_errors(spec: Object, path: Path) -> list[FieldError]:
-    detail = "may not be specified in the context of inline volumes"
-    errors = []
-    if spec.get("claimRef") is not None:
-        errors.append(forbidden(path.child("claimRef"), detail))
-    if spec.get("capacity"):
-        errors.append(forbidden(path.child("capacity"), detail))
-    if spec.get("csi") is None:
-        errors.append(required(path.child("csi"), "has to be specified in the context of inline volumes"))
-    return errors
-
-
-def _capacity_errors(given: dict[str, str] | None, path: Path) -> list[FieldError]:
+def validate_capacity(spec: Object, path: Path) -> list[FieldError]:
+    given, path = spec.get("capacity"), path.child("capacity")
     capacity = dict(sorted((given or {}).items()))
     errors = [] if capacity else [required(path)]
     if set(capacity) != {"storage"}:
@@ -151,33 +157,19 @@ def _capacity_errors(given: dict[str, str] | None, path: Path) -> list[FieldErro
     return errors
 
 
-def _reclaim_errors(spec: Object, path: Path, inline: bool) -> list[FieldError]:
-    policy = spec.get("persistentVolumeReclaimPolicy", "")
-    path = path.child("persistentVolumeReclaimPolicy")
-    if inline:
-        detail = "may only be Retain in the context of inline volumes"
-        return [] if policy in ("", "Retain") else [forbidden(path, detail)]
-    if not policy or policy in _RECLAIM_POLICIES:
-        return []
-    return [not_supported(path, policy, _RECLAIM_POLICIES)]
+def validate_affinity(selector: Object, path: Path, volume: _Volume) -> list[FieldError]:
+    return validate_node_selector(selector, path, any_values=volume.allow_invalid_labels)
 
 
-def _node_affinity_errors(
-    spec: Object, path: Path, inline: bool, allow_invalid_labels: bool
-) -> list[FieldError]:
-    affinity = spec.get("nodeAffinity")
-    path = path.child("nodeAffinity")
-    if affinity is None:
-        return []
-    if inline:
-        return [forbidden(path, "may not be specified in the context of inline volumes")]
-    path = path.child("required")
-    if affinity.get("required") is None:
-        return [required(path, "must specify required node constraints")]
-    return validate_node_selector(affinity["required"], path, any_values=allow_invalid_labels)
+def validate_volume_source(spec: Object, path: Path, volume: _Volume) -> list[FieldError]:
+    return _source_errors(spec, path, volume, inline=False)
 
 
-def _source_errors(spec: Object, name: str, path: Path, inline: bool) -> list[FieldError]:
+def validate_inline_source(spec: Object, path: Path, volume: _Volume) -> list[FieldError]:
+    return _source_errors(spec, path, volume, inline=True)
+
+
+def _source_errors(spec: Object, path: Path, volume: _Volume, *, inline: bool) -> list[FieldError]:
     """Exactly one source. A flexVolume is let pass after another, an old oversight."""
     errors = []
     chosen = ""
@@ -191,45 +183,15 @@ def _source_errors(spec: Object, name: str, path: Path, inline: bool) -> list[Fi
             continue
         chosen = field
         here = path.child(_INNER_NAMES.get(field, field))
-        errors += validate_iscsi(source, name, here) if field == "iscsi" else check(source, here)
+        errors += check(source, here, volume.name)
         # Inline volumes cannot have an affinity, so it does not count for them.
         if field == "local" and (inline or spec.get("nodeAffinity") is None):
             errors.append(required(path.child("nodeAffinity"), "Local volume requires node affinity"))
     return errors if chosen else [*errors, required(path, "must specify a volume type")]
 
 
-def _class_and_mode_errors(spec: Object, path: Path, inline: bool) -> list[FieldError]:
-    errors = []
-    name, here = spec.get("storageClassName", ""), path.child("storageClassName")
-    if name and inline:
-        errors.append(forbidden(here, "may not be specified in the context of inline volumes"))
-    elif name:
-        errors += invalids(here, name, is_dns1123_subdomain(name))
-    mode, here = spec.get("volumeMode"), path.child("volumeMode")
-    if mode is not None and inline and mode != "Filesystem":
-        detail = "may not specify volumeMode other than Filesystem in the context of inline volumes"
-        errors.append(forbidden(here, detail))
-    elif mode is not None and not inline and mode not in _VOLUME_MODES:
-        errors.append(not_supported(here, mode, _VOLUME_MODES))
-    attributes, here = spec.get("volumeAttributesClassName"), path.child("volumeAttributesClassName")
-    if attributes is None:
-        return errors
-    if attributes:
-        errors += invalids(here, attributes, is_dns1123_subdomain(attributes))
-    else:
-        errors.append(required(here, "an empty string is disallowed"))
-    if spec.get("csi") is None:
-        detail = "has to be specified when using volumeAttributesClassName"
-        errors.append(required(path.child("csi"), detail))
-    return errors
-
-
-def _update_volume(new: Object, old: Object) -> list[FieldError]:
-    """The new volume is looked at twice, with and without its past, and reported twice too."""
-    odd_labels = _has_odd_labels(old["spec"])
-    errors = _volume_errors(new, odd_labels=odd_labels)
-    errors += _mount_option_errors(new)
-    errors += _volume_errors(new, odd_labels=odd_labels)
+def validate_volume_change(new: Object, path: Path, old: Object) -> list[FieldError]:
+    errors: list[FieldError] = []
     spec, before = new["spec"], old["spec"]
     source, old_source = source_of(spec), source_of(before)
     csi = source.get("csi")
@@ -283,10 +245,6 @@ def _with_renamed_labels(old: Any, new: Any) -> Any:
     return old
 
 
-def _volume_status(new: Object, old: Object) -> list[FieldError]:
-    return [] if new["metadata"].get("resourceVersion") else [required(Path("resourceVersion"))]
-
-
 # --- PersistentVolumeClaim
 
 
@@ -298,80 +256,60 @@ class _Tolerance:
     odd_api_groups: bool = False
 
 
+def what_may_stay(new: Object, old: Object | None) -> _Tolerance:
+    if old is None:
+        return _Tolerance()
+    before = old["spec"]
+    origins = (before.get("dataSource") or {}, before.get("dataSourceRef") or {})
+    return _Tolerance(
+        odd_label_values=bool(validate_label_selector(before.get("selector"), Path())),
+        odd_api_groups=any(origin.get("apiGroup") is not None for origin in origins),
+    )
+
+
 def validate_claim_spec(spec: Object, path: Path) -> list[FieldError]:
     """What is wrong with the spec of a claim, also of one made from a template."""
-    return _claim_spec_errors(spec, path, _Tolerance())
+    return _validate_claim_spec(spec, path, _Tolerance())
 
 
-def _create_claim(claim: Object) -> list[FieldError]:
-    return validate_claim_spec(claim["spec"], _SPEC)
+def validate_selector(selector: Object, path: Path, tolerance: _Tolerance) -> list[FieldError]:
+    return validate_label_selector(selector, path, allow_invalid_values=tolerance.odd_label_values)
 
 
-def _claim_spec_errors(spec: Object, path: Path, tolerance: _Tolerance) -> list[FieldError]:
-    modes = spec.get("accessModes") or []
-    errors = []
-    if not modes:
-        errors.append(required(path.child("accessModes"), "at least 1 access mode is required"))
-    errors += validate_label_selector(
-        spec.get("selector"), path.child("selector"), allow_invalid_values=tolerance.odd_label_values
-    )
-    errors += _access_mode_errors(modes, path.child("accessModes"))
+def validate_storage_request(spec: Object, path: Path) -> list[FieldError]:
     amount = ((spec.get("resources") or {}).get("requests") or {}).get("storage")
     here = path.child("resources").key("storage")
     if amount is None:
-        errors.append(required(here))
-    else:
-        errors += _positive_amount_errors(amount, here) or validate_amount("storage", amount, here)
-    name = spec.get("storageClassName") or ""
-    if name:
-        errors += invalids(path.child("storageClassName"), name, is_dns1123_subdomain(name))
-    mode = spec.get("volumeMode")
-    if mode is not None and mode not in _VOLUME_MODES:
-        errors.append(not_supported(path.child("volumeMode"), mode, _VOLUME_MODES))
-    errors += _data_source_errors(spec, path, tolerance)
-    attributes = spec.get("volumeAttributesClassName") or ""
-    if attributes:
-        here = path.child("volumeAttributesClassName")
-        errors += invalids(here, attributes, is_dns1123_subdomain(attributes))
-    return errors
+        return [required(here)]
+    return _positive_amount_errors(amount, here) or validate_amount("storage", amount, here)
 
 
-def _data_source_errors(spec: Object, path: Path, tolerance: _Tolerance) -> list[FieldError]:
+def validate_same_origin(spec: Object, path: Path) -> list[FieldError]:
+    """The value in these messages is always empty: Kubernetes shows a path, which prints as nothing."""
     source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
-    errors = []
-    if source is not None:
-        errors += _origin_errors(source, path.child("dataSource"), tolerance)
-    if reference is None:
-        return errors
-    here = path.child("dataSourceRef")
-    errors += _origin_errors(reference, here, tolerance)
-    namespace = reference.get("namespace") or ""
-    if namespace:
-        errors += invalids(here.child("namespace"), namespace, is_dns1123_label(namespace))
-    # The value in these messages is always empty: Kubernetes shows a path, which prints as nothing.
-    if source is not None and namespace:
-        errors.append(invalid(path, {}, "may not be specified when dataSourceRef.namespace is specified"))
-    elif source is not None and any(
-        source.get(field) != reference.get(field) for field in ("apiGroup", "kind", "name")
-    ):
-        errors.append(invalid(path, {}, "must match dataSourceRef"))
-    return errors
+    if source is None or reference is None:
+        return []
+    if reference.get("namespace"):
+        return [invalid(path, {}, "may not be specified when dataSourceRef.namespace is specified")]
+    if any(source.get(field) != reference.get(field) for field in ("apiGroup", "kind", "name")):
+        return [invalid(path, {}, "must match dataSourceRef")]
+    return []
 
 
-def _origin_errors(reference: Object, path: Path, tolerance: _Tolerance) -> list[FieldError]:
-    errors = [required(path.child(field)) for field in ("name", "kind") if not reference.get(field)]
+def validate_origin(reference: Object, path: Path, tolerance: _Tolerance) -> list[FieldError]:
     group, kind = reference.get("apiGroup") or "", reference.get("kind", "")
-    if not group and kind != "PersistentVolumeClaim":
-        detail = "must be 'PersistentVolumeClaim' when referencing the default apiGroup"
-        errors.append(invalid(path, kind, detail))
-    if group and not tolerance.odd_api_groups:
-        errors += invalids(path.child("apiGroup"), group, is_dns1123_subdomain(group))
-    return errors
+    if group:
+        if tolerance.odd_api_groups:
+            return []
+        return invalids(path.child("apiGroup"), group, is_dns1123_subdomain(group))
+    if kind == "PersistentVolumeClaim":
+        return []
+    return [invalid(path, kind, "must be 'PersistentVolumeClaim' when referencing the default apiGroup")]
 
 
-def _update_claim(new: Object, old: Object) -> list[FieldError]:
+def validate_claim_change(new: Object, path: Path, old: Object) -> list[FieldError]:
     spec, before = new["spec"], old["spec"]
-    errors = _claim_spec_errors(spec, _SPEC, _tolerance_of(before))
+    errors: list[FieldError] = []
     errors += _class_annotation_errors(new, old)
     comparable, comparable_before = _comparable_specs(new, old)
     if not semantically_equal("PersistentVolumeClaimSpec", comparable, comparable_before):
@@ -396,14 +334,6 @@ def _update_claim(new: Object, old: Object) -> list[FieldError]:
         detail = f"update to {target} is forbidden when status.currentVolumeAttributesClassName is not nil"
         errors.append(forbidden(_SPEC.child(field), detail))
     return errors
-
-
-def _tolerance_of(before: Object) -> _Tolerance:
-    origins = (before.get("dataSource") or {}, before.get("dataSourceRef") or {})
-    return _Tolerance(
-        odd_label_values=bool(validate_label_selector(before.get("selector"), Path())),
-        odd_api_groups=any(origin.get("apiGroup") is not None for origin in origins),
-    )
 
 
 def _requested(spec: Object) -> Quantity:
@@ -452,11 +382,9 @@ def _comparable_specs(new: Object, old: Object) -> tuple[Object, Object]:
     return spec, before
 
 
-def _claim_status(new: Object, old: Object) -> list[FieldError]:
-    status = new.get("status") or {}
-    errors = [] if new["metadata"].get("resourceVersion") else [required(Path("resourceVersion"))]
-    if not new["spec"].get("accessModes"):
-        errors.append(required(Path("Spec").child("accessModes")))
+def validate_claim_status(claim: Object, path: Path) -> list[FieldError]:
+    status = claim.get("status") or {}
+    errors: list[FieldError] = []
     for resource, amount in sorted((status.get("capacity") or {}).items()):
         errors += _basic_amount_errors(amount, _STATUS.child("capacity").key(resource))
     path = _STATUS.child("allocatedResourceStatuses")
@@ -481,9 +409,3 @@ def _claim_resource_errors(name: str, path: Path) -> list[FieldError]:
     if is_native(name) and name != "storage":
         return [not_supported(path, name, ("storage",))]
     return []
-
-
-RULES: Final = {
-    ("", "PersistentVolume"): Rules(create=_create_volume, update=_update_volume, status=_volume_status),
-    ("", "PersistentVolumeClaim"): Rules(create=_create_claim, update=_update_claim, status=_claim_status),
-}

@@ -1,44 +1,31 @@
-"""Validation of storagemigration.k8s.io: migrations of stored objects to another version."""
+"""Validation of storagemigration.k8s.io: what rules.txt cannot say about migrations of stored objects."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from steersman.cluster.schema.validation.rules import Object, Revalidation, Rules
-from steersman.objects.fields import FieldError, Path, invalid, required
+from steersman.cluster.schema.validation.rules import Object
+from steersman.objects.fields import FieldError, Path, invalid
 from steersman.objects.metadata import validate_conditions
-from steersman.objects.names import is_dns1035_label, is_dns1123_subdomain
 
-__all__ = ["RULES"]
+__all__ = [
+    "validate_migration_status",
+    "validate_same_spec",
+]
 
-_SPEC: Final = Path("spec")
-_RESOURCE: Final = _SPEC.child("resource")
 _STATUS: Final = Path("status")
 
 
-def _migration(obj: Object) -> list[FieldError]:
-    target = (obj.get("spec") or {}).get("resource") or {}
-    resource, group = target.get("resource", ""), target.get("group", "")
-    errors = []
-    if not resource:
-        errors.append(required(_RESOURCE.child("resource"), "resource is required to be set"))
-    elif wrong := is_dns1035_label(resource):
-        errors.append(invalid(_RESOURCE.child("resource"), resource, ",".join(wrong)))
-    if group and (wrong := is_dns1123_subdomain(group)):
-        errors.append(invalid(_RESOURCE.child("group"), group, ",".join(wrong)))
-    return errors
-
-
-def _migration_update(obj: Object, old: Object) -> list[FieldError]:
+def validate_same_spec(obj: Object, path: Path, old: Object) -> list[FieldError]:
     spec = obj.get("spec") or {}
     if spec == (old.get("spec") or {}):
         return []
     target = spec.get("resource") or {}
     shown = {"Resource": {"group": target.get("group", ""), "resource": target.get("resource", "")}}
-    return [invalid(_SPEC, shown, "field is immutable")]
+    return [invalid(path.child("spec"), shown, "field is immutable")]
 
 
-def _migration_status(obj: Object, old: Object) -> list[FieldError]:
+def validate_migration_status(obj: Object, path: Path, old: Object) -> list[FieldError]:
     status, before = obj.get("status") or {}, old.get("status") or {}
     version, conditions = status.get("resourceVersion", ""), status.get("conditions") or []
     errors = []
@@ -69,13 +56,3 @@ def _resource_version_error(version: str) -> str:
     if version.isascii() and version.isdigit() and not version.startswith("0"):
         return ""
     return f"resource version is not well formed: {version}"
-
-
-RULES: Final = {
-    ("storagemigration.k8s.io", "StorageVersionMigration"): Rules(
-        create=_migration,
-        update=_migration_update,
-        status=_migration_status,
-        revalidation=Revalidation.BEFORE,
-    ),
-}

@@ -97,7 +97,7 @@ class World:
         await self.put(
             "apiregistration.k8s.io", "apiservices", {"metadata": {"name": name}, "spec": given, "status": {}}
         )
-        await self.aggregator.look_after(self.api)
+        await self.aggregator.check_all(self.api)
 
     def condition(self) -> tuple[str, str, str]:
         reader = StoreReader(self.api.store, self.api.catalog)
@@ -380,7 +380,7 @@ async def test_verification_can_be_skipped(there: World) -> None:
 
 @with_world
 async def test_backends_are_looked_after_when_something_changes(there: World) -> None:
-    watching = asyncio.get_running_loop().create_task(there.aggregator.keep_watch(there.api))
+    watching = asyncio.get_running_loop().create_task(there.aggregator.run(there.api))
     await there.register()
     there.paths[PODS] = lambda _: Response(200, b"ok")
 
@@ -454,7 +454,7 @@ async def test_a_backends_own_aggregated_discovery_is_preferred(there: World) ->
 async def test_an_unreachable_backends_discovery_is_stale(there: World) -> None:
     await there.register()
     there.paths["/apis/metrics.k8s.io/v1beta1"] = lambda _: Response(500)
-    await there.aggregator.look_after(there.api)
+    await there.aggregator.check_all(there.api)
     (item,) = there.aggregator.merge_items([])
     (version,) = item["versions"]
     assert version["freshness"] == "Stale"
@@ -466,10 +466,10 @@ async def test_only_a_backend_of_this_process_that_answers_is_asked_seldom(there
     await there.register()
     assert there.aggregator.interval_s() == 3600
     there.paths["/apis/metrics.k8s.io/v1beta1"] = lambda _: Response(500)
-    await there.aggregator.look_after(there.api)
+    await there.aggregator.check_all(there.api)
     assert there.aggregator.interval_s() == 30
     there.paths["/apis/metrics.k8s.io/v1beta1"] = lambda _: Response(200, orjson.dumps(LEGACY))
-    await there.aggregator.look_after(there.api)
+    await there.aggregator.check_all(there.api)
     assert there.aggregator.interval_s() == 3600
     await there.register(service={"namespace": "sys", "name": "elsewhere", "port": 443})
     assert there.aggregator.interval_s() == 30
@@ -498,7 +498,7 @@ def test_versions_and_groups_are_ordered_by_priority() -> None:
 
 @with_world
 async def test_what_is_served_here_is_registered(there: World) -> None:
-    await there.aggregator.look_after(there.api)
+    await there.aggregator.check_all(there.api)
     reader = StoreReader(there.api.store, there.api.catalog)
     registered = {
         each["metadata"]["name"]: each for each in reader.list("apiregistration.k8s.io", "apiservices")
@@ -515,7 +515,7 @@ async def test_what_is_served_here_is_registered(there: World) -> None:
     owned = ("f:group", "f:groupPriorityMinimum", "f:version", "f:versionPriority")
     assert owner["fieldsV1"]["f:spec"] == {name: {} for name in owned}
     revision = there.api.store.revision
-    await there.aggregator.look_after(there.api)
+    await there.aggregator.check_all(there.api)
     assert there.api.store.revision == revision
     assert there.aggregator.find("apps", "v1") is None
 
@@ -525,7 +525,7 @@ async def test_registrations_of_custom_groups_come_and_go(there: World) -> None:
     (registration,) = local_registrations([("example.com", "v1")]).values()
     assert registration["spec"]["groupPriorityMinimum"] == 1000
     await there.put("apiregistration.k8s.io", "apiservices", registration)
-    await there.aggregator.look_after(there.api)
+    await there.aggregator.check_all(there.api)
     reader = StoreReader(there.api.store, there.api.catalog)
     assert reader.get("apiregistration.k8s.io", "apiservices", "", "v1.example.com") is None
 
@@ -580,7 +580,7 @@ async def test_schemas_of_a_backend_are_taken_once(there: World) -> None:
     [foreign] = there.aggregator.published()
     assert (foreign.path, foreign.v3) == ("apis/metrics.k8s.io/v1beta1", b'{"openapi":"3.0.0"}')
     assert list(foreign.v2["paths"]) == [f"{PODS}/"]
-    await there.aggregator.look_after(there.api)
+    await there.aggregator.check_all(there.api)
     assert there.aggregator.published() == [foreign]
     assert (_asked(there, "/openapi/v2"), _asked(there, V3_URL)) == (2, 1)
 
@@ -618,8 +618,8 @@ async def test_the_last_schemas_stay_while_a_backend_says_nonsense(there: World)
     await there.register()
     [foreign] = there.aggregator.published()
     there.paths["/openapi/v2"] = _document(["nonsense"])
-    await there.aggregator.look_after(there.api)
+    await there.aggregator.check_all(there.api)
     assert there.aggregator.published() == [foreign]
     del there.paths["/openapi/v2"]
-    await there.aggregator.look_after(there.api)
+    await there.aggregator.check_all(there.api)
     assert there.aggregator.published() == []

@@ -7,12 +7,8 @@ from typing import Any
 
 import pytest
 
-from steersman.cluster.apiserver.bootstrap.default_roles import (
-    complete,
-    default_objects,
-    default_rules,
-    install_default_roles,
-)
+from steersman.cluster.apiserver.bootstrap.role_installation import complete, install_default_roles
+from steersman.cluster.auth.default_roles import default_objects, default_rules
 from steersman.cluster.auth.users import ANONYMOUS, User
 from tests.recordings import FACTS
 from tests.unit.cluster.apiserver.access_world import ADMIN, ANN, RBAC_GROUP, World, action, in_world

@@ -11,12 +11,11 @@ import pytest
 
 from steersman.aio import Scope
 from steersman.cluster.admission import build_chain
+from steersman.cluster.apiserver.bootstrap.flow_control import install_flow_control, keep_flow_control
 from steersman.cluster.apiserver.fairness import (
     Fairness,
     RequestDigest,
     Ticket,
-    install_flow_control,
-    keep_flow_control,
     stored_count,
 )
 from steersman.cluster.apiserver.fairness.configuration import Configuration

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from steersman.cluster.apiserver.bootstrap.default_roles import install_default_roles
-from steersman.cluster.apiserver.controllers.role_aggregation import RoleAggregation, gathered_rules
+from steersman.cluster.apiserver.bootstrap.role_installation import install_default_roles
+from steersman.cluster.apiserver.controllers.role_aggregation import RoleAggregation, aggregated_rules
 from steersman.objects.status import StatusError
 from tests.unit.cluster.apiserver.access_world import (
     ADMIN,
@@ -199,10 +199,10 @@ def test_what_a_role_gathers() -> None:
         role(EVERYTHING, name="c"),
         labelled("r", ALL_PATHS),
     ]
-    assert gathered_rules(gathering(), roles) == [first, second]
-    assert gathered_rules(role(), roles) == []
+    assert aggregated_rules(gathering(), roles) == [first, second]
+    assert aggregated_rules(role(), roles) == []
     broken = {"clusterRoleSelectors": [{"matchExpressions": [{"key": "x", "operator": "Near"}]}]}
-    assert gathered_rules(role(aggregationRule=broken), roles) == []
+    assert aggregated_rules(role(aggregationRule=broken), roles) == []
 
 
 @in_world

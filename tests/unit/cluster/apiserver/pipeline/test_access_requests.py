@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from steersman.cluster.apiserver.bootstrap.default_roles import install_default_roles
+from steersman.cluster.apiserver.bootstrap.role_installation import install_default_roles
 from steersman.cluster.apiserver.pipeline.access import path_action
 from steersman.cluster.auth.authorization import Action
 from steersman.cluster.auth.users import ANONYMOUS

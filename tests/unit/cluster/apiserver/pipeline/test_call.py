@@ -7,9 +7,10 @@ import gc
 import uuid
 from collections.abc import Sequence
 
-from steersman.cluster.apiserver.pipeline.call import StoreReader, new_uid
+from steersman.cluster.apiserver.pipeline.call import StoreReader
 from steersman.cluster.apiserver.resources.resource import Catalog
 from steersman.cluster.apiserver.resources.storage_encoding import encode, stamp
+from steersman.cluster.apiserver.resources.system_fields import new_uid
 from steersman.cluster.schema.resources import all_resources
 from steersman.cluster.store import MemoryStore, Range
 

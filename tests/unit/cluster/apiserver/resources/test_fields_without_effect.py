@@ -8,7 +8,13 @@ from typing import Any, Final
 
 import pytest
 
-from steersman.cluster.apiserver.resources.fields_without_effect import CONDITIONS, POD, Row, rows, warn_of
+from steersman.cluster.apiserver.resources.fields_without_effect import (
+    CONDITIONS,
+    POD,
+    Row,
+    add_warnings,
+    rows,
+)
 from steersman.cluster.apiserver.resources.resource import Catalog
 from steersman.cluster.schema.resources import all_resources
 from steersman.cluster.schema.table import definition
@@ -166,9 +172,9 @@ Object = dict[str, Any]
 
 def warnings(plural: str, new: Object, old: Object | None = None, *, unless: str = "") -> list[str]:
     catalog = Catalog(all_resources())
-    warn_of(catalog, {condition: (lambda: True) for condition in CONDITIONS if condition != unless})
+    add_warnings(catalog, {condition: (lambda: True) for condition in CONDITIONS if condition != unless})
     resource = next(one for one in catalog if one.plural == plural)
-    return [] if resource.unacted is None else resource.unacted(new, old)
+    return [] if resource.effect_warnings is None else resource.effect_warnings(new, old)
 
 
 def pod(spec: Object, **metadata: Any) -> Object:
@@ -253,4 +259,4 @@ def test_objects_that_nothing_looks_at() -> None:
 
 
 def test_a_server_by_itself_says_nothing() -> None:
-    assert all(resource.unacted is None for resource in Catalog(all_resources()))
+    assert all(resource.effect_warnings is None for resource in Catalog(all_resources()))

@@ -1,4 +1,4 @@
-"""How certificate requests are prepared: who asks is recorded by the server, never taken from the client."""
+"""Strategies of certificates.k8s.io: the server records who requests, never the client."""
 
 from __future__ import annotations
 

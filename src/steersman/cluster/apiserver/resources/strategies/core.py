@@ -1,4 +1,4 @@
-"""How the core group's remaining resources are prepared."""
+"""Strategies of the core group except pods, services and volumes."""
 
 from __future__ import annotations
 

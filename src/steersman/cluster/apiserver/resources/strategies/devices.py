@@ -1,4 +1,4 @@
-"""How the resources of dynamic resource allocation are prepared."""
+"""Strategies of resource.k8s.io (dynamic resource allocation)."""
 
 from __future__ import annotations
 

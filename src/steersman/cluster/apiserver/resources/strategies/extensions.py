@@ -1,4 +1,4 @@
-"""How what extends the API is prepared: definitions, API services, webhooks and admission policies."""
+"""Strategies of what extends the API: definitions, API services, webhooks and admission policies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How ingresses, network policies and endpoint slices are prepared."""
+"""Strategies of networking.k8s.io and of EndpointSlices."""
 
 from __future__ import annotations
 

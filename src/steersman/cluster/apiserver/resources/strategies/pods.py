@@ -1,4 +1,4 @@
-"""How pods are prepared, and how long they are given to end."""
+"""The strategy of pods, and their grace period of deletion."""
 
 from __future__ import annotations
 

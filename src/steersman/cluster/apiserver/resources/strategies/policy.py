@@ -1,4 +1,4 @@
-"""How policies of the cluster are prepared: budgets, autoscalers, roles, priorities, leases, flow control.
+"""Strategies of policies: budgets, autoscalers, roles, priorities, leases, flow control.
 
 Most differ only in whether they have a status and count generations.
 """

@@ -1,4 +1,4 @@
-"""How services are prepared, and the pure part of giving them addresses and ports.
+"""The strategy of Services, and the pure part of giving them addresses and ports.
 
 Allocation itself needs the cluster's ranges and lives with the handlers; what a service needs, which
 allocations an update carries over and which address families it gets is decided here.
@@ -97,7 +97,7 @@ def _carry_over_node_ports(spec: Object, before: Object) -> None:
 
 
 def sync_cluster_ips(new: Object, old: Object | None) -> None:
-    """Keep clusterIP and clusterIPs telling the same, for clients that know only the first."""
+    """Keep clusterIP and clusterIPs equal, for clients that know only the first."""
     spec = new["spec"]
     if old is None:
         if spec.get("clusterIP") and not spec.get("clusterIPs"):
@@ -200,7 +200,7 @@ def assign_ip_families(
         return errors
     dual = spec["ipFamilyPolicy"] != "SingleStack"
     if _is_headless(new) and not spec.get("selector"):
-        # Whoever manages the endpoints by hand may use any family.
+        # Endpoints that are managed by hand may be of any family.
         families = list(spec.get("ipFamilies") or configured[:1])
         if dual and len(families) == 1:
             families.append(_OTHER_FAMILY[families[0]])

@@ -1,4 +1,4 @@
-"""How volumes, claims and storage drivers are prepared."""
+"""Strategies of volumes, claims and storage drivers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a strategy is: how one resource is prepared around create and update.
+"""`Strategy`: how one resource is prepared around create, update and delete.
 
 A strategy decides which parts of a submitted object count (status comes only through its own endpoint),
 when `metadata.generation` grows, what the server warns about and what clients may select by. The
@@ -65,7 +65,7 @@ def next_generation(new: Object, old: Object) -> None:
 
 
 def spec_of(obj: Object) -> object:
-    """What most resources compare to tell whether their generation grows."""
+    """What most resources compare to find whether their generation grows."""
     return obj["spec"]
 
 
@@ -118,7 +118,7 @@ class Strategy:
     plural: str
     #: What a new object's status is, whatever the client sent; None leaves it as sent.
     zero_status: Object | None = None
-    #: What is compared on update to tell whether the generation grows; None: it is not counted.
+    #: What is compared on update to find whether the generation grows; None: it is not counted.
     generation: Callable[[Object], object] | None = None
     #: An empty list that the stored object cannot have counts as a change, every time.
     counts_empty: bool = False
@@ -176,7 +176,7 @@ class Strategy:
         return self.fields.get(label)
 
     def refuse_field(self, label: str) -> str:
-        """What to tell a client that selects by a field this resource does not have."""
+        """The error for a client that selects by a field this resource does not have."""
         if self.field_refusal:
             return self.field_refusal % label
         if self.fields:

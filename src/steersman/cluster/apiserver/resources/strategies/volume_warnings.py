@@ -22,7 +22,7 @@ _RETIRED: Final = {
     "cephfs": "deprecated in v1.28, non-functional in v1.31+",
     "rbd": "deprecated in v1.28, non-functional in v1.31+",
 }
-#: These two pass in a PersistentVolume, which nobody warns of.
+#: These two pass in a PersistentVolume, about which there is no warning.
 _SILENT_IN_PERSISTENT_VOLUMES: Final = ("flocker", "quobyte")
 #: The warning names this plugin by its Go name.
 _SHOWN: Final = {"storageos": "storageOS"}

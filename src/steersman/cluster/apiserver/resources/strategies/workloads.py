@@ -1,4 +1,4 @@
-"""How workloads are prepared: everything with a pod template inside."""
+"""Strategies of workloads: everything with a pod template."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _named_template_warnings(obj: Object) -> list[str]:
 
 
 def _if_changed(warn: Callable[[Object], list[str]]) -> Callable[[Object, Object], list[str]]:
-    """Warnings worth repeating only to whoever changes the object."""
+    """Warnings that are repeated only when the object changes."""
 
     def warnings(new: Object, old: Object) -> list[str]:
         changed = new["metadata"].get("generation") != old["metadata"].get("generation")

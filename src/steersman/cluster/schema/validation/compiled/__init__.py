@@ -31,7 +31,7 @@ def _current() -> ModuleType:
     table = table_file()
     try:
         index = import_module(f"{__name__}._index")
-        if index.DIGEST == building.digest(table):
+        if building.digest(table) == index.DIGEST:
             return index
     except ModuleNotFoundError:
         pass
@@ -63,19 +63,37 @@ def compiled_check(name: str) -> Check:
     Of the items of a list if `[]` stands before it. Raises KeyError.
     """
     items = name.startswith("[]")
-    module, function, _, uniques = _current().BLOCKS[_PREFIX + name.removeprefix("[]")]
+    module, function, compares, uniques = _current().BLOCKS[_PREFIX + name.removeprefix("[]")]
     check = getattr(import_module(f"{__name__}._{module}"), function)
+    if items:
+        return _of_items(check, uniques)
+    return _of_changed_value(check) if compares else _of_value(check)
 
-    def of_value(value: Any, path: Path, *more: Any) -> list[FieldError]:
+
+def _of_value(check: Callable[..., None]) -> Check:
+    def checked(value: Any, path: Path, context: Any = None) -> list[FieldError]:
         errors: list[FieldError] = []
-        check(value, path, errors, *(more or (None,)))
+        check(value, path, errors, context)
         return errors
 
-    def of_items(values: Any, path: Path, context: Any = None) -> list[FieldError]:
+    return checked
+
+
+def _of_changed_value(check: Callable[..., None]) -> Check:
+    def checked(value: Any, path: Path, context: Any = None, old: Any = None) -> list[FieldError]:
+        errors: list[FieldError] = []
+        check(value, path, errors, context, old)
+        return errors
+
+    return checked
+
+
+def _of_items(check: Callable[..., None], uniques: int) -> Check:
+    def checked(values: Any, path: Path, context: Any = None) -> list[FieldError]:
         errors: list[FieldError] = []
         seen = (tuple(set[Any]() for _ in range(uniques)),) if uniques else ()
         for number, value in enumerate(values):
             check(value, path.index(number), errors, context, *seen)
         return errors
 
-    return of_items if items else of_value
+    return checked

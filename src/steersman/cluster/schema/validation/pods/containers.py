@@ -6,13 +6,16 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
-from steersman.cluster.schema.validation.pods.environment import validate_env, validate_env_from
-from steersman.cluster.schema.validation.pods.mounts import Volumes, validate_devices, validate_mounts
+from steersman.cluster.schema.validation.compiled import compiled_check
+from steersman.cluster.schema.validation.pods.environment import validate_env_from
+from steersman.cluster.schema.validation.pods.mounts import (
+    Volumes,
+    validate_volume_devices,
+    validate_volume_mounts,
+)
 from steersman.cluster.schema.validation.pods.probes import validate_lifecycle, validate_probes
 from steersman.cluster.schema.validation.pods.resources import validate_container_resources
-from steersman.cluster.schema.validation.pods.security import validate_security_context
-from steersman.cluster.schema.validation.pods.volumes import PULL_POLICIES, validate_pull_policy
-from steersman.cluster.schema.validation.rules import Object, invalids
+from steersman.cluster.schema.validation.rules import Object
 from steersman.objects.fields import (
     FieldError,
     Path,
@@ -24,17 +27,23 @@ from steersman.objects.fields import (
     required,
     too_many,
 )
-from steersman.objects.names import is_dns1123_label, is_port_name, is_port_number
 
-__all__ = ["Surroundings", "validate_containers", "validate_image_spacing"]
+__all__ = [
+    "Surroundings",
+    "validate_containers",
+    "validate_devices",
+    "validate_env_from",
+    "validate_image_spacing",
+    "validate_mounts",
+    "validate_resize_policies",
+    "validate_resources",
+]
 
-_PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
-_MESSAGE_POLICIES: Final = ("File", "FallbackToLogsOnError")
+_validate_container = compiled_check("core.v1.Container")
+_validate_restart_rule = compiled_check("core.v1.ContainerRestartRule")
 _RESIZABLE: Final = ("cpu", "memory")
 _RESIZE_POLICIES: Final = ("NotRequired", "RestartContainer")
 _RESTART_POLICIES: Final = ("Always", "Never", "OnFailure")
-_RESTART_ACTIONS: Final = ("Restart", "RestartAllContainers")
-_EXIT_OPERATORS: Final = ("In", "NotIn")
 _NOT_FOR_INIT: Final = "may not be set for init containers without restartPolicy=Always"
 _NOT_FOR_EPHEMERAL: Final = "cannot be set for an Ephemeral Container"
 #: In the order of the Go type.
@@ -84,7 +93,7 @@ def _validate_regular(containers: list[Object], around: Surroundings, path: Path
     names: set[str] = set()
     for number, container in enumerate(containers):
         here = path.index(number)
-        errors += _validate_common(container, around, here)
+        errors += _validate_container(container, here, around)
         name = container.get("name", "")
         if name in names:
             errors.append(duplicate(here.child("name"), name))
@@ -100,7 +109,7 @@ def _validate_init(
     errors: list[FieldError] = []
     for number, container in enumerate(containers):
         here = path.index(number)
-        errors += _validate_common(container, around, here)
+        errors += _validate_container(container, here, around)
         # Without a policy the rules of an init container are not even looked at.
         errors += _validate_restart_policy(container, here)[: None if "restartPolicy" in container else 1]
         name = container.get("name", "")
@@ -132,7 +141,7 @@ def _validate_ephemeral(
     names = set(others)
     for number, container in enumerate(containers):
         here = path.index(number)
-        errors += _validate_common(container, around, here)
+        errors += _validate_container(container, here, around)
         errors += _validate_spacing(container.get("image", ""), here)
         name = container.get("name", "")
         if name in names:
@@ -156,41 +165,16 @@ def _validate_ephemeral(
     return errors
 
 
-def _validate_common(container: Object, around: Surroundings, path: Path) -> list[FieldError]:
-    """What holds for containers of every list."""
-    errors: list[FieldError] = []
-    name = container.get("name")
-    if not name:
-        errors.append(required(path.child("name")))
-    elif wrong := is_dns1123_label(name):
-        errors += invalids(path.child("name"), name, wrong)
-    if not container.get("image"):
-        errors.append(required(path.child("image")))
-    policy = container.get("terminationMessagePolicy")
-    if policy not in _MESSAGE_POLICIES:
-        here = path.child("terminationMessagePolicy")
-        errors.append(not_supported(here, policy, _MESSAGE_POLICIES) if policy else required(here))
-    if ports := container.get("ports"):
-        errors += _validate_ports(ports, path.child("ports"))
-    if variables := container.get("env"):
-        errors += validate_env(variables, path.child("env"))
-    if sources := container.get("envFrom"):
-        errors += validate_env_from(sources, path.child("envFrom"))
-    if container.get("volumeMounts"):
-        errors += validate_mounts(container, around.volumes, path.child("volumeMounts"))
-    if container.get("volumeDevices"):
-        errors += validate_devices(container, around.volumes, path.child("volumeDevices"))
-    pull = container.get("imagePullPolicy")
-    if pull not in PULL_POLICIES:
-        errors += validate_pull_policy(pull, path.child("imagePullPolicy"))
-    if resources := container.get("resources"):
-        errors += validate_container_resources(resources, around.claim_names, path.child("resources"))
-    if policies := container.get("resizePolicy"):
-        errors += _validate_resize_policies(policies, around.restart_policy, path.child("resizePolicy"))
-    if context := container.get("securityContext"):
-        here = path.child("securityContext")
-        errors += validate_security_context(context, here, host_users=around.host_users)
-    return errors
+def validate_mounts(container: Object, path: Path, around: Surroundings) -> list[FieldError]:
+    return validate_volume_mounts(container, around.volumes, path.child("volumeMounts"))
+
+
+def validate_devices(container: Object, path: Path, around: Surroundings) -> list[FieldError]:
+    return validate_volume_devices(container, around.volumes, path.child("volumeDevices"))
+
+
+def validate_resources(resources: Object, path: Path, around: Surroundings) -> list[FieldError]:
+    return validate_container_resources(resources, around.claim_names, path)
 
 
 def validate_image_spacing(containers: list[Object], path: Path) -> list[FieldError]:
@@ -217,31 +201,6 @@ def _validate_hooks(container: Object, around: Surroundings, path: Path) -> list
     return errors + validate_probes(container, around.grace_period, path)
 
 
-def _validate_ports(ports: list[Object], path: Path) -> list[FieldError]:
-    errors: list[FieldError] = []
-    names: set[str] = set()
-    for number, port in enumerate(ports):
-        here = path.index(number)
-        if name := port.get("name"):
-            if wrong := is_port_name(name):
-                errors += invalids(here.child("name"), name, wrong)
-            elif name in names:
-                errors.append(duplicate(here.child("name"), name))
-            else:
-                names.add(name)
-        if not (inside := port.get("containerPort")):
-            errors.append(required(here.child("containerPort")))
-        else:
-            errors += invalids(here.child("containerPort"), inside, is_port_number(inside))
-        if outside := port.get("hostPort"):
-            errors += invalids(here.child("hostPort"), outside, is_port_number(outside))
-        protocol = port.get("protocol")
-        if protocol not in _PROTOCOLS:
-            where = here.child("protocol")
-            errors.append(not_supported(where, protocol, _PROTOCOLS) if protocol else required(where))
-    return errors
-
-
 def _validate_host_ports(containers: list[Object], path: Path) -> list[FieldError]:
     errors: list[FieldError] = []
     taken: set[str] = set()
@@ -256,7 +215,7 @@ def _validate_host_ports(containers: list[Object], path: Path) -> list[FieldErro
     return errors
 
 
-def _validate_resize_policies(policies: list[Object], restart_policy: str, path: Path) -> list[FieldError]:
+def validate_resize_policies(policies: list[Object], path: Path, around: Surroundings) -> list[FieldError]:
     errors: list[FieldError] = []
     seen: set[str] = set()
     for number, policy in enumerate(policies):
@@ -267,7 +226,7 @@ def _validate_resize_policies(policies: list[Object], restart_policy: str, path:
         for value, supported in ((resource, _RESIZABLE), (restart, _RESIZE_POLICIES)):
             if value not in supported:
                 errors.append(not_supported(path, value, supported) if value else required(path))
-        if restart_policy == "Never" and restart != "NotRequired":
+        if around.restart_policy == "Never" and restart != "NotRequired":
             text = "must be 'NotRequired' when pod `restartPolicy` is 'Never'"
             errors.append(invalid(path, restart, text))
     return errors
@@ -288,21 +247,4 @@ def _validate_restart_policy(container: Object, path: Path) -> list[FieldError]:
         errors.append(too_many(rules_path, len(rules), 20))
     for number, rule in enumerate(rules):
         errors += _validate_restart_rule(rule, rules_path.index(number))
-    return errors
-
-
-def _validate_restart_rule(rule: Object, path: Path) -> list[FieldError]:
-    errors: list[FieldError] = []
-    action, codes = rule.get("action", ""), rule.get("exitCodes")
-    if action not in _RESTART_ACTIONS:
-        errors.append(not_supported(path.child("action"), action, _RESTART_ACTIONS))
-    if codes is None:
-        errors.append(required(path.child("exitCodes"), "must be specified"))
-        return errors
-    here = path.child("exitCodes")
-    operator, values = codes.get("operator", ""), codes.get("values") or []
-    if operator not in _EXIT_OPERATORS:
-        errors.append(not_supported(here.child("operator"), operator, _EXIT_OPERATORS))
-    if len(values) > 255:
-        errors.append(too_many(here.child("values"), len(values), 255))
     return errors

@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, Final
+from collections.abc import Iterable
+from typing import Final
 
+from steersman.cluster.schema.validation.compiled import compiled_check
 from steersman.cluster.schema.validation.pods.paths import validate_no_backsteps
 from steersman.cluster.schema.validation.rules import Object, invalids
 from steersman.objects.fields import FieldError, Path, invalid, not_supported, required
-from steersman.objects.names import (
-    is_config_map_key,
-    is_dns1123_label,
-    is_dns1123_subdomain,
-    is_label_key,
-    is_relaxed_env_var_name,
-    name_is_dns_subdomain,
-)
+from steersman.objects.names import is_label_key, name_is_dns_subdomain
 from steersman.objects.quantities import Quantity
 
 __all__ = [
     "ENV_FIELDS",
     "VOLUME_FIELDS",
-    "validate_env",
+    "validate_env_field",
     "validate_env_from",
+    "validate_env_resource",
     "validate_field_selector",
+    "validate_name_prefix",
+    "validate_no_backsteps",
     "validate_resource_field_selector",
+    "validate_value_from",
 ]
 
 ENV_FIELDS: Final = (
@@ -45,6 +43,9 @@ VOLUME_FIELDS: Final = (
     "metadata.namespace",
     "metadata.uid",
 )
+_SOURCES: Final = ("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef")
+_validate_source = compiled_check("core.v1.EnvVarSource")
+_validate_env_source = compiled_check("core.v1.EnvFromSource")
 _KNOWN_FIELDS: Final = frozenset(
     {*ENV_FIELDS, *VOLUME_FIELDS, "spec.restartPolicy", "spec.schedulerName", "status.phase", "spec.host"}
 )
@@ -64,32 +65,15 @@ _SIZE_DIVISORS: Final[tuple[str, ...]] = (
 _SIZES_SHOWN: Final = ", ".join(_SIZE_DIVISORS)
 
 
-def validate_env(variables: list[Object], path: Path) -> list[FieldError]:
-    errors: list[FieldError] = []
-    for number, variable in enumerate(variables):
-        name = variable.get("name", "")
-        if not name:
-            errors.append(required(path.index(number).child("name")))
-        elif wrong := is_relaxed_env_var_name(name):
-            errors += invalids(path.index(number).child("name"), name, wrong)
-        source = variable.get("valueFrom")
-        if source is not None:
-            here = path.index(number).child("valueFrom")
-            errors += _validate_value_from(source, bool(variable.get("value")), here)
-    return errors
-
-
-def _validate_value_from(source: Object, has_value: bool, path: Path) -> list[FieldError]:
-    errors: list[FieldError] = []
-    count = 0
-    for key, check in _VALUE_SOURCES.items():
-        if (reference := source.get(key)) is not None:
-            count += 1
-            errors += check(reference, path.child(key))
+def validate_value_from(variable: Object, path: Path) -> list[FieldError]:
+    """One source, and no value beside it."""
+    source, path = variable["valueFrom"], path.child("valueFrom")
+    errors = _validate_source(source, path)
+    count = sum(source.get(key) is not None for key in _SOURCES)
     if count == 0:
         names = "`fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`"
         errors.append(invalid(path, "", f"must specify one of: {names}"))
-    elif has_value:
+    elif variable.get("value"):
         errors.append(invalid(path, "", "may not be specified when `value` is not empty"))
     elif count > 1:
         errors.append(invalid(path, "", "may not have more than one field specified at a time"))
@@ -97,16 +81,11 @@ def _validate_value_from(source: Object, has_value: bool, path: Path) -> list[Fi
 
 
 def validate_env_from(sources: list[Object], path: Path) -> list[FieldError]:
+    """Kubernetes names the list, not the item, when an item has no source or two."""
     errors: list[FieldError] = []
     for number, source in enumerate(sources):
-        here = path.index(number)
-        if prefix := source.get("prefix"):
-            errors += invalids(here.child("prefix"), prefix, is_relaxed_env_var_name(prefix))
-        count = 0
-        for key in ("configMapRef", "secretRef"):
-            if (reference := source.get(key)) is not None:
-                count += 1
-                errors += _validate_reference_name(reference, here.child(key))
+        errors += _validate_env_source(source, path.index(number))
+        count = sum(source.get(key) is not None for key in ("configMapRef", "secretRef"))
         if count == 0:
             errors.append(invalid(path, "", "must specify one of: `configMapRef` or `secretRef`"))
         elif count > 1:
@@ -114,36 +93,8 @@ def validate_env_from(sources: list[Object], path: Path) -> list[FieldError]:
     return errors
 
 
-def _validate_reference_name(reference: Object, path: Path) -> list[FieldError]:
-    name = reference.get("name")
-    if not name:
-        return [required(path.child("name"))]
-    return invalids(path.child("name"), name, name_is_dns_subdomain(name, True))
-
-
-def _validate_key_selector(selector: Object, path: Path) -> list[FieldError]:
-    name = selector.get("name", "")
-    errors = invalids(path.child("name"), name, is_dns1123_subdomain(name))
-    key = selector.get("key", "")
-    if not key:
-        errors.append(required(path.child("key")))
-    else:
-        errors += invalids(path.child("key"), key, is_config_map_key(key))
-    return errors
-
-
-def _validate_file_key(selector: Object, path: Path) -> list[FieldError]:
-    errors: list[FieldError] = []
-    for field, rule in (("key", is_relaxed_env_var_name), ("volumeName", is_dns1123_label)):
-        value = selector.get(field, "")
-        if not value:
-            errors.append(required(path.child(field)))
-        else:
-            errors += invalids(path.child(field), value, rule(value))
-    target = selector.get("path", "")
-    if not target:
-        errors.append(required(path.child("path")))
-    return errors + validate_no_backsteps(target, path.child("path"))
+def validate_name_prefix(name: str, path: Path) -> list[FieldError]:
+    return invalids(path, name, name_is_dns_subdomain(name, True))
 
 
 def validate_field_selector(selector: Object, allowed: Iterable[str], path: Path) -> list[FieldError]:
@@ -210,18 +161,9 @@ def _validate_divisor(resource: str, divisor: str, path: Path) -> list[FieldErro
     return [invalid(path.child("divisor"), resource, text)]
 
 
-def _validate_env_field(selector: Object, path: Path) -> list[FieldError]:
+def validate_env_field(selector: Object, path: Path) -> list[FieldError]:
     return validate_field_selector(selector, ENV_FIELDS, path)
 
 
-def _validate_env_resource(selector: Object, path: Path) -> list[FieldError]:
+def validate_env_resource(selector: Object, path: Path) -> list[FieldError]:
     return validate_resource_field_selector(selector, path, in_volume=False)
-
-
-_VALUE_SOURCES: Final[dict[str, Callable[[dict[str, Any], Path], list[FieldError]]]] = {
-    "fieldRef": _validate_env_field,
-    "resourceFieldRef": _validate_env_resource,
-    "configMapKeyRef": _validate_key_selector,
-    "secretKeyRef": _validate_key_selector,
-    "fileKeyRef": _validate_file_key,
-}

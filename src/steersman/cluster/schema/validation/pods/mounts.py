@@ -17,7 +17,7 @@ from steersman.objects.fields import (
     required,
 )
 
-__all__ = ["Volumes", "validate_devices", "validate_mounts"]
+__all__ = ["Volumes", "validate_volume_devices", "validate_volume_mounts"]
 
 #: The valid volumes of a pod by name.
 Volumes = dict[str, Object]
@@ -27,7 +27,7 @@ _RECURSIVE_READ_ONLY: Final = ("Disabled", "Enabled", "IfPossible")
 _BIND_OPTIONS: Final = ("nodev", "noexec", "nosuid")
 
 
-def validate_mounts(container: Object, volumes: Volumes, path: Path) -> list[FieldError]:
+def validate_volume_mounts(container: Object, volumes: Volumes, path: Path) -> list[FieldError]:
     errors: list[FieldError] = []
     devices = {
         device.get("name", ""): device.get("devicePath", "")
@@ -109,7 +109,7 @@ def _validate_recursive_read_only(mode: str, mount: Object, path: Path) -> list[
     return errors
 
 
-def validate_devices(container: Object, volumes: Volumes, path: Path) -> list[FieldError]:
+def validate_volume_devices(container: Object, volumes: Volumes, path: Path) -> list[FieldError]:
     errors: list[FieldError] = []
     mounts = {
         mount.get("name", ""): mount.get("mountPath", "") for mount in container.get("volumeMounts") or ()

@@ -39,7 +39,7 @@ _UPDATABLE: Final = ",".join(
 )
 
 
-def validate_new_pod(pod: Object) -> list[FieldError]:
+def validate_new_pod(pod: Object, path: Path) -> list[FieldError]:
     spec: Object = pod["spec"]
     errors = _validate_content(pod)
     if spec.get("ephemeralContainers"):
@@ -99,7 +99,7 @@ def _forbid_tokens(volumes: list[Object]) -> list[FieldError]:
 # --- Update
 
 
-def validate_pod_update(new: Object, old: Object) -> list[FieldError]:
+def validate_pod_update(new: Object, path: Path, old: Object) -> list[FieldError]:
     spec, before = new["spec"], old["spec"]
     if spec == before:
         # It was valid when it was stored, and nothing in it depends on what else may change.

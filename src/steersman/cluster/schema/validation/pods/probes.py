@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
+from steersman.cluster.schema.validation.compiled import Check, compiled_check
 from steersman.cluster.schema.validation.rules import Object, invalids
 from steersman.objects.fields import FieldError, Path, forbidden, invalid, not_supported, required
-from steersman.objects.metadata import validate_nonnegative
-from steersman.objects.names import is_http_header_name, is_port_name, is_port_number
+from steersman.objects.names import is_port_name, is_port_number
 
-__all__ = ["validate_lifecycle", "validate_port_number_or_name", "validate_probes"]
+__all__ = ["validate_handler", "validate_lifecycle", "validate_port", "validate_probes"]
 
-_SCHEMES: Final = ("HTTP", "HTTPS")
-_PROTOCOLS: Final = ("HTTP1", "HTTP2")
-_GRPC_MODES: Final = ("Plaintext", "TLS")
-_PROBE_NUMBERS: Final = (
-    "initialDelaySeconds",
-    "timeoutSeconds",
-    "periodSeconds",
-    "successThreshold",
-    "failureThreshold",
-)
 _WINDOWS_SIGNALS: Final = ("SIGKILL", "SIGTERM")
 _SIGNAL_NAMES: Final = (
     "ABRT ALRM BUS CHLD CLD CONT FPE HUP ILL INT IO IOT KILL PIPE POLL PROF PWR QUIT SEGV STKFLT STOP SYS "
@@ -33,31 +22,14 @@ _LINUX_SIGNALS: Final = tuple(sorted(f"SIG{name}" for name in [*_SIGNAL_NAMES.sp
 
 def validate_probes(container: Object, grace_period: int | None, path: Path) -> list[FieldError]:
     errors: list[FieldError] = []
-    for kind in ("livenessProbe", "readinessProbe", "startupProbe"):
-        probe = container.get(kind)
-        if probe is None:
-            continue
-        here = path.child(kind)
-        errors += _validate_probe(probe, grace_period, here)
-        if kind != "readinessProbe":
-            threshold = probe.get("successThreshold", 0)
-            if threshold != 1:
-                errors.append(invalid(here.child("successThreshold"), threshold, "must be 1"))
-        elif (seconds := probe.get("terminationGracePeriodSeconds")) is not None:
-            text = "must not be set for readinessProbes"
-            errors.append(invalid(here.child("terminationGracePeriodSeconds"), seconds, text))
+    for kind, check in _PROBES.items():
+        if (probe := container.get(kind)) is not None:
+            errors += check(probe, path.child(kind), grace_period)
     return errors
 
 
-def _validate_probe(probe: Object, grace_period: int | None, path: Path) -> list[FieldError]:
-    errors = _validate_handler(probe, _PROBE_HANDLERS, grace_period, path)
-    for field in _PROBE_NUMBERS:
-        if (number := probe.get(field, 0)) < 0:
-            errors += validate_nonnegative(number, path.child(field))
-    seconds = probe.get("terminationGracePeriodSeconds")
-    if seconds is not None and seconds <= 0:
-        errors.append(invalid(path.child("terminationGracePeriodSeconds"), seconds, "must be greater than 0"))
-    return errors
+def validate_handler(probe: Object, path: Path, grace_period: int | None) -> list[FieldError]:
+    return _validate_handler(probe, _PROBE_HANDLERS, grace_period, path)
 
 
 def validate_lifecycle(
@@ -82,11 +54,8 @@ def _validate_stop_signal(signal: str, system: Object | None, path: Path) -> lis
     return [not_supported(path, signal, signals)]
 
 
-_Handler = Callable[[Object, int | None, Path], list[FieldError]]
-
-
 def _validate_handler(
-    handler: Object, kinds: dict[str, _Handler], grace_period: int | None, path: Path
+    handler: Object, kinds: dict[str, Check], grace_period: int | None, path: Path
 ) -> list[FieldError]:
     errors: list[FieldError] = []
     count = 0
@@ -98,49 +67,13 @@ def _validate_handler(
         if count > 1:
             errors.append(forbidden(path.child(kind), "may not specify more than 1 handler type"))
         else:
-            errors += check(action, grace_period, path.child(kind))
+            errors += check(action, path.child(kind), grace_period)
     if count == 0:
         errors.append(required(path, "must specify a handler type"))
     return errors
 
 
-def _validate_exec(action: Object, grace_period: int | None, path: Path) -> list[FieldError]:
-    return [] if action.get("command") else [required(path.child("command"))]
-
-
-def _validate_http(action: Object, grace_period: int | None, path: Path) -> list[FieldError]:
-    errors = [] if action.get("path") else [required(path.child("path"))]
-    errors += validate_port_number_or_name(action.get("port", 0), path.child("port"))
-    scheme = action.get("scheme", "")
-    if scheme not in _SCHEMES:
-        errors.append(not_supported(path.child("scheme"), scheme, _SCHEMES))
-    for header in action.get("httpHeaders") or ():
-        name = header.get("name", "")
-        errors += invalids(path.child("httpHeaders"), name, is_http_header_name(name))
-    protocol = action.get("protocol")
-    if protocol is not None and protocol not in _PROTOCOLS:
-        errors.append(not_supported(path.child("protocol"), protocol, _PROTOCOLS))
-    elif protocol == "HTTP2" and scheme != "HTTP":
-        errors.append(invalid(path.child("protocol"), protocol, "is only supported with HTTP (H2C)"))
-    elif protocol == "HTTP2" and action.get("host"):
-        text = 'must be empty when `protocol` is "HTTP2"'
-        errors.append(invalid(path.child("host"), action["host"], text))
-    return errors
-
-
-def _validate_tcp(action: Object, grace_period: int | None, path: Path) -> list[FieldError]:
-    return validate_port_number_or_name(action.get("port", 0), path.child("port"))
-
-
-def _validate_grpc(action: Object, grace_period: int | None, path: Path) -> list[FieldError]:
-    errors = validate_port_number_or_name(action.get("port", 0), path.child("port"))
-    mode = action.get("mode")
-    if mode is not None and mode not in _GRPC_MODES:
-        errors.append(not_supported(path.child("mode"), mode, _GRPC_MODES))
-    return errors
-
-
-def _validate_sleep(action: Object, grace_period: int | None, path: Path) -> list[FieldError]:
+def _validate_sleep(action: Object, path: Path, grace_period: int | None) -> list[FieldError]:
     seconds = action.get("seconds", 0)
     # Without a valid grace period the real problem is told elsewhere.
     if grace_period is None or 0 <= seconds <= grace_period:
@@ -149,19 +82,19 @@ def _validate_sleep(action: Object, grace_period: int | None, path: Path) -> lis
     return [invalid(path, seconds, text)]
 
 
-def validate_port_number_or_name(port: int | str, path: Path) -> list[FieldError]:
+def validate_port(port: int | str, path: Path) -> list[FieldError]:
     return invalids(path, port, is_port_name(port) if isinstance(port, str) else is_port_number(port))
 
 
-_PROBE_HANDLERS: Final[dict[str, _Handler]] = {
-    "exec": _validate_exec,
-    "httpGet": _validate_http,
-    "tcpSocket": _validate_tcp,
-    "grpc": _validate_grpc,
+_PROBES: Final = {
+    "livenessProbe": compiled_check("core.v1.Probe once"),
+    "readinessProbe": compiled_check("core.v1.Probe readiness"),
+    "startupProbe": compiled_check("core.v1.Probe once"),
 }
-_HOOK_HANDLERS: Final[dict[str, _Handler]] = {
-    "exec": _validate_exec,
-    "httpGet": _validate_http,
-    "tcpSocket": _validate_tcp,
-    "sleep": _validate_sleep,
+_ACTIONS: Final[dict[str, Check]] = {
+    "exec": compiled_check("core.v1.ExecAction"),
+    "httpGet": compiled_check("core.v1.HTTPGetAction"),
+    "tcpSocket": compiled_check("core.v1.TCPSocketAction"),
 }
+_PROBE_HANDLERS: Final = {**_ACTIONS, "grpc": compiled_check("core.v1.GRPCAction")}
+_HOOK_HANDLERS: Final = {**_ACTIONS, "sleep": _validate_sleep}

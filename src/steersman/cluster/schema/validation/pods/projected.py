@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from steersman.cluster.schema.validation.compiled import compiled_check
 from steersman.cluster.schema.validation.pods.environment import (
     VOLUME_FIELDS,
     validate_field_selector,
@@ -22,22 +23,28 @@ from steersman.objects.fields import FieldError, Path, forbidden, invalid, not_s
 from steersman.objects.metadata import TOTAL_ANNOTATION_SIZE_LIMIT, validate_label_selector
 from steersman.objects.names import is_domain_prefixed_key, is_user_id
 
-__all__ = ["validate_config_map", "validate_downward_api", "validate_projected", "validate_secret"]
+__all__ = [
+    "validate_sources",
+    "validate_unreserved_path",
+    "validate_volume_field",
+    "validate_volume_resource",
+]
 
-_MODE_TEXT: Final = "must be a number between 0 and 0777 (octal), both inclusive"
+_validate_key_to_path = compiled_check("core.v1.KeyToPath")
+_validate_downward_file = compiled_check("core.v1.DownwardAPIVolumeFile")
+_validate_token = compiled_check("core.v1.ServiceAccountTokenProjection")
 _DUPLICATE_PATH: Final = "conflicting duplicate paths"
 _KEY_TYPES: Final = ("RSA3072", "RSA4096", "ECDSAP256", "ECDSAP384", "ECDSAP521", "ED25519")
-_MINUTE: Final = 60
 _HOUR: Final = 3600
 _DAY: Final = 24 * _HOUR
 
 
-def _validate_mode_and_user(source: Object, mode: str, user: str, path: Path) -> list[FieldError]:
-    bits = source.get(mode)
-    errors: list[FieldError] = []
-    if bits is not None and not 0 <= bits <= 0o777:
-        errors.append(invalid(path.child(mode), bits, _MODE_TEXT))
-    return errors + _validate_user(source, user, path)
+def validate_volume_field(selector: Object, path: Path) -> list[FieldError]:
+    return validate_field_selector(selector, VOLUME_FIELDS, path)
+
+
+def validate_volume_resource(selector: Object, path: Path) -> list[FieldError]:
+    return validate_resource_field_selector(selector, path, in_volume=True)
 
 
 def _validate_user(source: Object, field: str, path: Path) -> list[FieldError]:
@@ -45,60 +52,8 @@ def _validate_user(source: Object, field: str, path: Path) -> list[FieldError]:
     return [] if owner is None else invalids(path.child(field), owner, is_user_id(owner))
 
 
-def _validate_defaults(source: Object, path: Path) -> list[FieldError]:
-    return _validate_mode_and_user(source, "defaultMode", "defaultUser", path)
-
-
-def validate_secret(source: Object, path: Path) -> list[FieldError]:
-    errors = [] if source.get("secretName") else [required(path.child("secretName"))]
-    return errors + _validate_defaults(source, path) + _validate_items(source, path)
-
-
-def validate_config_map(source: Object, path: Path) -> list[FieldError]:
-    errors = [] if source.get("name") else [required(path.child("name"))]
-    return errors + _validate_defaults(source, path) + _validate_items(source, path)
-
-
-def _validate_items(source: Object, path: Path) -> list[FieldError]:
+def validate_sources(projection: Object, path: Path) -> list[FieldError]:
     errors: list[FieldError] = []
-    for number, item in enumerate(source.get("items") or ()):
-        errors += _validate_key_to_path(item, path.child("items").index(number))
-    return errors
-
-
-def _validate_key_to_path(item: Object, path: Path) -> list[FieldError]:
-    errors = [required(path.child(field)) for field in ("key", "path") if not item.get(field)]
-    errors += validate_unreserved_path(item.get("path", ""), path.child("path"))
-    return errors + _validate_mode_and_user(item, "mode", "user", path)
-
-
-def validate_downward_api(source: Object, path: Path) -> list[FieldError]:
-    errors = _validate_defaults(source, path)
-    for file in source.get("items") or ():
-        errors += _validate_downward_file(file, path)
-    return errors
-
-
-def _validate_downward_file(file: Object, path: Path) -> list[FieldError]:
-    target = file.get("path", "")
-    errors = [] if target else [required(path.child("path"))]
-    errors += validate_unreserved_path(target, path.child("path"))
-    field, resource = file.get("fieldRef"), file.get("resourceFieldRef")
-    if field is not None:
-        errors += validate_field_selector(field, VOLUME_FIELDS, path.child("fieldRef"))
-        if resource is not None:
-            text = "fieldRef and resourceFieldRef can not be specified simultaneously"
-            errors.append(invalid(path, "resource", text))
-    elif resource is not None:
-        here = path.child("resourceFieldRef")
-        errors += validate_resource_field_selector(resource, here, in_volume=True)
-    else:
-        errors.append(required(path, "one of fieldRef and resourceFieldRef is required"))
-    return errors + _validate_mode_and_user(file, "mode", "user", path)
-
-
-def validate_projected(projection: Object, path: Path) -> list[FieldError]:
-    errors = _validate_defaults(projection, path)
     taken: set[str] = set()
     for number, source in enumerate(projection.get("sources") or ()):
         here = path.child("sources").index(number)
@@ -140,15 +95,7 @@ def _project_downward_api(part: Object, taken: set[str], volume: Path, path: Pat
 
 
 def _project_token(part: Object, taken: set[str], volume: Path, path: Path) -> list[FieldError]:
-    errors: list[FieldError] = []
-    seconds = part.get("expirationSeconds")
-    here = path.child("expirationSeconds")
-    if seconds is None:
-        errors.append(required(here))
-    elif seconds < 10 * _MINUTE:
-        errors.append(invalid(here, seconds, "may not specify a duration less than 10 minutes"))
-    elif seconds > 1 << 32:
-        errors.append(invalid(here, seconds, "may not specify a duration larger than 2^32 seconds"))
+    errors = _validate_token(part, path)
     target = part.get("path", "")
     if target:
         errors += validate_unreserved_path(target, volume.child("path"))

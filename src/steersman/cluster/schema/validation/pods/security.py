@@ -1,4 +1,4 @@
-"""Security contexts of pods and containers, and the Windows options inside them.
+"""Security contexts of pods and containers: what rules.txt cannot say about them.
 
 Privileged containers are always accepted: whether they should be is for admission to say.
 """
@@ -6,31 +6,23 @@ Privileged containers are always accepted: whether they should be is for admissi
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import Any, Final
 
 from steersman.cluster.schema.validation.pods.internal import internal_form
 from steersman.cluster.schema.validation.pods.paths import validate_descending_path
 from steersman.cluster.schema.validation.rules import Object, invalids
-from steersman.objects.fields import (
-    FieldError,
-    Path,
-    duplicate,
-    invalid,
-    not_supported,
-    required,
-    too_long,
-)
-from steersman.objects.names import is_dns1123_subdomain, is_group_id, is_user_id
+from steersman.objects.fields import FieldError, Path, duplicate, invalid, required
 
-__all__ = ["validate_pod_security", "validate_security_context"]
+__all__ = [
+    "validate_descending_path",
+    "validate_escalation",
+    "validate_no_profile",
+    "validate_run_as_user_name",
+    "validate_sysctls",
+    "validate_unmasked",
+    "validate_unpadded",
+]
 
-_PROFILE_TYPES: Final = ("Localhost", "RuntimeDefault", "Unconfined")
-_PROC_MOUNTS: Final = ("Default", "Unmasked")
-_CHOICES: Final = {
-    "supplementalGroupsPolicy": ("Merge", "Strict"),
-    "seLinuxChangePolicy": ("MountOption", "Recursive"),
-}
-_FS_GROUP_CHANGES: Final = ("Always", "OnRootMismatch")
 _SEGMENT: Final = "[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
 _SYSCTL: Final = rf"^({_SEGMENT}[\./])*{_SEGMENT}$"
 _sysctl = re.compile(_SYSCTL.removeprefix("^").removesuffix("$")).fullmatch
@@ -42,9 +34,7 @@ _IPC_SYSCTLS: Final = frozenset(
         *("msgmax", "msgmnb", "msgmni", "msg"),
     )
 )
-_PATH_MAX: Final = 4095
 
-_CREDENTIAL_SPEC_KIB: Final = 64
 _DOMAIN_LENGTH: Final = 256
 _USER_LENGTH: Final = 104
 _DNS_LABEL: Final = "[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?"
@@ -55,27 +45,14 @@ _user_characters = re.compile(r'["/\\:;|=,+*?<>@\[\]]').search
 _only_dots_and_spaces = re.compile(r"[. ]+").fullmatch
 
 
-def validate_security_context(context: Object, path: Path, *, host_users: bool) -> list[FieldError]:
-    """The context of one container."""
-    errors: list[FieldError] = []
-    for field, rule in (("runAsUser", is_user_id), ("runAsGroup", is_group_id)):
-        if (number := context.get(field)) is not None:
-            errors += invalids(path.child(field), number, rule(number))
-    mount = context.get("procMount")
-    if mount is not None:
-        if mount not in _PROC_MOUNTS:
-            errors.append(not_supported(path.child("procMount"), mount, _PROC_MOUNTS))
-        if host_users and mount == "Unmasked":
-            text = "`hostUsers` must be false to use `Unmasked`"
-            errors.append(invalid(path.child("procMount"), mount, text))
-    errors += _validate_seccomp(context.get("seccompProfile"), path.child("seccompProfile"))
-    if context.get("allowPrivilegeEscalation") is False:
-        errors += _validate_escalation(context, path)
-    errors += _validate_windows_options(context.get("windowsOptions"), path.child("windowsOptions"))
-    return errors + _validate_app_armor(context.get("appArmorProfile"), path.child("appArmorProfile"))
+def validate_unmasked(mount: str, path: Path, around: Any) -> list[FieldError]:
+    """`around` says whether the pod has users of its own."""
+    if mount != "Unmasked" or not around.host_users:
+        return []
+    return [invalid(path, mount, "`hostUsers` must be false to use `Unmasked`")]
 
 
-def _validate_escalation(context: Object, path: Path) -> list[FieldError]:
+def validate_escalation(context: Object, path: Path) -> list[FieldError]:
     errors: list[FieldError] = []
     start = "cannot set `allowPrivilegeEscalation` to false and"
     if context.get("privileged"):
@@ -88,28 +65,7 @@ def _validate_escalation(context: Object, path: Path) -> list[FieldError]:
     return errors
 
 
-def validate_pod_security(context: Object, spec: Object, path: Path) -> list[FieldError]:
-    """The context of a whole pod."""
-    errors: list[FieldError] = []
-    for field, rule in (("fsGroup", is_group_id), ("runAsUser", is_user_id), ("runAsGroup", is_group_id)):
-        if (number := context.get(field)) is not None:
-            errors += invalids(path.child(field), number, rule(number))
-    for index, group in enumerate(context.get("supplementalGroups") or ()):
-        errors += invalids(path.child("supplementalGroups").index(index), group, is_group_id(group))
-    errors += _validate_sysctls(context.get("sysctls") or [], spec, path.child("sysctls"))
-    change = context.get("fsGroupChangePolicy")
-    if change is not None and change not in _FS_GROUP_CHANGES:
-        errors.append(not_supported(path.child("fsGroupChangePolicy"), change, _FS_GROUP_CHANGES))
-    errors += _validate_seccomp(context.get("seccompProfile"), path.child("seccompProfile"))
-    errors += _validate_windows_options(context.get("windowsOptions"), path.child("windowsOptions"))
-    errors += _validate_app_armor(context.get("appArmorProfile"), path.child("appArmorProfile"))
-    for field, choices in _CHOICES.items():
-        if (choice := context.get(field)) is not None and choice not in choices:
-            errors.append(not_supported(path.child(field), choice, choices))
-    return errors
-
-
-def _validate_sysctls(sysctls: list[Object], spec: Object, path: Path) -> list[FieldError]:
+def validate_sysctls(sysctls: list[Object], path: Path, spec: Object) -> list[FieldError]:
     errors: list[FieldError] = []
     seen: set[str] = set()
     for number, sysctl in enumerate(sysctls):
@@ -139,67 +95,20 @@ def _dotted(sysctl: str) -> str:
     return sysctl.partition("*")[0]
 
 
-def _validate_seccomp(profile: Object | None, path: Path) -> list[FieldError]:
-    if profile is None:
+def validate_no_profile(profile: Object, path: Path) -> list[FieldError]:
+    value = internal_form("SeccompProfile", profile)
+    text = "can only be set when seccomp type is Localhost"
+    return [invalid(path.child("localhostProfile"), value, text)]
+
+
+def validate_unpadded(target: str, path: Path) -> list[FieldError]:
+    if target.strip() == target:
         return []
-    errors: list[FieldError] = []
-    kind, target = profile.get("type"), profile.get("localhostProfile")
-    if not kind:
-        errors.append(required(path.child("type"), "type is required when seccompProfile is set"))
-    elif kind not in _PROFILE_TYPES:
-        errors.append(not_supported(path.child("type"), kind, _PROFILE_TYPES))
-    here = path.child("localhostProfile")
-    if kind == "Localhost":
-        if target is None:
-            errors.append(required(here, "must be set when seccomp type is Localhost"))
-        else:
-            errors += validate_descending_path(target, here)
-    elif target is not None:
-        value = internal_form("SeccompProfile", profile)
-        errors.append(invalid(here, value, "can only be set when seccomp type is Localhost"))
-    return errors
+    return [invalid(path, target, "must not be padded with whitespace")]
 
 
-def _validate_app_armor(profile: Object | None, path: Path) -> list[FieldError]:
-    if profile is None:
-        return []
-    kind, target = profile.get("type"), profile.get("localhostProfile")
-    here = path.child("localhostProfile")
-    if kind == "Localhost":
-        if not target:
-            return [required(here, "must be set when AppArmor type is Localhost")]
-        errors: list[FieldError] = []
-        if target.strip() != target:
-            errors.append(invalid(here, target, "must not be padded with whitespace"))
-        if len(target) > _PATH_MAX:
-            errors.append(too_long(here, _PATH_MAX))
-        return errors
-    if not kind:
-        return [required(path.child("type"), "type is required when appArmorProfile is set")]
-    if kind not in _PROFILE_TYPES:
-        return [not_supported(path.child("type"), kind, _PROFILE_TYPES)]
-    if target is not None:
-        return [invalid(here, target, "can only be set when AppArmor type is Localhost")]
-    return []
-
-
-def _validate_windows_options(options: Object | None, path: Path) -> list[FieldError]:
-    if options is None:
-        return []
-    errors: list[FieldError] = []
-    name, spec = options.get("gmsaCredentialSpecName"), options.get("gmsaCredentialSpec")
-    if name is not None:
-        errors += invalids(path.child("gmsaCredentialSpecName"), name, is_dns1123_subdomain(name))
-    if spec is not None:
-        here = path.child("gmsaCredentialSpec")
-        if not spec:
-            errors.append(invalid(here, spec, "gmsaCredentialSpec cannot be an empty string"))
-        elif len(spec.encode()) > _CREDENTIAL_SPEC_KIB * 1024:
-            text = f"gmsaCredentialSpec size must be under {_CREDENTIAL_SPEC_KIB} KiB"
-            errors.append(invalid(here, spec, text))
-    if (user := options.get("runAsUserName")) is not None:
-        errors += invalids(path.child("runAsUserName"), user, _run_as_user_name(user))
-    return errors
+def validate_run_as_user_name(name: str, path: Path) -> list[FieldError]:
+    return invalids(path, name, _run_as_user_name(name))
 
 
 def _run_as_user_name(text: str) -> list[str]:

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from steersman.cluster.schema.validation.pods.affinity import (
-    validate_affinity,
-    validate_spread_constraints,
-    validate_tolerations,
-)
+from steersman.cluster.schema.validation.compiled import compiled_check
+from steersman.cluster.schema.validation.pods.affinity import validate_spread_constraints
 from steersman.cluster.schema.validation.pods.containers import Surroundings, validate_containers
 from steersman.cluster.schema.validation.pods.internal import internal_form
 from steersman.cluster.schema.validation.pods.operating_system import (
@@ -21,9 +18,8 @@ from steersman.cluster.schema.validation.pods.resources import (
     validate_container_resources,
     validate_pod_resources,
 )
-from steersman.cluster.schema.validation.pods.security import validate_pod_security
 from steersman.cluster.schema.validation.pods.volumes import validate_volumes
-from steersman.cluster.schema.validation.rules import NameCheck, Object, invalids
+from steersman.cluster.schema.validation.rules import Object, invalids
 from steersman.objects.addresses import is_legacy_ip
 from steersman.objects.fields import (
     FieldError,
@@ -32,33 +28,34 @@ from steersman.objects.fields import (
     forbidden,
     invalid,
     not_found,
-    not_supported,
     quote,
     required,
-    too_long,
 )
-from steersman.objects.metadata import validate_labels
 from steersman.objects.names import (
     is_dns1123_label,
     is_dns1123_subdomain,
     is_dns1123_subdomain_with_underscore,
-    is_label_key,
-    name_is_dns_label,
-    name_is_dns_subdomain,
-    range_message,
 )
 from steersman.objects.pods import MIRROR_ANNOTATION
 
-__all__ = ["validate_pod_spec"]
+__all__ = [
+    "validate_deprecated_account",
+    "validate_dns_config",
+    "validate_file_references",
+    "validate_host_process",
+    "validate_host_users",
+    "validate_os",
+    "validate_overhead",
+    "validate_pod_spec",
+    "validate_security",
+    "validate_spread_constraints",
+]
 
-_RESTART_POLICIES: Final = ("Always", "OnFailure", "Never")
-_DNS_POLICIES: Final = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
-_PREEMPTION_POLICIES: Final = ("PreemptLowerPriority", "Never")
-_MAX_INT32: Final = 2**31 - 1
+_validate_rest = compiled_check("core.v1.PodSpec")
+_validate_pod_security = compiled_check("core.v1.PodSecurityContext")
 _NAMESERVERS: Final = 3
 _SEARCH_PATHS: Final = 32
 _SEARCH_CHARACTERS: Final = 2048
-_HOSTNAME_LENGTH: Final = 64
 _NO_METADATA: Final[Object] = {}
 
 
@@ -92,34 +89,14 @@ def validate_pod_spec(
         errors += validate_pod_resources(spec, claim_names, path)
     if spec.get("hostNetwork"):
         errors += _validate_host_network_ports(spec.get("containers") or [], is_pod, path.child("containers"))
-    errors += _validate_policies(spec, path)
-    errors += _validate_placement(spec, path)
-    errors += _validate_names(spec, path)
-    return errors + _validate_runtime(spec, path)
+    return errors + _validate_rest(spec, path)
 
 
-# --- Policies and security
+def validate_security(spec: Object, path: Path) -> list[FieldError]:
+    return _validate_pod_security(spec["securityContext"], path.child("securityContext"), spec)
 
 
-def _validate_policies(spec: Object, path: Path) -> list[FieldError]:
-    errors: list[FieldError] = []
-    errors += _choice(spec.get("restartPolicy"), _RESTART_POLICIES, path, "restartPolicy")
-    errors += _choice(spec.get("dnsPolicy"), _DNS_POLICIES, path, "dnsPolicy")
-    if labels := spec.get("nodeSelector"):
-        errors += validate_labels(labels, path.child("nodeSelector"))
-    if context := spec.get("securityContext"):
-        errors += validate_pod_security(context, spec, path.child("securityContext"))
-    if spec.get("shareProcessNamespace") and spec.get("hostPID"):
-        text = "ShareProcessNamespace and HostPID cannot both be enabled"
-        errors.append(invalid(path.child("shareProcessNamespace"), True, text))
-    return errors
-
-
-def _choice(value: str | None, supported: tuple[str, ...], path: Path, field: str) -> list[FieldError]:
-    if value in supported:
-        return []
-    here = path.child(field)
-    return [not_supported(here, value, supported)] if value else [required(here)]
+# --- Claims and ports
 
 
 def _validate_resource_claims(claims: list[Object], pod: Object, path: Path) -> list[FieldError]:
@@ -168,38 +145,11 @@ def _validate_host_network_ports(containers: list[Object], is_pod: bool, path: P
     return errors
 
 
-# --- Placement
+# --- Name resolution
 
 
-def _validate_placement(spec: Object, path: Path) -> list[FieldError]:
-    errors: list[FieldError] = []
-    if affinity := spec.get("affinity"):
-        errors += validate_affinity(affinity, path.child("affinity"))
-    errors += _validate_dns_config(spec, path.child("dnsConfig"))
-    for number, gate in enumerate(spec.get("readinessGates") or ()):
-        condition = gate.get("conditionType", "")
-        here = path.child("readinessGates").index(number).child("conditionType")
-        errors += invalids(here, condition, is_label_key(condition))
-    if gates := spec.get("schedulingGates"):
-        errors += _validate_scheduling_gates(gates, path.child("schedulingGates"))
-    if constraints := spec.get("topologySpreadConstraints"):
-        errors += validate_spread_constraints(constraints, path.child("topologySpreadConstraints"))
-    return errors + validate_host_process(spec, path) + validate_host_users(spec, path)
-
-
-def _validate_scheduling_gates(gates: list[Object], path: Path) -> list[FieldError]:
-    errors: list[FieldError] = []
-    seen: set[str] = set()
-    for number, gate in enumerate(gates):
-        name = gate.get("name", "")
-        errors += invalids(path.index(number), name, is_label_key(name))
-        if name in seen:
-            errors.append(duplicate(path.index(number), name))
-        seen.add(name)
-    return errors
-
-
-def _validate_dns_config(spec: Object, path: Path) -> list[FieldError]:
+def validate_dns_config(spec: Object, path: Path) -> list[FieldError]:
+    path = path.child("dnsConfig")
     config = spec.get("dnsConfig")
     servers: list[str] = (config or {}).get("nameservers") or []
     if spec.get("dnsPolicy") == "None":
@@ -235,83 +185,22 @@ def _validate_dns_config(spec: Object, path: Path) -> list[FieldError]:
     return errors
 
 
-# --- Names
+# --- Names and how it runs
 
 
-def _validate_names(spec: Object, path: Path) -> list[FieldError]:
-    errors = _validate_hostname_override(spec, path.child("hostnameOverride"))
-    account = spec.get("serviceAccountName", "")
-    errors += _name(account, name_is_dns_subdomain, path, "serviceAccountName")
-    deprecated = spec.get("serviceAccount", "")
-    if deprecated != account:
-        text = f"must be the same as serviceAccountName: {quote(account)}"
-        errors.append(invalid(path.child("deprecatedServiceAccount"), deprecated, text))
-    errors += _name(spec.get("nodeName"), name_is_dns_subdomain, path, "nodeName")
-    deadline = spec.get("activeDeadlineSeconds")
-    if deadline is not None and not 1 <= deadline <= _MAX_INT32:
-        errors.append(invalid(path.child("activeDeadlineSeconds"), deadline, range_message(1, _MAX_INT32)))
-    errors += _name(spec.get("hostname"), name_is_dns_label, path, "hostname")
-    errors += _name(spec.get("subdomain"), name_is_dns_label, path, "subdomain")
-    return errors
-
-
-def _name(name: str | None, rule: NameCheck, path: Path, field: str) -> list[FieldError]:
-    return invalids(path.child(field), name, rule(name, False)) if name else []
-
-
-def _validate_hostname_override(spec: Object, path: Path) -> list[FieldError]:
-    name = spec.get("hostnameOverride")
-    if name is None:
+def validate_deprecated_account(spec: Object, path: Path) -> list[FieldError]:
+    account, deprecated = spec.get("serviceAccountName", ""), spec.get("serviceAccount", "")
+    if deprecated == account:
         return []
-    errors: list[FieldError] = []
-    for field in ("setHostnameAsFQDN", "hostNetwork"):
-        if spec.get(field):
-            errors.append(forbidden(path, f"may not be specified when {field} is true"))
-    if len(name) > _HOSTNAME_LENGTH:
-        errors.append(too_long(path, _HOSTNAME_LENGTH))
-    return errors + invalids(path, name, is_dns1123_subdomain(name))
+    text = f"must be the same as serviceAccountName: {quote(account)}"
+    return [invalid(path.child("deprecatedServiceAccount"), deprecated, text)]
 
 
-# --- How it runs
+def validate_overhead(overhead: Object, path: Path) -> list[FieldError]:
+    return validate_container_resources({"limits": overhead}, (), path)
 
 
-def _validate_runtime(spec: Object, path: Path) -> list[FieldError]:
-    errors: list[FieldError] = []
-    if tolerations := spec.get("tolerations"):
-        errors += validate_tolerations(tolerations, path.child("tolerations"))
-    for number, alias in enumerate(spec.get("hostAliases") or ()):
-        here = path.child("hostAliases").index(number)
-        address = alias.get("ip", "")
-        errors += invalids(here.child("ip"), address, is_legacy_ip(address))
-        for index, name in enumerate(alias.get("hostnames") or ()):
-            errors += invalids(here.child("hostnames").index(index), name, is_dns1123_subdomain(name))
-    errors += _name(spec.get("priorityClassName"), name_is_dns_subdomain, path, "priorityClassName")
-    if (runtime := spec.get("runtimeClassName")) is not None:
-        errors += invalids(path.child("runtimeClassName"), runtime, is_dns1123_subdomain(runtime))
-    if (preemption := spec.get("preemptionPolicy")) is not None:
-        errors += _choice(preemption, _PREEMPTION_POLICIES, path, "preemptionPolicy")
-    if overhead := spec.get("overhead"):
-        errors += validate_container_resources({"limits": overhead}, (), path.child("overhead"))
-    if spec.get("os") is not None:
-        errors += validate_os(spec, path)
-    if (group := spec.get("schedulingGroup")) is not None:
-        errors += _validate_scheduling_group(group, spec, path.child("schedulingGroup"))
-    return errors + _validate_file_references(spec, path)
-
-
-def _validate_scheduling_group(group: Object, spec: Object, path: Path) -> list[FieldError]:
-    name = group.get("podGroupName")
-    here = path.child("podGroupName")
-    if name is None:
-        errors = [invalid(here, None, "must specify one of: `podGroupName`")]
-    else:
-        errors = invalids(here, name, is_dns1123_subdomain(name))
-    if spec.get("evictionResponders"):
-        errors.append(forbidden(path, "may not be set when evictionResponders is set"))
-    return errors
-
-
-def _validate_file_references(spec: Object, path: Path) -> list[FieldError]:
+def validate_file_references(spec: Object, path: Path) -> list[FieldError]:
     """A variable read from a file needs a volume that containers write."""
     errors: list[FieldError] = []
     for container, here in all_containers(spec, path):

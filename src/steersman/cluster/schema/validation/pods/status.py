@@ -44,7 +44,7 @@ _STATUS_LISTS: Final = {
 }
 
 
-def validate_pod_status(new: Object, old: Object) -> list[FieldError]:
+def validate_pod_status(new: Object, path: Path, old: Object) -> list[FieldError]:
     errors = validate_annotation_update(new, old, _ANNOTATIONS)
     status, before = new.get("status") or {}, old.get("status") or {}
     spec, old_spec = new["spec"], old["spec"]

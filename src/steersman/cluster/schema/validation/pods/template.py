@@ -1,4 +1,4 @@
-"""Templates of pods, and the kinds of the core group that hold one."""
+"""Templates of pods, and the controllers that hold one."""
 
 from __future__ import annotations
 
@@ -9,27 +9,21 @@ from steersman.cluster.schema.validation.pods.annotations import (
     validate_profiles_match,
 )
 from steersman.cluster.schema.validation.pods.spec import validate_pod_spec
-from steersman.cluster.schema.validation.rules import Object, invalids
+from steersman.cluster.schema.validation.rules import Object
 from steersman.objects.errors import SelectorError
 from steersman.objects.fields import FieldError, Path, forbidden, invalid, not_supported, required
-from steersman.objects.metadata import validate_annotations, validate_labels, validate_nonnegative
-from steersman.objects.names import is_long_name
+from steersman.objects.metadata import validate_annotations, validate_labels
 from steersman.objects.selectors import LabelSelector
 
 __all__ = [
     "selector_of",
     "validate_always_restarting",
-    "validate_controller_late",
     "validate_controller_spec",
-    "validate_controller_status",
     "validate_pod_template",
-    "validate_replica_counts",
     "validate_template_labels",
-    "validate_template_object",
 ]
 
 _SPEC: Final = Path("spec")
-_STATUS: Final = Path("status")
 _UNMATCHED: Final = "`selector` does not match template `labels`"
 
 
@@ -82,16 +76,10 @@ def validate_always_restarting(template: Object, path: Path, owner: str) -> list
     return errors
 
 
-def validate_template_object(obj: Object) -> list[FieldError]:
-    """A PodTemplate."""
-    return validate_pod_template(obj.get("template") or {}, Path("template"))
-
-
 # --- ReplicationController
 
 
-def validate_controller_spec(obj: Object) -> list[FieldError]:
-    """All but what `validate_controller_late` says."""
+def validate_controller_spec(obj: Object, path: Path) -> list[FieldError]:
     spec: Object = obj.get("spec") or {}
     labels: dict[str, str] = spec.get("selector") or {}
     errors: list[FieldError] = []
@@ -104,56 +92,3 @@ def validate_controller_spec(obj: Object) -> list[FieldError]:
     errors += validate_template_labels(LabelSelector.from_labels(labels), template, here)
     errors += validate_pod_template(template, here)
     return errors + validate_always_restarting(template, here, "ReplicationController")
-
-
-def validate_controller_late(new: Object, old: Object | None) -> list[FieldError]:
-    """The declared rules of a ReplicationController; unchanged fields are not looked at again."""
-    errors: list[FieldError] = []
-    name = new["metadata"].get("name")
-    if name and (old is None or old["metadata"].get("name") != name):
-        errors += invalids(Path("metadata").child("name"), name, is_long_name(name))
-    spec: Object = new.get("spec") or {}
-    before: Object = {} if old is None else old.get("spec") or {}
-    for field in ("replicas", "minReadySeconds"):
-        value = spec.get(field)
-        if old is not None and before.get(field) == value:
-            continue
-        if value is None:
-            if field == "replicas":
-                errors.append(required(_SPEC.child(field)))
-        else:
-            errors += validate_nonnegative(value, _SPEC.child(field))
-    return errors
-
-
-def validate_controller_status(new: Object, old: Object) -> list[FieldError]:
-    fields = ("fullyLabeledReplicas", "readyReplicas", "availableReplicas")
-    return validate_replica_counts(
-        new.get("status") or {},
-        nonnegative=("replicas", *fields, "observedGeneration"),
-        within_replicas=fields,
-    )
-
-
-def validate_replica_counts(
-    status: Object,
-    *,
-    nonnegative: tuple[str, ...],
-    within_replicas: tuple[str, ...],
-    ready: str = "readyReplicas",
-) -> list[FieldError]:
-    """Counts of a controller's status: not negative, parts within the whole, available within ready."""
-    errors: list[FieldError] = []
-    for field in nonnegative:
-        if (count := status.get(field) or 0) < 0:
-            errors += validate_nonnegative(count, _STATUS.child(field))
-    for field in within_replicas:
-        if status.get(field, 0) > status.get("replicas", 0):
-            text = "cannot be greater than status.replicas"
-            errors.append(invalid(_STATUS.child(field), status.get(field, 0), text))
-    available = status.get("availableReplicas", 0)
-    if available > status.get("readyReplicas", 0):
-        errors.append(
-            invalid(_STATUS.child("availableReplicas"), available, f"cannot be greater than {ready}")
-        )
-    return errors

@@ -4,14 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from steersman.cluster.schema.validation.compiled import compiled_check
 from steersman.cluster.schema.validation.pods.mounts import Volumes
-from steersman.cluster.schema.validation.pods.projected import (
-    validate_config_map,
-    validate_downward_api,
-    validate_projected,
-    validate_secret,
-)
-from steersman.cluster.schema.validation.pods.volume_sources import SOURCES, Source
 from steersman.cluster.schema.validation.rules import Object, invalids
 from steersman.objects.fields import (
     FieldError,
@@ -19,7 +13,6 @@ from steersman.objects.fields import (
     duplicate,
     forbidden,
     invalid,
-    not_supported,
     quote,
     required,
 )
@@ -27,11 +20,13 @@ from steersman.objects.metadata import validate_annotations, validate_labels
 from steersman.objects.names import is_dns1123_label, is_dns1123_subdomain
 from steersman.objects.quantities import Quantity
 
-__all__ = ["PULL_POLICIES", "validate_pull_policy", "validate_volumes"]
+__all__ = [
+    "validate_claim_template",
+    "validate_size_limit",
+    "validate_volumes",
+]
 
-PULL_POLICIES: Final = ("Always", "IfNotPresent", "Never")
 
-_EMPTY_DIR_MODE: Final = "must be a number between 0 and 01777 (octal), both inclusive"
 _ISCSI_NAME_TOO_LONG: Final = (
     "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters "
     "if iscsi.initiatorName is specified."
@@ -125,27 +120,18 @@ def _validate_iscsi_length(source: Object, name: str, path: Path) -> list[FieldE
     return [invalid(path.child("name"), name, _ISCSI_NAME_TOO_LONG)]
 
 
-def _validate_empty_dir(source: Object, path: Path) -> list[FieldError]:
-    errors: list[FieldError] = []
-    limit, mode = source.get("sizeLimit"), source.get("mode")
-    if limit is not None and Quantity.parse(limit).sign < 0:
-        text = "SizeLimit field must be a valid resource quantity"
-        errors.append(forbidden(path.child("sizeLimit"), text))
-    if mode is not None and not 0 <= mode <= 0o1777:
-        errors.append(invalid(path.child("mode"), mode, _EMPTY_DIR_MODE))
-    return errors
+def validate_size_limit(limit: str, path: Path) -> list[FieldError]:
+    if Quantity.parse(limit).sign >= 0:
+        return []
+    return [forbidden(path, "SizeLimit field must be a valid resource quantity")]
 
 
-def _validate_ephemeral(source: Object, path: Path) -> list[FieldError]:
+def validate_claim_template(template: Object, path: Path) -> list[FieldError]:
     # The claim's rules are with the claims; most pods have no need to load them.
     from steersman.cluster.schema.validation.storage_core import validate_claim_spec
 
-    template = source.get("volumeClaimTemplate")
-    here = path.child("volumeClaimTemplate")
-    if template is None:
-        return [required(here)]
     metadata: Object = template.get("metadata") or {}
-    meta_path = here.child("metadata")
+    meta_path = path.child("metadata")
     errors = validate_annotations(metadata.get("annotations") or {}, meta_path.child("annotations"))
     errors += validate_labels(metadata.get("labels") or {}, meta_path.child("labels"))
     errors += (
@@ -153,7 +139,7 @@ def _validate_ephemeral(source: Object, path: Path) -> list[FieldError]:
         for field in _TEMPLATE_METADATA
         if metadata.get(field)
     )
-    return errors + validate_claim_spec(template.get("spec") or {}, here.child("spec"))
+    return errors + validate_claim_spec(template.get("spec") or {}, path.child("spec"))
 
 
 def _go_field_path(field: str) -> str:
@@ -161,32 +147,37 @@ def _go_field_path(field: str) -> str:
     return "uID" if field == "uid" else field
 
 
-def _validate_image(source: Object, path: Path) -> list[FieldError]:
-    errors = [] if source.get("reference") else [required(path.child("reference"))]
-    return errors + validate_pull_policy(source.get("pullPolicy"), path.child("pullPolicy"))
-
-
-def validate_pull_policy(policy: str | None, path: Path) -> list[FieldError]:
-    if policy in PULL_POLICIES:
-        return []
-    return [not_supported(path, policy, PULL_POLICIES)] if policy else [required(path)]
-
-
-_ALL_SOURCES: Final[dict[str, Source]] = {
-    **SOURCES,
-    "emptyDir": _validate_empty_dir,
-    "secret": validate_secret,
-    "downwardAPI": validate_downward_api,
-    "configMap": validate_config_map,
-    "projected": validate_projected,
-    "ephemeral": _validate_ephemeral,
-    "image": _validate_image,
+#: The type of each source, in Kubernetes' order, which decides which of two sources is one too many.
+_TYPES: Final = {
+    "emptyDir": "EmptyDirVolumeSource",
+    "hostPath": "HostPathVolumeSource",
+    "gitRepo": "GitRepoVolumeSource",
+    "gcePersistentDisk": "GCEPersistentDiskVolumeSource",
+    "awsElasticBlockStore": "AWSElasticBlockStoreVolumeSource",
+    "secret": "SecretVolumeSource",
+    "nfs": "NFSVolumeSource",
+    "iscsi": "ISCSIVolumeSource",
+    "glusterfs": "GlusterfsVolumeSource",
+    "flocker": "FlockerVolumeSource",
+    "persistentVolumeClaim": "PersistentVolumeClaimVolumeSource",
+    "rbd": "RBDVolumeSource",
+    "cinder": "CinderVolumeSource",
+    "cephfs": "CephFSVolumeSource",
+    "quobyte": "QuobyteVolumeSource",
+    "downwardAPI": "DownwardAPIVolumeSource",
+    "fc": "FCVolumeSource",
+    "flexVolume": "FlexVolumeSource",
+    "configMap": "ConfigMapVolumeSource",
+    "azureFile": "AzureFileVolumeSource",
+    "vsphereVolume": "VsphereVirtualDiskVolumeSource",
+    "photonPersistentDisk": "PhotonPersistentDiskVolumeSource",
+    "portworxVolume": "PortworxVolumeSource",
+    "azureDisk": "AzureDiskVolumeSource",
+    "storageos": "StorageOSVolumeSource",
+    "projected": "ProjectedVolumeSource",
+    "scaleIO": "ScaleIOVolumeSource",
+    "csi": "CSIVolumeSource",
+    "ephemeral": "EphemeralVolumeSource",
+    "image": "ImageVolumeSource",
 }
-#: In Kubernetes' order, which decides which of two sources is one too many.
-_ORDER: Final = (
-    "emptyDir hostPath gitRepo gcePersistentDisk awsElasticBlockStore secret nfs iscsi glusterfs flocker "
-    "persistentVolumeClaim rbd cinder cephfs quobyte downwardAPI fc flexVolume configMap azureFile "
-    "vsphereVolume photonPersistentDisk portworxVolume azureDisk storageos projected scaleIO csi ephemeral "
-    "image"
-)
-_CHECKS: Final = {key: _ALL_SOURCES[key] for key in _ORDER.split()}
+_CHECKS: Final = {field: compiled_check(f"core.v1.{name}") for field, name in _TYPES.items()}

@@ -1,7 +1,8 @@
-"""One thread beside the event loop, for pure work that would hold it up.
+"""A worker thread for computations that would block the event loop.
 
-The work must have no effects and must not touch what the loop may change meanwhile; what it has to ask the
-loop goes through `on_loop`. Used for evaluations that take long, and for definitions of custom resources.
+The work must have no side effects and must not use what the loop may change meanwhile; calls that only
+the loop's thread may make go through `on_loop`. Used for long CEL evaluations and for definitions of custom
+resources.
 """
 
 from __future__ import annotations
@@ -13,18 +14,18 @@ from contextvars import ContextVar, copy_context
 from functools import cache
 from typing import Final, TypeVar
 
-__all__ = ["aside", "on_loop"]
+__all__ = ["in_worker_thread", "on_loop"]
 
 T = TypeVar("T")
 
-#: Longer the loop does not need for an answer unless it has ended.
+#: The loop answers within this time unless it has ended.
 _ANSWER_S: Final = 30.0
-#: Where the work came from, in the thread.
+#: The loop that the work came from.
 _home: ContextVar[asyncio.AbstractEventLoop | None] = ContextVar("home", default=None)
 
 
-async def aside(work: Callable[[], T]) -> T:
-    """What `work` gives, done in the thread after all that waits for it already."""
+async def in_worker_thread(work: Callable[[], T]) -> T:
+    """The result of `work`, run in the thread in the order of the calls."""
     loop = asyncio.get_running_loop()
 
     def run() -> T:
@@ -35,7 +36,7 @@ async def aside(work: Callable[[], T]) -> T:
 
 
 def on_loop(call: Callable[[], T]) -> T:
-    """What a call gives that only the loop's thread may make."""
+    """The result of a call that only the loop's thread may make."""
     loop = _home.get()
     if loop is None or _is_running(loop):
         return call()
@@ -62,4 +63,4 @@ def _is_running(loop: asyncio.AbstractEventLoop) -> bool:
 @cache
 def _worker() -> ThreadPoolExecutor:
     """One thread: more would not be faster, only take more turns from the loop."""
-    return ThreadPoolExecutor(1, thread_name_prefix="aside")
+    return ThreadPoolExecutor(1, thread_name_prefix="cel")

@@ -1,7 +1,7 @@
-"""What the scheduler tells the API about pods: conditions and nominations of those that wait, and evictions.
+"""Writes the scheduler's results to the API: the PodScheduled condition, nominated nodes, preemptions.
 
-Writing goes on in the background; of one pod's status only the latest is written. Nothing is written that is
-there already.
+Writes are sent in the background, and of one pod's status only the latest. A status that the pod already has
+is not written.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from steersman.objects.resources import PODS
 from steersman.objects.times import format_time
 from steersman.runtime import Cache, Key
 
-__all__ = ["Telling"]
+__all__ = ["PodStatusWriter"]
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class _Status:
-    """What is to be said about a waiting pod."""
+    """The status to write of a pending pod."""
 
     uid: str
     reason: str | None = None
@@ -37,8 +37,8 @@ class _Status:
     nominated: str | None = None
 
 
-class Telling:
-    """Writes for one scheduler."""
+class PodStatusWriter:
+    """Writes the pods' statuses of one scheduler."""
 
     def __init__(self, client: Client, clock: Clock, pods: Cache) -> None:
         self._client = client

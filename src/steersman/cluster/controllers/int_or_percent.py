@@ -1,14 +1,14 @@
-"""Numbers of pods given as a number or as a percentage of a total: `2`, `"25%"`. Pure."""
+"""IntOrString values such as maxSurge: a number of pods (`2`) or a percentage of a total (`"25%"`). Pure."""
 
 from __future__ import annotations
 
 import math
 
-__all__ = ["portion"]
+__all__ = ["scaled_value"]
 
 
-def portion(value: int | str, total: int, *, round_up: bool) -> int:
-    """Raises ValueError for what is neither; the API lets no such thing in."""
+def scaled_value(value: int | str, total: int, *, round_up: bool) -> int:
+    """The number of pods. Raises ValueError for other strings, which API validation refuses."""
     if isinstance(value, int):
         return value
     if not value.endswith("%"):

@@ -1,7 +1,7 @@
-"""Wakes when files below a folder change: told by Linux (inotify), elsewhere by the clock.
+"""Waits for changes of files below a folder: by inotify on Linux, elsewhere by a timer.
 
-It says that something has happened, not what: whoever waits looks for himself. Changes on another machine's
-disk are told by nobody, so even where Linux tells, one looks now and then.
+It reports that something changed, not what: the caller compares the files. inotify does not report changes
+that another machine makes on a network file system, so the timer runs there, too.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final, Self
 
-__all__ = ["Notices"]
+__all__ = ["FileChanges"]
 
 #: From sys/inotify.h: a file that was written is closed, names that come and go; whether it is a folder.
 _CLOSE_WRITE: Final = 0x8
@@ -32,8 +32,8 @@ _TOLD_S: Final = 1.0
 _UNTOLD_S: Final = 0.2
 
 
-class Notices:
-    """`async with Notices(folders) as notices:`, then `await notices.next()` again and again."""
+class FileChanges:
+    """`async with FileChanges(folders) as notices:`, then `await notices.next()` again and again."""
 
     def __init__(self, folders: Callable[[], Iterable[Path]]) -> None:
         """`folders` are those whose files matter, now: there may be others later."""

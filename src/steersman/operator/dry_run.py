@@ -1,8 +1,7 @@
-"""A reconcile that writes nothing: what it would write is found out and collected.
+"""Runs a reconcile as a dry run: its writes are sent with `dryRun=All` and collected, not stored.
 
-The author's function runs as it always does, against the live objects. Its writes are sent with dryRun, so
-that defaults, admission and validation take part, and reads afterwards see what they would have made. What
-it does elsewhere than in the API is not held back.
+The author's function runs against the live objects. Defaulting, admission and validation take part, and later
+reads see what the writes would have stored. Effects outside the Kubernetes API are not prevented.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from steersman.operator.status import StatusWriter
 from steersman.operator.terms import without_term
 from steersman.runtime import Cached, Key, Recorder, Request, Writes
 
-__all__ = ["Rehearsal", "WouldChange", "rehearse"]
+__all__ = ["DryRun", "WouldChange", "dry_run_reconcile"]
 
 Object = dict[str, Any]
 
@@ -49,7 +48,7 @@ class WouldChange:
 
 
 @dataclass(slots=True)
-class Rehearsal:
+class DryRun:
     """What one reconcile would do."""
 
     key: Key
@@ -58,7 +57,7 @@ class Rehearsal:
     error: Exception | None = None
 
 
-async def rehearse(operator: Chain[Any], client: Client, key: Key) -> Rehearsal:
+async def dry_run_reconcile(operator: Chain[Any], client: Client, key: Key) -> DryRun:
     """Reconcile an object without a trace. All further writes of the client are dry runs, too."""
     definition = operator.definition
     obj = await client.get(definition.resource, key.name, key.namespace or None)
@@ -71,16 +70,16 @@ async def rehearse(operator: Chain[Any], client: Client, key: Key) -> Rehearsal:
         Children(client, definition.name, _no_cache, writes),
         StatusWriter(client, definition.resource, writes, subresource=definition.has_status),
         # Nobody sends what it records.
-        Recorder(client, definition.name, "rehearsal"),
+        Recorder(client, definition.name, "dry_run"),
         lambda: 0,
     )
-    rehearsal = Rehearsal(key)
+    dry_run = DryRun(key)
     try:
-        await Reconciler(definition, _Nothing(), tools).reconcile(obj, Request(key, ("rehearsal",)))
+        await Reconciler(definition, _Nothing(), tools).reconcile(obj, Request(key, ("dry_run",)))
     except Exception as error:  # noqa: BLE001 - whatever the author's function does is told
-        rehearsal.error = error
-    rehearsal.changes = held.take()
-    return rehearsal
+        dry_run.error = error
+    dry_run.changes = held.take()
+    return dry_run
 
 
 class _Nothing:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from steersman.cli.noticing import Notices
+from steersman.cli.file_changes import FileChanges
 from steersman.cli.reloading import folders_of
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="told by Linux")
@@ -21,12 +21,12 @@ PATIENCE_S = 20.0
 
 
 def noticing(
-    folder: Path, change: Callable[[], object], then: Callable[[Notices], Awaitable[None]] | None = None
+    folder: Path, change: Callable[[], object], then: Callable[[FileChanges], Awaitable[None]] | None = None
 ) -> None:
     """Change something, and be told of it."""
 
     async def body() -> None:
-        async with asyncio.timeout(PATIENCE_S), Notices(partial(folders_of, folder)) as notices:
+        async with asyncio.timeout(PATIENCE_S), FileChanges(partial(folders_of, folder)) as notices:
             change()
             await notices.next(NEVER_S)
             if then is not None:
@@ -58,7 +58,7 @@ def test_changes_are_noticed(change: Callable[[Path], None], tmp_path: Path) -> 
 
 
 def test_folders_that_come_later_are_looked_at(tmp_path: Path) -> None:
-    async def then(notices: Notices) -> None:
+    async def then(notices: FileChanges) -> None:
         (tmp_path / "later" / "a.py").write_text("1")
         await notices.next(NEVER_S)
 
@@ -73,7 +73,7 @@ def test_a_module_that_is_one_file(tmp_path: Path) -> None:
 
 def test_nothing_is_told_when_nothing_happens(tmp_path: Path) -> None:
     async def body() -> bool:
-        async with Notices(lambda: [tmp_path]) as notices:
+        async with FileChanges(lambda: [tmp_path]) as notices:
             file = (tmp_path / "a.py").open("w")
             with file:
                 # It is there, but nobody has finished writing it.
@@ -85,7 +85,7 @@ def test_nothing_is_told_when_nothing_happens(tmp_path: Path) -> None:
 
 def test_who_waits_can_be_woken(tmp_path: Path) -> None:
     async def body() -> None:
-        async with asyncio.timeout(PATIENCE_S), Notices(lambda: [tmp_path]) as notices:
+        async with asyncio.timeout(PATIENCE_S), FileChanges(lambda: [tmp_path]) as notices:
             asyncio.get_running_loop().call_soon(notices.wake)
             await notices.next(NEVER_S)
 
@@ -96,6 +96,6 @@ def test_where_nobody_tells_one_looks_now_and_then(tmp_path: Path) -> None:
     async def body() -> None:
         # Not entered: as where there is no inotify.
         async with asyncio.timeout(PATIENCE_S):
-            await Notices(lambda: [tmp_path]).next(NEVER_S)
+            await FileChanges(lambda: [tmp_path]).next(NEVER_S)
 
     asyncio.run(body())

@@ -1,4 +1,4 @@
-"""get and list."""
+"""list: pages of stored objects, with continue tokens."""
 
 from __future__ import annotations
 
@@ -11,19 +11,17 @@ from string import ascii_letters, digits
 import orjson
 
 from steersman.cluster.apiserver.pipeline.call import Api, Call, Object
-from steersman.cluster.apiserver.pipeline.options import ListOptions, parse_resource_version
+from steersman.cluster.apiserver.pipeline.options import ListOptions
 from steersman.cluster.apiserver.reading.filters import Filter
-from steersman.cluster.apiserver.resources.resource import Resource
-from steersman.cluster.apiserver.responses.render import respond_list, respond_object
+from steersman.cluster.apiserver.reading.get import check_fresh
+from steersman.cluster.apiserver.responses.render import respond_list
 from steersman.cluster.codec.errors import Malformed
 from steersman.cluster.codec.json import parse
 from steersman.cluster.store import Compacted, FutureRevision, Record
 from steersman.http import Response
-from steersman.objects.fields import quote
-from steersman.objects.names import is_path_segment_name
-from steersman.objects.status import StatusError, bad_request, expired, not_found, revision_too_large
+from steersman.objects.status import StatusError, bad_request, expired, revision_too_large
 
-__all__ = ["check_path_name", "find", "get", "list_objects", "page_of"]
+__all__ = ["Page", "list_objects", "page_of"]
 
 _LIST_EXPIRED = "The resourceVersion for the provided list is too old."
 _CONTINUE_EXPIRED = (
@@ -36,39 +34,6 @@ _CONTINUE_EXPIRED = (
 _TOKEN_ALPHABET = (ascii_letters + digits + "-_").encode()
 #: How many keys are looked at in one go while a selective page fills.
 _PAGE_STEP = 2000
-
-
-def find(api: Api, resource: Resource, namespace: str, name: str) -> Record:
-    """The stored record, or 404; 400 for what cannot be a name."""
-    record = api.store.get(resource.key(namespace, name))
-    if record is None:
-        check_path_name(name)
-        raise not_found(resource.group, resource.plural, name)
-    return record
-
-
-def check_path_name(name: str) -> None:
-    """Raises 400 for what cannot be a name."""
-    if problems := is_path_segment_name(name):
-        raise bad_request(f"Name parameter invalid: {quote(name)}: {';'.join(problems)}")
-
-
-def get(api: Api, call: Call) -> Response | Awaitable[Response]:
-    if call.query:
-        _check_fresh(api, parse_resource_version((call.query.get("resourceVersion") or [""])[0]))
-    record = find(api, call.resource, call.path.namespace, call.path.name)
-    if call.resource.conversion is not None:
-        return _get_converted(api, call, record)
-    return respond_object(api, call, record.value)
-
-
-async def _get_converted(api: Api, call: Call, record: Record) -> Response:
-    return respond_object(api, call, await call.resource.show(record.value))
-
-
-def _check_fresh(api: Api, asked: int | None) -> None:
-    if asked is not None and asked > api.store.revision:
-        raise revision_too_large(asked, api.store.revision)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +145,7 @@ def _start(api: Api, chosen: Filter, options: ListOptions) -> tuple[str, int]:
     )
     if exact:
         return "", asked
-    _check_fresh(api, asked)
+    check_fresh(api, asked)
     return "", 0
 
 

@@ -1,4 +1,4 @@
-"""What the pod workers of one node work with. Made by `NodeAgent`."""
+"""The services and state that the pod workers of one node share. Made by `NodeAgent`."""
 
 from __future__ import annotations
 
@@ -22,11 +22,13 @@ from steersman.runtime import Cache, Key
 if TYPE_CHECKING:
     from steersman.cluster.node.status_writer import StatusWriter
 
-__all__ = ["Host"]
+__all__ = ["NodeContext"]
 
 
 @dataclass(slots=True)
-class Host:
+class NodeContext:
+    """One node as its pod workers use it: container runtime, images, probes, volumes, events, caches."""
+
     config: NodeConfig
     timers: Timers
     runtime: RuntimeService

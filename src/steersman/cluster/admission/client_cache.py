@@ -1,7 +1,7 @@
-"""HTTP clients kept for the places they connect to, the least recently used given up first.
+"""A least-recently-used cache of HTTP clients, one for each server that is called.
 
-Used for webhooks and for aggregated API servers: how many places there are is for users to say, how many stay
-connected is not.
+Used for webhooks, aggregated API servers and nodes: users decide how many servers there are, the cache how
+many stay connected.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Generic, TypeVar
 from steersman.aio import Scope
 from steersman.http import Client
 
-__all__ = ["KeptClients"]
+__all__ = ["ClientCache"]
 
 K = TypeVar("K", bound=Hashable)
 
 
-class KeptClients(Generic[K]):
+class ClientCache(Generic[K]):
     def __init__(self, connect: Callable[[K], Client], most: int) -> None:
         self._connect = connect
         self._most = most

@@ -1,6 +1,6 @@
-"""The default flow control objects, made and kept: at start, and when somebody changes them.
+"""Installation of the default FlowSchemas and PriorityLevelConfigurations, at each start and after changes.
 
-The mandatory ones are always put right. The suggested ones come back when deleted, and follow the defaults
+The mandatory ones are always restored. The suggested ones come back when deleted, and follow the defaults
 unless their annotation apf.kubernetes.io/autoupdate-spec is "false"; without the annotation, unless their
 spec was ever changed. Every flow schema's status says whether its priority level exists.
 """
@@ -23,10 +23,11 @@ from steersman.cluster.apiserver.fairness.defaults import (
     level_object,
     schema_object,
 )
-from steersman.cluster.apiserver.pipeline.call import Api, new_uid, timestamp
+from steersman.cluster.apiserver.pipeline.call import Api
 from steersman.cluster.apiserver.resources.resource import Resource
 from steersman.cluster.apiserver.resources.server_managed_fields import applied, owned
 from steersman.cluster.apiserver.resources.storage_encoding import encode
+from steersman.cluster.apiserver.resources.system_fields import new_uid, timestamp
 from steersman.cluster.auth.feed import follow
 from steersman.cluster.store import Conflict, NotFound
 from steersman.objects.fields import quote
@@ -37,7 +38,7 @@ Object = dict[str, Any]
 
 _TRUE = ("1", "t", "T", "true", "TRUE", "True")
 _FALSE = ("0", "f", "F", "false", "FALSE", "False")
-#: Who makes the default objects, and who tells the state of schemas.
+#: The managers of the default objects, and of the status of schemas.
 _PRODUCER = "api-priority-and-fairness-config-producer-v1"
 _CONSUMER = "api-priority-and-fairness-config-consumer-v1"
 _CONDITION_FIELDS = (".", "f:type", "f:status", "f:lastTransitionTime", "f:reason", "f:message")
@@ -167,7 +168,7 @@ def _with_status(api: Api, resource: Resource, schema: Object) -> Object:
         "reason": wanted["reason"],
         "message": message,
     }
-    told = {**schema, "status": {**(schema.get("status") or {}), "conditions": [*others, condition]}}
+    changed = {**schema, "status": {**(schema.get("status") or {}), "conditions": [*others, condition]}}
     condition_fields: Object = {name: {} for name in _CONDITION_FIELDS}
     fields = {"f:status": {"f:conditions": {'k:{"type":"Dangling"}': condition_fields}}}
-    return applied(api, resource, told, fields, manager=_CONSUMER, subresource="status")
+    return applied(api, resource, changed, fields, manager=_CONSUMER, subresource="status")

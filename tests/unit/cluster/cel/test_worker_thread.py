@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from steersman.cluster.cel.aside import aside, on_loop
+from steersman.cluster.cel.worker_thread import in_worker_thread, on_loop
 from steersman.testing.virtual import run_virtual
 
 
@@ -17,12 +17,12 @@ async def asked() -> tuple[str, str]:
     def name() -> str:
         return threading.current_thread().name
 
-    return await aside(lambda: (name(), on_loop(name)))
+    return await in_worker_thread(lambda: (name(), on_loop(name)))
 
 
 def test_a_thread_has_the_loop_answer() -> None:
     work, answer = asyncio.run(asked())
-    assert work.startswith("aside")
+    assert work.startswith("cel")
     assert answer == threading.current_thread().name
 
 

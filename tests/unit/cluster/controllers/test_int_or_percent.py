@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from steersman.cluster.controllers.portions import portion
+from steersman.cluster.controllers.int_or_percent import scaled_value
 
 
 @pytest.mark.parametrize(
@@ -17,9 +17,9 @@ from steersman.cluster.controllers.portions import portion
     ],
 )
 def test_portions(value: int | str, total: int, round_up: bool, expected: int) -> None:
-    assert portion(value, total, round_up=round_up) == expected
+    assert scaled_value(value, total, round_up=round_up) == expected
 
 
 def test_text_that_is_no_percentage_is_refused() -> None:
     with pytest.raises(ValueError, match="not a percentage"):
-        portion("3", 10, round_up=True)
+        scaled_value("3", 10, round_up=True)

@@ -16,7 +16,7 @@ from steersman.cluster.cel import (
     Environment,
     evaluated,
     on_loop,
-    patiently,
+    run_within_loop_budget,
 )
 from steersman.cluster.cel.regex import compiled
 
@@ -35,7 +35,7 @@ def evaluating(values: list[int], seen: list[int], budget: Budget | None = None)
 def test_what_is_short_stays_on_the_loop() -> None:
     async def run() -> None:
         seen: list[int] = []
-        assert patiently(evaluating(SHORT, seen)) is True
+        assert run_within_loop_budget(evaluating(SHORT, seen)) is True
         assert await evaluated(evaluating(SHORT, seen)) is True
         assert set(seen) == {threading.get_ident()}
 

@@ -1,4 +1,4 @@
-"""What a check finds, and the phrases that findings are made of."""
+"""Violations of Pod Security Standards, and the phrases of their messages."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 from steersman.cluster.admission.chain import Object
 
-__all__ = ["Check", "Finding", "Setters", "counted", "quoted", "security", "verb"]
+__all__ = ["Check", "Setters", "Violation", "counted", "quoted", "security", "verb"]
 
 
-class Finding(NamedTuple):
+class Violation(NamedTuple):
     """Why a pod is not allowed: the short form for many pods, and the details for one."""
 
     reason: str
@@ -21,7 +21,7 @@ class Finding(NamedTuple):
 
 
 #: (metadata, spec) of a pod → what is wrong with it.
-Check = Callable[[Object, Object], Finding | None]
+Check = Callable[[Object, Object], Violation | None]
 
 
 def security(container: Object) -> dict[str, Any]:
