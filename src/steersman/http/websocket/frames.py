@@ -53,8 +53,8 @@ class Message:
 def mask(payload: bytes, key: bytes) -> bytes:
     """XOR with the repeated key: as one big integer, or each of the key's bytes by its table.
 
-    The first is 50 times faster than byte by byte, but its cost grows faster than the size: from `_LARGE` bytes
-    on the second is faster, three times at 64 KiB.
+    The first is 50 times faster than byte by byte, but its cost grows faster than the size: from `_LARGE`
+    bytes on the second is faster, three times at 64 KiB.
     """
     size = len(payload)
     if size >= _LARGE:
