@@ -11,8 +11,11 @@ sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
 project = "Steersman"
 author = "the Steersman authors"
 version = release = installed("steersman")
-extensions = ["sphinx.ext.autodoc", "markdown", "packages", "command_line", "configuration"]
+extensions = ["sphinx.ext.autodoc", "myst_parser", "markdown", "packages", "command_line", "configuration"]
 source_suffix = {".md": "markdown"}
+myst_enable_extensions = ["strikethrough"]
+#: Links name titles as `page.md#a-title`.
+myst_heading_anchors = 4
 exclude_patterns = ["_extensions"]
 
 autodoc_member_order = "bysource"

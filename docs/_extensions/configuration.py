@@ -20,8 +20,7 @@ class Configuration(SphinxDirective):
             for each in OPTIONS
         ]
         holder = nodes.container()
-        lines = [".. markdown::", "", *(f"   {row}" for row in rows)]
-        self.state.nested_parse(StringList(lines, source="configuration"), 0, holder)
+        self.state.nested_parse(StringList(rows, source="configuration"), 0, holder)
         return holder.children
 
 

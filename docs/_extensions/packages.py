@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 from docutils import nodes
 from docutils.parsers.rst import directives
-from docutils.statemachine import StringList
+from markdown import rst_nodes
 from pydantic import BaseModel
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
@@ -45,9 +45,7 @@ class Package(SphinxDirective):
         elsewhere = [f"`{each}` ({_module(value)})" for each, value in exported.items() if each not in own]
         if elsewhere:
             lines += _wrapped([f"Also exported here: {', '.join(elsewhere)}."])
-        holder = nodes.container()
-        self.state.nested_parse(StringList(lines, source=name), 0, holder)
-        return holder.children
+        return rst_nodes(self.state.document, lines)
 
 
 def _is_home(package: str, value: Any) -> bool:

@@ -11,6 +11,8 @@
 Why there are never two copies: whoever starts a copy has the lock, in the highest epoch there is, has seen
 that no copy of another epoch lives (`workloads.copies` says what counts as proof), and starts it under a name
 that can be there only once. What a former leader sends late finds its object changed, or its name taken.
+
+`leadership` has the states of one contest and the steps between them.
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ from steersman.highlander.config.models import TenantConfig
 from steersman.highlander.config.specs import WorkloadSpec
 from steersman.highlander.errors import ConfigError, NotLeader
 from steersman.highlander.failback import Failback
+from steersman.highlander.leadership import Step, Steps
 from steersman.highlander.live import LiveObjects
 from steersman.highlander.pausing import load_paused, save_paused
 from steersman.highlander.pruning import prune
@@ -114,9 +117,8 @@ class Tenant:
         self._extra: Specs = {}
         self._paused: set[str] = set()
         self._reigning: _Reigning | None = None
-        #: Ends the leadership that is, in order; set by a step-down and by `stop`.
-        self._let_go = asyncio.Event()
-        self._stopped = asyncio.Event()
+        self._leadership = Steps()
+        self._stopped = False
         #: Whether workloads outlive this controller's end.
         self._leave = False
         self._drained = False
@@ -126,9 +128,6 @@ class Tenant:
         #: After a step-down others may take over, until then.
         self._rests_until = 0.0
         self._pause_s = 0.0
-        self._contending = False
-        #: Has leadership end though its workloads are not seen to be gone.
-        self._forsake = asyncio.Event()
         #: Since when the cluster cannot be reached.
         self._unreached_since: float | None = None
         #: Who held the lock when its store was last asked.
@@ -177,7 +176,7 @@ class Tenant:
                 scope.start(self._failback.run(), name=f"tenant {self.name}: failback")
                 await self._live.informers.wait_synced()
                 self._show_all()
-                while not self._stopped.is_set():
+                while not self._stopped:
                     await self._contend()
         finally:
             end_listening()
@@ -187,7 +186,7 @@ class Tenant:
         """Have `run` end: the workloads stop and are gone (with `leave` they stay), the lock is released."""
         self._leave = leave
         self._end_leading(reason)
-        self._stopped.set()
+        self._stopped = True
         self._reconsidered.set()
 
     async def _contend(self) -> None:
@@ -198,22 +197,20 @@ class Tenant:
             self.board.change(phase=phase, phase_detail=why_not)
             await self._rest()
             return
-        self._let_go.clear()
-        self._forsake.clear()
         self.board.change(phase=ControllerPhase.FOLLOWING, phase_detail="")
-        self._contending = True
+        self._leadership.take(Step.CONTEND)
         async with Scope() as scope:
             contest = scope.start(self._elector.run(self._lead), name=f"tenant {self.name}: election")
-            letting_go = scope.start(self._let_go.wait())
+            letting_go = scope.start(self._leadership.until_letting_go())
             await asyncio.wait((contest, letting_go), return_when=asyncio.FIRST_COMPLETED)
             if self._reigning is not None:
                 # A leader lets go by itself, when its workloads are gone.
-                forsaking = scope.start(self._forsake.wait())
-                await asyncio.wait((contest, forsaking), return_when=asyncio.FIRST_COMPLETED)
+                giving_up = scope.start(self._leadership.until_giving_up())
+                await asyncio.wait((contest, giving_up), return_when=asyncio.FIRST_COMPLETED)
             if not contest.done():
                 contest.cancel()
                 await asyncio.wait((contest,))
-        self._contending = False
+        self._leadership.take(Step.END)
         self._note_loss(self._reason or "stepped down")
         self._rests_until = self._clock.monotonic() + self._pause_s
 
@@ -233,7 +230,7 @@ class Tenant:
 
     def _is_well(self) -> bool:
         """Whether this controller could lead."""
-        return self._contending and self._unreached_since is None
+        return self._leadership.contends and self._unreached_since is None
 
     async def _rest(self) -> None:
         """Until things are different, or a pause is over."""
@@ -246,11 +243,11 @@ class Tenant:
         reigning = self._reigning
         if reigning is not None and self._has_to_give_up():
             self._end_leading("its cluster cannot be reached")
-            self._forsake.set()
-        if self._let_go.is_set():
+            self._leadership.take(Step.GIVE_UP)
+        if self._leadership.ends:
             return
         if reigning is None:
-            if self._contending and (why_not := self._why_not()):
+            if self._leadership.contends and (why_not := self._why_not()):
                 self._end_leading(why_not)
         elif self._failback.is_due(reigning.since):
             self._end_leading(f"gives way to {self._failback.preferred}")
@@ -276,19 +273,21 @@ class Tenant:
             await self._take_over()
             async with Scope() as scope:
                 self._reigning = _Reigning(reign, scope, runners, {}, self._clock.monotonic())
+                self._leadership.take(Step.LEAD)
                 self._run_workloads()
                 self.board.change(phase=ControllerPhase.LEADING, phase_detail="")
                 self.board.observe("failover_duration_seconds", self._clock.monotonic() - began)
                 scope.start(self._keep_pruning(reign), name=f"tenant {self.name}: pruning")
-                await self._let_go.wait()
+                await self._leadership.until_letting_go()
                 if not self._leave:
                     await self._stop_all(self._reigning)
         except asyncio.CancelledError:
             self._reigning = None
+            self._leadership.take(Step.LOSE)
             self._note_loss(self._reason or "the lock could not be kept")
             if self._config.on_loss == "stop":
                 await self._stop_after_loss(runners, leadership.term)
-            if not self._let_go.is_set():
+            if not self._leadership.ends:
                 raise
             # It was about to let go: there is nothing to contend for again.
         finally:
@@ -434,7 +433,7 @@ class Tenant:
             await self._clock.sleep(_LOOK_S)
 
     def _who_leads(self) -> Held:
-        return Held(self._elector.leader, self._elector.term) if self._contending else self._held
+        return Held(self._elector.leader, self._elector.term) if self._leadership.contends else self._held
 
     async def _keep_checking_storage(self) -> None:
         """Ask the store how it is, and what it says of others."""
@@ -500,7 +499,7 @@ class Tenant:
             spec = self.specs.get(key)
             if spec is not None:
                 self.board.show(observed(self._live, self.name, key, spec))
-            if self._contending and self._all_stopped():
+            if self._leadership.contends and self._all_stopped():
                 # The leader that has stopped them is about to release the lock.
                 self._elector.hurry()
         elif key in reigning.runners:
@@ -583,7 +582,7 @@ class Tenant:
         """Have leadership, or contending for it, end; not to be contended for for so long."""
         self._reason = reason
         self._pause_s = pause_s
-        self._let_go.set()
+        self._leadership.take(Step.LET_GO)
 
     async def _set_paused(self, workload: str, paused: bool) -> None:
         runner = self._runner(workload)

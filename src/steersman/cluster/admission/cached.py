@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from steersman.cluster.auth.feed import follow
 from steersman.cluster.store import Store, Subscription
+from steersman.cluster.store_changes import follow
 
 __all__ = ["Cached"]
 

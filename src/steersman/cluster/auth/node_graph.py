@@ -17,8 +17,8 @@ from typing import Any
 
 import orjson
 
-from steersman.cluster.auth.feed import OnChange, follow
 from steersman.cluster.store import Store, Subscription
+from steersman.cluster.store_changes import OnChange, follow
 from steersman.objects.pods import MIRROR_ANNOTATION, SECRET_REFERENCES, configmap_names, secret_names
 
 __all__ = ["NodeGraph"]

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 from steersman.cluster.auth.authorization import Action, Decision
 from steersman.cluster.auth.errors import RoleMissing
-from steersman.cluster.auth.feed import follow_objects
 from steersman.cluster.auth.rules import Rule, rules_of
 from steersman.cluster.auth.users import User, account_name
 from steersman.cluster.store import Store, Subscription
+from steersman.cluster.store_changes import follow_objects
 from steersman.objects.fields import quote
 
 __all__ = ["GROUP", "RBAC", "RoleRef", "join_problems"]

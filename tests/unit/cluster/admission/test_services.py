@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import pytest
 
-from steersman.cluster.admission.client_cache import ClientCache
 from steersman.cluster.admission.services import EndpointResolver, ServiceUnreachable
-from steersman.http import Client
 
 from .conftest import Stored
 
@@ -70,24 +67,3 @@ def test_an_external_name_is_where_it_says(stored: Stored) -> None:
 def test_what_cannot_be_reached(cluster: Stored, name: str, port: int, message: str) -> None:
     with pytest.raises(ServiceUnreachable, match=f"^{message}$"):
         EndpointResolver(cluster).resolve("n", name, port)
-
-
-def test_clients_are_kept_up_to_a_number_of_places() -> None:
-    made: list[str] = []
-
-    def connect(place: str) -> Client:
-        made.append(place)
-        return Client(f"http://{place}")
-
-    async def run() -> None:
-        clients = ClientCache(connect, most=2)
-        first = clients.to("a")
-        clients.to("b")
-        assert clients.to("a") is first
-        clients.to("c")
-        assert clients.to("a") is first
-        clients.to("b")
-        await clients.close()
-
-    asyncio.run(run())
-    assert made == ["a", "b", "c", "b"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import random
 
 import pytest
 from hypothesis import given
@@ -27,6 +28,12 @@ def frames(max_bytes: int = 1 << 20, *, wants_mask: bool = False) -> Frames:
 
 @given(st.binary(max_size=300), st.binary(min_size=4, max_size=4))
 def test_masking_is_xor_with_the_repeated_key(payload: bytes, key: bytes) -> None:
+    assert mask(payload, key) == bytes(byte ^ key[index % 4] for index, byte in enumerate(payload))
+
+
+@pytest.mark.parametrize("size", [8191, 8192, 8193, 8194, 8195])
+def test_large_payloads_are_masked_alike(size: int) -> None:
+    payload, key = random.Random(size).randbytes(size), b"\x00\x7f\x80\xff"
     assert mask(payload, key) == bytes(byte ^ key[index % 4] for index, byte in enumerate(payload))
 
 

@@ -16,10 +16,10 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from steersman.cluster.admission.client_cache import ClientCache
 from steersman.cluster.admission.services import Resolver, ServiceUnreachable
 from steersman.cluster.admission.webhooks.configurations import ClientConfig
 from steersman.http import Client, Timeouts, client_tls
+from steersman.http.client.cache import ClientCache
 from steersman.http.errors import ClientError, Disconnected, TimedOut
 from steersman.objects.fields import quote
 

@@ -27,10 +27,10 @@ from steersman.cluster.apiserver.aggregation.merging import (
 from steersman.cluster.apiserver.aggregation.proxy import forward, unavailable_response
 from steersman.cluster.apiserver.aggregation.registrations import GROUP, PLURAL, Backend, register_local
 from steersman.cluster.apiserver.pipeline.call import Api
-from steersman.cluster.auth.feed import follow
 from steersman.cluster.auth.pki import Authority
 from steersman.cluster.auth.users import User
 from steersman.cluster.store import Event, Store, StoreError, Subscription
+from steersman.cluster.store_changes import follow
 from steersman.http import Request, Response
 from steersman.http.errors import ClientError
 from steersman.http.response import plain_text

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from steersman.cluster.admission.client_cache import ClientCache
 from steersman.cluster.admission.services import Resolver, ServiceUnreachable
 from steersman.cluster.apiserver.aggregation.registrations import Backend
 from steersman.cluster.auth.pki import KeyPair
 from steersman.http import Client, client_tls, is_served_here
+from steersman.http.client.cache import ClientCache
 from steersman.http.transport import UpgradableTransport
 
 __all__ = ["BackendClients"]

@@ -28,8 +28,8 @@ from steersman.cluster.apiserver.resources.resource import Resource
 from steersman.cluster.apiserver.resources.server_managed_fields import applied, owned
 from steersman.cluster.apiserver.resources.storage_encoding import encode
 from steersman.cluster.apiserver.resources.system_fields import new_uid, timestamp
-from steersman.cluster.auth.feed import follow
 from steersman.cluster.store import Conflict, NotFound
+from steersman.cluster.store_changes import follow
 from steersman.objects.fields import quote
 
 __all__ = ["install_flow_control", "keep_flow_control"]

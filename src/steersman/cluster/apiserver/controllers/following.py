@@ -14,8 +14,8 @@ from typing import Any
 from steersman.cluster.apiserver.pipeline.call import Api
 from steersman.cluster.apiserver.resources.resource import Resource
 from steersman.cluster.apiserver.resources.storage_encoding import encode
-from steersman.cluster.auth.feed import follow_objects
 from steersman.cluster.store import Conflict, NotFound, Store, StoreError, Subscription
+from steersman.cluster.store_changes import follow_objects
 
 __all__ = ["follow_each", "replace_unchanged", "when_first"]
 

@@ -16,8 +16,8 @@ from steersman.cluster.apiserver.controllers.following import replace_unchanged
 from steersman.cluster.apiserver.pipeline.call import Api
 from steersman.cluster.apiserver.resources.resource import Resource
 from steersman.cluster.apiserver.resources.server_managed_fields import applied
-from steersman.cluster.auth.feed import follow_objects
 from steersman.cluster.auth.rbac import GROUP
+from steersman.cluster.store_changes import follow_objects
 from steersman.objects.errors import SelectorError
 from steersman.objects.selectors import LabelSelector
 

@@ -23,9 +23,9 @@ from steersman.cluster.apiserver.fairness.flows import Flow, Level, Tally
 from steersman.cluster.apiserver.fairness.scheduler import Scheduler, Ticket
 from steersman.cluster.apiserver.fairness.seats import Seats
 from steersman.cluster.auth.authorization import Action
-from steersman.cluster.auth.feed import follow_objects
 from steersman.cluster.auth.users import User
 from steersman.cluster.store import Store, Subscription
+from steersman.cluster.store_changes import follow_objects
 from steersman.objects.status import StatusError, too_many_requests
 
 __all__ = ["DEFAULT_SEATS", "GROUP", "Fairness", "RequestDigest"]

@@ -9,10 +9,10 @@ from __future__ import annotations
 from ipaddress import IPv4Address, ip_address
 from typing import Any, Final, NamedTuple
 
-from steersman.cluster.admission.client_cache import ClientCache
 from steersman.cluster.auth.pki import Authority
 from steersman.cluster.auth.users import MASTERS_GROUP
 from steersman.http import Client, ClientContext, client_tls
+from steersman.http.client.cache import ClientCache
 from steersman.http.transport import UpgradableTransport
 from steersman.objects.status import StatusError, bad_request
 

@@ -41,6 +41,7 @@ from steersman.cluster.node.errors import NotHere, RuntimeFailed
 from steersman.cluster.node.process.errors import KeeperGone
 from steersman.cluster.node.process.identities import identity_of
 from steersman.cluster.node.process.image_store import ProcessImages
+from steersman.cluster.node.process.keeper.messages import Event, Hello, Spec
 from steersman.cluster.node.process.kept import KILLED, KeptContainer, KeptPod
 from steersman.cluster.node.process.link import KeeperLink, start_keeper
 from steersman.cluster.node.process.plans import (
@@ -207,7 +208,7 @@ class ProcessRuntime:
         self.problem = ""
         self._connected.set()
 
-    async def _learn_all(self, hello: Mapping[str, Any]) -> None:
+    async def _learn_all(self, hello: Hello) -> None:
         if self.problem:
             _log.info("containers of %s see their files by %s", self._config.folder, hello["roots"])
         self.roots, self._controllers = hello["roots"], tuple(hello["controllers"])
@@ -301,7 +302,7 @@ class ProcessRuntime:
         if port is not None:
             self._on_port_conflict(kept.uid, kept.record.name, port)
 
-    def _on_event(self, event: dict[str, Any]) -> None:
+    def _on_event(self, event: Event) -> None:
         if event["event"] == "exec_exit":
             self._streams.exec_ended(event["exec"], event["code"])
         elif (kept := self._containers.get(event["id"])) is not None:
@@ -454,13 +455,13 @@ class ProcessRuntime:
         if problem is not None:
             raise problem
 
-    async def _start(self, kept: KeptContainer, spec: Mapping[str, Any]) -> RuntimeFailed | None:
+    async def _start(self, kept: KeptContainer, spec: Spec) -> RuntimeFailed | None:
         try:
             return await self._ask_to_start(kept, spec)
         finally:
             kept.starting = None
 
-    async def _ask_to_start(self, kept: KeptContainer, spec: Mapping[str, Any]) -> RuntimeFailed | None:
+    async def _ask_to_start(self, kept: KeptContainer, spec: Spec) -> RuntimeFailed | None:
         try:
             answer = await (await self._keeper()).call("start", spec=spec)
         except KeeperGone as error:

@@ -10,6 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from steersman.cluster.node.cri import ContainerState, ContainerStatus, PodSandboxStatus
+from steersman.cluster.node.process.keeper.messages import Spec
 from steersman.cluster.node.process.records import ContainerRecord, SandboxRecord, StateRecord
 
 __all__ = ["KILLED", "KeptContainer", "KeptPod"]
@@ -22,7 +23,7 @@ _START_ERROR: Final = 128
 class KeptContainer:
     __slots__ = ("_ended", "group", "pid", "record", "spec", "starting", "status", "uid")
 
-    def __init__(self, uid: str, record: ContainerRecord, spec: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, uid: str, record: ContainerRecord, spec: Spec | None = None) -> None:
         self.uid = uid
         self.record = record
         #: What to start; gone once it was.

@@ -12,12 +12,24 @@ import logging
 import os
 import socket
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal, Unpack, cast, overload
 
 from steersman.cluster.node.errors import RuntimeFailed
 from steersman.cluster.node.process.errors import KeeperGone
+from steersman.cluster.node.process.keeper.messages import (
+    AttachRequest,
+    ContainerRequest,
+    Event,
+    ExecKillRequest,
+    ExecRequest,
+    Hello,
+    Started,
+    StartRequest,
+    StopRequest,
+    UpdateRequest,
+)
 from steersman.cluster.node.process.keeper.protocol import SOCKET, Frames, Outgoing, receive
 
 __all__ = ["KeeperLink", "start_keeper"]
@@ -60,7 +72,7 @@ class KeeperLink:
     def __init__(
         self,
         sock: socket.socket,
-        on_event: Callable[[Message], None],
+        on_event: Callable[[Event], None],
         on_lost: Callable[[KeeperLink], None],
     ) -> None:
         self._sock = sock
@@ -78,7 +90,7 @@ class KeeperLink:
 
     @classmethod
     def connect(
-        cls, folder: Path, on_event: Callable[[Message], None], on_lost: Callable[[KeeperLink], None]
+        cls, folder: Path, on_event: Callable[[Event], None], on_lost: Callable[[KeeperLink], None]
     ) -> KeeperLink:
         """Raises `OSError` if nobody listens."""
         sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -95,17 +107,47 @@ class KeeperLink:
             raise
         return cls(sock, on_event, on_lost)
 
-    async def call(self, op: str, fds: Sequence[int] = (), **fields: Any) -> Message:
+    @overload
+    async def call(self, op: Literal["hello"]) -> Hello: ...
+
+    @overload
+    async def call(self, op: Literal["start"], **fields: Unpack[StartRequest]) -> Started: ...
+
+    @overload
+    async def call(self, op: Literal["stop"], **fields: Unpack[StopRequest]) -> object: ...
+
+    @overload
+    async def call(self, op: Literal["update"], **fields: Unpack[UpdateRequest]) -> object: ...
+
+    @overload
+    async def call(
+        self, op: Literal["forget", "close_stdin"], **fields: Unpack[ContainerRequest]
+    ) -> object: ...
+
+    @overload
+    async def call(
+        self, op: Literal["exec"], fds: Sequence[int], **fields: Unpack[ExecRequest]
+    ) -> object: ...
+
+    @overload
+    async def call(self, op: Literal["exec_kill"], **fields: Unpack[ExecKillRequest]) -> object: ...
+
+    @overload
+    async def call(self, op: Literal["shutdown"]) -> object: ...
+
+    async def call(self, op: str, fds: Sequence[int] = (), **fields: Any) -> Any:
         """Ask for something. Raises `RuntimeFailed` in the keeper's words; `fds` are closed in any case."""
-        answer, given = await self.call_for_fds(op, fds, **fields)
+        answer, given = await self._ask(op, fds, fields)
         for fd in given:
             os.close(fd)
         return answer
 
-    async def call_for_fds(
-        self, op: str, fds: Sequence[int] = (), **fields: Any
-    ) -> tuple[Message, list[int]]:
-        """Likewise, with the descriptors that came with the answer."""
+    async def attach(self, fds: Sequence[int], **fields: Unpack[AttachRequest]) -> list[int]:
+        """Have a container's output written to `fds`; with `stdin`, the descriptor of its input."""
+        _, given = await self._ask("attach", fds, fields)
+        return given
+
+    async def _ask(self, op: str, fds: Sequence[int], fields: Mapping[str, Any]) -> tuple[Message, list[int]]:
         if not self.open:
             for fd in fds:
                 os.close(fd)
@@ -170,7 +212,7 @@ class KeeperLink:
     def _hear(self, message: Message, given: list[int]) -> None:
         if "event" in message:
             try:
-                self._on_event(message)
+                self._on_event(cast(Event, message))
             except Exception:  # noqa: BLE001 - other messages came with it
                 _log.exception("a message of the keeper process cannot be decoded: %s", message)
             return

@@ -18,6 +18,7 @@ from steersman.cluster.node.cri import ContainerConfig, Mount
 from steersman.cluster.node.errors import RuntimeFailed
 from steersman.cluster.node.process.identities import Identity
 from steersman.cluster.node.process.image_store import Image
+from steersman.cluster.node.process.keeper.messages import Limits, Spec
 from steersman.cluster.node.process.keeper.stragglers import MARK
 from steersman.cluster.node.process.rights import capabilities_of, sysctls_of
 from steersman.objects.amounts import parsed
@@ -111,13 +112,14 @@ def launch_spec(
     container_id: str, config: ContainerConfig, image: Image, who: Identity, *,
     folder: Path, log: Path, tag: str, roots: str, controllers: Sequence[str],
     pod_security: Mapping[str, Any] | None = None, stand_ins: Path | None = None,
-) -> dict[str, Any]:  # fmt: skip
+) -> Spec:  # fmt: skip
     """What the keeper needs to start a container, as `keeper.launching` and `keeper.containers` read it."""
     mounts = mounts_of(config, folder)
     security = config.container.get("securityContext") or {}
     argv = command_of(config, image)
     env = _environment(config, image, who)
-    spec: dict[str, Any] = {
+    limits = limits_of(config.container.get("resources") or {}, controllers)
+    spec: Spec = {
         "id": container_id,
         "folder": str(folder),
         "log": str(log),
@@ -129,11 +131,15 @@ def launch_spec(
         "uid": who.uid,
         "gid": who.gid,
         "groups": who.groups,
+        "argv": argv,
+        "env": env,
         "no_new_privileges": security.get("allowPrivilegeEscalation") is False,
         "capabilities": capabilities_of(security),
         "stand_ins": str(stand_ins or ""),
-        **limits_of(config.container.get("resources") or {}, controllers),
+        "limits": limits["limits"],
     }
+    if "rlimits" in limits:
+        spec["rlimits"] = limits["rlimits"]
     if roots == LINKS:
         root = folder / LINKED_ROOT
         _link(root, mounts)
@@ -150,7 +156,7 @@ def launch_spec(
             "hostname": config.env.get("HOSTNAME", "")[:_HOSTNAME_LENGTH],
             "image": image.folder,
             "own_root": image.own_root,
-            "mounts": [[one.host_path, one.container_path, one.readonly] for one in mounts],
+            "mounts": [(one.host_path, one.container_path, one.readonly) for one in mounts],
             "readonly": bool(security.get("readOnlyRootFilesystem")),
             "sysctls": sysctls_of(pod_security or {}),
         }
@@ -184,17 +190,17 @@ def _path(image: Image, machines: str) -> str:
     return ":".join(dict.fromkeys((*own, *filter(None, machines.split(":")))))
 
 
-def limits_of(resources: Mapping[str, Any], controllers: Sequence[str]) -> dict[str, Any]:
+def limits_of(resources: Mapping[str, Any], controllers: Sequence[str]) -> Limits:
     """Limits by control groups where there are, else what a process can be limited in: its data."""
     limits = parsed(resources.get("limits"))
-    wanted: dict[str, Any] = {}
+    wanted: dict[str, float] = {}
+    found: Limits = {"limits": wanted}
     if "memory" in limits:
-        wanted["memory"] = limits["memory"].value
+        wanted["memory"] = memory_bytes = limits["memory"].value
+        if "memory" not in controllers:
+            found["rlimits"] = {"RLIMIT_DATA": memory_bytes}
     if "cpu" in limits:
         wanted["cpu"] = limits["cpu"].milli_value / 1000
-    found: dict[str, Any] = {"limits": wanted}
-    if "memory" in wanted and "memory" not in controllers:
-        found["rlimits"] = {"RLIMIT_DATA": wanted["memory"]}
     return found
 
 

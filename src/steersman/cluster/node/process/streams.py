@@ -104,9 +104,7 @@ class Streams:
             theirs.append(write)
         streams = [channel.value for channel in outputs.values()]
         try:
-            _, given = await link.call_for_fds(
-                "attach", theirs, id=kept.record.id, streams=streams, stdin=stdin
-            )
+            given = await link.attach(theirs, id=kept.record.id, streams=streams, stdin=stdin)
         except BaseException:
             for fd in outputs:
                 os.close(fd)

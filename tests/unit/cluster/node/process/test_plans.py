@@ -134,7 +134,7 @@ def test_a_root_of_its_own(tmp_path: Path) -> None:
     )
     spec = spec_of(tmp_path, made, image("/image", entrypoint=("run",), working_dir="/srv"))
     assert spec["root"]["image"] == "/image"
-    assert ["/host", "/data", True] in spec["root"]["mounts"]
+    assert ("/host", "/data", True) in spec["root"]["mounts"]
     assert spec["root"]["readonly"]
     assert (spec["argv"], spec["cwd"]) == (["run"], "/srv")
 

@@ -2,7 +2,7 @@
 
 It is started by `process.link` as a program of its own, with nothing but the standard library and without
 `site`: modules here import only each other (relatively, since the keeper loads them without the packages
-around them) and may not start threads. The agent imports `protocol`, `cgroups`,
+around them) and may not start threads. The agent imports `messages`, `protocol`, `cgroups`,
 `stragglers` and `system_calls` as well.
 
     agent ──Unix socket: frames, descriptors──► keeper ──fork──► containers

@@ -9,7 +9,8 @@ CPU time, and kills them.
 from __future__ import annotations
 
 import os
-import signal
+
+from .stragglers import kill_all
 
 __all__ = [
     "NodeGroups",
@@ -24,7 +25,6 @@ __all__ = [
 _WANTED = ("cpu", "memory", "pids")
 #: The period that `cpu.max` counts in, in microseconds.
 _PERIOD_US = 100_000
-_PASSES = 20
 #: What the kernel calls a limit that is none.
 _NONE = "max"
 
@@ -122,15 +122,7 @@ def kill(path: str) -> None:
     if os.path.exists(f"{path}/cgroup.kill"):
         _write(f"{path}/cgroup.kill", "1")
         return
-    for _ in range(_PASSES):
-        found = processes(path)
-        if not found:
-            return
-        for pid in found:
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except OSError:
-                continue
+    kill_all(lambda: processes(path))
 
 
 def remove(path: str) -> bool:

@@ -15,7 +15,7 @@ import resource
 import signal
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from . import cgroups
 from .launching import Launch, limit_process, spawn
@@ -24,9 +24,10 @@ from .loop import Loop
 from .output import Output
 from .stragglers import MARK, kill_marked
 
-__all__ = ["Container"]
+if TYPE_CHECKING:
+    from .messages import ContainerState, Spec
 
-Spec = dict[str, Any]
+__all__ = ["Container"]
 
 #: So long output is waited for that a process which got away might still write.
 _DRAIN_S = 1.0
@@ -39,7 +40,7 @@ class Container:
         self, loop: Loop, spec: Spec, groups: cgroups.NodeGroups | None, nofile: tuple[int, int],
         on_end: Callable[[Container], None],
     ) -> None:  # fmt: skip
-        self.id: str = spec["id"]
+        self.id = spec["id"]
         self.spec = spec
         self.pid = 0
         self.started_at = 0.0
@@ -65,10 +66,9 @@ class Container:
     @property
     def mark(self) -> str:
         """What its processes have in their environment."""
-        mark: str = self.spec["env"][MARK]
-        return mark
+        return self.spec["env"][MARK]
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> ContainerState:
         """What is told about it, and kept."""
         return {
             "id": self.id,
@@ -135,7 +135,7 @@ class Container:
     def limit(self, limits: dict[str, float], rlimits: dict[str, int]) -> None:
         """Have it go on with these limits, and no others."""
         gone = (self.spec.get("rlimits") or {}).keys() - rlimits.keys()
-        self.spec |= {"limits": limits, "rlimits": rlimits}
+        self.spec["limits"], self.spec["rlimits"] = limits, rlimits
         if self._groups is not None:
             self._groups.limit(self.group, {"memory": None, "cpu": None, **limits})
         for pid in cgroups.processes(self.group) if self.group else [self.pid]:

@@ -12,15 +12,16 @@ import signal
 import socket
 import stat
 import termios
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from . import roots
 from .redirection import hand_over_connects
 from .system_calls import die_with_parent, keep_capabilities, refuse_new_privileges
 
-__all__ = ["Launch", "limit_process", "spawn"]
+if TYPE_CHECKING:
+    from .messages import Spec
 
-Spec = dict[str, Any]
+__all__ = ["Launch", "limit_process", "spawn"]
 
 #: The child's end of the pipe that tells what went wrong; closed by a successful exec.
 _REPORT_FD = 3
@@ -120,14 +121,14 @@ def _become(spec: Spec, group: str, inside: int, nofile: tuple[int, int]) -> Non
     _change_folder(spec)
     _own_streams(spec.get("uid"))
     # Only root has any to lose.
-    if spec.get("capabilities") is not None and os.geteuid() == 0:
-        keep_capabilities(spec["capabilities"])
-    if spec.get("groups") is not None:
-        os.setgroups(spec["groups"])
-    if spec.get("gid") is not None:
-        os.setgid(spec["gid"])
-    if spec.get("uid") is not None:
-        os.setuid(spec["uid"])
+    if (capabilities := spec.get("capabilities")) is not None and os.geteuid() == 0:
+        keep_capabilities(capabilities)
+    if (groups := spec.get("groups")) is not None:
+        os.setgroups(groups)
+    if (gid := spec.get("gid")) is not None:
+        os.setgid(gid)
+    if (uid := spec.get("uid")) is not None:
+        os.setuid(uid)
 
 
 def _own_streams(uid: int | None) -> None:

@@ -12,6 +12,7 @@ import os
 import socket
 import struct
 from collections import deque
+from collections.abc import Mapping
 from typing import Any
 
 __all__ = ["LOCK", "MAX_FDS", "SOCKET", "Frames", "Outgoing", "receive"]
@@ -66,7 +67,7 @@ class Outgoing:
     def __bool__(self) -> bool:
         return bool(self._parts)
 
-    def add(self, message: Message, fds: list[int] | None = None) -> None:
+    def add(self, message: Mapping[str, Any], fds: list[int] | None = None) -> None:
         body = json.dumps(message, separators=(",", ":")).encode()
         frame = _HEAD.pack(len(body), len(fds or ())) + body
         self._parts.append((memoryview(frame), fds or []))

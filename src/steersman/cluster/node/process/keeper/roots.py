@@ -20,13 +20,14 @@ import re
 import select
 import socket
 import stat
-from typing import Any
+from typing import TYPE_CHECKING
 
 from . import system_calls as sys_
 
-__all__ = ["KINDS", "MOUNTS", "enter", "join", "probe"]
+if TYPE_CHECKING:
+    from .messages import RootPlan
 
-Plan = dict[str, Any]
+__all__ = ["KINDS", "MOUNTS", "enter", "join", "probe"]
 
 KINDS = ("overlay", "mirror")
 #: File systems with files of people, which get an upper layer; others are shown as they are.
@@ -45,7 +46,7 @@ _DEVICE_LINKS = {
 _OLD = "/.steersman-host"
 
 
-def enter(plan: Plan) -> None:
+def enter(plan: RootPlan) -> None:
     """Make the container's root and be in it. `plan` has
 
     `kind`, `folder` (of the container, for its upper layers), `image` (a folder or nothing), `own_root`
@@ -119,11 +120,11 @@ def probe(folder: str, kinds: tuple[str, ...] = KINDS) -> str:
     source = os.path.join(folder, "source")
     os.makedirs(source, exist_ok=True)
     for kind in kinds:
-        plan: Plan = {
+        plan: RootPlan = {
             "kind": kind,
             "folder": os.path.join(folder, kind),
             "hostname": "probe",
-            "mounts": [[source, "/etc/steersman-probe/a", True]],
+            "mounts": [(source, "/etc/steersman-probe/a", True)],
         }
         os.makedirs(plan["folder"], exist_ok=True)
         pid = os.fork()

@@ -13,8 +13,9 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from . import cgroups
 from .containers import Container
@@ -22,6 +23,24 @@ from .launching import Launch, spawn
 from .loop import Loop
 from .protocol import Frames, Message, Outgoing, receive
 from .redirection import Redirection
+
+if TYPE_CHECKING:
+    from .messages import (
+        Attached,
+        AttachRequest,
+        ContainerRequest,
+        Event,
+        ExecEnded,
+        ExecKillRequest,
+        ExecRequest,
+        Exited,
+        Hello,
+        Spec,
+        Started,
+        StartRequest,
+        StopRequest,
+        UpdateRequest,
+    )
 
 __all__ = ["Keeper"]
 
@@ -56,7 +75,7 @@ class _Connection:
         sock.setblocking(False)
         keeper.loop.on_readable(sock.fileno(), self._ready)
 
-    def send(self, message: Message, fds: list[int] | None = None) -> None:
+    def send(self, message: Mapping[str, Any], fds: list[int] | None = None) -> None:
         if not self.open or self._is_deaf:
             for fd in fds or ():
                 os.close(fd)
@@ -180,11 +199,15 @@ class Keeper:
             answer({"error": str(error) or repr(error)})
 
     def _answer(
-        self, connection: _Connection, seq: int | None, result: Message, fds: list[int] | None = None
+        self,
+        connection: _Connection,
+        seq: int | None,
+        result: Mapping[str, Any],
+        fds: list[int] | None = None,
     ) -> None:
         connection.send({"seq": seq, **result}, fds)
 
-    def _tell(self, event: Message) -> None:
+    def _tell(self, event: Event) -> None:
         for connection in list(self._connections):
             connection.send(event)
 
@@ -205,17 +228,16 @@ class Keeper:
             self._introduce(answer)
 
     def _introduce(self, answer: _Reply) -> None:
-        answer(
-            {
-                "pid": os.getpid(),
-                "roots": self._roots,
-                "group": self._groups.path if self._groups is not None else "",
-                "controllers": self._groups.controllers if self._groups is not None else (),
-                "containers": [one.record() for one in self._containers.values()],
-            }
-        )
+        hello: Hello = {
+            "pid": os.getpid(),
+            "roots": self._roots,
+            "group": self._groups.path if self._groups is not None else "",
+            "controllers": self._groups.controllers if self._groups is not None else (),
+            "containers": [one.record() for one in self._containers.values()],
+        }
+        answer(hello)
 
-    def _start(self, _: _Connection, message: Message, fds: list[int], answer: _Reply) -> None:
+    def _start(self, _: _Connection, message: StartRequest, fds: list[int], answer: _Reply) -> None:
         spec = message["spec"]
         if spec["id"] in self._containers:
             raise ValueError(f"container {spec['id']} was started before")
@@ -232,11 +254,12 @@ class Keeper:
                 answer({"error": problem})
             else:
                 container.launched()
-                answer({"record": container.record()})
+                started: Started = {"record": container.record()}
+                answer(started)
 
         self._when_launched(launch, container.spec, done)
 
-    def _when_launched(self, launch: Launch, spec: Message, done: Callable[[str], None]) -> None:
+    def _when_launched(self, launch: Launch, spec: Spec, done: Callable[[str], None]) -> None:
         """Call `done` when the child has come to its exec, with what went wrong before."""
         words = bytearray()
         self._redirection.adopt(launch.handed_over, spec.get("stand_ins") or "")
@@ -256,27 +279,27 @@ class Keeper:
         self._launching[launch.pid] = read
         self.loop.on_readable(launch.report, read)
 
-    def _stop(self, _: _Connection, message: Message, fds: list[int], answer: _Reply) -> None:
+    def _stop(self, _: _Connection, message: StopRequest, fds: list[int], answer: _Reply) -> None:
         self._find(message).stop(message["signal"], message["timeout"])
         answer({})
 
-    def _update(self, _: _Connection, message: Message, fds: list[int], answer: _Reply) -> None:
+    def _update(self, _: _Connection, message: UpdateRequest, fds: list[int], answer: _Reply) -> None:
         self._find(message).limit(message["limits"], message.get("rlimits") or {})
         answer({})
 
-    def _forget(self, _: _Connection, message: Message, fds: list[int], answer: _Reply) -> None:
+    def _forget(self, _: _Connection, message: ContainerRequest, fds: list[int], answer: _Reply) -> None:
         container = self._containers.get(message["id"])
         if container is not None and container.state != "ended":
             raise ValueError(f"container {message['id']} runs")
         self._containers.pop(message["id"], None)
         answer({})
 
-    def _exec(self, connection: _Connection, message: Message, fds: list[int], answer: _Reply) -> None:
+    def _exec(self, connection: _Connection, message: ExecRequest, fds: list[int], answer: _Reply) -> None:
         container = self._find(message)
         if not container.running:
             raise ValueError(f"container {container.id} is not running")
-        spec = {**container.spec, "argv": message["argv"]}
-        spec["env"] = {**spec["env"], **(message.get("env") or {})}
+        env = {**container.spec["env"], **(message.get("env") or {})}
+        spec: Spec = {**container.spec, "argv": message["argv"], "env": env}
         stdio = (fds[0], fds[1], fds[2])
         launch = spawn(
             spec, stdio, tty=bool(message.get("tty")), group=container.group, nofile=self._nofile,
@@ -300,22 +323,22 @@ class Keeper:
 
         self._when_launched(launch, spec, done)
 
-    def _exec_kill(self, _: _Connection, message: Message, fds: list[int], answer: _Reply) -> None:
+    def _exec_kill(self, _: _Connection, message: ExecKillRequest, fds: list[int], answer: _Reply) -> None:
         one = self._execs.get(message["exec"])
         if one is not None:
             _kill_group(one.pid)
         answer({})
 
-    def _attach(self, _: _Connection, message: Message, fds: list[int], answer: _Reply) -> None:
+    def _attach(self, _: _Connection, message: AttachRequest, fds: list[int], answer: _Reply) -> None:
         container = self._find(message)
         if not container.running:
             raise ValueError(f"container {container.id} is not running")
         container.attach(dict(zip(message["streams"], fds, strict=True)))
         fds.clear()
-        wants_stdin = message.get("stdin") and container.stdin >= 0
-        answer({"stdin": bool(wants_stdin)}, [os.dup(container.stdin)] if wants_stdin else [])
+        attached: Attached = {"stdin": bool(message.get("stdin")) and container.stdin >= 0}
+        answer(attached, [os.dup(container.stdin)] if attached["stdin"] else [])
 
-    def _close_stdin(self, _: _Connection, message: Message, fds: list[int], answer: _Reply) -> None:
+    def _close_stdin(self, _: _Connection, message: ContainerRequest, fds: list[int], answer: _Reply) -> None:
         self._find(message).close_stdin()
         answer({})
 
@@ -336,7 +359,7 @@ class Keeper:
         "shutdown": _shutdown,
     }
 
-    def _find(self, message: Message) -> Container:
+    def _find(self, message: ContainerRequest) -> Container:
         container = self._containers.get(message["id"])
         if container is None:
             raise ValueError(f"there is no container {message['id']}")
@@ -365,10 +388,12 @@ class Keeper:
             os.waitpid(found.si_pid, 0)
             self._pids.pop(found.si_pid, None)
             if isinstance(known, _Exec) and self._execs.pop(known.id, None) is not None:
-                known.connection.send({"event": "exec_exit", "exec": known.id, "code": code})
+                ended: ExecEnded = {"event": "exec_exit", "exec": known.id, "code": code}
+                known.connection.send(ended)
 
     def _ended(self, container: Container) -> None:
-        self._tell({"event": "exit", **container.record()})
+        exited: Exited = {"event": "exit", **container.record()}
+        self._tell(exited)
         if self._ending:
             self._end_when_empty()
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Callable
 
-__all__ = ["MARK", "kill_marked", "marked"]
+__all__ = ["MARK", "kill_all", "kill_marked", "marked"]
 
 #: The variable that every process of a container inherits: `<node's tag>/<container>`.
 MARK = "STEERSMAN_CONTAINER"
+#: Whoever forks faster than it is killed may go on after so many.
 _PASSES = 20
 
 
@@ -32,8 +34,13 @@ def marked(prefix: str) -> list[int]:
 
 def kill_marked(prefix: str) -> None:
     """Kill all of them, and what they start meanwhile."""
+    kill_all(lambda: marked(prefix))
+
+
+def kill_all(find: Callable[[], list[int]]) -> None:
+    """Kill the processes that `find` returns, again and again, until it finds none."""
     for _ in range(_PASSES):
-        found = marked(prefix)
+        found = find()
         if not found:
             return
         for pid in found:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
 from steersman.aio import Scope
-from steersman.http import Client
+from steersman.http.client.client import Client
 
 __all__ = ["ClientCache"]
 

@@ -1,4 +1,4 @@
-"""Objects of the store as a stream of changes: what was there, then what happens, in order.
+"""Changes in the store as a stream: what is there below a key, then every write, in order.
 
 Indexes that must never be behind (roles, bindings, what nodes may read) are fed this way: the store calls
 them within the commit, so whoever sees a write answered also sees its effect.
