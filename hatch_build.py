@@ -1,8 +1,13 @@
-"""Build hook: boil the schema table of the built-in types into the package (see schema/boil.py)."""
+"""Build hook: make what is compiled from text into the package: the schema table and the validation rules.
+
+See schema/boil.py and schema/rule_table/building.py.
+"""
 
 from __future__ import annotations
 
 import importlib.util
+import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +25,8 @@ class SchemaTableHook(BuildHookInterface):  # type: ignore[type-arg]
             raise RuntimeError(f"{boil.SOURCE_PACKAGE} is not installed in the build environment")
         boil.boil(definitions, folder)
         build_data["artifacts"] += [f"/{SCHEMA}/{name}" for name in (boil.TABLE, boil.PROSE)]
+        _compile_rules(Path(self.root) / "src", folder / boil.TABLE)
+        build_data["artifacts"].append(f"/{SCHEMA}/validation/compiled/_[!_]*.py")
 
 
 def _load(path: Path) -> Any:
@@ -30,3 +37,12 @@ def _load(path: Path) -> Any:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def _compile_rules(source: Path, table: Path) -> None:
+    """The package that does it uses the standard library alone, and so do those it imports."""
+    sys.path.insert(0, str(source))
+    try:
+        import_module("steersman.cluster.schema.rule_table.building").build(table)
+    finally:
+        sys.path.remove(str(source))
