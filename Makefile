@@ -15,14 +15,14 @@ help: ## show this list
 demo: $(VENV)/demo ## a cluster, an operator and its web app, live in the terminal
 	@$(BIN)/steer demo
 
-test: $(VENV)/dev servers ## everything: the checks and all tests, with real servers and clients
+test: $(VENV)/dev $(VENV)/kinds servers ## everything: the checks and all tests, with real servers and clients
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/pytest $(PARALLEL)
 
-check: $(VENV)/dev ## the quick gate: format, lint, types, import layers, fast tests
+check: $(VENV)/dev $(VENV)/kinds ## the quick gate: format, lint, types, import layers, fast tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -79,6 +79,13 @@ $(VENV)/dev: $(VENV)/python pyproject.toml constraints.txt hatch_build.py
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[all,dev,docs]'
 	@$(BIN)/python -m compileall -q src
 	@touch $@ $(VENV)/demo $(VENV)/docs
+
+# Python's types of Kubernetes' kinds are made by the installation, and again when their description has changed.
+$(VENV)/kinds: src/steersman/cluster/schema/wire.txt src/steersman/cluster/schema/enums.txt \
+		src/steersman/objects/kinds/views.txt $(wildcard src/steersman/objects/kinds/generating/*.py) \
+		| $(VENV)/dev
+	@$(BIN)/python -m steersman.objects.kinds.generating
+	@touch $@
 
 $(VENV)/docs: $(VENV)/demo
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[all,docs]'

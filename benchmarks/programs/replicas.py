@@ -4,8 +4,7 @@ status how many replicas it saw. Started by `steer run`.
 
 from __future__ import annotations
 
-from steersman.objects.custom import CustomResource, Model
-from steersman.operator import Action, Context, Operator
+from steersman import Action, Context, CustomResource, Model, Operator
 
 
 class MyResourceSpec(Model):

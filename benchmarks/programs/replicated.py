@@ -9,7 +9,7 @@ import os
 import sys
 from pathlib import Path
 
-from steersman.election import Lease, RaftConfig
+from steersman import Lease, RaftConfig
 
 sys.path.append(str(Path(__file__).parent))
 

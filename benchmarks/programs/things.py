@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from steersman.objects.builders import ConfigMap
-from steersman.objects.custom import CustomResource, Model
-from steersman.operator import Context, Operator
+from steersman import ConfigMap, Context, CustomResource, Model, Operator
 
 
 class ThingSpec(Model):

@@ -15,7 +15,7 @@ from pathlib import Path
 import uvloop
 import yaml
 
-from steersman.cluster.local import ClusterConfig, LocalCluster
+from steersman import ClusterConfig, LocalCluster
 from steersman.objects.resources import DEPLOYMENTS, PODS
 
 MANIFESTS = Path(__file__).with_name("web.yaml")

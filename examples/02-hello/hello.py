@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from steersman.objects.custom import CustomResource, Model
-from steersman.operator import Context, Operator
+from steersman import Context, CustomResource, Model, Operator
 
 
 class GreetingSpec(Model):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from hello import Greeting, GreetingSpec, op
 
-from steersman.client import Client
-from steersman.objects.custom import ObjectMeta
+from steersman import Client, ObjectMeta
 from steersman.testing import Cluster, eventually
 from steersman.testing.plugin import OperatorRunner
 

@@ -10,18 +10,20 @@ import json
 from enum import StrEnum
 from typing import Annotated
 
-from steersman.objects.builders import ConfigMap
-from steersman.objects.custom import (
+from steersman import (
     AGE,
     Condition,
+    ConfigMap,
+    Context,
     CustomResource,
     Field,
     Model,
+    NewCondition,
+    Operator,
     PrinterColumn,
     list_map,
     rule,
 )
-from steersman.operator import Context, NewCondition, Operator
 
 
 class Format(StrEnum):

@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 from settings import Settings, SettingsSpec, op, rendered
 
-from steersman.client import Client, Invalid
-from steersman.objects.builders import ConfigMap
-from steersman.objects.custom import ObjectMeta
+from steersman import Client, ConfigMap, Invalid, ObjectMeta
 from steersman.testing import eventually
 from steersman.testing.plugin import OperatorRunner
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 import asyncio
 from typing import Annotated
 
-from steersman.objects.custom import AGE, Condition, CustomResource, Field, Model, PrinterColumn, list_map
-from steersman.operator import Context, Operator
+from steersman import AGE, Condition, Context, CustomResource, Field, Model, Operator, PrinterColumn, list_map
 
 REPORT_EVERY_S = 3600
 CONNECT_TIMEOUT_S = 5

@@ -9,8 +9,7 @@ import checks
 import pytest
 from checks import TcpCheck, TcpCheckSpec, op
 
-from steersman.client import Client
-from steersman.objects.custom import ObjectMeta
+from steersman import Client, ObjectMeta
 from steersman.objects.resource_type import ResourceType
 from steersman.testing import Cluster, eventually, virtual_time
 from steersman.testing.plugin import OperatorRunner

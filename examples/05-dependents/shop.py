@@ -9,19 +9,24 @@ from __future__ import annotations
 import secrets
 from typing import Annotated
 
-from steersman.objects.builders import (
+from steersman import (
+    Condition,
     Container,
+    Context,
+    CustomResource,
     Deployment,
+    Field,
     Ingress,
     IngressRule,
     Job,
+    Model,
+    Operator,
     PersistentVolumeClaim,
     Secret,
     Service,
     StatefulSet,
+    list_map,
 )
-from steersman.objects.custom import Condition, CustomResource, Field, Model, list_map
-from steersman.operator import Context, Operator
 
 
 class ShopSpec(Model):

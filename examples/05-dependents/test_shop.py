@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from shop import Shop, ShopSpec, op
 
-from steersman.client import Client
-from steersman.objects.builders import Deployment, Ingress, Job, Secret, Service, StatefulSet
-from steersman.objects.custom import ObjectMeta
+from steersman import Client, Deployment, Ingress, Job, ObjectMeta, Secret, Service, StatefulSet
 from steersman.testing import eventually, mark_ready
 from steersman.testing.plugin import OperatorRunner
 

@@ -7,9 +7,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 from webapp import Phase, WebApp, WebAppSpec, after_acting, before_acting, op
 
-from steersman.client import Client
-from steersman.objects.builders import Deployment, Service
-from steersman.objects.custom import ObjectMeta
+from steersman import Client, Deployment, ObjectMeta, Service
 from steersman.testing import Cluster, RunningOperator, eventually, mark_ready, virtual_time
 
 RECONCILING, WAITING, READY, SCALING, DELETING = Phase

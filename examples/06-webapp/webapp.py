@@ -18,19 +18,24 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Any
 
-from steersman.election.lease import Lease
-from steersman.objects.builders import Container, Deployment, Service
-from steersman.objects.custom import (
+from steersman import (
     AGE,
+    Action,
     Condition,
+    Container,
+    Context,
     CustomResource,
+    Deployment,
     Field,
+    Lease,
     Model,
+    NewCondition,
+    Operator,
     PrinterColumn,
     Scale,
+    Service,
     list_map,
 )
-from steersman.operator import Action, Context, NewCondition, Operator
 
 #: Changes arrive by themselves; this is how long something that was missed can stay unnoticed.
 LOOK_AGAIN_S = 30

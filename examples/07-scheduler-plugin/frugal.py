@@ -10,17 +10,10 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from steersman import Client
 from steersman.aio import Clock
-from steersman.client import Client
 from steersman.cluster.scheduler import ProfileConfig, add_scheduler
-from steersman.cluster.scheduler.framework import (
-    MAX_SCORE,
-    Cycle,
-    EventKind,
-    Hints,
-    Occurrence,
-    Refusal,
-)
+from steersman.cluster.scheduler.framework import MAX_SCORE, Cycle, EventKind, Hints, Occurrence, Refusal
 from steersman.cluster.scheduler.model.node import Node
 from steersman.cluster.scheduler.model.pod import Pod
 from steersman.election.lease import LeaseElector

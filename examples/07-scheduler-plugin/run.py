@@ -7,9 +7,8 @@ import sys
 import uvloop
 from frugal import MOST, PRICE, SCHEDULER, frugal
 
+from steersman import Client, ClusterConfig, LocalCluster
 from steersman.aio import Scope
-from steersman.client import Client
-from steersman.cluster.local import ClusterConfig, LocalCluster
 from steersman.objects.resources import NODES, PODS
 
 BOLD, DIM, RESET = ("\033[1m", "\033[2m", "\033[0m") if sys.stdout.isatty() else ("", "", "")

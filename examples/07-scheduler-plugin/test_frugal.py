@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 import pytest
 from frugal import MOST, PRICE, SCHEDULER, Price, cents, frugal
 
+from steersman import Client
 from steersman.aio import Scope
-from steersman.client import Client
 from steersman.cluster.scheduler.framework import Cycle
 from steersman.objects.resources import NODES, PODS
 from steersman.testing import Cluster, eventually, virtual_time

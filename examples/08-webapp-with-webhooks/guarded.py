@@ -11,9 +11,17 @@ Certificates, the registration and the Secret that replicas share are the operat
 
 from __future__ import annotations
 
-from steersman.objects.builders import Container, Deployment
-from steersman.objects.custom import CustomResource, Field, Model
-from steersman.operator import AdmissionRequest, Context, Denied, Operator
+from steersman import (
+    AdmissionRequest,
+    Container,
+    Context,
+    CustomResource,
+    Denied,
+    Deployment,
+    Field,
+    Model,
+    Operator,
+)
 
 REGISTRY = "docker.io"
 PROTECTED = "example.com/protected"

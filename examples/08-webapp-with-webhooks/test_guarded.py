@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 from guarded import PROTECTED, WebApp, WebAppSpec, op
 
-from steersman.client import Client, Forbidden, Invalid
-from steersman.objects.builders import Deployment
-from steersman.objects.custom import ObjectMeta
+from steersman import Client, Deployment, Forbidden, Invalid, ObjectMeta
 from steersman.testing import RunningOperator, eventually
 from steersman.testing.plugin import OperatorRunner
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import os
 
-from steersman.objects.custom import AGE, CustomResource, Model, PrinterColumn
-from steersman.operator import Action, Context, Operator
+from steersman import AGE, Action, Context, CustomResource, Model, Operator, PrinterColumn
 
 LOOK_EVERY_S = 60
 

@@ -6,8 +6,7 @@ from collections import Counter
 
 from parcels import Parcel, ParcelSpec, post_office
 
-from steersman.client import Client
-from steersman.objects.custom import ObjectMeta
+from steersman import Client, ObjectMeta
 from steersman.testing import Cluster, virtual_time
 
 COUNT = 40

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from steersman.objects.custom import CustomResource, Duration, Field, Model
-from steersman.operator import Context, Operator
+from steersman import Context, CustomResource, Duration, Field, Model, Operator
 
 
 class OldRecipeSpec(Model):

@@ -6,8 +6,7 @@ from datetime import timedelta
 
 from recipes import OldRecipe, OldRecipeSpec, Recipe, RecipeSpec, downgrade, op, upgrade
 
-from steersman.client import Client
-from steersman.objects.custom import ObjectMeta
+from steersman import Client, ObjectMeta
 from steersman.testing import eventually
 from steersman.testing.plugin import OperatorRunner
 

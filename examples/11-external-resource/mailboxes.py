@@ -12,8 +12,17 @@ import tempfile
 from pathlib import Path
 from typing import Annotated, Literal
 
-from steersman.objects.custom import Condition, CustomResource, Field, Model, list_map
-from steersman.operator import Action, Context, NewCondition, Operator
+from steersman import (
+    Action,
+    Condition,
+    Context,
+    CustomResource,
+    Field,
+    Model,
+    NewCondition,
+    Operator,
+    list_map,
+)
 
 CHECK_EVERY_S = 300
 

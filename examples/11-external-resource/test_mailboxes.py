@@ -9,8 +9,7 @@ import mailboxes
 import pytest
 from mailboxes import CHECK_EVERY_S, Mailbox, MailboxSpec, MailServer, op
 
-from steersman.client import Client
-from steersman.objects.custom import ObjectMeta
+from steersman import Client, ObjectMeta
 from steersman.testing import Cluster, virtual_time
 
 

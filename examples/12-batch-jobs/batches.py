@@ -7,9 +7,20 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from steersman.objects.builders import Container, Job
-from steersman.objects.custom import AGE, Condition, CustomResource, Field, Model, PrinterColumn, list_map
-from steersman.operator import Context, NewCondition, Operator
+from steersman import (
+    AGE,
+    Condition,
+    Container,
+    Context,
+    CustomResource,
+    Field,
+    Job,
+    Model,
+    NewCondition,
+    Operator,
+    PrinterColumn,
+    list_map,
+)
 
 
 class BatchSpec(Model):

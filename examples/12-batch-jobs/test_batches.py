@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from batches import Batch, BatchSpec, BatchStatus, op
 
-from steersman.client import Client
-from steersman.objects.builders import Job
-from steersman.objects.custom import ObjectMeta
+from steersman import Client, Job, ObjectMeta
 from steersman.testing import Cluster, virtual_time
 
 NOW = "2026-01-01T00:00:00Z"

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from steersman.objects.builders import ConfigMap
-from steersman.objects.custom import CustomResource, Field, Model
-from steersman.operator import Action, Context, Operator
+from steersman import Action, ConfigMap, Context, CustomResource, Field, Model, Operator
 
 TAP = 20
 

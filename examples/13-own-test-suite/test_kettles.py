@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 from kettles import Kettle, KettleSpec, KettleStatus, heated, op
 
-from steersman.client import Client, Invalid
-from steersman.objects.builders import ConfigMap
-from steersman.objects.custom import ObjectMeta
+from steersman import Client, ConfigMap, Invalid, ObjectMeta
 from steersman.testing import Cluster, eventually, virtual_time
 from steersman.testing.plugin import OperatorRunner
 

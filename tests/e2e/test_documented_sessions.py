@@ -6,7 +6,6 @@ import json
 import re
 import shutil
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +14,7 @@ import pytest
 
 from tests.integration.docs.pages import DOCS, README, blocks, commands, files
 from tests.support.outside import Project, environment
+from tests.support.waiting import soon
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not shutil.which("kubectl"), reason="no kubectl")]
 
@@ -73,10 +73,7 @@ def typed(project: Project, *lines: str) -> str:
 
 
 def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + DEADLINE_S
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    soon(condition, DEADLINE_S)
 
 
 def test_the_readmes_cluster_answers(project: Project) -> None:

@@ -12,7 +12,6 @@ import json
 import ssl
 import subprocess
 import tempfile
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
@@ -28,6 +27,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from steersman.http.certificates import Authority
 from tests.originals.programs import find
 from tests.support.ports import free_port
+from tests.support.waiting import soon
 
 __all__ = ["OriginalCluster", "original_cluster", "original_parts"]
 
@@ -214,11 +214,15 @@ def _write_kubeconfig(cluster: OriginalCluster) -> None:
 
 
 def _wait(process: subprocess.Popen[bytes], log: Path, is_up: Any) -> None:
-    deadline = time.monotonic() + _DEADLINE_S
-    while not is_up():
-        if process.poll() is not None or time.monotonic() > deadline:
-            raise AssertionError(f"it did not start:\n{log.read_text(errors='replace')[-3000:]}")
-        time.sleep(_LOOK_S)
+    def answers() -> bool:
+        assert process.poll() is None, _why(log)
+        return bool(is_up())
+
+    soon(answers, _DEADLINE_S, lambda _: _why(log), every_s=_LOOK_S)
+
+
+def _why(log: Path) -> str:
+    return f"it did not start:\n{log.read_text(errors='replace')[-3000:]}"
 
 
 def _answers(url: str, context: ssl.SSLContext | None = None, token: str = "") -> bool:

@@ -22,7 +22,6 @@ import difflib
 import json
 import re
 import ssl
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -31,6 +30,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.recordings import CONVERSATIONS
+from tests.support.waiting import pass_time_blocking
 
 __all__ = ["Speaker", "differences", "names", "record"]
 
@@ -72,7 +72,7 @@ class Speaker:
 
     def ask(self, step: Step) -> Step:
         """The answer, as it is recorded."""
-        time.sleep(step.get("wait", 0))
+        pass_time_blocking(step.get("wait", 0), "the pause that the conversation has here")
         try:
             with urllib.request.urlopen(
                 self._request(step), context=self._tls, timeout=_PATIENCE_S

@@ -17,21 +17,15 @@ from steersman.election.lease.core import (
     Command,
     Elect,
     Event,
-    Found,
     Lease,
     LeaseCore,
     LeaseSettings,
     Lose,
-    Read,
-    Refused,
     State,
     Stop,
-    Tick,
-    Unanswered,
     WorkEnded,
-    Write,
-    Written,
 )
+from steersman.election.lease.requests import Found, Read, Refused, Tick, Unanswered, Write, Written
 
 __all__ = ["Faults", "World"]
 

@@ -13,26 +13,20 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from steersman.election.lease.requests import Found, Read, Refused, Tick, Unanswered, Write, Written
 from steersman.runtime.sharding.core import (
     Answer,
     Command,
     Drain,
     Drained,
     Event,
-    Found,
     Leave,
-    Read,
     Record,
-    Refused,
     Remove,
     Seen,
     ShardCore,
     ShardSettings,
     Stop,
-    Tick,
-    Unanswered,
-    Write,
-    Written,
 )
 from steersman.runtime.sharding.views import owner
 
@@ -166,9 +160,9 @@ class World:
         stored = self.leases.get(member)
         if isinstance(command, Read):
             return Found(command.request, stored)
-        if command.record.version != (stored.version if stored is not None else ""):
+        if command.lease.version != (stored.version if stored is not None else ""):
             return Refused(command.request)
-        record = self.leases[member] = replace(command.record, version=str(next(self._version)))
+        record = self.leases[member] = replace(command.lease, version=str(next(self._version)))
         self.changed()
         return Written(command.request, record)
 

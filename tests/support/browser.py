@@ -18,6 +18,7 @@ from typing import Any
 from steersman.aio import Scope
 from steersman.http import Client, WebSocket
 from steersman.http.errors import WebSocketError
+from tests.support.waiting import until
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or ""
 
@@ -62,10 +63,8 @@ class Page:
     async def until(self, script: str) -> None:
         """Wait until an expression is true; the deadline is for the test's sake only."""
         try:
-            async with asyncio.timeout(_PATIENCE_S):
-                while not await self.run(f"Boolean({script})"):
-                    await asyncio.sleep(0.05)
-        except TimeoutError:
+            await until(lambda: self.run(f"Boolean({script})"), _PATIENCE_S, every_s=0.05)
+        except AssertionError:
             text = await self.run("document.body.innerText")
             told = "".join(f"\nconsole: {problem}" for problem in self.problems)
             raise AssertionError(f"{script} did not become true; the page says:\n{text}{told}") from None
@@ -154,9 +153,10 @@ async def browser() -> AsyncIterator[Page]:
 
 
 async def _port(told: Path, process: subprocess.Popen[bytes]) -> int:
-    async with asyncio.timeout(_PATIENCE_S):
-        while True:
-            assert process.poll() is None, "chromium has ended"
-            with suppress(OSError, ValueError, IndexError):
-                return int(told.read_text().splitlines()[0])
-            await asyncio.sleep(0.05)
+    def port() -> int:
+        assert process.poll() is None, "chromium has ended"
+        with suppress(OSError, ValueError, IndexError):
+            return int(told.read_text().splitlines()[0])
+        return 0
+
+    return int(await until(port, _PATIENCE_S, "chromium's port", every_s=0.05))

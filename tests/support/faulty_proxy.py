@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from steersman.aio import Scope
+from tests.support.waiting import pass_time
 
 __all__ = ["FaultyProxy"]
 
@@ -110,12 +111,12 @@ class FaultyProxy:
         try:
             with suppress(OSError):
                 while piece := await reader.read(_CHUNK):
-                    await asyncio.sleep(self.delay_s)
+                    await pass_time(self.delay_s, "the delay that the test has set")
                     await flowing.wait()
                     writer.write(piece)
                     await writer.drain()
             # The end takes as long as what came before it.
-            await asyncio.sleep(self.delay_s)
+            await pass_time(self.delay_s, "the delay that the test has set")
             await self._ending.wait()
         finally:
             self._writers.discard(writer)

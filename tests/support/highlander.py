@@ -22,6 +22,7 @@ from steersman.highlander.state import (
     WorkloadPhase,
     WorkloadState,
 )
+from tests.support.waiting import pass_time
 
 LEASE_S = 15.0
 
@@ -195,7 +196,7 @@ async def _main(port: int) -> None:
     while True:
         for tenant in tenants:
             tenant.margin_s = LEASE_S - (time.monotonic() % 5)
-        await asyncio.sleep(0.1)
+        await pass_time(0.1, "how often the tenants change")
 
 
 if __name__ == "__main__":

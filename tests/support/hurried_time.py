@@ -12,6 +12,8 @@ import time
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
+from tests.support.waiting import pass_time
+
 __all__ = ["SPEED", "RealClock", "run_hurried"]
 
 T = TypeVar("T")
@@ -42,7 +44,7 @@ class RealClock:
         return time.time()
 
     async def sleep(self, delay_s: float) -> None:
-        await asyncio.sleep(delay_s * SPEED)
+        await pass_time(delay_s * SPEED, "a hurried clock")
 
 
 def run_hurried(main: Coroutine[Any, Any, T]) -> T:

@@ -22,6 +22,7 @@ from steersman.raft.manager import RaftNodeManager
 from steersman.raft.membership import ClusterManager
 from steersman.raft.state_machine import Located
 from steersman.raft.transport import JoinReply, JoinRequest, ProbeReply, ProbeRequest, Receiver
+from tests.support.waiting import until
 
 __all__ = ["NodeHere", "Wires", "nodes_here"]
 
@@ -124,7 +125,9 @@ async def nodes_here(wires: Wires, clock: Clock) -> AsyncIterator[dict[str, Node
         for node in nodes.values():
             await stack.enter_async_context(node)
         founder = nodes[NAMES[0]]
-        async with asyncio.timeout(FOUNDING_S):
-            while not founder.is_leader or len(await founder.voters()) < len(NAMES):
-                await asyncio.sleep(0.1)
+
+        async def founded() -> bool:
+            return founder.is_leader and len(await founder.voters()) >= len(NAMES)
+
+        await until(founded, FOUNDING_S, every_s=0.1)
         yield nodes

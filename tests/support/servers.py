@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import os
 import pwd
+import select
 import shutil
 import signal
 import subprocess
 import tempfile
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import pytest
+
+from tests.support.waiting import soon
 
 __all__ = ["Server", "needed", "private_folder", "unprivileged"]
 
@@ -53,6 +55,25 @@ def private_folder() -> Iterator[Path]:
         yield Path(name)
 
 
+def _children(pid: int) -> list[int]:
+    try:
+        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except FileNotFoundError:  # it has ended
+        return []
+
+
+@contextmanager
+def _handles_of(pids: Iterable[int]) -> Iterator[list[int]]:
+    """What becomes readable when a process ends, of those that have not."""
+    with ExitStack() as stack:
+        handles = []
+        for pid in pids:
+            with suppress(ProcessLookupError):
+                handles.append(os.pidfd_open(pid))
+                stack.callback(os.close, handles[-1])
+        yield handles
+
+
 class Server:
     """A program that runs until it is stopped. It can be started again, and frozen for a while."""
 
@@ -74,26 +95,32 @@ class Server:
                 stderr=output,
                 user=unprivileged(),
             )
-        deadline = time.monotonic() + DEADLINE_S
-        while not self._is_up():
-            late = time.monotonic() > deadline
-            if late or process.poll() is not None:
-                self.kill()
-                raise AssertionError(f"{self.command[0]} did not start:\n{log.read_text(errors='replace')}")
-            time.sleep(0.02)
+        try:
+            soon(lambda: self._is_up() or process.poll() is not None, DEADLINE_S, every_s=0.02)
+            assert process.poll() is None
+        except AssertionError:
+            self.kill()
+            output = log.read_text(errors="replace")
+            raise AssertionError(f"{self.command[0]} did not start:\n{output}") from None
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> None:
-        """Ask it to end, and wait until it has."""
+        """Ask it to end, and wait until it and its children have: those of a killed PostgreSQL end by
+        themselves, and while one of them is there no other may use the data."""
         process, self._process = self._process, None
         if process is None:
             return
         process.send_signal(signal.SIGCONT)
-        process.send_signal(number)
-        try:
-            process.wait(DEADLINE_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        with _handles_of(_children(process.pid)) as children:
+            process.send_signal(number)
+            try:
+                process.wait(DEADLINE_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+            for child in children:
+                assert select.select([child], [], [], DEADLINE_S)[0], (
+                    f"a child of {self.command[0]} does not end"
+                )
 
     def kill(self) -> None:
         self.stop(signal.SIGKILL)
@@ -104,7 +131,7 @@ class Server:
         assert self._process is not None
         pid = self._process.pid
         os.kill(pid, signal.SIGSTOP)  # first, so that it has no more children
-        everyone = [pid, *map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())]
+        everyone = [pid, *_children(pid)]
         for each in everyone:
             os.kill(each, signal.SIGSTOP)
         try:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from steersman.aio.backoff import Backoff
 from steersman.aio.clock import Clock, SystemClock
+from steersman.aio.first import first_of, wait_for_event, wait_for_tasks
 from steersman.aio.queues import BoundedQueue, DelayQueue, QueueClosed, QueueFull
 from steersman.aio.scope import Scope
 
@@ -20,4 +21,7 @@ __all__ = [
     "QueueFull",
     "Scope",
     "SystemClock",
+    "first_of",
+    "wait_for_event",
+    "wait_for_tasks",
 ]

@@ -1,7 +1,8 @@
 """Task scopes: every task has an owner that outlives it.
 
-`Scope.start` is the only place where Steersman creates tasks. Leaving a scope cancels its children
-and waits for them, so nothing runs on after the code that started it is gone.
+`Scope.start` is the only place where Steersman creates tasks; only `asyncio.gather` makes its own, for what
+one expression awaits. Leaving a scope cancels its children and waits for them, so nothing runs on after the
+code that started it is gone.
 
 Two policies for a child that fails:
 
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from contextvars import Context
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -44,12 +46,17 @@ class Scope:
     def closed(self) -> bool:
         return self._closed
 
-    def start(self, coroutine: Coroutine[Any, Any, T], *, name: str | None = None) -> asyncio.Task[T]:
-        """Run `coroutine` as a child task. After the scope was closed this is an error."""
+    def start(
+        self, coroutine: Coroutine[Any, Any, T], *, name: str | None = None, context: Context | None = None
+    ) -> asyncio.Task[T]:
+        """Run `coroutine` as a child task, in a copy of the current context unless `context` is given.
+
+        After the scope was closed this is an error.
+        """
         if self._closed:
             coroutine.close()
             raise RuntimeError("the scope is closed")
-        task = asyncio.get_running_loop().create_task(coroutine, name=name)
+        task = asyncio.get_running_loop().create_task(coroutine, name=name, context=context)
         self._tasks.add(task)
         task.add_done_callback(self._ended)
         return task

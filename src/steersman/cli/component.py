@@ -85,10 +85,15 @@ def component(
         str, typer.Option(metavar="CIDR", help="Range of service addresses (process nodes).")
     ] = "10.96.0.0/16",
     heartbeat: Annotated[
-        float, typer.Option(metavar="SECONDS", help="How often nodes say that they live.", min=0.1)
+        float, typer.Option(metavar="SECONDS", help="How often nodes renew their leases.", min=0.1)
     ] = 10.0,
     node_grace: Annotated[
-        float, typer.Option(metavar="SECONDS", help="How long a node may be silent (controllers).", min=0.1)
+        float,
+        typer.Option(
+            metavar="SECONDS",
+            help="How long a node may miss its lease before it is marked (controllers).",
+            min=0.1,
+        ),
     ] = 50.0,
     leader_elect: Annotated[
         bool, typer.Option("--leader-elect/--no-leader-elect", help="Let one replica work at a time.")

@@ -17,7 +17,7 @@ from steersman.cli.packaged import ModuleArgument
 from steersman.cli.process import run_briefly
 
 if TYPE_CHECKING:
-    from steersman.operator.rehearsing import Rehearsal, WouldChange
+    from steersman.operator.dry_run import DryRun, WouldChange
 
 __all__ = ["diff"]
 
@@ -55,11 +55,11 @@ def diff(
     loaded = load(module)
     where = Where(None, kubeconfig, context)
 
-    async def rehearsed() -> list[tuple[str, Rehearsal]]:
-        return [each async for each in _rehearsals(loaded.operators(), where, namespace, name)]
+    async def dry_runs() -> list[tuple[str, DryRun]]:
+        return [each async for each in _dry_runs(loaded.operators(), where, namespace, name)]
 
     try:
-        found = run_briefly(rehearsed())
+        found = run_briefly(dry_runs())
     except NoSuchKind as error:
         install = f"steer crd {module} | kubectl apply -f -"
         raise CommandFailed(f"{one_line(error)}; if it is not installed: {install}", 2) from None
@@ -78,11 +78,11 @@ def diff(
 diff.__doc__ = _EXAMPLES
 
 
-async def _rehearsals(
+async def _dry_runs(
     operators: Iterable[Any], where: Where, namespace: str | None, name: str | None
-) -> AsyncIterator[tuple[str, Rehearsal]]:
+) -> AsyncIterator[tuple[str, DryRun]]:
     from steersman.client import Client
-    from steersman.operator.rehearsing import rehearse
+    from steersman.operator.dry_run import dry_run_reconcile
     from steersman.runtime import Key
 
     async with Client.load(kubeconfig=where.kubeconfig, context=where.context) as client:
@@ -100,19 +100,19 @@ async def _rehearsals(
                 keys = [Key.of(each) for each in listed]
             for key in keys:
                 if not definition.namespaces or key.namespace in definition.namespaces:
-                    yield resource.kind, await rehearse(operator, client, key)
+                    yield resource.kind, await dry_run_reconcile(operator, client, key)
 
 
-def _show(found: Iterable[tuple[str, Rehearsal]]) -> None:
+def _show(found: Iterable[tuple[str, DryRun]]) -> None:
     colours = _COLOURS if coloured(sys.stdout) else {}
-    for kind, rehearsal in found:
-        for change in rehearsal.changes:
+    for kind, dry_run in found:
+        for change in dry_run.changes:
             for line in _lines(change):
                 colour = colours.get(line[:1], "")
                 sys.stdout.write(f"{colour}{line}\x1b[0m\n" if colour else f"{line}\n")
-        if rehearsal.error is not None:
-            said = f"{type(rehearsal.error).__name__}: {one_line(rehearsal.error)}"
-            sys.stderr.write(f"steer: {kind} {rehearsal.key} fails: {said}\n")
+        if dry_run.error is not None:
+            said = f"{type(dry_run.error).__name__}: {one_line(dry_run.error)}"
+            sys.stderr.write(f"steer: {kind} {dry_run.key} fails: {said}\n")
 
 
 def _lines(change: WouldChange) -> list[str]:
@@ -133,12 +133,12 @@ def _named(change: WouldChange) -> str:
     return f"{obj.get('kind')} {where}{metadata.get('name')}"
 
 
-def _as_json(kind: str, rehearsal: Rehearsal) -> dict[str, Any]:
+def _as_json(kind: str, dry_run: DryRun) -> dict[str, Any]:
     return {
         "kind": kind,
-        "object": str(rehearsal.key),
-        "error": "" if rehearsal.error is None else f"{type(rehearsal.error).__name__}: {rehearsal.error}",
+        "object": str(dry_run.key),
+        "error": "" if dry_run.error is None else f"{type(dry_run.error).__name__}: {dry_run.error}",
         "changes": [
-            {"path": each.path, "before": each.before, "after": each.after} for each in rehearsal.changes
+            {"path": each.path, "before": each.before, "after": each.after} for each in dry_run.changes
         ],
     }

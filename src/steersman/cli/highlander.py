@@ -72,24 +72,29 @@ def run(
     context: typer.Context,
     config: ConfigOption = None,
     id: Annotated[  # noqa: A002 - the flag's name
-        str | None, typer.Option("--id", help="Of this controller.", show_default="the host's name")
+        str | None, typer.Option("--id", help="The name of this controller.", show_default="the host's name")
     ] = None,
-    tenant: Annotated[
-        str | None, typer.Option(help="Whose lock and workloads; of several in the file, this one alone.")
+    tenant: Annotated[str | None, typer.Option(help="Run only this tenant of those in the file.")] = None,
+    port: Annotated[
+        str | None, typer.Option(help="The port of the API and the dashboard; 0 for a free one.")
     ] = None,
-    port: Annotated[str | None, typer.Option(help="Of the API and the dashboard; 0 for a free one.")] = None,
-    namespace: Annotated[str | None, typer.Option(help="Of the workloads.")] = None,
+    namespace: Annotated[str | None, typer.Option(help="The namespace of the workloads.")] = None,
     storage_type: Annotated[
         str | None, typer.Option(metavar="redis|db|lease|raft", help="Where the lock is.")
     ] = None,
     redis_addr: Annotated[str | None, typer.Option(metavar="HOST:PORT|URL")] = None,
     redis_password: Annotated[
-        str | None, typer.Option(help="Others on this machine can see it: use redis.passwordFile.")
+        str | None,
+        typer.Option(
+            help="The password of Redis. Other users of this machine can see it: use redis.passwordFile."
+        ),
     ] = None,
     redis_db: Annotated[str | None, typer.Option(metavar="NUMBER")] = None,
-    database_url: Annotated[str | None, typer.Option(metavar="URL", help="Of PostgreSQL.")] = None,
+    database_url: Annotated[str | None, typer.Option(metavar="URL", help="The URL of PostgreSQL.")] = None,
     kubeconfig: Annotated[str | None, typer.Option(metavar="FILE")] = None,
-    cluster_name: Annotated[str | None, typer.Option(help="As labels and the dashboard show it.")] = None,
+    cluster_name: Annotated[
+        str | None, typer.Option(help="The cluster's name in labels and on the dashboard.")
+    ] = None,
     log_level: Annotated[LogLevel, typer.Option(help="What to log.")] = LogLevel.INFO,
 ) -> None:
     """Contend for the lock; run the workloads while holding it.

@@ -45,7 +45,9 @@ image = typer.Typer(
     rich_markup_mode=None,
 )
 
-_Name = Annotated[str, typer.Argument(metavar="NAME", help="As pods name it; without a tag it is :latest.")]
+_Name = Annotated[
+    str, typer.Argument(metavar="NAME", help="The image's name, as in a pod; without a tag it is :latest.")
+]
 
 
 @image.command("add")
@@ -53,18 +55,18 @@ def add(
     name: _Name,
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="What the image contains.")],
     command: Annotated[
-        str, typer.Option(metavar="WORDS", help="What is run unless a pod says otherwise (entrypoint).")
+        str, typer.Option(metavar="WORDS", help="The entrypoint: what runs unless the pod has a command.")
     ] = "",
     args: Annotated[
-        str, typer.Option(metavar="WORDS", help="What follows it unless a pod has arguments (cmd).")
+        str, typer.Option(metavar="WORDS", help="The default arguments, unless the pod has its own (cmd).")
     ] = "",
     env: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=VALUE", help="A variable; can be given several times.")
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="An environment variable; can be repeated.")
     ] = None,
     user: Annotated[
-        str, typer.Option(metavar="USER[:GROUP]", help="As whom, by names of the image or numbers.")
+        str, typer.Option(metavar="USER[:GROUP]", help="The user to run as: names of the image, or numbers.")
     ] = "",
-    workdir: Annotated[str, typer.Option(metavar="PATH", help="In which folder of the image.")] = "",
+    workdir: Annotated[str, typer.Option(metavar="PATH", help="The working directory in the image.")] = "",
 ) -> None:
     """Have a folder be an image.
 
@@ -138,13 +140,13 @@ def list_images(
 
 @image.command("remove")
 def remove(name: _Name) -> None:
-    """Forget an image. Its folder stays.
+    """Remove an image from the list. Its folder stays.
 
     Example: steer image remove shop:1
     """
     if not _index().remove(name):
         raise CommandFailed(f"there is no image {name!r}; see `steer image list`")
-    typer.echo(f"{name} is no image any more")
+    typer.echo(f"{name} removed")
 
 
 def _index() -> ImageIndex:

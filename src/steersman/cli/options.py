@@ -44,12 +44,12 @@ AddressOption = Annotated[
 KubeconfigOption = Annotated[
     Path | None,
     typer.Option(
-        metavar="FILE", help="Whom to talk to.", show_default="KUBECONFIG, the pod's, or ~/.kube/config"
+        metavar="FILE", help="The kubeconfig to use.", show_default="KUBECONFIG, the pod's, or ~/.kube/config"
     ),
 ]
 ContextOption = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="The kubeconfig's context.", show_default="its current one"),
+    typer.Option(metavar="NAME", help="The context of the kubeconfig.", show_default="its current one"),
 ]
 
 

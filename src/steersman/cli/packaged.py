@@ -29,32 +29,35 @@ ModuleArgument = Annotated[
 ]
 NameOption = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="Of the workload and its account.", show_default="KIND-operator"),
+    typer.Option(
+        metavar="NAME", help="The name of the workload and its service account.", show_default="KIND-operator"
+    ),
 ]
 NamespaceOption = Annotated[
-    str | None, typer.Option("--namespace", "-n", metavar="NAME", help="Where it runs.", show_default="NAME")
+    str | None,
+    typer.Option("--namespace", "-n", metavar="NAME", help="The namespace it runs in.", show_default="NAME"),
 ]
 WatchOption = Annotated[
     list[str] | None,
     typer.Option(
         metavar="NAME",
         help="Work in this namespace only; can be repeated.",
-        show_default="as the operator says",
+        show_default="as the operator declares",
     ),
 ]
 HaOption = Annotated[
     str | None,
     typer.Option(
         metavar="lease|raft|redis|postgres|none",
-        help="How one of several replicas is made the leader.",
-        show_default="as the operator says",
+        help="How the replicas elect a leader.",
+        show_default="as the operator declares",
     ),
 ]
-ImageOption = Annotated[str, typer.Option(metavar="IMAGE", help="What the pods run.")]
+ImageOption = Annotated[str, typer.Option(metavar="IMAGE", help="The image of the pods.")]
 ReplicasOption = Annotated[
     int | None,
     typer.Option(
-        metavar="N", min=0, help="How many pods.", show_default="1; 2 with an election, 3 with raft"
+        metavar="N", min=0, help="The number of pods.", show_default="1; 2 with an election, 3 with raft"
     ),
 ]
 

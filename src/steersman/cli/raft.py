@@ -31,7 +31,7 @@ __all__ = ["raft"]
 
 T = TypeVar("T")
 
-_EXAMPLES = """Ask a running Raft node how it is, and tell it what to do.
+_EXAMPLES = """Inspect and operate the nodes of a Raft cluster.
 
 Examples:
 
@@ -46,17 +46,23 @@ Examples:
   kubectl exec web-0 -- steer raft members --tls /etc/raft-tls
 """
 
-Address = Annotated[str, typer.Option(metavar="HOST:PORT", help="A node, where other members reach it.")]
+Address = Annotated[
+    str, typer.Option(metavar="HOST:PORT", help="The address of a node, as other members reach it.")
+]
 Tls = Annotated[
     Path | None,
-    typer.Option(metavar="FOLDER", help="ca.crt, tls.crt and tls.key of a member.", show_default="plaintext"),
+    typer.Option(
+        metavar="FOLDER",
+        help="A folder with ca.crt, tls.crt and tls.key of a member.",
+        show_default="plaintext",
+    ),
 ]
 Name = Annotated[
     str,
     typer.Option(
         "--server-name",
         metavar="NAME",
-        help="The name that the node's certificate must show.",
+        help="The name to expect in the node's certificate.",
         show_default="the host's; of an IP address, that of tls.crt",
     ),
 ]
@@ -102,7 +108,7 @@ def members(
 def transfer(
     node: Annotated[
         int | None,
-        typer.Argument(metavar="NODE", help="The number of the node that shall lead.", show_default="any"),
+        typer.Argument(metavar="NODE", help="The number of the node to make the leader.", show_default="any"),
     ] = None,
     address: Address = _ADDRESS,
     tls: Tls = None,
@@ -129,11 +135,13 @@ def snapshot(
     _show(report, output, [f"{report.name} has a snapshot up to index {report.snapshot_index}"])
 
 
-Key = Annotated[str, typer.Argument(metavar="KEY", help="Of the nodes' shared state.", show_default=False)]
+Key = Annotated[str, typer.Argument(metavar="KEY", help="A key of the replicated state.", show_default=False)]
 Over = Annotated[
     int | None,
     typer.Option(
-        metavar="VERSION", help="Only over this version; 0: only if it is not there.", show_default="any"
+        metavar="VERSION",
+        help="Write only if the key has this version; 0: only if it does not exist.",
+        show_default="any",
     ),
 ]
 
@@ -148,7 +156,7 @@ def get(
     """
     value = _state(address, tls, name, lambda client: client.get(key))
     if value is None:
-        raise CommandFailed(f"there is no {key}")
+        raise CommandFailed(f"key {key!r} not found")
     if output is Output.JSON:
         sys.stdout.write(json.dumps({"key": key, **_shown(value.data), "version": value.version}) + "\n")
     else:
@@ -158,7 +166,7 @@ def get(
 @raft.command()
 def put(
     key: Key,
-    value: Annotated[str, typer.Argument(metavar="VALUE", help="Text.", show_default=False)],
+    value: Annotated[str, typer.Argument(metavar="VALUE", help="The value, as text.", show_default=False)],
     over: Over = None,
     address: Address = _ADDRESS,
     tls: Tls = None,
@@ -295,7 +303,7 @@ def _own_name(tls: TlsFiles) -> str:
         certificate = x509.load_pem_x509_certificate(pem)
         names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except (ValueError, x509.ExtensionNotFound):
-        raise CommandFailed(f"{tls.cert} is no certificate with names; say --server-name") from None
+        raise CommandFailed(f"{tls.cert} is not a certificate with a name in it; use --server-name") from None
     # Whatever stands for `*` will do.
     return next((name.replace("*", "node") for name in names.get_values_for_type(x509.DNSName)), "")
 
@@ -308,7 +316,7 @@ async def _ask(at: Located, tls: TlsFiles | None, order: Order, *, of_leader: bo
         return await _obeyed(at, tls, order)
     report = await _obeyed(at, tls, AnyOrder("status"))
     if not report.leader:
-        raise CommandFailed(f"{report.name} knows no leader")
+        raise CommandFailed(f"{report.name} knows of no leader")
     if report.role != "leader":
         at = Located(report.leader, report.leader_at)
     elif order.action == "status":

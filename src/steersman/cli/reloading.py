@@ -23,9 +23,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Final, Self
 
+from steersman.aio import Scope
 from steersman.aio.signals import stopping_on_signals
 from steersman.cli.failure import CommandFailed
-from steersman.cli.noticing import Notices
+from steersman.cli.file_changes import FileChanges
 
 __all__ = ["changed_file", "files_of", "folders_of", "reload", "root_of"]
 
@@ -43,7 +44,7 @@ Times = dict[Path, int]
 async def reload(module: str, arguments: Sequence[str]) -> None:
     """Run `steer run ARGUMENTS` again and again, until SIGINT or SIGTERM."""
     root = root_of(module)
-    async with Notices(partial(folders_of, root)) as notices, _Reload(root, arguments, notices) as reload:
+    async with FileChanges(partial(folders_of, root)) as notices, _Reload(root, arguments, notices) as reload:
         with stopping_on_signals(reload.stop):
             await reload.run()
 
@@ -51,7 +52,7 @@ async def reload(module: str, arguments: Sequence[str]) -> None:
 class _Reload:
     """The process that runs, and the one that is to run after it."""
 
-    def __init__(self, root: Path, arguments: Sequence[str], notices: Notices) -> None:
+    def __init__(self, root: Path, arguments: Sequence[str], notices: FileChanges) -> None:
         self._root = root
         self._arguments = arguments
         self._notices = notices
@@ -110,7 +111,7 @@ class _Process:
     def __init__(self, process: asyncio.subprocess.Process, pipe: int) -> None:
         self._process = process
         self._pipe = pipe
-        self._ending: asyncio.Task[int] | None = None
+        self._scope = Scope()
 
     @classmethod
     async def start(cls, arguments: Sequence[str]) -> _Process:
@@ -133,16 +134,18 @@ class _Process:
 
     def go(self, on_end: Callable[[], None]) -> None:
         os.write(self._pipe, b"\n")
-        self._ending = asyncio.create_task(self._process.wait())
-        self._ending.add_done_callback(lambda _: on_end())
+        self._scope.start(self._process.wait()).add_done_callback(lambda _: on_end())
 
     async def stop(self) -> None:
         if self._pipe >= 0:
             # What it waits for, if it was not told to go, and what it lives by.
             os.close(self._pipe)
             self._pipe = -1
-        if self.ended:
-            return
+        if not self.ended:
+            await self._end()
+        await self._scope.close()
+
+    async def _end(self) -> None:
         self._process.terminate()
         try:
             async with asyncio.timeout(_STOP_S):

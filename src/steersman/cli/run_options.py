@@ -43,7 +43,7 @@ InstallOption = Annotated[
     typer.Option(
         "--install-crds",
         "--install",
-        help="Install the custom resource definitions first (--cluster always does); else you are asked.",
+        help="Install the definitions first (always so with --cluster); otherwise you are asked.",
     ),
 ]
 DevOption = Annotated[bool, typer.Option("--dev", help="Start again whenever the code changes.")]
@@ -52,7 +52,7 @@ ElectionOption = Annotated[
     typer.Option(
         metavar="lease|raft|redis|postgres",
         help="Take part in an election, for operators that declare none; one replica leads.",
-        show_default="as the operator says",
+        show_default="as the operator declares",
     ),
 ]
 ElectionNameOption = Annotated[
@@ -63,7 +63,7 @@ ProbesOption = Annotated[
     str, typer.Option(metavar="[HOST]:PORT", help="Where probes and metrics listen; off for nowhere.")
 ]
 LogFormatOption = Annotated[
-    LogFormat, typer.Option(help="Of the log on standard error; auto is text on a terminal.")
+    LogFormat, typer.Option(help="The format of the log on standard error; auto is text on a terminal.")
 ]
 LogLevelOption = Annotated[LogLevel, typer.Option(help="What to log.")]
 ConfigOption = Annotated[

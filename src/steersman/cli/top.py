@@ -49,13 +49,13 @@ class Sample(NamedTuple):
 
 def top(
     operator: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="The operator's name; its pods are asked.")
+        str | None, typer.Argument(metavar="NAME", help="The operator's name; its pods are found by it.")
     ] = None,
     address: AddressOption = None,
     kubeconfig: KubeconfigOption = None,
     context: ContextOption = None,
-    every: Annotated[float, typer.Option(metavar="SECONDS", help="How often to look.", min=0.1)] = 1.0,
-    once: Annotated[bool, typer.Option("--once", help="Look once and end.")] = False,
+    every: Annotated[float, typer.Option(metavar="SECONDS", help="Seconds between updates.", min=0.1)] = 1.0,
+    once: Annotated[bool, typer.Option("--once", help="Print once and exit.")] = False,
     output: Annotated[Output, typer.Option(help="json: only with --once.")] = Output.TEXT,
 ) -> None:
     if operator is None and address is None:

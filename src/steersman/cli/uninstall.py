@@ -55,9 +55,12 @@ def uninstall(
     watch_namespace: WatchOption = None,
     ha: HaOption = None,
     keep_crds: Annotated[
-        bool, typer.Option("--keep-crds", help="Leave the definitions, and so the objects, there.")
+        bool,
+        typer.Option(
+            "--keep-crds", help="Keep the custom resource definitions, and with them their objects."
+        ),
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
     kubeconfig: KubeconfigOption = None,
     context: ContextOption = None,
 ) -> None:
@@ -212,7 +215,7 @@ class Removal:
             held = ", ".join(obj["metadata"].get("finalizers", ()))
             if held:
                 where = "/".join(filter(None, (obj["metadata"].get("namespace"), obj["metadata"]["name"])))
-                self._say(f"{resource.kind} {where} stays until somebody else is done with it: {held}")
+                self._say(f"{resource.kind} {where} is kept by finalizers of others: {held}")
 
     async def _each(self, definition: Definition[Any]) -> AsyncIterator[dict[str, Any]]:
         """All objects of a kind; none if the API does not serve it."""

@@ -49,7 +49,9 @@ DisableAdmissionOption = Annotated[
 ]
 NewKeysOption = Annotated[
     bool,
-    typer.Option("--new-keys", help="Make keys anew that the folder has lost; old tokens end with them."),
+    typer.Option(
+        "--new-keys", help="Make new keys for those missing in the folder; old tokens become invalid."
+    ),
 ]
 NodesOption = Annotated[
     int | None,
@@ -59,7 +61,7 @@ RuntimeOption = Annotated[
     str,
     typer.Option(
         metavar="process|simulated|MIX",
-        help="What runs pods: processes of this machine, nothing (they are pretended), or both, as in "
+        help="What runs pods: processes of this machine, nothing (simulated), or both, as in "
         "process=1,simulated=3.",
     ),
 ]
@@ -85,5 +87,5 @@ InflightOption = Annotated[
 LogLevelOption = Annotated[LogLevel, typer.Option(help="What to log, to standard error.")]
 OutputOption = Annotated[Output, typer.Option(help="json: one line of JSON when ready.")]
 WaitOption = Annotated[
-    bool, typer.Option("--wait", help="Say that it is up when nodes are ready for pods, not before.")
+    bool, typer.Option("--wait", help="Wait until nodes are ready before saying that the cluster is up.")
 ]  # fmt: skip

@@ -43,16 +43,16 @@ _USUAL: Final = {"http": 80, "https": _HTTPS}
 
 
 def url(
-    name: Annotated[str, typer.Argument(metavar="SERVICE", help="Its name.")],
+    name: Annotated[str, typer.Argument(metavar="SERVICE", help="The name of the service.")],
     namespace: Annotated[
         str | None, typer.Option("--namespace", "-n", metavar="NAME", show_default="the kubeconfig's")
     ] = None,
     port: Annotated[
         str | None,
-        typer.Option(metavar="NAME|NUMBER", help="Which of its ports.", show_default="the first"),
+        typer.Option(metavar="NAME|NUMBER", help="The port, by name or number.", show_default="the first"),
     ] = None,
     wait: Annotated[
-        float, typer.Option(metavar="SECONDS", help="How long it may take to answer.", min=0)
+        float, typer.Option(metavar="SECONDS", help="How long to wait for an answer.", min=0)
     ] = 30.0,
     kubeconfig: KubeconfigOption = None,
     context: ContextOption = None,

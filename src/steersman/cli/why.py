@@ -45,7 +45,7 @@ def why(
 ) -> None:
     kind, slash, name = what.partition("/")
     if not (kind and slash and name):
-        raise CommandFailed(f"{what!r} is no KIND/NAME, such as webapp/web", 2)
+        raise CommandFailed(f"{what!r} is not KIND/NAME, such as webapp/web", 2)
     where = Where(address, kubeconfig, context)
     query = {"kind": kind, "namespace": namespace, "name": name}
     called = operator or f"{kind.partition('.')[0].lower()}-operator"
@@ -81,7 +81,7 @@ def _lines(entry: Mapping[str, Any], today: date) -> Iterable[str]:
     tries = f" (try {entry['attempt']})" if entry["attempt"] > 1 else ""
     yield (
         f"{day}{at:%H:%M:%S}.{at.microsecond // 1000:03}  {result}{tries} in {_duration(entry['seconds'])}"
-        f"  because {', '.join(entry['reasons']) or 'it was asked for'}"
+        f"  because {', '.join(entry['reasons']) or 'requested'}"
     )
     for write in entry["writes"]:
         yield f"    wrote  {write}"

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import logging
 import ssl
-from collections.abc import Awaitable, Sequence
-from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 from steersman.aio import Clock
 from steersman.client.errors import ConfigError, CredentialsError
 from steersman.client.settings import Pem, Settings
-from steersman.client.transport import StreamedAnswer
-from steersman.http import Client, ClientContext, ClientResponse, RawHeaders, WebSocket, client_tls
+from steersman.client.transport import PassingTransport, Transport
+from steersman.http import Client, ClientContext, client_tls
 
 __all__ = ["Certificates", "RenewingTransport"]
 
@@ -108,62 +106,18 @@ class Certificates:
         return "client-certificate, client-key: are no certificate with its (unencrypted) key"
 
 
-class RenewingTransport:
-    """HTTP with the certificates of the moment."""
+class RenewingTransport(PassingTransport):
+    """HTTP over connections made with the certificates that are valid now."""
 
     def __init__(self, http: Client, certificates: Certificates) -> None:
+        super().__init__(http)
         self._http = http
         self._certificates = certificates
         self._context = certificates.context
 
-    def request(
-        self,
-        method: str,
-        target: str,
-        *,
-        headers: RawHeaders = (),
-        content: bytes = b"",
-        timeout_s: float | None = None,
-    ) -> Awaitable[ClientResponse]:
-        self._renew()
-        return self._http.request(method, target, headers=headers, content=content, timeout_s=timeout_s)
-
-    def stream(
-        self,
-        method: str,
-        target: str,
-        *,
-        headers: RawHeaders = (),
-        content: bytes = b"",
-        timeout_s: float | None = None,
-        read_timeout_s: float | None = None,
-    ) -> AbstractAsyncContextManager[StreamedAnswer]:
-        self._renew()
-        return self._http.stream(
-            method,
-            target,
-            headers=headers,
-            content=content,
-            timeout_s=timeout_s,
-            read_timeout_s=read_timeout_s,
-        )
-
-    def websocket(
-        self,
-        target: str,
-        subprotocols: Sequence[str] = (),
-        *,
-        headers: RawHeaders = (),
-        timeout_s: float | None = None,
-    ) -> Awaitable[WebSocket]:
-        self._renew()
-        return self._http.websocket(target, subprotocols, headers=headers, timeout_s=timeout_s)
-
-    async def close(self) -> None:
-        await self._http.close()
-
-    def _renew(self) -> None:
+    def _current(self) -> Transport:
         self._certificates.look()
         if self._certificates.context is not self._context:
             self._context = self._certificates.context
             self._http.use_tls(self._context)
+        return self._http

@@ -95,7 +95,7 @@ class Process:
     async def write_eof(self) -> None:
         """Tell it that there is no more input."""
         if self._socket.subprotocol != _V5:
-            raise CommandFailed("this server cannot tell a command that its input is over")
+            raise CommandFailed("this server cannot signal the end of standard input to a command")
         await self._send(_END, bytes([_STDIN]))
 
     async def resize(self, columns: int, rows: int) -> None:

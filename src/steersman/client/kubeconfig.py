@@ -62,7 +62,7 @@ class Kubeconfig:
         name = context or self.current_context
         source = ", ".join(map(str, self.files))
         if not name:
-            raise ConfigError(f"{source}: current-context is not set, and no context was asked for")
+            raise ConfigError(f"{source}: current-context is not set, and no context was given")
         chosen = self.entries["contexts"].get(name)
         if chosen is None:
             known = ", ".join(sorted(self.entries["contexts"])) or "none"
@@ -156,7 +156,7 @@ def _impersonation(user: Fields) -> Impersonation:
     }
     found = Impersonation(user.text("as"), user.text("as-uid"), user.texts("as-groups"), extra)
     if not found.user and (found.uid or found.groups or found.extra):
-        user.fail("as", "is needed to act with a uid, groups or extra values of somebody else")
+        user.fail("as", "is needed to impersonate a uid, groups or extra values")
     return found
 
 

@@ -1,125 +1,69 @@
-"""The seam below the client: what carries its requests.
-
-`steersman.http.Client` satisfies `Transport` as it is; a cluster in the same process has one without
-sockets, and the test kit wraps one to inject faults. Failures are `steersman.http` errors.
-"""
+"""Transports of the client that wrap another one; the interface itself is `steersman.http.transport`."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Sequence
+from collections.abc import Awaitable, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Protocol
+from typing import TypedDict, Unpack
 
-from steersman.http import ClientResponse, Headers, RawHeaders, WebSocket
+from steersman.http import ClientResponse, RawHeaders, WebSocket
+from steersman.http.transport import StreamedAnswer, Transport
 
-__all__ = ["PassingTransport", "StreamedAnswer", "Transport"]
-
-
-class StreamedAnswer(Protocol):
-    """An answer whose body is still coming; reading slowly slows the server down."""
-
-    @property
-    def status(self) -> int: ...
-
-    @property
-    def headers(self) -> Headers: ...
-
-    def chunks(self) -> AsyncIterator[bytes]: ...
-
-    def lines(self) -> AsyncIterator[bytes]: ...
-
-    async def read(self) -> bytes: ...
+__all__ = [
+    "PassingTransport",
+    "RequestOptions",
+    "StreamOptions",
+    "StreamedAnswer",
+    "Transport",
+    "WebSocketOptions",
+]
 
 
-class Transport(Protocol):
-    """Requests to one API server. Targets are paths with their query, percent-encoded."""
+class RequestOptions(TypedDict, total=False):
+    """What `Transport.request` takes by keyword."""
 
-    def request(
-        self,
-        method: str,
-        target: str,
-        *,
-        headers: RawHeaders = (),
-        content: bytes = b"",
-        timeout_s: float | None = None,
-    ) -> Awaitable[ClientResponse]:
-        """Send a request and collect the whole answer."""
-        ...
+    headers: RawHeaders
+    content: bytes
+    timeout_s: float | None
 
-    def stream(
-        self,
-        method: str,
-        target: str,
-        *,
-        headers: RawHeaders = (),
-        content: bytes = b"",
-        timeout_s: float | None = None,
-        read_timeout_s: float | None = None,
-    ) -> AbstractAsyncContextManager[StreamedAnswer]:
-        """Send a request and take its answer as it comes; leaving the context drops the rest."""
-        ...
 
-    def websocket(
-        self,
-        target: str,
-        subprotocols: Sequence[str] = (),
-        *,
-        headers: RawHeaders = (),
-        timeout_s: float | None = None,
-    ) -> Awaitable[WebSocket]:
-        """Open a WebSocket; a refusal is `UpgradeRefused`."""
-        ...
+class StreamOptions(RequestOptions, total=False):
+    """What `Transport.stream` takes by keyword."""
 
-    async def close(self) -> None:
-        """Drop whatever is open."""
-        ...
+    read_timeout_s: float | None
+
+
+class WebSocketOptions(TypedDict, total=False):
+    """What `Transport.websocket` takes by keyword."""
+
+    headers: RawHeaders
+    timeout_s: float | None
 
 
 class PassingTransport:
-    """One that leaves everything to another: a base for those that change a part of it."""
+    """A transport that passes every request on to another: a base for those that change a part of it."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
     def request(
-        self,
-        method: str,
-        target: str,
-        *,
-        headers: RawHeaders = (),
-        content: bytes = b"",
-        timeout_s: float | None = None,
+        self, method: str, target: str, **options: Unpack[RequestOptions]
     ) -> Awaitable[ClientResponse]:
-        return self._transport.request(method, target, headers=headers, content=content, timeout_s=timeout_s)
+        return self._current().request(method, target, **options)
 
     def stream(
-        self,
-        method: str,
-        target: str,
-        *,
-        headers: RawHeaders = (),
-        content: bytes = b"",
-        timeout_s: float | None = None,
-        read_timeout_s: float | None = None,
+        self, method: str, target: str, **options: Unpack[StreamOptions]
     ) -> AbstractAsyncContextManager[StreamedAnswer]:
-        return self._transport.stream(
-            method,
-            target,
-            headers=headers,
-            content=content,
-            timeout_s=timeout_s,
-            read_timeout_s=read_timeout_s,
-        )
+        return self._current().stream(method, target, **options)
 
     def websocket(
-        self,
-        target: str,
-        subprotocols: Sequence[str] = (),
-        *,
-        headers: RawHeaders = (),
-        timeout_s: float | None = None,
+        self, target: str, subprotocols: Sequence[str] = (), **options: Unpack[WebSocketOptions]
     ) -> Awaitable[WebSocket]:
-        return self._transport.websocket(target, subprotocols, headers=headers, timeout_s=timeout_s)
+        return self._current().websocket(target, subprotocols, **options)
 
     async def close(self) -> None:
         await self._transport.close()
+
+    def _current(self) -> Transport:
+        """The transport that the next request is passed on to."""
+        return self._transport

@@ -1,7 +1,7 @@
 """Requests to the API server of this process, without sockets, TLS or parsing.
 
 `InProcess` is a client's transport (`steersman.client.Transport`). The server's handler is called as its
-HTTP server would call it: the user is whoever the Authorization header names, and authorization, fairness,
+HTTP server would call it: the user is the one of the Authorization header, and authorization, fairness,
 admission and audit all apply. A caller that is cancelled cancels its request, like one that hangs up.
 
 WebSockets go through the server's real socket.
@@ -285,7 +285,7 @@ class _Exchange:
             self._writers.append(waiter)
             await waiter
         if self._left:
-            raise ConnectionClosed("the client has gone away")
+            raise ConnectionClosed("the client closed the connection")
 
     # called by Body
 

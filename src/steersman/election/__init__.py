@@ -5,13 +5,13 @@ Start reading at `elector`.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from steersman.election.config import ElectionConfig
 from steersman.election.elector import Elector, Leadership, Work, default_identity
 from steersman.election.errors import ElectionConfigError, ElectionError, LeadershipLost
 from steersman.election.lease import Lease, LeaseElector, LeaseSettings
+from steersman.lazy import lazy_names
 
 if TYPE_CHECKING:
     from steersman.election.postgres import PostgresLock
@@ -35,11 +35,8 @@ __all__ = [
     "default_identity",
 ]
 
-_ENGINES = {"PostgresLock": "postgres", "RaftConfig": "raft", "RedisLock": "redis"}
-
-
-def __getattr__(name: str) -> Any:
-    """Engines other than the Lease are loaded when they are first asked for."""
-    if name not in _ENGINES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_ENGINES[name]}"), name)
+if not TYPE_CHECKING:
+    # Engines other than the Lease need packages that not everybody has installed.
+    __getattr__ = lazy_names(
+        __name__, {"postgres": "PostgresLock", "raft": "RaftConfig", "redis": "RedisLock"}
+    )

@@ -81,6 +81,15 @@ class Elector(Protocol):
         """Who leads as far as is known here; empty if nobody does."""
         ...
 
+    @property
+    def leads_for_s(self) -> float:
+        """How long this process leads on without another renewal; 0 if it does not lead."""
+        ...
+
+    def hurry(self) -> None:
+        """The lock may be free any moment: a follower looks now, and often for a while."""
+        ...
+
     async def run(self, work: Work) -> None:
         """Contend until `work` has run to its end under an unbroken leadership."""
         ...

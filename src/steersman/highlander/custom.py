@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from steersman.aio import Clock, Scope
+from steersman.aio import Clock, wait_for_event
 from steersman.client import Client, ClientError
 from steersman.highlander.config.specs import CronJobSpec, WorkloadSpec
 from steersman.highlander.live import LiveObjects
@@ -78,17 +78,9 @@ class CustomWorkloads:
                 except ClientError as error:
                     _log.warning("custom resources of tenant %s: %s", self._tenant.name, error)
                     wait_s = _RETRY_S
-                await self._wait(wait_s)
+                await wait_for_event(self._changed, self._clock, wait_s)
         finally:
             end()
-
-    async def _wait(self, wait_s: float | None) -> None:
-        if wait_s is None:
-            await self._changed.wait()
-            return
-        async with Scope() as scope:
-            ends = (scope.start(self._changed.wait()), scope.start(self._clock.sleep(wait_s)))
-            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
 
     async def _look(self) -> bool:
         """Bring the tenant's workloads to what the objects say; as the leader, answer each of them.

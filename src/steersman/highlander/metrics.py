@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from steersman.highlander.state import Board, ControllerPhase, Distribution, WorkloadKind, WorkloadPhase
+from steersman.http.prometheus import CONTENT_TYPE, family, label_pairs
 
 __all__ = ["COUNTERS", "HISTOGRAMS", "PREFIX", "HighlanderMetrics"]
 
@@ -39,7 +40,7 @@ COUNTERS: dict[str, tuple[str, bool]] = {
 HISTOGRAMS: dict[str, tuple[str, bool]] = {
     "leadership_duration_seconds": ("How long leaderships of this controller lasted.", False),
     "workload_startup_duration_seconds": ("From starting a workload until it was ready.", True),
-    "workload_shutdown_duration_seconds": ("From stopping a workload until it was gone.", True),
+    "workload_shutdown_duration_seconds": ("Seconds from stopping a workload until it had ended.", True),
     "failover_duration_seconds": ("From being elected until all workloads had been started.", False),
     "db_latency_seconds": ("How long operations on the lock's storage took.", True),
 }
@@ -51,9 +52,6 @@ _BY_KIND = {
     WorkloadKind.PERSISTENT: "persistent_status",
     WorkloadKind.CRON_JOB: "cronjob_status",
 }
-_CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-#: Characters of a label's value that stand for something else.
-_SPECIAL = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 
 Labels = Mapping[str, str]
 
@@ -76,7 +74,7 @@ class HighlanderMetrics:
             for families in (self._controllers, self._workloads, self._counters, self._histograms, _process)
             for line in families()
         ]
-        return "\n".join([*lines, ""]).encode(), _CONTENT_TYPE
+        return "\n".join([*lines, ""]).encode(), CONTENT_TYPE
 
     def _controllers(self) -> Iterator[str]:
         states = [({"tenant": tenant}, board.controller) for tenant, board in self._boards.items()]
@@ -95,7 +93,7 @@ class HighlanderMetrics:
 
     def _workloads(self) -> Iterator[str]:
         each = [
-            (_written({"tenant": tenant, "name": one.name, "namespace": one.namespace}), one)
+            (label_pairs({"tenant": tenant, "name": one.name, "namespace": one.namespace}), one)
             for tenant, board in self._boards.items()
             for one in board.workloads.values()
         ]
@@ -156,25 +154,20 @@ def _process() -> Iterator[str]:
         ("open_fds", "gauge", "Its open files.", files),
         ("max_fds", "gauge", "How many it may open.", resource.getrlimit(resource.RLIMIT_NOFILE)[0]),
     ):
-        yield f"# HELP process_{name} {text}"
-        yield f"# TYPE process_{name} {kind}"
+        yield from family(f"process_{name}", kind, text)
         yield f"process_{name} {float(value)}"
 
 
 def _family(name: str, kind: str, text: str) -> tuple[str, str]:
-    return f"# HELP {PREFIX}{name} {text}", f"# TYPE {PREFIX}{name} {kind}"
+    return family(f"{PREFIX}{name}", kind, text)
 
 
 def _sample(name: str, labels: Labels, value: float) -> str:
-    return f"{PREFIX}{name}{{{_written(labels)}}} {float(value)}"
-
-
-def _written(labels: Labels) -> str:
-    return ",".join([f'{name}="{str(value).translate(_SPECIAL)}"' for name, value in labels.items()])
+    return f"{PREFIX}{name}{{{label_pairs(labels)}}} {float(value)}"
 
 
 def _distribution(name: str, labels: Labels, distribution: Distribution) -> Iterator[str]:
-    written = _written(labels)
+    written = label_pairs(labels)
     bounds = (*map(str, distribution.bounds), "+Inf")
     for bound, count in zip(bounds, accumulate(distribution.counts), strict=True):
         yield f'{PREFIX}{name}_bucket{{{written},le="{bound}"}} {float(count)}'

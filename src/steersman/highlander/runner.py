@@ -15,7 +15,7 @@ import logging
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
-from steersman.aio import Backoff, Clock, Scope
+from steersman.aio import Backoff, Clock, wait_for_event
 from steersman.client import Client, ClientError, Conflict
 from steersman.election import Leadership, LeadershipLost
 from steersman.highlander.config.specs import WorkloadSpec
@@ -170,7 +170,7 @@ class Runner:
                 wait_s = _RETRIES.wait_s(attempts)
                 _log.exception("%s of %s", self.key, self._reign.tenant)
                 self._failed(error)
-            await self._wait(wait_s)
+            await wait_for_event(self._wake, self._reign.clock, wait_s)
 
     async def stop_until_gone(self) -> None:
         """Stop it and return when nothing of it runs any more."""
@@ -192,21 +192,12 @@ class Runner:
             if wait_s is None and is_stopped(reign.live, reign.tenant, self.key):
                 break
             self._show(WorkloadPhase.STOPPING)
-            await self._wait(wait_s)
+            await wait_for_event(self._wake, self._reign.clock, wait_s)
         self._show(WorkloadPhase.PAUSED if self._paused else WorkloadPhase.STOPPED)
         labels = {"type": str(self.key.kind), "name": self.key.name}
         took_s = self._reign.clock.monotonic() - started_at
         self._reign.board.observe("workload_shutdown_duration_seconds", took_s, **labels)
         self._reign.board.count("workload_operations_total", operation="stop", **labels)
-
-    async def _wait(self, wait_s: float | None) -> None:
-        """Until something changes, or for so long."""
-        if wait_s is None:
-            await self._wake.wait()
-            return
-        async with Scope() as scope:
-            ends = (scope.start(self._wake.wait()), scope.start(self._reign.clock.sleep(wait_s)))
-            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
 
     async def _step(self) -> float | None:
         """One look and what follows from it; how long to wait for the next if nothing changes."""
@@ -381,7 +372,7 @@ class Runner:
 async def _cancelled() -> NoReturn:
     """Whoever has lost the leadership does nothing more; the elector cancels it."""
     await asyncio.get_running_loop().create_future()
-    raise AssertionError("nobody sets this future")
+    raise AssertionError("this future is never set")
 
 
 def _cached(live: LiveObjects, part: Part) -> dict[str, Any] | None:

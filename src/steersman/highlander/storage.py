@@ -1,4 +1,4 @@
-"""Where a tenant's lock is kept, as its configuration says: the contender for it, and who holds it.
+"""The lock of a tenant in Redis, PostgreSQL, a Lease or Raft: the elector for it, and who holds it.
 
 | storageType | lock                                                             |
 |-------------|------------------------------------------------------------------|
@@ -14,12 +14,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from steersman.aio import Clock
 from steersman.client import Client, ClientError
 from steersman.election import (
-    ElectionConfig,
     Elector,
     Lease,
     LeaseSettings,
@@ -33,7 +32,7 @@ from steersman.highlander.errors import ConfigError
 from steersman.highlander.workloads.ownership import label_value
 from steersman.objects.resources import LEASES
 
-__all__ = ["Contender", "Held", "Storage", "StorageDown"]
+__all__ = ["Held", "Storage", "StorageDown"]
 
 _FAILBACK = ":failback"
 
@@ -49,17 +48,6 @@ class Held(NamedTuple):
     term: int = 0
 
 
-class Contender(Elector, Protocol):
-    """An elector that says how long it leads on without another renewal, and that can be hurried."""
-
-    @property
-    def leads_for_s(self) -> float: ...
-
-    def hurry(self) -> None:
-        """The lock may be free any moment: look now, and often for a while."""
-        ...
-
-
 class Storage:
     """One tenant's lock."""
 
@@ -71,7 +59,7 @@ class Storage:
         self._observers: dict[str, LockElector] = {}
         #: A Lease's renewTime as last seen, and when it was first seen so, by the Lease's name.
         self._renewed: dict[str, tuple[str, float]] = {}
-        self.elector = self._contender("")
+        self.elector = self._elector("")
 
     @property
     def is_apart(self) -> bool:
@@ -86,8 +74,8 @@ class Storage:
             return _raft(self._config.raft, self._lock(""), self._config.namespace).settings.core.lease_s
         return self._config.election.renew_deadline.total_seconds()
 
-    def failback_elector(self) -> Contender:
-        return self._contender(_FAILBACK)
+    def failback_elector(self) -> Elector:
+        return self._elector(_FAILBACK)
 
     async def held(self) -> Held:
         """Who holds the lock, asked of its store. Raises StorageDown."""
@@ -95,11 +83,6 @@ class Storage:
 
     async def failback_holder(self) -> str:
         return (await self._held(_FAILBACK)).holder
-
-    def _contender(self, suffix: str) -> Contender:
-        elector = self._declaration(suffix).elector(self._client, self._clock)
-        assert hasattr(elector, "leads_for_s")
-        return elector  # type: ignore[return-value]  # every engine says so; the interface does not ask for it
 
     def _lock(self, suffix: str) -> str:
         return f"highlander-leader-lock:{self._config.tenant}{suffix}"
@@ -109,39 +92,52 @@ class Storage:
         name = lease.name or f"highlander-{label_value(self._config.tenant).lower()}"
         return name + suffix.replace(":", "-"), lease.namespace or self._config.namespace
 
-    def _declaration(self, suffix: str) -> ElectionConfig:
-        config, timing = self._config, self._config.election
-        times = [
-            each.total_seconds()
-            for each in (timing.lease_duration, timing.renew_deadline, timing.retry_period)
-        ]
-        settings = LockSettings(*times)
+    def _elector(self, suffix: str) -> Elector:
+        config = self._config
         match config.storage_type:
-            case "redis":
-                lock = RedisLock(_redis_url(config.redis), self._lock(suffix), self._identity, settings)
-                return _with_redis_password(lock, config.redis)
-            case "db":
-                return PostgresLock(_database_url(config), self._lock(suffix), self._identity, settings)
+            case "redis" | "db":
+                return self._lock_elector(suffix)
             case "lease":
                 name, namespace = self._lease(suffix)
-                return Lease(name, namespace, self._identity, LeaseSettings(*times))
+                lease = Lease(name, namespace, self._identity, LeaseSettings(*self._times_s()))
+                return lease.elector(self._client, self._clock)
             case "raft":
-                return _raft(config.raft, self._lock(suffix), config.namespace)
+                raft = _raft(config.raft, self._lock(suffix), config.namespace)
+                return raft.elector(self._client, self._clock)
+
+    def _lock_elector(self, suffix: str) -> LockElector:
+        """Of a lock in Redis or PostgreSQL."""
+        config, name, settings = self._config, self._lock(suffix), LockSettings(*self._times_s())
+        if config.storage_type == "redis":
+            in_redis = RedisLock(_redis_url(config.redis), name, self._identity, settings)
+            return _with_redis_password(in_redis, config.redis).elector(self._client, self._clock)
+        in_database = PostgresLock(_database_url(config), name, self._identity, settings)
+        return in_database.elector(self._client, self._clock)
+
+    def _times_s(self) -> tuple[float, float, float]:
+        timing = self._config.election
+        return (
+            timing.lease_duration.total_seconds(),
+            timing.renew_deadline.total_seconds(),
+            timing.retry_period.total_seconds(),
+        )
 
     async def _held(self, suffix: str) -> Held:
         match self._config.storage_type:
+            case "redis" | "db":
+                return await self._held_lock(suffix)
+            case "lease":
+                return await self._held_lease(*self._lease(suffix))
             case "raft":
                 trouble = self.elector.check()
                 if trouble:
                     raise StorageDown(trouble)
                 # Its term may be ahead of its leader's.
                 return Held(self.elector.leader)
-            case "lease":
-                return await self._held_lease(*self._lease(suffix))
+
+    async def _held_lock(self, suffix: str) -> Held:
         if suffix not in self._observers:
-            observer = self._contender(suffix)
-            assert isinstance(observer, LockElector)
-            self._observers[suffix] = observer
+            self._observers[suffix] = self._lock_elector(suffix)
         try:
             lock = await self._observers[suffix].observe()
         except StoreUnavailable as error:
@@ -184,8 +180,7 @@ def _database_url(config: TenantConfig) -> str:
             return Path(config.database_url_file).read_text(encoding="utf-8").strip()
         except OSError as error:
             raise ConfigError(f"databaseURLFile: {error}") from None
-    assert config.database_url is not None
-    return config.database_url.get_secret_value()
+    return config.given_database_url
 
 
 def _raft(raft: RaftSection, name: str, namespace: str) -> RaftConfig:

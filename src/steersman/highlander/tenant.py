@@ -22,9 +22,8 @@ import socket
 import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
 
-from steersman.aio import Clock, Scope, SystemClock
+from steersman.aio import Clock, Scope, SystemClock, wait_for_event, wait_for_tasks
 from steersman.client import Client, ClientError
 from steersman.election import Leadership, LeadershipLost
 from steersman.highlander.abandoned import Abandoned
@@ -238,12 +237,8 @@ class Tenant:
 
     async def _rest(self) -> None:
         """Until things are different, or a pause is over."""
-        async with Scope() as scope:
-            waits: list[asyncio.Task[Any]] = [scope.start(self._reconsidered.wait())]
-            pause_s = self._rests_until - self._clock.monotonic()
-            if pause_s > 0:
-                waits.append(scope.start(self._clock.sleep(pause_s)))
-            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        pause_s = self._rests_until - self._clock.monotonic()
+        await wait_for_event(self._reconsidered, self._clock, pause_s if pause_s > 0 else None)
 
     def _reconsider(self) -> None:
         """Lead, or contend, only as long as that is right as things are now."""
@@ -357,10 +352,7 @@ class Tenant:
 
         async with Scope() as scope:
             stopping = [scope.start(stop_one(key)) for key in keys]
-            late = scope.start(self._clock.sleep(self._config.election.retry_period.total_seconds()))
-            while stopping and not late.done():
-                await asyncio.wait((*stopping, late), return_when=asyncio.FIRST_COMPLETED)
-                stopping = [task for task in stopping if not task.done()]
+            await wait_for_tasks(stopping, self._clock, self._config.election.retry_period.total_seconds())
 
     async def _keep_pruning(self, reign: Reign) -> None:
         while True:
@@ -375,9 +367,7 @@ class Tenant:
             except ClientError as error:
                 self.board.change(last_error=str(error))
                 wait_s = _LOOK_S
-            async with Scope() as scope:
-                ends = (scope.start(self._changed.wait()), scope.start(self._clock.sleep(wait_s)))
-                await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+            await wait_for_event(self._changed, self._clock, wait_s)
 
     def _wanted(self, reign: Reign) -> list[Part]:
         wanted: list[Part] = []
@@ -543,7 +533,7 @@ class Tenant:
         self._refresh_workloads(before)
         self.board.change(priority=config.priority, remains_follower=config.remains_follower, config_error="")
         if config.remains_follower:
-            self._end_leading("told to remain a follower")
+            self._end_leading("ordered to remain a follower")
         self._reconsidered.set()
 
     def add_workloads(self, extra: Specs) -> None:

@@ -6,7 +6,7 @@ made); `parsing` has the rules that keep requests from being smuggled.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from steersman.http.connection import Handler, OnError
 from steersman.http.errors import HttpError, RequestRefused
@@ -19,6 +19,7 @@ from steersman.http.stream import Stream
 from steersman.http.tls import ClientContext, client_tls, server_tls
 from steersman.http.upgraded import Upgraded
 from steersman.http.websocket import WebSocket
+from steersman.lazy import lazy_names
 
 if TYPE_CHECKING:
     from steersman.http.client import Client, ClientResponse, Proxy, StreamingResponse, Timeouts
@@ -51,13 +52,6 @@ __all__ = [
     "server_tls",
 ]
 
-_CLIENT = ("Client", "ClientResponse", "Proxy", "StreamingResponse", "Timeouts")
-
-
-def __getattr__(name: str) -> Any:
-    """The client is loaded when it is first asked for: a server starts sooner without it."""
-    if name not in _CLIENT:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from steersman.http import client
-
-    return getattr(client, name)
+if not TYPE_CHECKING:
+    # A server starts sooner without the client.
+    __getattr__ = lazy_names(__name__, {"client": "Client ClientResponse Proxy StreamingResponse Timeouts"})

@@ -283,7 +283,7 @@ class ServerConnection(Receiver):
 
     def hand_over(self, request: Request, headers: RawHeaders) -> Upgraded:
         if not request.upgradable:
-            raise RequestRefused(400, "Bad Request: the client did not ask for an upgrade")
+            raise RequestRefused(400, "Bad Request: the client did not request an upgrade")
         self._start(request)
         if self._phase == CLOSING:
             raise ConnectionClosed("the client has disconnected")
@@ -345,7 +345,7 @@ class ServerConnection(Receiver):
         if self._phase >= LINGER:
             return
         if self._current is None and not ready:
-            if parser.at_rest and not self._paused:
+            if parser.idle and not self._paused:
                 # The common case: everything received is answered.
                 self._phase = IDLE
                 self.deadline = self._sweeper.now + self._limits.idle_timeout_s

@@ -68,9 +68,9 @@ class RequestParser:
         "_streams_body",
         "_undecided",
         "_url",
-        "at_rest",
         "expecting",
         "finished",
+        "idle",
         "ready",
         "refused",
     )
@@ -94,7 +94,7 @@ class RequestParser:
         self.ready: deque[Request] = deque()
         self.refused: tuple[Request | None, RequestRefused] | None = None
         self.finished = False
-        self.at_rest = True
+        self.idle = True
         """Whether the last input ended with a complete message and nothing is held back."""
         self.expecting: Request | None = None
         """A buffered request whose client waits for 100 Continue before it sends the body."""
@@ -137,13 +137,13 @@ class RequestParser:
         if self._held or self._undecided or len(data) > _STEP_BYTES:
             self._held += data
             self.advance()
-        elif not self.at_rest:
+        elif not self.idle:
             self._parse(data)
         else:
             request = bytes(data)
             if not self._repeats(request):
                 self._parse(request)
-                if self.at_rest:
+                if self.idle:
                     self._remember(request)
 
     def _repeats(self, data: bytes) -> bool:
@@ -196,7 +196,7 @@ class RequestParser:
 
     def _parse(self, data: bytes | memoryview) -> None:
         self._silent += len(data)
-        self.at_rest = False
+        self.idle = False
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
@@ -218,7 +218,7 @@ class RequestParser:
         else:
             self.refused = (request, error)
         self.finished = True
-        self.at_rest = False
+        self.idle = False
         self.expecting = None
         return error
 
@@ -243,7 +243,7 @@ class RequestParser:
     # called by httptools
 
     def on_message_begin(self) -> None:
-        self.at_rest = False
+        self.idle = False
 
     def on_url(self, url: bytes) -> None:
         if not self._replaying:
@@ -354,7 +354,7 @@ class RequestParser:
         self._silent = 0
         self._noted.clear()
         if request.keep_alive:
-            self.at_rest = not self._held and not self._undecided
+            self.idle = not self._held and not self._undecided
         else:
             self.finished = True
 

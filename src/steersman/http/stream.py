@@ -38,7 +38,7 @@ class Stream:
         self._muted = muted
         self._callbacks: list[Callable[[], None]] = []
         self.closed = False
-        """No more can be written: ended, aborted, or the peer is gone."""
+        """No more can be written: ended, aborted, or disconnected."""
 
     @property
     def buffered(self) -> int:

@@ -7,16 +7,17 @@ the new list (the very same one when nothing changed). Called by controllers and
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 __all__ = ["condition_is", "condition_patch", "find_condition", "remove_condition", "set_condition"]
 
 Condition = Mapping[str, Any]
+C = TypeVar("C", bound=Condition)
 
 _CONTENT = ("status", "reason", "message", "observedGeneration")
 
 
-def find_condition(conditions: Iterable[Condition] | None, kind: str) -> Condition | None:
+def find_condition(conditions: Iterable[C] | None, kind: str) -> C | None:
     for condition in conditions or ():
         if condition.get("type") == kind:
             return condition
@@ -67,6 +68,6 @@ def condition_patch(conditions: Iterable[Condition] | None, condition: Condition
     }
 
 
-def remove_condition(conditions: Sequence[Condition] | None, kind: str) -> Sequence[Condition]:
+def remove_condition(conditions: list[C] | None, kind: str) -> list[C]:
     kept = [condition for condition in conditions or () if condition.get("type") != kind]
     return kept if conditions is None or len(kept) != len(conditions) else conditions

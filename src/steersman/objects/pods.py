@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from steersman.objects.amounts import ZERO, Amounts, added, largest, parsed
+from steersman.objects.pod_lifecycle import is_sidecar
 
 __all__ = [
     "CONTAINER_FIELDS",
@@ -72,7 +73,7 @@ def container_totals(spec: Object, amounts_of: Callable[[Object], Mapping[str, s
     peak: Amounts = {}
     for container in spec.get("initContainers") or ():
         amounts = parsed(amounts_of(container))
-        if container.get("restartPolicy") == "Always":
+        if is_sidecar(container):
             total = added(total, amounts)
             sidecars = amounts = added(sidecars, amounts)
         else:

@@ -1,48 +1,95 @@
-"""Which taints of a node a pod tolerates: the rule that scheduler and controllers share. Pure."""
+"""Which taints of a node a pod tolerates: the rule that scheduler, controllers and nodes share. Pure.
+
+`Tainting` and `Tolerating` are inherited by the views of taints and tolerations (kinds/views.txt).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final, Protocol
 
-import msgspec
+__all__ = ["Tainting", "Tolerating", "tolerates"]
 
-__all__ = ["Taint", "Toleration", "tolerates"]
-
-
-class Taint(msgspec.Struct, frozen=True):
-    key: str = ""
-    value: str = ""
-    effect: str = ""
+_KEEPING_OUT: Final = frozenset({"NoSchedule", "NoExecute"})
 
 
-class Toleration(msgspec.Struct, frozen=True):
-    key: str = ""
-    operator: str = ""
-    value: str = ""
-    effect: str = ""
+class _TaintView(Protocol):
+    @property
+    def key(self) -> str: ...
 
-    def tolerates(self, taint: Taint) -> bool:
-        if self.effect and self.effect != taint.effect:
-            return False
-        if self.key and self.key != taint.key:
-            return False
-        if self.operator == "Exists":
-            return True
-        if self.operator in ("", "Equal"):
-            return self.value == taint.value
-        return self._compares(taint.value)
+    @property
+    def value(self) -> str: ...
 
-    def _compares(self, value: str) -> bool:
-        """Whether the taint's number is above (`Gt`) or below (`Lt`) the toleration's."""
-        try:
-            mine, theirs = int(self.value), int(value)
-        except ValueError:
-            return False
-        return theirs > mine if self.operator == "Gt" else theirs < mine if self.operator == "Lt" else False
+    @property
+    def effect(self) -> str: ...
+
+
+class _TolerationView(_TaintView, Protocol):
+    @property
+    def operator(self) -> str: ...
+
+
+class Tainting:
+    """For views of taints with key, value and effect."""
+
+    __slots__ = ()
+
+    @property
+    def kind(self: _TaintView) -> tuple[str, str]:
+        """Of which a node has one at most: key and effect."""
+        return self.key, self.effect
+
+    @property
+    def keeps_out(self: _TaintView) -> bool:
+        """Whether it keeps pods that do not tolerate it from being scheduled."""
+        return self.effect in _KEEPING_OUT
+
+
+class Tolerating:
+    """For views of tolerations with key, operator, value and effect."""
+
+    __slots__ = ()
+
+    def tolerates(self: _TolerationView, taint: _TaintView) -> bool:
+        return _matches(
+            self.key, self.operator, self.value, self.effect, taint.key, taint.value, taint.effect
+        )
 
 
 def tolerates(tolerations: Iterable[Mapping[str, Any]] | None, taint: Mapping[str, Any]) -> bool:
     """Whether one of a pod's tolerations is for this taint."""
-    found = msgspec.convert(taint, Taint)
-    return any(msgspec.convert(each, Toleration).tolerates(found) for each in tolerations or ())
+    key, value, effect = taint.get("key") or "", taint.get("value") or "", taint.get("effect") or ""
+    for one in tolerations or ():
+        mine = one.get("value") or ""
+        if _matches(one.get("key"), one.get("operator"), mine, one.get("effect"), key, value, effect):
+            return True
+    return False
+
+
+def _matches(
+    key: str | None,
+    operator: str | None,
+    value: str,
+    effect: str | None,
+    taint_key: str,
+    taint_value: str,
+    taint_effect: str,
+) -> bool:
+    if effect and effect != taint_effect:
+        return False
+    if key and key != taint_key:
+        return False
+    if operator == "Exists":
+        return True
+    if not operator or operator == "Equal":
+        return value == taint_value
+    return _compares(operator, value, taint_value)
+
+
+def _compares(operator: str, value: str, taint_value: str) -> bool:
+    """Whether the taint's number is above (`Gt`) or below (`Lt`) the toleration's."""
+    try:
+        mine, theirs = int(value), int(taint_value)
+    except ValueError:
+        return False
+    return theirs > mine if operator == "Gt" else theirs < mine if operator == "Lt" else False

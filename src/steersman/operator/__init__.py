@@ -1,6 +1,6 @@
 """The operator framework as its users see it: `Operator`, `Context`, `Action`.
 
-    from steersman.operator import Action, Context, Operator
+    from steersman import Action, Context, Operator
 
 Start reading at `operator` (how one is declared), then `context` (what a reconcile can do), `children`
 (writes that change something, or are not made) and `assembly` (how it runs).

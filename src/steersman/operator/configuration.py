@@ -324,7 +324,7 @@ def _of_yaml(path: Path, text: str) -> list[tuple[str, Any, int]]:
     for key, _ in root.value:
         line = key.start_mark.line + 1
         if key.value in lines:
-            raise ConfigurationError(f"{path}:{line}: {key.value}: it is said twice")
+            raise ConfigurationError(f"{path}:{line}: {key.value}: given twice")
         lines[key.value] = line
     return [(str(name), value, lines.get(str(name), 1)) for name, value in found.items()]
 

@@ -127,7 +127,7 @@ class RaftClient:
         self._connect = connect
         self._leader: Located | None = None
         #: Why nobody was found that leads.
-        self._trouble = "nobody was asked yet"
+        self._trouble = "no node was tried yet"
         #: What is to be sent next; `wake` is set when that, or who sends it, has changed.
         self.waiting: deque[_Call] = deque()
         self.wake = asyncio.Event()
@@ -252,7 +252,7 @@ class RaftClient:
             await conversation.close()
             if welcome.leader is not None:
                 candidates.appendleft(welcome.leader)
-            self._trouble = f"{at.name} at {at.address} does not lead, and nobody is known who does"
+            self._trouble = f"{at.name} at {at.address} is not the leader, and knows of none"
         self._leader = None
         if refusal is not None:
             raise refusal
@@ -386,7 +386,7 @@ class _Exchange:
             case Forbidden(why=why):
                 call.give_up(NotAllowed(why))
             case Written(held=False) if call.doubtful:
-                call.fail(OutcomeUnknown("it was asked twice, and may have been done the first time"))
+                call.fail(OutcomeUnknown("it was sent twice, and the first may have been applied"))
             case Written(held=held):
                 call.future.set_result(held)
                 self.answered = True

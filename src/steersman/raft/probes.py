@@ -8,6 +8,7 @@ from typing import Protocol
 import orjson
 
 from steersman.http import Request, Response
+from steersman.http.prometheus import family
 from steersman.raft.core import Status
 from steersman.raft.node import NodeMetrics
 
@@ -89,11 +90,7 @@ class Probes:
             status, metrics = measured
             for name, kind, text, value in _METRICS:
                 full = f"steersman_raft_{name}"
-                lines += [
-                    f"# HELP {full} {text}",
-                    f"# TYPE {full} {kind}",
-                    f"{full} {+value(self._node, status, metrics)}",
-                ]
+                lines += [*family(full, kind, text), f"{full} {+value(self._node, status, metrics)}"]
         return _text(200, "\n".join(lines))
 
 

@@ -83,7 +83,7 @@ class StateService:
                     await node.read()
                 return [self._found(request) for request in requests]
             except TimeoutError:
-                why = f"nobody has confirmed within {_READ_S:.0f} s that this node leads"
+                why = f"no majority confirmed it within {_READ_S:.0f} s that this node leads"
             except NodeStopped as error:
                 why = str(error)
         return [self.decline(node, request.id, why) for request in requests]

@@ -17,6 +17,7 @@ from typing import Any, ClassVar, TypeVar
 import msgspec
 import orjson
 
+from steersman.objects.kinds.views.metadata import IdentityMetadata, RelationMetadata
 from steersman.objects.resource_type import ResourceType, Typed
 from steersman.runtime.keys import Key
 
@@ -231,30 +232,13 @@ def _mentions(managers: Collection[str]) -> Callable[[bytes], object]:
 _is_never_escaped = re.compile(r"[A-Za-z0-9._-]+").fullmatch
 
 
-class _Metadata(msgspec.Struct, rename="camel"):
-    name: str = ""
-    namespace: str = ""
-    uid: str = ""
-    resource_version: str = ""
-    managed_fields: msgspec.Raw = msgspec.Raw()
-
-
-class _Head(msgspec.Struct):
-    metadata: _Metadata
+class _Head(msgspec.Struct, frozen=True, gc=False):
+    metadata: IdentityMetadata
     kind: str = ""
 
 
-class _Owner(msgspec.Struct):
-    uid: str = ""
-
-
-class _Details(msgspec.Struct, rename="camel"):
-    labels: dict[str, str] | None = None
-    owner_references: list[_Owner] | None = None
-
-
-class _ObjectDetails(msgspec.Struct):
-    metadata: _Details
+class _ObjectDetails(msgspec.Struct, frozen=True, gc=False):
+    metadata: RelationMetadata
 
 
 class _ObjectMetadata(msgspec.Struct):

@@ -26,7 +26,7 @@ import secrets
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator
 from typing import Protocol
 
-from steersman.aio import Clock, Scope, SystemClock
+from steersman.aio import Clock, Scope, SystemClock, wait_for_tasks
 from steersman.client import ClientError
 from steersman.objects.resource_type import ResourceType
 from steersman.runtime import logs, tracing
@@ -207,12 +207,8 @@ class Controller:
             for key, entry in self._running.items()
             if entry.task is not None and not keep(key)
         }
-        if going and grace_s:
-            async with Scope() as scope:
-                late = scope.start(self._clock.sleep(grace_s))
-                while going and not late.done():
-                    await asyncio.wait((*going, late), return_when=asyncio.FIRST_COMPLETED)
-                    going = {task: entry for task, entry in going.items() if not task.done()}
+        if grace_s:
+            going = {task: going[task] for task in await wait_for_tasks(going, self._clock, grace_s)}
         for task, entry in going.items():
             entry.released = True
             task.cancel()

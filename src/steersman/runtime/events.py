@@ -89,7 +89,7 @@ class Recorder:
                 None if related is None else _reference(related),
             )
         except (KeyError, TypeError, AttributeError):
-            _log.exception("the event %s says nothing that could be told", reason)
+            _log.exception("the event %s has neither reason nor note", reason)
             return
         series = self._correlator.observe(occurrence, self._clock.monotonic())
         if series is not None:

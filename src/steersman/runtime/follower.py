@@ -17,6 +17,7 @@ import msgspec
 
 from steersman.aio import Clock, Scope
 from steersman.client import ApiError, ClientError, Page, WatchEvent
+from steersman.objects.kinds.views.metadata import BookmarkMetadata
 from steersman.objects.resource_type import ResourceType
 from steersman.runtime.cache import Cache
 from steersman.runtime.cached import OPAQUE, Cached, number
@@ -326,13 +327,8 @@ class Follower:
         _log.debug("%s " + text, self._selection.resource, *args)
 
 
-class _Metadata(msgspec.Struct, rename="camel"):
-    resource_version: str = ""
-    annotations: dict[str, str] | None = None
-
-
 class _Bookmark(msgspec.Struct):
-    metadata: _Metadata
+    metadata: BookmarkMetadata
 
 
 _decode_bookmark = msgspec.json.Decoder(_Bookmark).decode

@@ -9,7 +9,7 @@ import asyncio
 import random
 from collections.abc import Callable, Collection, Iterator
 
-from steersman.aio import Clock, Scope
+from steersman.aio import Clock, Scope, first_of
 from steersman.objects.resource_type import ResourceType, Typed
 from steersman.runtime.follower import Api, Selection
 from steersman.runtime.informer import RESYNC_S, Informer
@@ -119,9 +119,7 @@ class Informers:
             for informer in self:
                 await informer.wait_settled()
 
-        async with Scope() as scope:
-            ends = (scope.start(settled()), scope.start(self._clock.sleep(timeout_s)))
-            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        await first_of(settled(), self._clock.sleep(timeout_s))
         return [str(informer) for informer in self if not informer.synced]
 
     async def refresh(self) -> None:

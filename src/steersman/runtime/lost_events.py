@@ -43,4 +43,4 @@ class LostEvents:
         self._told_at[cause] = now
         count = self._untold.pop(cause)
         detail = f": {why}" if why else ""
-        _log.warning("events of %s are not told, %d more (%s)%s", self._component, count, cause, detail)
+        _log.warning("events of %s were dropped, %d more (%s)%s", self._component, count, cause, detail)

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
 
-from steersman.aio import Clock, Scope, SystemClock
+from steersman.aio import Clock, Scope, SystemClock, wait_for_tasks
 from steersman.aio.signals import stopping_on_signals
 from steersman.client import Client
 from steersman.election import Elector, Leadership, LeadershipLost
@@ -270,10 +270,7 @@ class Manager:
     async def _flush(self) -> None:
         async with Scope() as scope:
             sending = [scope.start(recorder.flush()) for recorder in self._recorders]
-            late = scope.start(self.clock.sleep(_FLUSH_S))
-            while sending and not late.done():
-                await asyncio.wait((*sending, late), return_when="FIRST_COMPLETED")
-                sending = [task for task in sending if not task.done()]
+            await wait_for_tasks(sending, self.clock, _FLUSH_S)
 
     # --- health
 

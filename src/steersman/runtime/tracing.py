@@ -17,11 +17,11 @@ import sys
 from collections.abc import Awaitable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from importlib import import_module
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Final, Literal, Protocol, Unpack
 
 from steersman.client import Client
-from steersman.client.transport import PassingTransport
-from steersman.http import ClientResponse, Headers, RawHeaders
+from steersman.client.transport import PassingTransport, RequestOptions
+from steersman.http import ClientResponse, Headers
 
 __all__ = ["Span", "TracingTransport", "is_recording", "span", "trace_requests"]
 
@@ -142,25 +142,17 @@ class TracingTransport(PassingTransport):
     """A transport whose requests are spans. Watches and WebSockets last as long as they like and are none."""
 
     def request(
-        self,
-        method: str,
-        target: str,
-        *,
-        headers: RawHeaders = (),
-        content: bytes = b"",
-        timeout_s: float | None = None,
+        self, method: str, target: str, **options: Unpack[RequestOptions]
     ) -> Awaitable[ClientResponse]:
-        send = self._traced if is_recording() else self._transport.request
-        return send(method, target, headers=headers, content=content, timeout_s=timeout_s)
+        if is_recording():
+            return self._traced(method, target, options)
+        return super().request(method, target, **options)
 
-    async def _traced(
-        self, method: str, target: str, *, headers: RawHeaders, content: bytes, timeout_s: float | None
-    ) -> ClientResponse:
+    async def _traced(self, method: str, target: str, options: RequestOptions) -> ClientResponse:
         path = target.partition("?")[0]
         with span(method, {"http.request.method": method, "url.path": path}, kind="client") as current:
-            answer = await self._transport.request(
-                method, target, headers=(*headers, *_injected()), content=content, timeout_s=timeout_s
-            )
+            options["headers"] = (*options.get("headers", ()), *_injected())
+            answer = await self._transport.request(method, target, **options)
             current.set_attribute("http.response.status_code", answer.status)
             return answer
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar, cast
 
 from steersman.client import Client, NotFound
 from steersman.objects.resource_type import ResourceType
@@ -22,6 +22,7 @@ from steersman.runtime.keys import Key
 __all__ = ["Writes", "is_gone"]
 
 Object = dict[str, Any]
+T = TypeVar("T", bound=Mapping[str, Any])
 Patch = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 
 
@@ -43,27 +44,27 @@ class Writes:
         self._cache_of = cache_of
         self._check = check
 
-    async def create(self, resource: ResourceType, obj: Mapping[str, Any]) -> Object:
-        """Make an object. Raises `AlreadyExists`, …"""
+    async def create(self, resource: ResourceType, obj: T) -> T:
+        """Make an object, and return it as the API stored it. Raises `AlreadyExists`, …"""
         metadata = obj["metadata"]
-        return await self._written(
+        stored = await self._written(
             "create",
             resource,
             Key(metadata.get("namespace") or "", metadata["name"]) if metadata.get("name") else None,
             lambda: self.client.create(obj, kind=resource),
         )
+        return cast("T", stored)
 
-    async def replace(
-        self, resource: ResourceType, obj: Mapping[str, Any], *, subresource: str = ""
-    ) -> Object:
+    async def replace(self, resource: ResourceType, obj: T, *, subresource: str = "") -> T:
         """Put an object in the place of the version it was made from. Raises `Conflict`."""
-        return await self._written(
+        stored = await self._written(
             "update",
             resource,
             Key.of(obj),
             lambda: self.client.replace(obj, kind=resource, subresource=subresource),
             subresource,
         )
+        return cast("T", stored)
 
     async def patch(
         self,

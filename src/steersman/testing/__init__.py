@@ -14,8 +14,9 @@ Names are loaded when first used: a test that needs no cluster does not pay for 
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from steersman.lazy import lazy_names
 
 if TYPE_CHECKING:
     from steersman.testing.cluster import Cluster
@@ -45,19 +46,15 @@ __all__ = [
 ]
 
 _MODULES = {
-    "cluster": ("Cluster",),
-    "errors": ("KubectlFailed", "NotYet", "OperatorDied", "WritesMade"),
-    "faults": ("Fault", "Faults"),
-    "operators": ("RunningOperator",),
-    "requests": ("ApiRequest",),
-    "virtual": ("VirtualClock", "run_virtual", "virtual_time"),
-    "waiting": ("eventually",),
-    "workloads": ("mark_ready",),
+    "cluster": "Cluster",
+    "errors": "KubectlFailed NotYet OperatorDied WritesMade",
+    "faults": "Fault Faults",
+    "operators": "RunningOperator",
+    "requests": "ApiRequest",
+    "virtual": "VirtualClock run_virtual virtual_time",
+    "waiting": "eventually",
+    "workloads": "mark_ready",
 }
-_HOMES = {name: module for module, names in _MODULES.items() for name in names}
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+if not TYPE_CHECKING:
+    __getattr__ = lazy_names(__name__, _MODULES)

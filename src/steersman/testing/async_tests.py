@@ -19,6 +19,7 @@ from functools import wraps
 from types import MethodType
 from typing import Any
 
+from steersman.aio import Scope
 from steersman.testing.loops import LoopThread
 
 __all__ = ["AsyncTests"]
@@ -81,6 +82,8 @@ class AsyncTests:
         """The value of a context manager, which one task enters and leaves."""
         context = self._context(scope)
         over = asyncio.Event()
+        # What fails in the task is raised by awaiting it.
+        tasks = Scope(on_error=lambda _: None)
 
         async def hold(made: asyncio.Future[Any]) -> None:
             async with opening as value:
@@ -88,9 +91,8 @@ class AsyncTests:
                 await over.wait()
 
         async def begin() -> tuple[asyncio.Task[None], Any]:
-            loop = asyncio.get_running_loop()
-            made: asyncio.Future[Any] = loop.create_future()
-            task = loop.create_task(hold(made), context=context)
+            made: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+            task = tasks.start(hold(made), context=context)
             try:
                 await asyncio.wait((task, made), return_when=asyncio.FIRST_COMPLETED)
             except asyncio.CancelledError:

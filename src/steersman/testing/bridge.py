@@ -8,10 +8,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import TypeVar
+from typing import TypeVar, Unpack
 
-from steersman.client.transport import StreamedAnswer, Transport
-from steersman.http import ClientResponse, Headers, RawHeaders, WebSocket
+from steersman.client.transport import (
+    RequestOptions,
+    StreamedAnswer,
+    StreamOptions,
+    Transport,
+    WebSocketOptions,
+)
+from steersman.http import ClientResponse, Headers, WebSocket
 
 __all__ = ["Bridge", "run_at"]
 
@@ -42,42 +48,15 @@ class Bridge:
         self._inner = inner
         self._home = home
 
-    async def request(
-        self,
-        method: str,
-        target: str,
-        *,
-        headers: RawHeaders = (),
-        content: bytes = b"",
-        timeout_s: float | None = None,
-    ) -> ClientResponse:
-        return await run_at(
-            self._home,
-            lambda: self._inner.request(
-                method, target, headers=headers, content=content, timeout_s=timeout_s
-            ),
-        )
+    async def request(self, method: str, target: str, **options: Unpack[RequestOptions]) -> ClientResponse:
+        return await run_at(self._home, lambda: self._inner.request(method, target, **options))
 
     @asynccontextmanager
     async def stream(
-        self,
-        method: str,
-        target: str,
-        *,
-        headers: RawHeaders = (),
-        content: bytes = b"",
-        timeout_s: float | None = None,
-        read_timeout_s: float | None = None,
+        self, method: str, target: str, **options: Unpack[StreamOptions]
     ) -> AsyncIterator[StreamedAnswer]:
         opened = AsyncExitStack()
-        opening = self._inner.stream(
-            method,
-            target,
-            headers=headers,
-            content=content,
-            timeout_s=timeout_s,
-            read_timeout_s=read_timeout_s,
-        )
+        opening = self._inner.stream(method, target, **options)
         answer = await run_at(self._home, lambda: opened.enter_async_context(opening))
         try:
             yield answer if asyncio.get_running_loop() is self._home else _Bridged(answer, self._home)
@@ -85,16 +64,11 @@ class Bridge:
             await run_at(self._home, opened.aclose)
 
     async def websocket(
-        self,
-        target: str,
-        subprotocols: Sequence[str] = (),
-        *,
-        headers: RawHeaders = (),
-        timeout_s: float | None = None,
+        self, target: str, subprotocols: Sequence[str] = (), **options: Unpack[WebSocketOptions]
     ) -> WebSocket:
         if asyncio.get_running_loop() is not self._home:
             raise RuntimeError("commands and forwarded ports work inside the cluster's loop: use cluster.run")
-        return await self._inner.websocket(target, subprotocols, headers=headers, timeout_s=timeout_s)
+        return await self._inner.websocket(target, subprotocols, **options)
 
     async def close(self) -> None:
         await run_at(self._home, self._inner.close)

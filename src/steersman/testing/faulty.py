@@ -6,12 +6,19 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from typing import Unpack
 
 import orjson
 
 from steersman.aio import Scope
-from steersman.client.transport import StreamedAnswer, Transport
-from steersman.http import ClientResponse, Headers, HttpError, RawHeaders, WebSocket
+from steersman.client.transport import (
+    RequestOptions,
+    StreamedAnswer,
+    StreamOptions,
+    Transport,
+    WebSocketOptions,
+)
+from steersman.http import ClientResponse, Headers, HttpError, WebSocket
 from steersman.http.errors import ConnectFailed, Disconnected, TimedOut
 from steersman.objects.status import StatusError
 from steersman.testing.faults import Faults, Plan
@@ -42,68 +49,39 @@ class FaultyTransport:
         for watch in tuple(self._watches):
             watch.end(Disconnected("the connection is cut"))
 
-    async def request(
-        self,
-        method: str,
-        target: str,
-        *,
-        headers: RawHeaders = (),
-        content: bytes = b"",
-        timeout_s: float | None = None,
-    ) -> ClientResponse:
-        plan = self._plan(ApiRequest.of(method, target, headers, content))
-        limit_s = _TIMEOUT_S if timeout_s is None else timeout_s
+    async def request(self, method: str, target: str, **options: Unpack[RequestOptions]) -> ClientResponse:
+        plan = self._plan(ApiRequest.sent(method, target, options))
+        limit_s = _limit_s(options)
         if plan.refusal is not None:
             await _late(plan, limit_s)
             return ClientResponse(plan.refusal.code, _headers(plan.refusal), _body(plan.refusal))
-        answer = await self._inner.request(
-            method, target, headers=headers, content=content, timeout_s=timeout_s
-        )
+        answer = await self._inner.request(method, target, **options)
         await _late(plan, limit_s)
         self._check_cut()
         return answer
 
     @asynccontextmanager
     async def stream(
-        self,
-        method: str,
-        target: str,
-        *,
-        headers: RawHeaders = (),
-        content: bytes = b"",
-        timeout_s: float | None = None,
-        read_timeout_s: float | None = None,
+        self, method: str, target: str, **options: Unpack[StreamOptions]
     ) -> AsyncIterator[StreamedAnswer]:
-        request = ApiRequest.of(method, target, headers, content)
+        request = ApiRequest.sent(method, target, options)
         plan = self._plan(request)
-        await _late(plan, _TIMEOUT_S if timeout_s is None else timeout_s)
+        await _late(plan, _limit_s(options))
         if plan.refusal is not None:
             yield _Refusal(plan.refusal)
             return
-        async with self._inner.stream(
-            method,
-            target,
-            headers=headers,
-            content=content,
-            timeout_s=timeout_s,
-            read_timeout_s=read_timeout_s,
-        ) as answer:
+        async with self._inner.stream(method, target, **options) as answer:
             if request.verb != "watch" or answer.status >= 400:
                 yield answer
                 return
-            async with self._watch(request, answer, read_timeout_s) as watch:
+            async with self._watch(request, answer, options.get("read_timeout_s")) as watch:
                 yield watch
 
     async def websocket(
-        self,
-        target: str,
-        subprotocols: Sequence[str] = (),
-        *,
-        headers: RawHeaders = (),
-        timeout_s: float | None = None,
+        self, target: str, subprotocols: Sequence[str] = (), **options: Unpack[WebSocketOptions]
     ) -> WebSocket:
         self._check_cut()
-        return await self._inner.websocket(target, subprotocols, headers=headers, timeout_s=timeout_s)
+        return await self._inner.websocket(target, subprotocols, **options)
 
     async def close(self) -> None:
         await self._inner.close()
@@ -137,6 +115,12 @@ class FaultyTransport:
             self._watches.discard(watch)
             self._faults.closed(watch)
             await scope.close()
+
+
+def _limit_s(options: RequestOptions | StreamOptions) -> float:
+    """How long the caller waits for an answer."""
+    timeout_s = options.get("timeout_s")
+    return _TIMEOUT_S if timeout_s is None else timeout_s
 
 
 async def _late(plan: Plan, limit_s: float) -> None:

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from typing import Unpack
 
-from steersman.client.transport import StreamedAnswer, Transport
+from steersman.client.transport import (
+    RequestOptions,
+    StreamedAnswer,
+    StreamOptions,
+    Transport,
+    WebSocketOptions,
+)
 from steersman.cluster.local import LocalCluster
-from steersman.http import ClientResponse, RawHeaders, WebSocket
+from steersman.http import ClientResponse, WebSocket
 from steersman.http.errors import ConnectFailed
 from steersman.testing.requests import ApiRequest
 
@@ -26,51 +33,24 @@ class Link:
         self._connected_to: LocalCluster | None = None
         self._transport: Transport | None = None
 
-    async def request(
-        self,
-        method: str,
-        target: str,
-        *,
-        headers: RawHeaders = (),
-        content: bytes = b"",
-        timeout_s: float | None = None,
-    ) -> ClientResponse:
+    async def request(self, method: str, target: str, **options: Unpack[RequestOptions]) -> ClientResponse:
         transport = self._connect()
-        self._record(ApiRequest.of(method, target, headers, content))
-        return await transport.request(method, target, headers=headers, content=content, timeout_s=timeout_s)
+        self._record(ApiRequest.sent(method, target, options))
+        return await transport.request(method, target, **options)
 
     @asynccontextmanager
     async def stream(
-        self,
-        method: str,
-        target: str,
-        *,
-        headers: RawHeaders = (),
-        content: bytes = b"",
-        timeout_s: float | None = None,
-        read_timeout_s: float | None = None,
+        self, method: str, target: str, **options: Unpack[StreamOptions]
     ) -> AsyncIterator[StreamedAnswer]:
         transport = self._connect()
-        self._record(ApiRequest.of(method, target, headers, content))
-        async with transport.stream(
-            method,
-            target,
-            headers=headers,
-            content=content,
-            timeout_s=timeout_s,
-            read_timeout_s=read_timeout_s,
-        ) as answer:
+        self._record(ApiRequest.sent(method, target, options))
+        async with transport.stream(method, target, **options) as answer:
             yield answer
 
     async def websocket(
-        self,
-        target: str,
-        subprotocols: Sequence[str] = (),
-        *,
-        headers: RawHeaders = (),
-        timeout_s: float | None = None,
+        self, target: str, subprotocols: Sequence[str] = (), **options: Unpack[WebSocketOptions]
     ) -> WebSocket:
-        return await self._connect().websocket(target, subprotocols, headers=headers, timeout_s=timeout_s)
+        return await self._connect().websocket(target, subprotocols, **options)
 
     async def close(self) -> None:
         if self._transport is not None:

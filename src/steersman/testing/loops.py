@@ -13,6 +13,8 @@ from concurrent.futures import Future
 from contextvars import Context
 from typing import Any, TypeVar
 
+from steersman.aio import Scope
+
 __all__ = ["LoopThread", "close", "run_in"]
 
 T = TypeVar("T")
@@ -53,7 +55,9 @@ async def _outcome(awaitable: Awaitable[T], context: Context | None) -> T | _End
 
     if context is None:
         return await there()
-    return await asyncio.get_running_loop().create_task(there(), context=context)
+    # What fails there is raised by awaiting it.
+    async with Scope(on_error=lambda _: None) as scope:
+        return await scope.start(there(), context=context)
 
 
 class LoopThread:
@@ -86,7 +90,7 @@ class LoopThread:
         """Await something in the loop, from outside of it."""
         if threading.current_thread() is self._thread:
             close(awaitable)
-            raise RuntimeError("this is the loop already: what is asked for has to be awaited")
+            raise RuntimeError("already in the cluster's loop: await the call instead")
         return run_in(self._started.result(), awaitable, timeout_s, context)
 
 

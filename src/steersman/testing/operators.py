@@ -123,7 +123,7 @@ class RunningOperator:
                 # Nobody answers any more, and a cluster may be used by the next test.
                 await uninstall_webhooks(honest, [each.definition for each in self._operators])
             if not self._stopped:
-                self.error = RuntimeError("it returned though nobody stopped it")
+                self.error = RuntimeError("it returned without being stopped")
         except Exception as error:  # noqa: BLE001 - whoever waits for it is told
             if not self._stopped:
                 self.error = error

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TypedDict
 from urllib.parse import parse_qs, unquote
 
-from steersman.cluster.apiserver.paths import ResourcePath, parse_path
+from steersman.client.transport import RequestOptions, StreamOptions
+from steersman.cluster.apiserver.pipeline.paths import ResourcePath, parse_path
 from steersman.http import RawHeaders
 from steersman.objects.resource_type import ResourceType, Typed
 
@@ -54,6 +55,11 @@ class ApiRequest:
             ),
             dry_run="dryRun" in query or (method == "DELETE" and b'"dryRun"' in content),
         )
+
+    @classmethod
+    def sent(cls, method: str, target: str, options: RequestOptions | StreamOptions) -> ApiRequest:
+        """The request that a transport was given."""
+        return cls.of(method, target, options.get("headers", ()), options.get("content", b""))
 
     @property
     def verbs(self) -> frozenset[str]:

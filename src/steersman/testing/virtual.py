@@ -50,7 +50,7 @@ class _JumpingSelector(selectors.DefaultSelector):
             for future in waiting:
                 future.set_result(None)
         elif timeout is None:
-            raise RuntimeError("everybody waits for somebody else: nothing would ever happen")
+            raise RuntimeError("deadlock: all tasks wait, and no timer is set")
         else:
             self.now += timeout
         return []

@@ -70,7 +70,7 @@ def check_no_writes(seen: Seen, ignore: Collection[str], *, by_anyone: bool) -> 
     found = [str(request) for request in seen.writes if request.resource not in ignore]
     if by_anyone:
         found += [
-            f"{'deletion' if event.deleted else 'write'} of {event.key} by somebody else"
+            f"{'deletion' if event.deleted else 'write'} of {event.key} by another writer"
             for event in seen.changes
             if _by_others(event, seen.writes, ignore)
         ]

@@ -13,8 +13,9 @@ migration      objects stored in old versions, written again
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from steersman.lazy import lazy_names
 from steersman.webhooks.errors import Denied, NotMigrated, WebhookError
 from steersman.webhooks.hook import Hook, HookKeywords, HookOptions
 from steersman.webhooks.migration import migrate_stored_versions
@@ -44,10 +45,6 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """The service is loaded when there is one to run: making certificates takes time to load."""
-    if name != "WebhookService":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from steersman.webhooks.service import WebhookService
-
-    return WebhookService
+if not TYPE_CHECKING:
+    # The service is loaded when there is one to run: what makes certificates takes time to load.
+    __getattr__ = lazy_names(__name__, {"service": "WebhookService"})

@@ -37,7 +37,7 @@ async def answer(hook: Hook, review: Any, client: Client) -> Object:
     """The review with its response. Raises MalformedReview, and whatever the function raises."""
     asked = request_of(review, _API_VERSION, _KIND)
     if asked.get("operation") not in OPERATIONS:
-        raise MalformedReview(f"the operation {asked.get('operation')!r} was not asked for")
+        raise MalformedReview(f"the operation {asked.get('operation')!r} was not requested")
     request: AdmissionRequest[Any] = AdmissionRequest(hook.kind, asked, client)
     try:
         said = await (_mutated(hook, request) if hook.mutating else _validated(hook, request))

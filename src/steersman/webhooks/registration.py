@@ -112,7 +112,7 @@ class Registration:
         for name, conversion in self.conversions(reach, bundle):
             definition = await client.find(CRDS, name)
             if definition is None:
-                raise WebhookError(f"the definition {name}, whose objects are to be converted, is not there")
+                raise WebhookError(f"the definition {name} for the conversion webhook was not found")
             live = definition["spec"].get("conversion") or {}
             if _with_ca_of(live.get("webhook") or {}, conversion["webhook"]) != live.get("webhook"):
                 right = right and write

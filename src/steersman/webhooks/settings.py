@@ -46,7 +46,7 @@ class WebhookSettings:
     def check(self) -> None:
         """Raises WebhookError."""
         if self.inject_ca_from and self.cert_dir is None:
-            raise WebhookError("inject_ca_from is for certificates of cert-manager: say cert_dir, too")
+            raise WebhookError("inject_ca_from is for certificates of cert-manager: set cert_dir, too")
         if self.serving_life_s * 2 > self.authority_life_s:
             raise WebhookError("an authority lives at least twice as long as the certificates it issues")
 

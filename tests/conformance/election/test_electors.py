@@ -10,6 +10,7 @@ import pytest
 
 from steersman.aio import Scope
 from steersman.election import Elector, Leadership, LeadershipLost
+from tests.support import waiting
 
 #: More than any engine needs to notice that a leader is gone, also where a second takes a tenth of one and the
 #: machine is busy.
@@ -49,9 +50,7 @@ class Worker:
 
 
 async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(PATIENCE_S):
-        while not condition():
-            await asyncio.sleep(0.05)
+    await waiting.until(condition, PATIENCE_S, every_s=0.05)
 
 
 @asynccontextmanager

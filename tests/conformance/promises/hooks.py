@@ -18,6 +18,7 @@ from steersman.cluster.auth.pki import Authority
 from steersman.http import Request, Response, Server, server_tls
 from tests.conformance.promises.keeping import NAMESPACE, Collection, Object
 from tests.support.api import ApiClient
+from tests.support.waiting import pass_time
 
 __all__ = ["SERVICE", "Backend", "Handler", "ca_bundle", "service_for", "serving"]
 
@@ -168,7 +169,7 @@ class Backend:
         }
 
     async def _slow(self, _: Object) -> Object:
-        await asyncio.sleep(self.slowness_s)
+        await pass_time(self.slowness_s, "a slow webhook")
         return {}
 
     async def handle(self, request: Request) -> Response:

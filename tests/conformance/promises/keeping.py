@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
+from tests.support import waiting
 from tests.support.api import PATIENCE_S, ApiClient, Events, api
 
 __all__ = [
@@ -90,9 +91,7 @@ def newer(after: Object, before: Object) -> bool:
 
 async def until(holds: Callable[[], Awaitable[bool]]) -> None:
     """Ask until it holds, as the public suite does; there is a deadline."""
-    async with asyncio.timeout(PATIENCE_S):
-        while not await holds():
-            await asyncio.sleep(0.01)
+    await waiting.until(holds, PATIENCE_S)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from typing import Any
 from tests.conformance.promises.test_workloads import controller, workload
 from tests.support.api import ApiClient, api, config_map
 from tests.support.manifests import pod
+from tests.support.waiting import pass_time
 
 from .keeping import NAMESPACE, Collection, Object, promised, until
 from .living import living_promise
@@ -78,7 +79,7 @@ async def test_pods_outlive_a_controller_that_lets_them(client: ApiClient) -> No
     owner = await _until_ready(owners, "simpletest.rc", 20)
     await _delete(owners, owner, "Orphan")
     await _until_gone(owners, "simpletest.rc")
-    await asyncio.sleep(WATCHED_S)
+    await pass_time(WATCHED_S, "in which nothing is deleted")
     left = await pods.list()
     assert len(left) == 20
     assert not any(one["metadata"].get("ownerReferences") for one in left)
@@ -108,7 +109,7 @@ async def test_replica_sets_outlive_a_deployment_that_lets_them(client: ApiClien
     owner = await _until_ready(owners, "simpletest.deployment", 2)
     await _delete(owners, owner, "Orphan")
     await _until_gone(owners, "simpletest.deployment")
-    await asyncio.sleep(WATCHED_S)
+    await pass_time(WATCHED_S, "in which nothing is deleted")
     [left] = await sets.list()
     assert not left["metadata"].get("ownerReferences")
 

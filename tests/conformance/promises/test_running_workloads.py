@@ -19,6 +19,7 @@ from steersman.objects.resources import (
 )
 from steersman.testing import eventually
 from tests.support.ports import free_port
+from tests.support.waiting import pass_time
 
 from .running import (
     PATIENCE_S,
@@ -257,7 +258,7 @@ class Ordered:
         wanted = [f"{self.name}-{number}" for number in numbers]
         for _ in range(_LOOKS):
             assert await self.names() == wanted
-            await asyncio.sleep(_LOOK_S)
+            await pass_time(_LOOK_S, "how often is looked whether it stays so")
 
     async def remove(self) -> None:
         await self.running.client.delete(STATEFUL_SETS, self.name)

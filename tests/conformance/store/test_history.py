@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from steersman.cluster.store import Closed, Compacted, FutureRevision, Unavailable
+from tests.support.waiting import until
 
 
 async def test_compaction_forgets_history_not_state(engine):
@@ -46,14 +47,10 @@ async def test_watchers_live_through_compaction(engine):
 async def test_history_is_forgotten_in_time(engine):
     async with engine(history_s=0.05) as store:
         await store.put("k", b"1")
-        async with asyncio.timeout(10):
-            while store.compacted < 1:
-                await asyncio.sleep(0.01)
+        await until(lambda: store.compacted >= 1)
         assert store.get("k").value == b"1"
         await store.put("k", b"2")
-        async with asyncio.timeout(10):
-            while store.compacted < 2:
-                await asyncio.sleep(0.01)
+        await until(lambda: store.compacted >= 2)
 
 
 async def test_history_is_bounded_in_bytes(engine):

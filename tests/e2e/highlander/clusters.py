@@ -24,6 +24,7 @@ from tests.support.ports import free_port
 from tests.support.postgres_server import PostgresServer
 from tests.support.redis_server import RedisServer
 from tests.support.steer import STEER, Steer, running
+from tests.support.waiting import pass_time_blocking, soon
 
 __all__ = ["FAILBACK_S", "TTL_S", "Contest", "Site", "site"]
 
@@ -207,19 +208,17 @@ class Contest:
                     assert earlier.last < later.first, f"{workload}: two copies: {earlier} and {later}"
 
     def wait(self, condition: Callable[[], bool], what: str) -> None:
-        deadline = time.monotonic() + DEADLINE_S
-        while not condition():
-            if time.monotonic() > deadline:
-                logs = "\n".join(f"{name}:\n{self._log(name)[-2000:]}" for name in self._sites)
-                raise AssertionError(f"{what} is not so after {DEADLINE_S:g} s\n{logs}")
-            time.sleep(0.05)
+        def logs(_: object) -> str:
+            return "\n".join((what, *(f"{name}:\n{self._log(name)[-2000:]}" for name in self._sites)))
+
+        soon(condition, DEADLINE_S, logs)
 
     def stays(self, value: Callable[[], object]) -> None:
         """It is the same at every look, for longer than a controller takes to contend."""
         before, end = value(), time.monotonic() + TTL_S
         while time.monotonic() < end:
             assert value() == before
-            time.sleep(0.05)
+            pass_time_blocking(0.05, "how often is looked whether it stays so")
 
     def has_won(self, name: str) -> int:
         """How often a controller had the lock, or the one by which it shows that it should lead."""

@@ -26,6 +26,7 @@ from tests.support.ports import free_port
 from tests.support.postgres_server import PostgresServer, postgres_server
 from tests.support.redis_server import RedisServer, redis_server
 from tests.support.steer import STEER, Steer, running
+from tests.support.waiting import soon
 
 __all__ = ["DEADLINE_S", "TTL_S", "Fleet", "fleet"]
 
@@ -200,15 +201,13 @@ class Fleet:
         return max(beats.epoch for beats in self.beats.values())
 
     def wait(self, condition: Callable[[], bool], what: str) -> None:
-        deadline = time.monotonic() + DEADLINE_S
-        while not condition():
-            if time.monotonic() > deadline:
-                logs = "\n".join(
-                    f"{log.name}:\n{log.read_text(errors='replace')[-2000:]}"
-                    for log in self.folder.glob("*.log")
-                )
-                raise AssertionError(f"{what} is not so after {DEADLINE_S:g} s\n{logs}")
-            time.sleep(0.05)
+        def logs(_: object) -> str:
+            found = sorted(self.folder.glob("*.log"))
+            return "\n".join(
+                (what, *(f"{log.name}:\n{log.read_text(errors='replace')[-2000:]}" for log in found))
+            )
+
+        soon(condition, DEADLINE_S, logs)
 
     def wait_alive(self, above: int = -1) -> None:
         """Until every workload beats, now, in an epoch above this."""

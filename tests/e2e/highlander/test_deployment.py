@@ -8,7 +8,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from tests.support.kubectl import WAIT, Kubectl
 from tests.support.ports import free_port
 from tests.support.redis_server import redis_server
 from tests.support.steer import STEER, running
+from tests.support.waiting import soon
 
 pytestmark = [
     pytest.mark.slow,
@@ -113,11 +113,7 @@ def kubectl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kubectl]:
 
 
 def until(what: Callable[[], Any]) -> Any:
-    deadline = time.monotonic() + _DEADLINE_S
-    while not (found := what()):
-        assert time.monotonic() < deadline, f"not in time: {what}"
-        time.sleep(0.2)
-    return found
+    return soon(what, _DEADLINE_S, every_s=0.2)
 
 
 def status(kubectl: Kubectl, tenant: str) -> Object:

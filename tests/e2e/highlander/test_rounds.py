@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.highlander.rounds import TTL_S, Fleet, fleet, held
+from tests.support.waiting import pass_time_blocking
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(7200)]
 
@@ -68,7 +69,7 @@ def befall(here: Fleet, fault: str, leader: str, rng: random.Random) -> bool:
                 wire.mend()
         case "freeze":
             here.signal(leader, signal.SIGSTOP)
-            time.sleep(long_s)
+            pass_time_blocking(long_s, "how long the fault lasts")
             here.signal(leader, signal.SIGCONT)
             return False
         case _:
@@ -83,15 +84,15 @@ def _befall_servers(here: Fleet, fault: str, long_s: float) -> None:
         case "store-restart":
             assert here.store is not None
             here.store.kill()
-            time.sleep(long_s / 2)
+            pass_time_blocking(long_s / 2, "how long the fault lasts")
             here.store.start()
         case "store-hang":
             with held(here.store_wires.values()):
-                time.sleep(long_s)
+                pass_time_blocking(long_s, "how long the fault lasts")
         case "store-refuses":
             for wire in here.store_wires.values():
                 wire.refuse()
-            time.sleep(long_s)
+            pass_time_blocking(long_s, "how long the fault lasts")
             for wire in here.store_wires.values():
                 wire.mend()
         case "api-restart":
@@ -99,7 +100,7 @@ def _befall_servers(here: Fleet, fault: str, long_s: float) -> None:
             here.start_cluster()
         case "api-hang":
             with held(here.api_wires.values()):
-                time.sleep(long_s)
+                pass_time_blocking(long_s, "how long the fault lasts")
         case _:
             raise ValueError(fault)
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import http.client
 import subprocess
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+from tests.support import waiting
 from tests.support.steer import STEER, Api, Steer, running
 
 __all__ = ["NAMESPACE", "Part", "Parts", "condition", "deployment", "insist", "is_ready", "soon", "started"]
@@ -26,11 +26,7 @@ GRACE_S = 6.0
 
 def soon(check: Callable[[], Any], patience_s: float = PATIENCE_S) -> Any:
     """What `check` returns once that is true."""
-    deadline = time.monotonic() + patience_s
-    while not (found := check()):
-        assert time.monotonic() < deadline, f"not within {patience_s:g} s; last seen: {found!r}"
-        time.sleep(0.1)
-    return found
+    return waiting.soon(check, patience_s, every_s=0.1)
 
 
 def insist(api: Api, method: str, path: str, body: Any = None, *, done: tuple[int, ...] = ()) -> None:

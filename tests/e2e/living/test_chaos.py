@@ -17,6 +17,9 @@ from typing import Any
 
 import pytest
 
+from tests.support import waiting
+from tests.support.waiting import pass_time_blocking
+
 from .parts import NAMESPACE, Parts, deployment, insist, is_ready, soon, started
 
 CHAOS_S = float(os.environ.get("STEERSMAN_CHAOS_S", "45"))
@@ -154,13 +157,13 @@ def _kill_at_random(parts: Parts, choice: random.Random) -> Counter[str]:
         killed[name] += 1
         if name == "server":
             parts.kill_server()
-            time.sleep(choice.uniform(0, 1))
+            pass_time_blocking(choice.uniform(0, 1), "how long it is gone")
             parts.start_server()
         else:
             parts.parts[name].kill()
-            time.sleep(choice.uniform(0, 1))
+            pass_time_blocking(choice.uniform(0, 1), "how long it is gone")
             parts.parts[name].start()
-        time.sleep(choice.uniform(0, KILL_EVERY_S))
+        pass_time_blocking(choice.uniform(0, KILL_EVERY_S), "until the next is killed")
     return killed
 
 
@@ -182,10 +185,9 @@ def test_a_cluster_whose_parts_are_killed_ends_where_it_should(parts: Parts) -> 
 
 
 def _settle(parts: Parts, churn: Churn) -> None:
-    deadline = time.monotonic() + SETTLING_S
-    while wrong := _unsettled(parts, churn):
-        assert time.monotonic() < deadline, wrong
-        time.sleep(0.5)
+    waiting.soon(
+        lambda: not _unsettled(parts, churn), SETTLING_S, lambda _: _unsettled(parts, churn), every_s=0.5
+    )
 
 
 def _unsettled(parts: Parts, churn: Churn) -> list[str]:

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from tests.support import waiting
 from tests.support.kubectl import WAIT, Kubectl
 from tests.support.steer import DEADLINE_S
 
 
 def soon(check: Callable[[], Any]) -> Any:
     """What `check` returns once that is true."""
-    deadline = time.monotonic() + DEADLINE_S
-    while not (found := check()):
-        assert time.monotonic() < deadline, f"not within {DEADLINE_S} s; last seen: {found!r}"
-        time.sleep(0.1)
-    return found
+    return waiting.soon(check, DEADLINE_S, every_s=0.1)
 
 
 def web(kubectl: Kubectl, replicas: int = 2, image: str = "nginx:1") -> None:

@@ -29,6 +29,8 @@ from tests.e2e.nodes.machine_parts import (
     service,
     web,
 )
+from tests.support import waiting
+from tests.support.waiting import pass_time_blocking
 
 CHAOS_S = float(os.environ.get("STEERSMAN_CHAOS_S", "40"))
 #: Containers that were killed often are started again after up to five minutes.
@@ -151,15 +153,15 @@ def _kill_at_random(parts: MachineParts, choice: random.Random) -> list[str]:
         pause_s = choice.uniform(0, 1)
         if victim == "server":
             parts.kill_server()
-            time.sleep(pause_s)
+            pass_time_blocking(pause_s, "how long it is gone")
             parts.start_server()
         elif victim == "agent":
             parts.agent.kill()
-            time.sleep(pause_s)
+            pass_time_blocking(pause_s, "how long it is gone")
             parts.agent.start()
         else:
             parts.kill(parts.keeper if victim == "keeper" else parts.forwarder)
-        time.sleep(choice.uniform(0, KILL_EVERY_S))
+        pass_time_blocking(choice.uniform(0, KILL_EVERY_S), "until the next is killed")
     return killed
 
 
@@ -208,9 +210,9 @@ def _settings() -> Object:
 def _settle(parts: MachineParts, churn: Churn) -> float:
     """How long it took until everything was as wanted."""
     began = time.monotonic()
-    while wrong := _unsettled(parts, churn):
-        assert time.monotonic() < began + SETTLING_S, wrong
-        time.sleep(0.5)
+    waiting.soon(
+        lambda: not _unsettled(parts, churn), SETTLING_S, lambda _: _unsettled(parts, churn), every_s=0.5
+    )
     return time.monotonic() - began
 
 
@@ -259,10 +261,9 @@ def _check_what_runs(parts: MachineParts) -> None:
 
 
 def _check_nothing_is_left(parts: MachineParts, before: Traces) -> None:
-    deadline = time.monotonic() + SETTLING_S
-    while left := _left(parts, before):
-        assert time.monotonic() < deadline, left
-        time.sleep(0.2)
+    waiting.soon(
+        lambda: not _left(parts, before), SETTLING_S, lambda _: str(_left(parts, before)), every_s=0.2
+    )
 
 
 def _lent(parts: MachineParts) -> set[str]:

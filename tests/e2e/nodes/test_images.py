@@ -6,7 +6,6 @@ import os
 import shutil
 import subprocess
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,16 +17,13 @@ from tests.support.kubectl import WAIT, Kubectl
 from tests.support.normal_user import as_normal_user
 from tests.support.small_root import USER, small_root
 from tests.support.steer import DEADLINE_S, STEER, running
+from tests.support.waiting import soon
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
 
 def until(what: Callable[[], Any]) -> Any:
-    deadline = time.monotonic() + DEADLINE_S
-    while not (found := what()):
-        assert time.monotonic() < deadline, f"not in time: {what}"
-        time.sleep(0.1)
-    return found
+    return soon(what, DEADLINE_S, every_s=0.1)
 
 
 @dataclass(frozen=True, slots=True)

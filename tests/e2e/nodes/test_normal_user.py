@@ -5,7 +5,6 @@ from __future__ import annotations
 import http.client
 import shutil
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from tests.e2e.nodes.machine_parts import web
 from tests.support.kubectl import WAIT, Kubectl
 from tests.support.normal_user import as_normal_user
 from tests.support.steer import DEADLINE_S, running
+from tests.support.waiting import soon
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
@@ -37,11 +37,7 @@ def kubectl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kubectl]:
 
 
 def until(what: Callable[[], Any]) -> Any:
-    deadline = time.monotonic() + DEADLINE_S
-    while not (found := what()):
-        assert time.monotonic() < deadline, f"not in time: {what}"
-        time.sleep(0.1)
-    return found
+    return soon(what, DEADLINE_S, every_s=0.1)
 
 
 def service(name: str, **spec: Any) -> dict[str, Any]:

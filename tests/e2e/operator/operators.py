@@ -6,7 +6,6 @@ import json
 import os
 import re
 import subprocess
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from tests.support.steer import DEADLINE_S, STEER
+from tests.support.waiting import soon
 
 __all__ = ["EXAMPLES", "OperatorProcess", "refused", "running", "until"]
 
@@ -27,10 +27,8 @@ _POLL_S = 0.02
 
 def until(question: Callable[[], T | Literal[False] | None], what: str = "") -> T:
     """The first true answer; asked again and again."""
-    deadline = time.monotonic() + DEADLINE_S
-    while not (answer := question()):
-        assert time.monotonic() < deadline, f"{what or 'it'} is still {answer!r}"
-        time.sleep(_POLL_S)
+    answer = soon(question, DEADLINE_S, what, every_s=_POLL_S)
+    assert answer
     return answer
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 import re
 import signal
@@ -16,6 +15,7 @@ from typing import Self
 import yaml
 
 from steersman.aio import Scope
+from tests.support import waiting
 from tests.support.faulty_proxy import FaultyProxy
 from tests.support.steer import Steer
 
@@ -29,15 +29,7 @@ PATIENCE_S = 30.0
 
 async def until(question: Callable[[], bool | Awaitable[bool]], what: str) -> None:
     """Ask again and again until the answer is yes."""
-    try:
-        async with asyncio.timeout(PATIENCE_S):
-            while True:
-                answer = question()
-                if answer if isinstance(answer, bool) else await answer:
-                    return
-                await asyncio.sleep(0.05)
-    except TimeoutError:
-        raise AssertionError(f"not within {PATIENCE_S} s: {what}") from None
+    await waiting.until(question, PATIENCE_S, what, every_s=0.05)
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ import pytest
 from steersman.client import Client
 from steersman.objects.builders import ConfigMap
 from tests.support.steer import Steer
+from tests.support.waiting import pass_time_blocking
 
 from .operators import OperatorProcess, running, until
 
@@ -129,7 +130,7 @@ def test_no_object_has_two_and_none_is_alone_for_long(server: Steer, tmp_path: P
         began = time.monotonic()
         while time.monotonic() < began + LASTS_S:
             group.trouble(choose)
-            time.sleep(TROUBLE_EVERY_S)  # nothing is waited for: this is how long the load lasts
+            pass_time_blocking(TROUBLE_EVERY_S, "how long the load lasts")
         ended = time.monotonic()
         for member in group.members:
             member.kill()

@@ -20,6 +20,7 @@ from typing import Any, Self
 from tests.e2e.raft.certificates import TestAuthority
 from tests.support.namespaces import Namespaces
 from tests.support.ports import free_ports
+from tests.support.waiting import soon
 
 __all__ = ["Cluster", "Member", "until"]
 
@@ -29,11 +30,7 @@ PATIENCE_S = 20.0
 
 def until(condition: Callable[[], Any], patience_s: float = PATIENCE_S) -> Any:
     """What `condition` says as soon as it is true."""
-    deadline = time.monotonic() + patience_s
-    while not (value := condition()):
-        assert time.monotonic() < deadline, "in vain"
-        time.sleep(0.01)
-    return value
+    return soon(condition, patience_s, every_s=0.01)
 
 
 class Member:

@@ -17,6 +17,8 @@ from steersman.raft.client import RaftClient
 from steersman.raft.errors import OutcomeUnknown, PeerUnavailable
 from tests.e2e.raft.processes import Cluster, until
 from tests.sim.raft.linearizability import Operation, linearizable
+from tests.support import waiting
+from tests.support.waiting import pass_time
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -67,7 +69,7 @@ class Load:
                     history.append(Operation(called, math.inf, value, write=True))
                 except PeerUnavailable:
                     pass  # it was not written: whoever reads it proves the client wrong
-            await asyncio.sleep(0.02)
+            await pass_time(0.02, "the pace of the load")
 
     async def read(self, key: str) -> None:
         history = self.history[key]
@@ -80,7 +82,7 @@ class Load:
                     history.append(Operation(called, time.monotonic(), value, write=False))
                 except PeerUnavailable:
                     pass
-            await asyncio.sleep(0.03)
+            await pass_time(0.03, "the pace of the load")
 
     async def count(self) -> None:
         for _ in self._turns():
@@ -93,7 +95,7 @@ class Load:
                 self.perhaps_counted += 1
             except PeerUnavailable:
                 pass
-            await asyncio.sleep(0.01)
+            await pass_time(0.01, "the pace of the load")
 
 
 def under_load(cluster: Cluster, disturb: Callable[[Load], Awaitable[None]]) -> Load:
@@ -127,9 +129,7 @@ def under_load(cluster: Cluster, disturb: Callable[[Load], Awaitable[None]]) -> 
 async def more(load: Load, count: int = 40) -> None:
     """Until so many more were done; though the counter goes on, the others have an end."""
     target = load.done + count
-    async with asyncio.timeout(60):
-        while load.done < target:
-            await asyncio.sleep(0.01)
+    await waiting.until(lambda: load.done >= target, 60)
 
 
 def leader_of(cluster: Cluster) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 
 from tests.support.kubectl import Kubectl
 from tests.support.steer import DEADLINE_S, Steer, running
+from tests.support.waiting import soon
 
 
 @pytest.fixture(scope="session")
@@ -37,8 +37,10 @@ def cluster_kubectl(server: Steer, tmp_path_factory: pytest.TempPathFactory) -> 
 def kubectl(server: Steer, cluster_kubectl: Kubectl, namespace: str) -> Kubectl:
     """kubectl in a namespace of the test's own, as soon as pods can be made there."""
     own = cluster_kubectl.within(namespace)
-    deadline = time.monotonic() + DEADLINE_S
-    while own.attempt("get", "serviceaccount", "default").code:
-        assert time.monotonic() < deadline, f"the namespace got no service account: {server.errors}"
-        time.sleep(0.1)
+    soon(
+        lambda: not own.attempt("get", "serviceaccount", "default").code,
+        DEADLINE_S,
+        lambda _: f"the namespace got no service account: {server.errors}",
+        every_s=0.1,
+    )
     return own

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from tests.support.kubectl import Kubectl
+from tests.support.waiting import soon
 
 PATIENCE_S = 60.0
 
@@ -33,11 +33,7 @@ def pod(name: str, *scripts: str, **more: Any) -> dict[str, Any]:
 
 
 def until(what: Callable[[], Any]) -> Any:
-    deadline = time.monotonic() + PATIENCE_S
-    while not (found := what()):
-        assert time.monotonic() < deadline, f"not in time: {what}"
-        time.sleep(0.1)
-    return found
+    return soon(what, PATIENCE_S, every_s=0.1)
 
 
 def ran(kubectl: Kubectl, made: dict[str, Any]) -> str:

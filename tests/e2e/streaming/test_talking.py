@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
-import time
 import urllib.request
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +15,7 @@ import pytest
 
 from tests.e2e.streaming.talking import Talking
 from tests.support.kubectl import Kubectl
+from tests.support.waiting import soon
 
 pytestmark = pytest.mark.slow
 
@@ -47,11 +47,7 @@ OWN_ADDRESS = [{"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "statu
 
 
 def until(what: Callable[[], Any]) -> Any:
-    deadline = time.monotonic() + PATIENCE_S
-    while not (found := what()):
-        assert time.monotonic() < deadline, f"not in time: {what}"
-        time.sleep(0.1)
-    return found
+    return soon(what, PATIENCE_S, every_s=0.1)
 
 
 def container(name: str, program: str, *arguments: str, **more: Any) -> dict[str, Any]:

@@ -10,13 +10,14 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from tests.support.steer import DEADLINE_S
+from tests.support.waiting import soon
 
 pytestmark = pytest.mark.slow
 
@@ -110,10 +111,9 @@ def test_an_interrupted_command_leaves_nothing(
 
 def wait_gone(folder: Path) -> Sequence[str]:
     """What is left after the time in which everything should have gone."""
-    deadline = time.monotonic() + _GONE_S
-    while (left := left_of(folder)) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    return left
+    with suppress(AssertionError):
+        soon(lambda: not left_of(folder), _GONE_S, every_s=0.02)
+    return left_of(folder)
 
 
 def left_of(folder: Path) -> list[str]:

@@ -133,7 +133,7 @@ def test_only_a_members_certificate_gives_orders(tmp_path: Path) -> None:
         for file in ("ca.crt", "tls.crt", "tls.key"):
             (tmp_path / "nothing" / file).write_text("nothing")
         assert (await refused("status", *nodes.at(0, tmp_path / "nothing"))).endswith(
-            "tls.crt is no certificate with names; say --server-name"
+            "tls.crt is not a certificate with a name in it; use --server-name"
         )
         assert await done("status", *nodes.at(0, tmp_path / "1"), *name), "any member's will do"
 

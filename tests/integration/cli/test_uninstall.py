@@ -80,7 +80,7 @@ def test_what_others_hold_is_told_and_left_to_them(cluster: Cluster) -> None:
     installed(cluster)
     cluster.run(cluster.apply(web("a", OURS, OTHERS)), timeout_s=20)
     said = uninstall(cluster, "--yes").stdout.splitlines()
-    assert f"WebApp default/a stays until somebody else is done with it: {OTHERS}" in said
+    assert f"WebApp default/a is kept by finalizers of others: {OTHERS}" in said
     left = cluster.run(cluster.client().get(WEBAPPS, "a"), timeout_s=20)
     assert left["metadata"]["finalizers"] == [OTHERS]
 

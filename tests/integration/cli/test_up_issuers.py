@@ -18,6 +18,7 @@ import yaml
 from steersman.cluster.auth.jwt import SigningKey, key_set
 from steersman.cluster.auth.pki import Authority
 from tests.support.steer import DEADLINE_S, Api, Steer, refused, running
+from tests.support.waiting import soon
 
 KEY = SigningKey.make()
 AUTHORITY = Authority.make("issuers")
@@ -105,10 +106,7 @@ def token(url: str, **changes: Any) -> str:
 
 def wait_for_keys(api: Api, url: str) -> None:
     """The server asks for an issuer's keys when it starts, without waiting for them."""
-    deadline = time.monotonic() + DEADLINE_S
-    while api.get("/version", token=token(url)).status != 200:
-        assert time.monotonic() < deadline, "the issuer's keys were not fetched"
-        time.sleep(0.05)
+    soon(lambda: api.get("/version", token=token(url)).status == 200, DEADLINE_S, "the issuer's keys")
 
 
 def whoami(api: Api, credentials: str) -> Any:

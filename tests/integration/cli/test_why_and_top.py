@@ -120,7 +120,7 @@ def test_top_for_a_script(address: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("why", "tea"), "'tea' is no KIND/NAME, such as webapp/web"),
+        (("why", "tea"), "'tea' is not KIND/NAME, such as webapp/web"),
         (("top",), "which operator? Give its name, or --address"),
         (("top", "x", "--output", "json"), "--output json goes with --once"),
         (("why", "tea/pot", "--address", "127.0.0.1:1"), "127.0.0.1:1 does not answer"),

@@ -27,6 +27,7 @@ from steersman.objects.builders import ConfigMap
 from steersman.objects.resource_type import ResourceType
 from steersman.testing import eventually
 from tests.support.manifests import config_map, deployment, pod
+from tests.support.waiting import until
 
 CONFIG_MAPS = ResourceType("", "v1", "ConfigMap", "configmaps")
 PODS = ResourceType("", "v1", "Pod", "pods")
@@ -272,8 +273,11 @@ def test_a_watch_that_is_cancelled_leaves_nothing_behind(against_cluster: Agains
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
+
         # Over a socket the server notices when it reads the end of the connection.
-        while b"\napiserver_longrunning_requests 0.0\n" not in await client.request("GET", "/metrics"):
-            await asyncio.sleep(0.01)
+        async def noticed() -> bool:
+            return b"\napiserver_longrunning_requests 0.0\n" in await client.request("GET", "/metrics")
+
+        await until(noticed, 60)
 
     against_cluster(act)

@@ -11,6 +11,7 @@ from steersman.client.errors import ApiError
 from steersman.http import Client as Http
 from steersman.http import Request, Response, client_tls
 from tests.support.streaming_node import StreamingWorld
+from tests.support.waiting import pass_time
 
 LOG = "/api/v1/namespaces/default/pods/{}/log"
 
@@ -140,7 +141,7 @@ def test_a_followed_log_comes_line_by_line_and_ends_with_the_client(world: Strea
         while not stream.closed:
             stream.write(b"line %d\n" % number)
             number += 1
-            await asyncio.sleep(0.005)
+            await pass_time(0.005, "the pace at which the container writes")
         return None
 
     async def read() -> list[bytes]:

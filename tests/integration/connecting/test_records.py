@@ -10,6 +10,7 @@ from typing import Any
 
 from steersman.client import Client
 from tests.support.streaming_node import streaming_cluster
+from tests.support.waiting import until
 
 DEADLINE_S = 60
 
@@ -57,11 +58,9 @@ def test_a_connection_is_audited_when_it_begins_and_when_it_ends(tmp_path: Path)
         async with await client.exec("one", ["cat"], stdin=True) as process:
             await process.write(b"x")
             assert (await anext(process)).data == b"x"
-            while not stages():
-                await asyncio.sleep(0.01)
+            await until(stages, 60)
             assert stages() == [("ResponseStarted", 101)]
-        while len(stages()) < 2:
-            await asyncio.sleep(0.01)
+        await until(lambda: len(stages()) >= 2, 60)
 
     policy = tmp_path / "policy.yaml"
     policy.write_text(
@@ -76,11 +75,12 @@ def test_a_connection_is_counted_as_one() -> None:
     async def act(client: Client) -> None:
         await client.run("one", ["true"])
         await client.logs("one")
-        while True:
+
+        async def connections() -> str:
             counted = (await client.request("GET", "/metrics")).decode()
-            if 'verb="connect"' in counted and 'code="101"' in counted:
-                break
-            await asyncio.sleep(0.01)
+            return counted if 'verb="connect"' in counted and 'code="101"' in counted else ""
+
+        counted = await until(connections, 60)
         series = 'apiserver_request_total{code="%d",group="",resource="pods",verb="connect"} 1.0'
         assert series % 101 in counted
         assert series % 200 in counted

@@ -45,8 +45,7 @@ async def _token(world: World) -> Object:
         "type": "kubernetes.io/service-account-token",
     }
     stored = await world.create(SECRETS, secret)
-    access = world.cluster._access
-    assert access is not None
+    access = world.cluster.api_server.api.access
     signed = access.tokens.issue_legacy(made, stored)
     data = {"token": base64.b64encode(signed.encode()).decode()}
     return await world.client.patch(SECRETS, "token", {"data": data}, NAMESPACE)

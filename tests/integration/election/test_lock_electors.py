@@ -15,6 +15,7 @@ from tests.integration.election.workers import contending, terms, until
 from tests.support.faulty_proxy import FaultyProxy
 from tests.support.postgres_server import PostgresServer
 from tests.support.redis_server import RedisServer
+from tests.support.waiting import pass_time
 
 pytestmark = pytest.mark.slow
 
@@ -26,10 +27,13 @@ LASTING = {**TIMES, "duration_s": 30.0, "renew_deadline_s": 20.0}
 async def renewed(store: Any) -> None:
     """Return when whoever has the lock has prolonged it once more."""
     remaining_s = (await store.observe()).remaining_s
-    async with asyncio.timeout(LASTING["renew_deadline_s"]):
-        while (now_s := (await store.observe()).remaining_s) <= remaining_s:
-            remaining_s = now_s
-            await asyncio.sleep(0.05)
+
+    async def longer() -> bool:
+        nonlocal remaining_s
+        before_s, remaining_s = remaining_s, (await store.observe()).remaining_s
+        return bool(remaining_s > before_s)
+
+    await until(longer)
 
 
 class NoWallClock(SystemClock):
@@ -135,7 +139,7 @@ def test_what_was_sent_before_the_line_was_cut_and_arrives_late_does_no_harm(bac
                 assert not first.working
                 proxy.flow()
                 await until(lambda: first.elector.leader == "other")
-                await asyncio.sleep(TIMES["duration_s"])
+                await pass_time(TIMES["duration_s"], "the lock would have run out if nobody renewed it")
                 second.leaderships[0].check()
                 assert terms((first, second)) == [1, 2]
 
@@ -213,9 +217,11 @@ def test_a_row_that_somebody_locked_makes_the_leader_stop_and_leaves_no_statemen
                 await until(lambda: not worker.working)
             await until(lambda: worker.working)
             assert worker.terms == [1, 2]
-            async with asyncio.timeout(10):
-                while await waiting(watcher) > 1:
-                    await asyncio.sleep(0.02)
+
+            async def only_one_waits() -> bool:
+                return await waiting(watcher) <= 1
+
+            await until(only_one_waits)
             await session.close()
             await watcher.close()
 

@@ -9,6 +9,8 @@ from typing import Any
 
 from steersman.aio import Scope
 from steersman.election import Leadership
+from tests.support import waiting
+from tests.support.waiting import pass_time
 
 __all__ = ["Worker", "contending", "terms", "until"]
 
@@ -40,9 +42,7 @@ def terms(workers: Iterable[Worker]) -> list[int]:
 
 
 async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(PATIENCE_S):
-        while not condition():
-            await asyncio.sleep(0.01)
+    await waiting.until(condition, PATIENCE_S)
 
 
 @asynccontextmanager
@@ -55,7 +55,7 @@ async def contending(*electors: Any) -> AsyncIterator[tuple[Worker, ...]]:
         while True:
             leaders = [worker for worker in workers if worker.elector.is_leader]
             assert len(leaders) <= 1, [worker.terms for worker in leaders]
-            await asyncio.sleep(0.01)
+            await pass_time(0.01, "how often is looked")
 
     async with Scope() as scope:
         scope.start(look())

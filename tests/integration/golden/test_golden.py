@@ -9,6 +9,7 @@ import pytest
 
 from tests.recordings.conversation import differences, names
 from tests.support.steer import Steer, running
+from tests.support.waiting import pass_time_blocking
 
 pytestmark = pytest.mark.slow
 
@@ -25,5 +26,5 @@ def server() -> Iterator[Steer]:
 @pytest.mark.parametrize("conversation", names())
 def test_answers_are_those_of_kubernetes(server: Steer, conversation: str) -> None:
     # Owners of fields are listed by the second of their last change: recorded were some of one second.
-    time.sleep(1 - time.time() % 1)
+    pass_time_blocking(1 - time.time() % 1, "a second begins")
     assert list(differences(conversation, server.announced["server"], server.api.token)) == []

@@ -19,6 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from steersman.http import Handler, Server
+from tests.support.waiting import until
 
 DEADLINE_S = 30
 
@@ -126,8 +127,7 @@ def eventually() -> Callable[[Callable[[], bool]], Coroutine[Any, Any, None]]:
     """Waits for a condition that has no event of its own; the run's deadline bounds it."""
 
     async def wait(condition: Callable[[], bool]) -> None:
-        while not condition():
-            await asyncio.sleep(0.005)
+        await until(condition, 60, every_s=0.005)
 
     return wait
 

@@ -9,6 +9,7 @@ import pytest
 
 from steersman.http import Request, Response, Stream, Upgraded
 from steersman.http.errors import ConnectionClosed
+from tests.support.waiting import pass_time
 
 GET = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 
@@ -197,7 +198,7 @@ def test_upgrade_hands_the_connection_over(run: Any, serve: Any, later: bool) ->
 
     async def handler(request: Request) -> None:
         if later:
-            await asyncio.sleep(0.01)
+            await pass_time(0.01, "a handler that takes its time")
         await echo(request.upgrade(SWITCH))
 
     async def main() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from steersman.http import Limits, Request, Response
 from steersman.http.errors import RequestRefused
+from tests.support.waiting import pass_time
 
 QUICK_S = 0.1
 LONG_S = 60.0
@@ -25,7 +26,7 @@ async def drip(peer: Any, data: bytes) -> None:
         if peer.reader.at_eof() or peer.writer.is_closing():
             return
         peer.send(bytes([byte]))
-        await asyncio.sleep(0.01)
+        await pass_time(0.01, "the pace of a slow client")
 
 
 @pytest.mark.parametrize(
@@ -110,7 +111,7 @@ def test_idle_connections_are_closed_without_a_word(run: Any, serve: Any) -> Non
 
 def test_slow_handlers_are_not_timed_out(run: Any, serve: Any) -> None:
     async def handler(request: Request) -> Response:
-        await asyncio.sleep(4 * QUICK_S)
+        await pass_time(4 * QUICK_S, "a handler that takes longer than the timeouts")
         return Response(200, b"at last")
 
     async def main() -> None:

@@ -20,7 +20,7 @@ from steersman.cluster.local import ClusterConfig, LocalCluster
 from steersman.cluster.node import NodeAgent, NodeConfig, Nodes
 from steersman.cluster.node.cri import ContainerConfig, ExecResult
 from steersman.cluster.node.events import NodeEvents
-from steersman.cluster.node.host import Host
+from steersman.cluster.node.node_context import NodeContext
 from steersman.cluster.node.nodes import WRITER
 from steersman.cluster.node.pod_preparation import PodServices, Surroundings, pod_services
 from steersman.cluster.node.simulated import SimulatedImages, SimulatedRuntime
@@ -118,7 +118,7 @@ class PreparedWorld:
             ),
             image_folder=self._image,
         )
-        host = Host(
+        host = NodeContext(
             config=config,
             timers=nodes.timers,
             runtime=self.engine,

@@ -22,6 +22,7 @@ from steersman.objects.resources import NODES, PODS
 from steersman.runtime import Manager
 from steersman.testing import eventually
 from tests.integration.nodes.talking_engine import TalkingRuntime
+from tests.support.waiting import pass_time
 
 Object = dict[str, Any]
 PATIENCE_S = 30.0
@@ -258,8 +259,7 @@ async def test_a_thousand_lines_a_second_are_followed_without_loss(made: World) 
         for start in range(0, count, 50):
             text = "\n".join(str(number) for number in range(start, start + 50))
             write_log(pod, TalkingRuntime.folder, text, "a")
-            # The pace of a container, not a wait for something.
-            await asyncio.sleep(0.05)
+            await pass_time(0.05, "the pace at which the container writes")
         write_log(pod, TalkingRuntime.folder, "end", "a")
 
     async with (

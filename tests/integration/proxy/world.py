@@ -16,6 +16,7 @@ from steersman.cluster.machine.ports import first_free_port
 from steersman.cluster.proxy.setup import LowPorts, ServiceProxy, add_proxy
 from steersman.objects.resources import ENDPOINT_SLICES, NODES, SERVICES
 from steersman.runtime import Manager
+from tests.support import waiting
 
 Object = dict[str, Any]
 
@@ -59,12 +60,12 @@ class World:
 
     async def settle(self, until: Callable[[], bool] = lambda: True) -> None:
         """Until everything that is known is applied, and this is so."""
-        async with asyncio.timeout(PATIENCE_S):
-            while True:
-                await self.proxy.settled.wait()
-                if until():
-                    return
-                await asyncio.sleep(0.01)
+
+        async def settled() -> bool:
+            await self.proxy.settled.wait()
+            return until()
+
+        await waiting.until(settled, PATIENCE_S)
 
     async def service(self, name: str, *, port: int, **spec: Any) -> str:
         """A service with one port; its cluster IP."""

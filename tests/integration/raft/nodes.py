@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 from steersman.raft.config import NodeConfig
 from steersman.raft.manager import RaftNodeManager
+from tests.support import waiting
 from tests.support.ports import free_ports
 
 __all__ = ["cluster", "configs", "leader_of", "until"]
@@ -18,14 +18,7 @@ Shape = Callable[[NodeConfig], NodeConfig]
 
 async def until(condition: Callable[[], Any | Awaitable[Any]], patience_s: float = 20.0) -> Any:
     """What `condition` says, or is awaited to say, as soon as it is true."""
-    async with asyncio.timeout(patience_s):
-        while True:
-            value = condition()
-            if asyncio.iscoroutine(value):
-                value = await value
-            if value:
-                return value
-            await asyncio.sleep(0.01)
+    return await waiting.until(condition, patience_s)
 
 
 def configs(size: int, name: str = "test") -> list[NodeConfig]:

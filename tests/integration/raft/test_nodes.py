@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from contextlib import suppress
 
 import pytest
@@ -15,6 +14,7 @@ from steersman.raft.errors import NodeStopped, SettingsError, StorageError
 from steersman.raft.manager import RaftNodeManager
 from steersman.raft.storage import MemoryStorage, Storage
 from tests.integration.raft.nodes import cluster, configs, leader_of, until
+from tests.support.waiting import pass_time, pass_time_blocking
 
 pytestmark = [pytest.mark.slow]
 
@@ -97,7 +97,7 @@ def test_a_program_that_blocks_keeps_leading():
         async with cluster(3) as managers:
             leader = await leader_of(managers)
             term = leader.term
-            time.sleep(2 * leader.config.settings.core.lease_s)  # a reconcile that blocks its loop
+            pass_time_blocking(2 * leader.config.settings.core.lease_s, "a reconcile that blocks its loop")
             assert leader.is_leader
             assert leader.term == term
 
@@ -137,7 +137,7 @@ def test_who_cannot_reach_a_peer_does_not_found_a_cluster():
         config = configs(2)[0].http("127.0.0.1:0")
         async with RaftNodeManager(config) as manager:
             assert await asked(manager, "/ready") == (503, "the node does not belong to a cluster yet\n")
-            await asyncio.sleep(0.5)
+            await pass_time(0.5, "several election timeouts, in which it founds no cluster")
             assert manager.unready()
             with pytest.raises(NodeStopped):
                 await manager.put("k", b"")

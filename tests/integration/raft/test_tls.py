@@ -14,6 +14,7 @@ from steersman.raft.transport.grpc import RaftNetwork
 from steersman.raft.transport.tls import TlsFiles
 from tests.e2e.raft.certificates import TestAuthority
 from tests.integration.raft.nodes import cluster, configs, leader_of, until
+from tests.support.waiting import pass_time
 
 pytestmark = [pytest.mark.slow]
 
@@ -51,7 +52,7 @@ def test_a_member_with_the_certificate_of_another_name_stays_outside(tmp_path):
         async with RaftNodeManager(good) as founder, RaftNodeManager(bad) as intruder:
             await until(lambda: founder.is_leader)
             await until(lambda: not intruder.unready().startswith("the node does not belong"))
-            await asyncio.sleep(1.0)
+            await pass_time(1.0, "several attempts to join, all refused")
             assert await founder.voters() == [0]
             assert intruder.unready() == "the node was not taken in yet"
 
@@ -76,7 +77,7 @@ def test_certificates_are_replaced_while_the_nodes_run(tmp_path):
             async def writes() -> bool:
                 return await (await leader_of(managers)).put("k", b"1")
 
-            await asyncio.sleep(3.0)  # the files are looked at every two seconds
+            await pass_time(3.0, "the files are looked at every two seconds")
             assert await until(writes)
 
     asyncio.run(main())

@@ -14,6 +14,7 @@ from steersman.client.transport import StreamedAnswer
 from steersman.http import ClientResponse, Headers, RawHeaders, WebSocket
 from steersman.http.errors import Disconnected
 from steersman.runtime.informers import Informers
+from tests.support.waiting import pass_time, until
 
 __all__ = ["BreakableTransport", "HastyClock", "eventually", "running"]
 
@@ -22,9 +23,7 @@ PATIENCE_S = 20.0
 
 async def eventually(condition: Callable[[], bool]) -> None:
     """Wait until something is so; fail if that takes too long."""
-    async with asyncio.timeout(PATIENCE_S):
-        while not condition():
-            await asyncio.sleep(0.005)
+    await until(condition, PATIENCE_S, every_s=0.005)
 
 
 class HastyClock:
@@ -40,7 +39,7 @@ class HastyClock:
         return time.time()
 
     async def sleep(self, delay_s: float) -> None:
-        await asyncio.sleep(delay_s / self._speed)
+        await pass_time(delay_s / self._speed, "a hurried clock")
 
 
 class BreakableTransport:

@@ -126,7 +126,7 @@ def check_history(store):
 
 
 def check_file(folder, records):
-    """The index is what the file says, read by somebody else."""
+    """The index is what the file says, read by another writer."""
     database = sqlite3.connect(folder / "store.db")
     rows = database.execute("SELECT key, value, max(revision), created FROM log GROUP BY key ORDER BY key")
     assert [row for row in rows if row[1] is not None] == records

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -15,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.ending import MARK, _tell, marked
+from tests.support.waiting import soon
 
 ROOT = Path(__file__).parents[3]
 #: Nothing takes this long; what does hangs.
@@ -136,10 +136,7 @@ class Run:
         self._wait(lambda: not self.left())
 
     def _wait(self, condition: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + DEADLINE_S
-        while not condition():
-            assert time.monotonic() < deadline, f"{self.left()}\n{self.log.read_text()}"
-            time.sleep(0.05)
+        soon(condition, DEADLINE_S, lambda _: f"{self.left()}\n{self.log.read_text()}")
 
 
 def _born(pid: int) -> str:

@@ -183,7 +183,7 @@ def test_writes_of_other_programs_are_seen_if_asked_for() -> None:
     with Cluster() as cluster:
         with cluster.assert_no_writes():
             cluster.run(cluster.kubectl("create", "configmap", "a"))
-        with pytest.raises(WritesMade, match="write of /core/configmaps/default/b by somebody else"):
+        with pytest.raises(WritesMade, match="write of /core/configmaps/default/b by another writer"):
             with cluster.assert_no_writes(by_anyone=True):
                 cluster.run(cluster.kubectl("create", "configmap", "b"))
         with cluster.assert_no_writes(by_anyone=True):

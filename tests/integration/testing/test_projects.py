@@ -321,7 +321,7 @@ import threading
 
 def test_nothing_is_loaded():
     loaded = {name for name in sys.modules if name.startswith("steersman.")}
-    assert loaded == {"steersman.testing", "steersman.testing.plugin"}
+    assert loaded == {"steersman.lazy", "steersman.testing", "steersman.testing.plugin"}
     assert threading.active_count() == 1
 """,
         }

@@ -145,7 +145,7 @@ async def test_a_function_that_fails_is_the_failure_policy_s_and_tells_nobody_wh
     @op.validate(failure_policy="Ignore", timeout_s=1)
     async def slow(request: AdmissionRequest[WebApp]) -> None:
         if request.resource.spec.image == "slow:1":
-            await asyncio.sleep(3600)
+            await asyncio.Event().wait()  # longer than the API waits
 
     async with running(op) as (_, client, started):
         with pytest.raises(ServerError) as failed:

@@ -23,7 +23,7 @@ STORY = [
     "It is scaled to 5, by a change of its spec.",
     "The process of hello-6f6684b759-2fs6x crashes; its node starts it again.",
     "The pod hello-6f6684b759-zpcqm is deleted; another takes its place.",
-    "All 5 are ready, and nobody was sent away.",
+    "All 5 are ready, and no request failed.",
     "Open http://127.100.0.1:8080 in a browser. Ctrl-C stops everything.",
     "175 requests were answered, 0 failed.",
 ]

@@ -86,7 +86,7 @@ def test_what_the_container_runs() -> None:
     ("arguments", "said"),
     [
         ((WEBAPP, "--ha", "luck"), "--ha luck: choose none, lease, raft, redis, postgres"),
-        ((WEBAPP, "--ha", "raft"), "the operator says itself how it elects a leader: by lease"),
+        ((WEBAPP, "--ha", "raft"), "the operator declares its leader election: lease"),
         ((SHOP, "--replicas", "2"), "several replicas without leader election"),
         ((SHOP, "--name", "Shop!"), "the name 'Shop!' cannot be used"),
         ((EXAMPLES / "nothing.py",), "there is no such file"),

@@ -160,7 +160,7 @@ def without(content: dict[str, Any], *path: str) -> dict[str, Any]:
         ("{:", "is no YAML (line 1)"),
         ("[1, 2]", "must be a mapping"),
         ("clusters: 3", "clusters: must be a list"),
-        (without(config(), "current-context"), "current-context is not set, and no context was asked for"),
+        (without(config(), "current-context"), "current-context is not set, and no context was given"),
         ({**config(), "current-context": "x"}, "there is no context 'x' (there are: main)"),
         (config(cluster={"server": ""}), "clusters[0].cluster.server: must be an http(s) URL"),
         (config(cluster={"server": 3}), "clusters[0].cluster.server: must be a string"),
@@ -195,7 +195,7 @@ def without(content: dict[str, Any], *path: str) -> dict[str, Any]:
         ),
         (
             config(user={"as-groups": ["a"]}),
-            "users[0].user.as: is needed to act with a uid, groups or extra values of somebody else",
+            "users[0].user.as: is needed to impersonate a uid, groups or extra values",
         ),
         (
             config(user={"exec": {"command": "x", "apiVersion": "client.authentication.k8s.io/v1alpha1"}}),

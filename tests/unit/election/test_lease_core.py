@@ -11,21 +11,15 @@ from steersman.election.lease.core import (
     Command,
     Elect,
     Event,
-    Found,
     Lease,
     LeaseCore,
     LeaseSettings,
     Lose,
-    Read,
-    Refused,
     State,
     Stop,
-    Tick,
-    Unanswered,
     WorkEnded,
-    Write,
-    Written,
 )
+from steersman.election.lease.requests import Found, Read, Refused, Tick, Unanswered, Write, Written
 
 OTHERS = Lease("other", 15, 4, "t-acquired", "t-renewed", "70")
 

@@ -120,7 +120,7 @@ def test_a_variable_names_the_file(tmp_path: Path) -> None:
         ),
         ("a.yaml", "log-level: loud", "a.yaml:1: log-level: 'loud' is none of debug, info, warning, error"),
         ("a.yaml", "workers: {a: 1}", "a.yaml:1: workers: a text, a number or a list is needed"),
-        ("a.yaml", "workers: 1\nworkers: 2", "a.yaml:2: workers: it is said twice"),
+        ("a.yaml", "workers: 1\nworkers: 2", "a.yaml:2: workers: given twice"),
         ("a.yaml", "- workers", "a.yaml:1: options are written as `name: value`"),
         ("a.yaml", "a: b: c", "a.yaml:1: mapping values are not allowed here"),
         ("a.toml", "grace = 5\nworkers =\n", "a.toml:2: Invalid value"),

@@ -21,6 +21,7 @@ from steersman.raft.transport.requests import (
     Written,
 )
 from steersman.raft.transport.tls import TlsFiles
+from tests.support.waiting import until
 
 SIZE = 3
 
@@ -282,12 +283,6 @@ def test_answers_that_are_under_way_are_awaited_though_others_were_declined():
             await until(lambda: stream.closed)
 
     run(check)
-
-
-async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(10):
-        while not condition():
-            await asyncio.sleep(0.001)
 
 
 def test_a_leader_that_hangs_is_left_when_another_leads():

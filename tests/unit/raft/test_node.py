@@ -30,6 +30,7 @@ from steersman.raft.errors import NodeStopped, StorageError
 from steersman.raft.node import RaftNode
 from steersman.raft.state_machine import ClusterState, Put
 from steersman.raft.storage import MemoryStorage, Write
+from tests.support.waiting import pass_time, pass_time_blocking, until
 
 S = TypeVar("S", bound=MemoryStorage)
 
@@ -62,12 +63,6 @@ def alone(
                     node.failed.exception()
 
     asyncio.run(main())
-
-
-async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(10):
-        while not condition():
-            await asyncio.sleep(0.005)
 
 
 def leads(node: RaftNode) -> bool:
@@ -112,7 +107,7 @@ def test_who_does_not_contend_steps_down_and_leads_again_only_in_a_higher_term()
         assert not leads(node)
         with pytest.raises(NotLeader):
             await node.propose(machine.encode(Put("k", b"v")))
-        await asyncio.sleep(0.5)
+        await pass_time(0.5, "several election timeouts, in which it does not campaign")
         assert not node.leads, "it does not campaign"
         node.contend(True)
         await until(lambda: leads(node))
@@ -194,7 +189,7 @@ class TimedDisk(MemoryStorage):
     def write(self, write: Write) -> None:
         self.threads.append(threading.get_ident())
         self.writes.append(write)
-        time.sleep(self.takes_s)
+        pass_time_blocking(self.takes_s, "a slow disk")
         super().write(write)
 
 

@@ -25,6 +25,7 @@ from steersman.raft.transport.requests import (
     Write,
     Written,
 )
+from tests.support.waiting import until
 
 OTHER = Located("node-1", "host:2")
 
@@ -59,12 +60,6 @@ class Asked:
         self.service.write(requests, self.replies.append)
         await until(lambda: len(self.replies) == len(requests))
         return sorted(self.replies, key=lambda reply: reply.id)
-
-
-async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(10):
-        while not condition():
-            await asyncio.sleep(0.005)
 
 
 def with_member_1_of(voters: list[int], test: Callable[[RaftNode, Asked, Disk], Awaitable[None]]) -> None:

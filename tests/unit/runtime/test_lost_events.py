@@ -20,9 +20,9 @@ def test_the_log_hears_of_a_cause_once_a_minute(caplog: pytest.LogCaptureFixture
         clock.now += 60
         lost.add("refused as Forbidden", "still no right")
     assert caplog.messages == [
-        "events of example.com/op are not told, 1 more (refused as Forbidden): no right",
-        "events of example.com/op are not told, 1 more (they come too fast)",
-        "events of example.com/op are not told, 3 more (refused as Forbidden): still no right",
+        "events of example.com/op were dropped, 1 more (refused as Forbidden): no right",
+        "events of example.com/op were dropped, 1 more (they come too fast)",
+        "events of example.com/op were dropped, 3 more (refused as Forbidden): still no right",
     ]
     assert lost.total == 5
     assert lost.by_cause["refused as Forbidden"] == 4

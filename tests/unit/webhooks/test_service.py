@@ -135,7 +135,7 @@ async def test_an_address_that_is_taken_ends_it() -> None:
 
 
 def test_settings_that_contradict_each_other() -> None:
-    with pytest.raises(WebhookError, match="say cert_dir"):
+    with pytest.raises(WebhookError, match="set cert_dir"):
         WebhookSettings(inject_ca_from="a/b").check()
     with pytest.raises(WebhookError, match="twice as long"):
         WebhookSettings(serving_life_s=100, authority_life_s=150).check()

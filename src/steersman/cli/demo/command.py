@@ -126,7 +126,9 @@ async def _tell_and_stay(client: Client, scene: Scene, pause_s: float, stay_s: f
     from steersman.cli.demo.story import tell
 
     await tell(client, scene, pause_s=pause_s)
-    scene.say("That was it." if stay_s == 0 else f"Open {scene.url} in a browser. Ctrl-C stops everything.")
+    scene.say(
+        "The demo is over." if stay_s == 0 else f"Open {scene.url} in a browser. Ctrl-C stops everything."
+    )
     if stay_s is None:
         await asyncio.Event().wait()
     else:

@@ -58,8 +58,8 @@ async def tell(client: Client, scene: Scene, *, pause_s: float) -> None:
     await _until("a replacement", lambda: _replaced(scene, victim))
     await _settled(scene)
     await asyncio.sleep(pause_s)
-    sent_away = f"{scene.failures} were sent away" if scene.failures else "nobody was sent away"
-    scene.say(f"All {_MORE} are ready, and {sent_away}.")
+    failed = f"{scene.failures} requests failed" if scene.failures else "no request failed"
+    scene.say(f"All {_MORE} are ready, and {failed}.")
 
 
 async def _crash(victim: PodLine) -> None:

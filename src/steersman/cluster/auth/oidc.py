@@ -187,7 +187,7 @@ async def _fetch_keys(issuer: Issuer, fetch: Fetch) -> tuple[VerificationKey, ..
     discovery = issuer.discovery_url or issuer.url.rstrip("/") + "/.well-known/openid-configuration"
     document = orjson.loads(await fetch(discovery, issuer.authority))
     if document.get("issuer") != issuer.url:
-        raise ValueError(f"its document says it is {document.get('issuer')!r}")
+        raise ValueError(f"its discovery document names the issuer {document.get('issuer')!r}")
     return read_key_set(await fetch(document["jwks_uri"], issuer.authority))
 
 

@@ -35,7 +35,6 @@ Must not know: where rules come from, HTTP, storage. Programs are immutable and 
 from __future__ import annotations
 
 from steersman.cluster.cel.admission import admission_variables, compile_admission
-from steersman.cluster.cel.aside import aside, on_loop
 from steersman.cluster.cel.bounds import Bounds
 from steersman.cluster.cel.builtins import declare_builtin
 from steersman.cluster.cel.declarations import (
@@ -57,10 +56,11 @@ from steersman.cluster.cel.errors import (
 from steersman.cluster.cel.escaping import escape, unescape
 from steersman.cluster.cel.library.authorization import Authorizer, Decision, Question, ResourceCheck
 from steersman.cluster.cel.limits import Budget
-from steersman.cluster.cel.patience import evaluated, patiently
+from steersman.cluster.cel.loop_budget import evaluated, run_within_loop_budget
 from steersman.cluster.cel.program import Environment, Program
 from steersman.cluster.cel.types import BOOL, DYN, INT, NULL, STRING, Type
 from steersman.cluster.cel.values import NONE, LazyMap, Optional
+from steersman.cluster.cel.worker_thread import in_worker_thread, on_loop
 
 __all__ = [
     "BOOL",
@@ -89,16 +89,16 @@ __all__ = [
     "ResultTypeError",
     "Type",
     "admission_variables",
-    "aside",
     "compile_admission",
     "declare",
     "declare_builtin",
     "declare_fields",
     "escape",
     "evaluated",
+    "in_worker_thread",
     "on_loop",
     "optional_declaration",
-    "patiently",
+    "run_within_loop_budget",
     "simple",
     "unescape",
 ]

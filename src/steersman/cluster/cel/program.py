@@ -17,8 +17,8 @@ from steersman.cluster.cel.errors import BudgetExceeded, CompileError, Evaluatio
 from steersman.cluster.cel.estimate import estimate
 from steersman.cluster.cel.library import ALL, OF_PATCHES
 from steersman.cluster.cel.limits import CALL_LIMIT, Budget
+from steersman.cluster.cel.loop_budget import LoopBudgetExceeded, evaluating
 from steersman.cluster.cel.operators import MISMATCH
-from steersman.cluster.cel.patience import OutOfPatience, evaluating
 from steersman.cluster.cel.planner import Planned, plan
 from steersman.cluster.cel.runtime_types import TYPE_NAMES
 from steersman.cluster.cel.source import Issues
@@ -113,7 +113,7 @@ class Program:
         """The value of the expression; values in are JSON, converted as declared.
 
         Raises EvaluationError, or BudgetExceeded when it costs more than a call may or the budget has;
-        OutOfPatience where `patience` bounds it.
+        LoopBudgetExceeded where `patience` bounds it.
         """
         limit = CALL_LIMIT if budget is None or budget.remaining > CALL_LIMIT else budget.remaining
         patience = evaluating.get()
@@ -131,7 +131,7 @@ class Program:
             return self._run(frame)
         except BudgetExceeded as error:
             if hurried:
-                raise OutOfPatience from None
+                raise LoopBudgetExceeded from None
             error.overall = limit < CALL_LIMIT
             raise
         except EvaluationError:

@@ -56,6 +56,8 @@ class DecodedBody(NamedTuple):
     obj: dict[str, Any]
     gvk: GVK
     warnings: list[str]
+    #: The parsed body it was made of, with its empty lists and maps; None for protobuf, which has none.
+    parsed: dict[str, Any] | None = None
 
 
 class ParsedBody(NamedTuple):
@@ -81,7 +83,7 @@ def decode_body(
     `field_validation` empty means Warn. Raises UnsupportedMediaType or BodyRejected."""
     strict = field_validation != "Ignore"
     try:
-        gvk, decoded = _decode(input_format(content_type), body, expected, _registered)
+        gvk, decoded, parsed = _decode(input_format(content_type), body, expected, _registered)
         is_other = gvk is not expected and gvk != expected
         if is_other:
             _check_conversion(gvk, expected)
@@ -102,7 +104,7 @@ def decode_body(
     if gvk is not expected:  # else the body said so itself
         obj["apiVersion"] = expected.api_version
         obj["kind"] = expected.kind
-    return DecodedBody(obj, expected, findings if strict else [])
+    return DecodedBody(obj, expected, findings if strict else [], parsed)
 
 
 def decode_options(content_type: str, body: bytes, kind: str) -> dict[str, Any]:
@@ -116,7 +118,7 @@ def decode_options(content_type: str, body: bytes, kind: str) -> dict[str, Any]:
         return _META + kind
 
     try:
-        _, decoded = _decode(input_format(content_type), body, GVK("", "v1", kind), options_type)
+        _, decoded, _ = _decode(input_format(content_type), body, GVK("", "v1", kind), options_type)
     except _Fault as fault:
         raise BodyRejected(str(fault)) from None
     return decoded.obj
@@ -160,9 +162,9 @@ def strict_error(strict_errors: list[str]) -> str:
 
 def _decode(
     body_format: Format, body: bytes, expected: GVK, find_type: Callable[[GVK], str]
-) -> tuple[GVK, Decoded]:
+) -> tuple[GVK, Decoded, dict[str, Any] | None]:
     if body_format == "protobuf":
-        return _decode_protobuf(body, expected, find_type)
+        return *_decode_protobuf(body, expected, find_type), None
     value, gvk, found = _parse(body_format, body, expected, duplicates=True)
     name = find_type(gvk)
     try:
@@ -172,7 +174,9 @@ def _decode(
         if body_format == "json" and "number" in text:
             text = _as_written(name, body) or text
         raise _Fault(text, gvk) from None
-    return gvk, decoded if not found else Decoded(decoded.obj, [*found, *decoded.strict_errors])
+    if found:
+        decoded = Decoded(decoded.obj, [*found, *decoded.strict_errors])
+    return gvk, decoded, value
 
 
 def _parse(

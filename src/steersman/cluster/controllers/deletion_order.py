@@ -78,10 +78,8 @@ def _age(since: str | None, now: datetime) -> int:
 
 def _restarts(pod: PodState) -> tuple[int, int]:
     """The most restarts of any container, and of any sidecar."""
-    sidecars = {
-        container.name for container in pod.spec.init_containers or () if container.restart_policy == "Always"
-    }
+    sidecars = {container.name for container in pod.spec.init_containers if container.is_sidecar}
     status = pod.status
-    containers = [one.restart_count for one in status.container_statuses or ()]
-    beside = [one.restart_count for one in status.init_container_statuses or () if one.name in sidecars]
+    containers = [one.restart_count for one in status.container_statuses]
+    beside = [one.restart_count for one in status.init_container_statuses if one.name in sidecars]
     return max(containers, default=0), max(beside, default=0)

@@ -78,7 +78,7 @@ async def discover(client: Client) -> Discovered:
         try:
             groups = _decode(answer).items
         except msgspec.DecodeError as error:
-            raise Unreachable(f"{root} does not tell what is served: {error}", maybe_done=False) from None
+            raise Unreachable(f"{root} did not answer with discovery: {error}", maybe_done=False) from None
         for group in groups:
             _add_group(found, group)
     return found

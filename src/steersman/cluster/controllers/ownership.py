@@ -7,15 +7,16 @@ matches is released. Objects are found by `children`: those of one owner, and th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
 
 from steersman.client import Client, Invalid, NotFound
-from steersman.cluster.controllers.pod_states import OwnerReference
 from steersman.objects.errors import SelectorError
+from steersman.objects.kinds.types import meta_v1
+from steersman.objects.kinds.views.metadata import OwnerReference, OwnershipMetadata
 from steersman.objects.resource_type import ResourceType
 from steersman.objects.selectors import NOTHING, LabelSelector
 from steersman.runtime import Cache, Cached, Change, Controller, Key, Requeue, Writes
@@ -36,17 +37,10 @@ Object = dict[str, Any]
 _INDEX: Final = "controller"
 
 
-class _Metadata(msgspec.Struct, rename="camel"):
-    uid: str = ""
-    deletion_timestamp: str | None = None
-    labels: dict[str, str] | None = None
-    owner_references: list[OwnerReference] | None = None
-
-
-class Ownership(msgspec.Struct):
+class Ownership(msgspec.Struct, frozen=True, gc=False):
     """What claiming looks at in an object. Never changed."""
 
-    metadata: _Metadata
+    metadata: OwnershipMetadata
 
     @staticmethod
     def read(cached: Cached) -> Ownership:
@@ -58,10 +52,7 @@ class Ownership(msgspec.Struct):
 
     @property
     def controller(self) -> OwnerReference | None:
-        for reference in self.metadata.owner_references or ():
-            if reference.controller:
-                return reference
-        return None
+        return self.metadata.controller
 
 
 _decode = msgspec.json.Decoder(Ownership).decode
@@ -73,7 +64,7 @@ def _read(cached: Cached) -> Ownership:
     return _decode(cached.data)
 
 
-def controller_reference(owner: Object, kind: ResourceType) -> Object:
+def controller_reference(owner: Mapping[str, Any], kind: ResourceType) -> meta_v1.OwnerReference:
     """The owner reference of what `owner` controls."""
     return {
         "apiVersion": kind.api_version,
@@ -237,7 +228,7 @@ class Claims:
 
     async def claim(
         self,
-        owner: Object,
+        owner: Mapping[str, Any],
         selector: LabelSelector,
         belongs: Callable[[Cached], bool] = lambda cached: True,
     ) -> list[Cached]:
@@ -262,7 +253,7 @@ class Claims:
             and selector.matches(ownership.labels)
         ]
 
-    async def release(self, owner: Object, cached: Cached) -> None:
+    async def release(self, owner: Mapping[str, Any], cached: Cached) -> None:
         """Control an object no longer."""
         uid = owner["metadata"]["uid"]
         references = [{"$patch": "delete", "uid": uid}]
@@ -276,7 +267,7 @@ class Claims:
             return  # gone, or replaced by another of the same name
         self.on_released(cached.key.namespace, cached.labels())
 
-    async def adopt(self, owner: Object, found: Sequence[Cached]) -> list[Cached]:
+    async def adopt(self, owner: Mapping[str, Any], found: Sequence[Cached]) -> list[Cached]:
         """Control these orphans; returns them as they are then."""
         if not found:
             return []
@@ -296,7 +287,7 @@ class Claims:
                 adopted.append(mine)
         return adopted
 
-    async def _check_alive(self, owner: Object) -> None:
+    async def _check_alive(self, owner: Mapping[str, Any]) -> None:
         """Ask the API itself: the cache may not know yet that the owner is being deleted."""
         metadata = owner["metadata"]
         fresh = await self._client.find(self._owner_kind, metadata["name"], metadata["namespace"])

@@ -7,94 +7,25 @@ by every controller that has pods.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
+from steersman.objects.kinds.views.pods import PodView
 from steersman.objects.times import parse_time
 from steersman.runtime import Cached, Key
 
 __all__ = [
-    "Container",
-    "ContainerStatus",
-    "OwnerReference",
     "PodState",
-    "Volume",
     "matters_to_owner",
     "next_availability_s",
 ]
 
-_TERMINAL: Final = ("Succeeded", "Failed")
 
-
-class OwnerReference(msgspec.Struct, rename={"api_version": "apiVersion"}):
-    """Whoever an object belongs to."""
-
-    api_version: str = ""
-    kind: str = ""
-    name: str = ""
-    uid: str = ""
-    controller: bool | None = None
-
-
-class _Metadata(msgspec.Struct, rename="camel"):
-    name: str = ""
-    namespace: str = ""
-    uid: str = ""
-    creation_timestamp: str | None = None
-    deletion_timestamp: str | None = None
-    labels: dict[str, str] | None = None
-    annotations: msgspec.Raw = msgspec.Raw(b"null")
-    owner_references: list[OwnerReference] | None = None
-
-
-class Container(msgspec.Struct, rename="camel"):
-    name: str = ""
-    restart_policy: str | None = None
-
-
-class _ClaimSource(msgspec.Struct, rename="camel"):
-    claim_name: str = ""
-
-
-class Volume(msgspec.Struct, rename="camel"):
-    name: str = ""
-    persistent_volume_claim: _ClaimSource | None = None
-
-
-class _Spec(msgspec.Struct, rename="camel"):
-    node_name: str = ""
-    volumes: list[Volume] | None = None
-    affinity: msgspec.Raw = msgspec.Raw(b"null")
-    init_containers: list[Container] | None = None
-
-
-class _Condition(msgspec.Struct, rename="camel"):
-    type: str = ""
-    status: str = ""
-    last_transition_time: str | None = None
-
-
-class ContainerStatus(msgspec.Struct, rename="camel"):
-    name: str = ""
-    restart_count: int = 0
-
-
-class _Status(msgspec.Struct, rename="camel"):
-    phase: str = ""
-    conditions: list[_Condition] | None = None
-    container_statuses: list[ContainerStatus] | None = None
-    init_container_statuses: list[ContainerStatus] | None = None
-
-
-class PodState(msgspec.Struct):
-    """A pod as controllers see it. Never changed."""
-
-    metadata: _Metadata
-    spec: _Spec = msgspec.field(default_factory=_Spec)
-    status: _Status = msgspec.field(default_factory=_Status)
+class PodState(PodView, frozen=True, gc=False):
+    """A pod as its controller sees it."""
 
     @classmethod
     def read(cls, cached: Cached) -> PodState:
@@ -119,16 +50,18 @@ class PodState(msgspec.Struct):
 
     @property
     def labels(self) -> dict[str, str]:
-        return self.metadata.labels or {}
+        return self.metadata.labels
 
     @property
     def annotations(self) -> dict[str, str]:
         """Read when asked for: they may be long, and hardly anybody asks."""
-        return _decode_annotations(self.metadata.annotations) or {}
+        raw = self.metadata.annotations
+        return _decode_annotations(raw) if raw else {}
 
     @property
     def affinity(self) -> dict[str, Any]:
-        return _decode_any(self.spec.affinity) or {}
+        raw = self.spec.affinity
+        return _decode_any(raw) if raw else {}
 
     @property
     def node(self) -> str:
@@ -138,50 +71,6 @@ class PodState(msgspec.Struct):
     @property
     def phase(self) -> str:
         return self.status.phase
-
-    @property
-    def deleting(self) -> bool:
-        return self.metadata.deletion_timestamp is not None
-
-    @property
-    def terminal(self) -> bool:
-        """Whether it will never run again."""
-        return self.status.phase in _TERMINAL
-
-    @property
-    def active(self) -> bool:
-        return not self.terminal and not self.deleting
-
-    @property
-    def terminating(self) -> bool:
-        """Whether it is being deleted and may still run."""
-        return self.deleting and not self.terminal
-
-    @property
-    def ready(self) -> bool:
-        condition = self._ready_condition()
-        return condition is not None and condition.status == "True"
-
-    @property
-    def ready_since(self) -> str | None:
-        """When it became ready; None if it is not, or nobody knows."""
-        condition = self._ready_condition()
-        return (
-            condition.last_transition_time if condition is not None and condition.status == "True" else None
-        )
-
-    def available(self, min_ready_s: int, now: datetime) -> bool:
-        """Whether it has been ready for long enough."""
-        if not min_ready_s or not self.ready:
-            return self.ready
-        since = self.ready_since
-        return since is not None and parse_time(since) + timedelta(seconds=min_ready_s) <= now
-
-    def _ready_condition(self) -> _Condition | None:
-        for condition in self.status.conditions or ():
-            if condition.type == "Ready":
-                return condition
-        return None
 
 
 _decode = msgspec.json.Decoder(PodState).decode
@@ -193,8 +82,8 @@ def _read(cached: Cached) -> PodState:
     return _decode(cached.data)
 
 
-_decode_annotations = msgspec.json.Decoder(dict[str, str] | None).decode
-_decode_any = msgspec.json.Decoder(dict[str, Any] | None).decode
+_decode_annotations = msgspec.json.Decoder(dict[str, str]).decode
+_decode_any = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 def matters_to_owner(old: Cached, new: Cached) -> bool:

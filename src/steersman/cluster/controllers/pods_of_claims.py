@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
+from steersman.objects.kinds.views.pods import ClaimUserView
 from steersman.runtime import Cache, Cached, Key
 
 __all__ = ["ClaimUser", "claims_of", "index_by_claim", "unscheduled_pods", "users_of"]
@@ -23,48 +24,8 @@ _CLAIM: Final = b'"persistentVolumeClaim"'
 _EPHEMERAL: Final = b'"ephemeral"'
 
 
-class _Metadata(msgspec.Struct, rename="camel"):
-    name: str = ""
-    uid: str = ""
-    deletion_timestamp: str | None = None
-    deletion_grace_period_seconds: int | None = None
-
-
-class _Source(msgspec.Struct, rename="camel"):
-    claim_name: str = ""
-
-
-class _Volume(msgspec.Struct, rename="camel"):
-    name: str = ""
-    persistent_volume_claim: _Source | None = None
-    ephemeral: Object | None = None
-
-
-class _Spec(msgspec.Struct, rename="camel"):
-    node_name: str = ""
-    volumes: list[_Volume] | None = None
-
-
-class _ContainerState(msgspec.Struct):
-    waiting: Object | None = None
-    terminated: Object | None = None
-
-
-class _ContainerStatus(msgspec.Struct):
-    state: _ContainerState = msgspec.field(default_factory=_ContainerState)
-
-
-class _Status(msgspec.Struct, rename="camel"):
-    phase: str = ""
-    container_statuses: list[_ContainerStatus] | None = None
-
-
-class ClaimUser(msgspec.Struct):
-    """A pod as far as its claims are concerned."""
-
-    metadata: _Metadata
-    spec: _Spec = msgspec.field(default_factory=_Spec)
-    status: _Status = msgspec.field(default_factory=_Status)
+class ClaimUser(ClaimUserView, frozen=True, gc=False):
+    """A pod as its claims see it."""
 
     @classmethod
     def read(cls, cached: Cached) -> ClaimUser:
@@ -78,15 +39,11 @@ class ClaimUser(msgspec.Struct):
     @property
     def claims(self) -> Iterator[tuple[str, bool]]:
         """The claims' names, and whether they were made for this pod."""
-        for volume in self.spec.volumes or ():
+        for volume in self.spec.volumes:
             if volume.persistent_volume_claim is not None:
                 yield volume.persistent_volume_claim.claim_name, False
             elif volume.ephemeral is not None:
                 yield f"{self.metadata.name}-{volume.name}", True
-
-    @property
-    def ended(self) -> bool:
-        return self.status.phase in ("Succeeded", "Failed")
 
     def holds(self, claim: Object) -> bool:
         """Whether its node may be using the claim: a pod without a node gets none that is being deleted."""
@@ -117,9 +74,9 @@ class ClaimUser(msgspec.Struct):
 
     @property
     def _over(self) -> bool:
-        if self.ended:
+        if self.terminal:
             return True
-        states = [status.state for status in self.status.container_statuses or ()]
+        states = [status.state for status in self.status.container_statuses]
         running = any(state.waiting is None and state.terminated is None for state in states)
         return self.metadata.deletion_timestamp is not None and not running
 
@@ -155,5 +112,5 @@ def users_of(pods: Cache, claim: Key) -> list[ClaimUser]:
 def unscheduled_pods(pods: Cache, claim: Key) -> list[str]:
     """The names of the pods that name a claim and have no node yet."""
     return sorted(
-        pod.metadata.name for pod in users_of(pods, claim) if not pod.spec.node_name and not pod.ended
+        pod.metadata.name for pod in users_of(pods, claim) if not pod.spec.node_name and not pod.terminal
     )

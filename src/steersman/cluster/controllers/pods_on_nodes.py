@@ -6,6 +6,7 @@ from typing import Final
 
 import msgspec
 
+from steersman.objects.kinds.views.pods import PlacedPodView
 from steersman.runtime import Cache, Cached
 
 __all__ = ["index_by_node", "node_of", "pods_on"]
@@ -13,15 +14,7 @@ __all__ = ["index_by_node", "node_of", "pods_on"]
 _INDEX: Final = "node"
 
 
-class _Spec(msgspec.Struct, rename="camel"):
-    node_name: str = ""
-
-
-class _Pod(msgspec.Struct):
-    spec: _Spec = msgspec.field(default_factory=_Spec)
-
-
-_decode = msgspec.json.Decoder(_Pod).decode
+_decode = msgspec.json.Decoder(PlacedPodView).decode
 
 
 def node_of(pod: Cached) -> str:

@@ -44,11 +44,11 @@ def replica_status(
 
 
 def _conditions(owner: Object, active: int, failure: str | None, now: datetime) -> Sequence[Any]:
-    conditions = (owner.get("status") or {}).get("conditions") or ()
+    conditions = (owner.get("status") or {}).get("conditions") or []
     if failure is None:
         return remove_condition(conditions, "ReplicaFailure")
     if find_condition(conditions, "ReplicaFailure") is not None:
-        return conditions  # the first failure is told until nothing fails
+        return conditions  # the first failure stays until nothing fails
     wanted = owner["spec"].get("replicas") or 0
     reason = "FailedCreate" if active < wanted else "FailedDelete" if active > wanted else ""
     return set_condition(

@@ -14,6 +14,8 @@ from steersman.cluster.controllers.reconciling import moment, retrying_conflicts
 from steersman.cluster.controllers.setup import Setup
 from steersman.cluster.controllers.taints import NO_EXECUTE, Taint, Toleration
 from steersman.objects.conditions import condition_patch
+from steersman.objects.kinds.views.nodes import NodePlacementView
+from steersman.objects.kinds.views.pods import TaintedPodView
 from steersman.objects.resources import NODES, PODS
 from steersman.objects.times import format_time
 from steersman.runtime import Cached, Change, Key, Request, Result, RetryPolicy
@@ -25,32 +27,8 @@ Object = dict[str, Any]
 _FOREVER: Final = float("inf")
 
 
-class _NodeSpec(msgspec.Struct):
-    taints: list[Taint] | None = None
-
-
-class _Node(msgspec.Struct):
-    spec: _NodeSpec = msgspec.field(default_factory=_NodeSpec)
-
-
-class _PodMetadata(msgspec.Struct, rename="camel"):
-    uid: str = ""
-    generation: int = 0
-    deletion_timestamp: str | None = None
-
-
-class _PodSpec(msgspec.Struct, rename="camel"):
-    node_name: str = ""
-    tolerations: list[Toleration] | None = None
-
-
-class _Pod(msgspec.Struct):
-    metadata: _PodMetadata
-    spec: _PodSpec = msgspec.field(default_factory=_PodSpec)
-
-
-_decode_node = msgspec.json.Decoder(_Node).decode
-_decode_pod = msgspec.json.Decoder(_Pod).decode
+_decode_node = msgspec.json.Decoder(NodePlacementView).decode
+_decode_pod = msgspec.json.Decoder(TaintedPodView).decode
 
 
 def tolerated_s(taints: Iterable[Taint], tolerations: Sequence[Toleration]) -> float:
@@ -129,7 +107,7 @@ class _TaintEviction:
         planned = self._planned.get(key)
         if planned is not None and planned.uid != pod.metadata.uid:
             planned = None  # of another pod of this name
-        stays_s = tolerated_s(self._taints.get(pod.spec.node_name, ()), pod.spec.tolerations or [])
+        stays_s = tolerated_s(self._taints.get(pod.spec.node_name, ()), pod.spec.tolerations)
         if stays_s == _FOREVER:
             if self._planned.pop(key, None) is not None:
                 self._tell(cached, f"Cancelling deletion of Pod {key}")
@@ -144,7 +122,7 @@ class _TaintEviction:
         self._planned.pop(key, None)
         return None
 
-    async def _evict(self, cached: Cached, pod: _Pod) -> None:
+    async def _evict(self, cached: Cached, pod: TaintedPodView) -> None:
         condition: Object = {
             "type": "DisruptionTarget",
             "status": "True",
@@ -172,4 +150,4 @@ class _TaintEviction:
 def _no_execute(node: Cached | None) -> list[Taint]:
     if node is None:
         return []
-    return [taint for taint in _decode_node(node.data).spec.taints or () if taint.effect == NO_EXECUTE]
+    return [taint for taint in _decode_node(node.data).spec.taints if taint.effect == NO_EXECUTE]

@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from steersman.objects import tolerations
+from steersman.objects.kinds.views.taints import Taint, Toleration
 
 __all__ = [
     "NOT_READY",
@@ -41,19 +41,6 @@ _OF_CONDITIONS: Final = {
 }
 #: The keys of NoSchedule taints that say nothing but what the node's own state does.
 _MANAGED: Final = frozenset({*_OF_CONDITIONS.values(), UNSCHEDULABLE})
-
-
-class Taint(tolerations.Taint, frozen=True, omit_defaults=True, rename="camel"):
-    time_added: str | None = None
-
-    @property
-    def kind(self) -> tuple[str, str]:
-        """Of which a node has one at most: key and effect."""
-        return self.key, self.effect
-
-
-class Toleration(tolerations.Toleration, frozen=True, rename="camel"):
-    toleration_seconds: int | None = None
 
 
 def condition_taints(conditions: Iterable[tuple[str, str]], *, unschedulable: bool) -> list[Taint]:

@@ -96,7 +96,7 @@ class Machine:
             try:
                 _clean_addresses(self._netlink, self.ranges, self._owners)
             except OSError as error:
-                _log.warning("addresses that nobody has are left: %s", error)
+                _log.warning("addresses of clusters that no longer run were found and left: %s", error)
 
     async def close(self, *, leave_owned: bool = False) -> None:
         """Leave nothing on the machine, but what is owned by those that live on, and let others have the

@@ -65,12 +65,24 @@ def _numbered(first: int, services: int, pods: int, load_balancers: int) -> Rang
     )
 
 
+def _more(first: int) -> Iterator[Ranges]:
+    """For machines on which many clusters run: builds and tests of several people at once."""
+    for number in range(20):
+        yield _numbered(first, 120 + number, 148 + number, 176 + number)
+
+
 #: In the order they are tried; kubeadm's and flannel's first.
-ROUTED: Final = tuple(_numbered(10, 96 + number, 244 + number, 100 + number) for number in range(11))
+ROUTED: Final = (
+    *(_numbered(10, 96 + number, 244 + number, 100 + number) for number in range(11)),
+    *_more(10),
+)
 #: For those who may not add addresses. What load balancers may have is left out.
-LOOPBACK: Final = tuple(
-    _numbered(127, services, 244 + number, 100 + number)
-    for number, services in enumerate((96, 97, 98, 99, *range(112, 120)))
+LOOPBACK: Final = (
+    *(
+        _numbered(127, services, 244 + number, 100 + number)
+        for number, services in enumerate((96, 97, 98, 99, *range(112, 120)))
+    ),
+    *_more(127),
 )
 
 
@@ -112,7 +124,7 @@ def take_first_free(
             return Guard(ranges)
         except RangeTaken:
             continue
-    raise RangeTaken(f"all address ranges for services are in use: {', '.join(tried)}")
+    raise RangeTaken(f"all address ranges for services are in use: {tried[0]}, … {tried[-1]}")
 
 
 def _overlap(networks: Iterable[IPv4Network], others: Collection[IPv4Network]) -> bool:

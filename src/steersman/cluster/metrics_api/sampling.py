@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol
 
 import orjson
 
-from steersman.aio import Clock
+from steersman.aio import Clock, Scope
 from steersman.client import Client, ClientError
 from steersman.objects.usage import Usage
 from steersman.runtime import Cache, Cached, Key
@@ -76,9 +76,10 @@ class Sampler:
             sample.nodes.update(self._local.nodes())
             sample.pods.update((pod.key, dict(pod.containers)) for pod in self._local.pods())
         others = [node.name for node in self._nodes if node.name not in sample.nodes and _serves(node)]
-        async with asyncio.TaskGroup() as group:
+        async with Scope() as scope:
             for name in others:
-                group.create_task(self._ask(name, sample))
+                scope.start(self._ask(name, sample))
+            await scope.join()
         return sample
 
     async def _ask(self, node: str, sample: Sample) -> None:
@@ -95,7 +96,7 @@ class Sampler:
                 used = {one["name"]: _reported(one) for one in pod["containers"]}
                 sample.pods[Key(whose["namespace"], whose["name"])] = used
         except (ClientError, ValueError, KeyError, TypeError) as error:
-            _log.info("node %s did not say what it uses: %s", node, error)
+            _log.info("node %s did not report its usage: %s", node, error)
 
 
 def _serves(node: Cached) -> bool:

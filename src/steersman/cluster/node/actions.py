@@ -15,7 +15,8 @@ from steersman.cluster.node.container_statuses import View, needs_start
 from steersman.cluster.node.cri import ContainerState, ContainerStatus
 from steersman.cluster.node.health import HEALTHY
 from steersman.cluster.node.resizing import resizing
-from steersman.cluster.node.restarts import is_restartable, is_sidecar, should_restart
+from steersman.cluster.node.restarts import is_restartable, should_restart
+from steersman.objects.pod_lifecycle import is_sidecar
 
 __all__ = ["Actions", "Kill", "pod_actions"]
 

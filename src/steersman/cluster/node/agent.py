@@ -15,10 +15,11 @@ from steersman.client import AlreadyExists, ClientError, Conflict, NotFound
 from steersman.cluster.node.container_statuses import time_text
 from steersman.cluster.node.cri import ContainerEvent
 from steersman.cluster.node.eviction import Candidate, eviction, victim
-from steersman.cluster.node.host import Host
+from steersman.cluster.node.node_context import NodeContext
 from steersman.cluster.node.node_object import NodeHealth, initial_node, node_status_patch, node_transitions
 from steersman.cluster.node.pod_head import PodHead
 from steersman.cluster.node.worker import PodWorker
+from steersman.objects.pod_lifecycle import is_terminal
 from steersman.objects.resources import LEASES, NODES
 from steersman.objects.times import format_micro_time
 from steersman.runtime import Cached, Change, Key, Writes
@@ -52,7 +53,7 @@ class Heartbeat:
 class NodeAgent:
     def __init__(
         self,
-        host: Host,
+        host: NodeContext,
         writes: Writes,
         *,
         heartbeat: Heartbeat | None = None,
@@ -100,7 +101,7 @@ class NodeAgent:
         must not get the address of something that runs."""
         if _ADDRESS in cached.data:
             pod = cached.object()
-            if pod["status"].get("phase") not in ("Succeeded", "Failed"):
+            if not is_terminal(pod):
                 self.host.notice(pod)
 
     def on_pod_gone(self, uid: str) -> None:

@@ -12,7 +12,8 @@ from typing import Any, Final, NamedTuple
 
 from steersman.cluster.node.cri import ContainerState, ContainerStatus, PodRuntime
 from steersman.cluster.node.health import Health
-from steersman.cluster.node.restarts import is_sidecar, should_restart
+from steersman.cluster.node.restarts import should_restart
+from steersman.objects.pod_lifecycle import is_sidecar
 from steersman.objects.times import format_time
 
 __all__ = ["LOST", "Reasons", "View", "container_statuses", "needs_start", "time_text"]

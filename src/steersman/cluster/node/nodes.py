@@ -121,7 +121,7 @@ class Nodes:
             try:
                 await agent.beat()
             except ClientError as error:
-                _log.warning("node %s could not say that it lives: %s", agent.name, error)
+                _log.warning("node %s could not renew its lease: %s", agent.name, error)
 
     def _on_node(self, change: Change) -> None:
         agent = self.agents.get(change.key.name)

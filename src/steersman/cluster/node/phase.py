@@ -18,16 +18,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Literal
+from typing import Any
 
-from steersman.cluster.node.restarts import is_sidecar, should_restart
+from steersman.cluster.node.restarts import should_restart
+from steersman.objects.kinds.enums import PodPhase
+from steersman.objects.pod_lifecycle import is_sidecar
 
-__all__ = ["TERMINAL", "Phase", "pod_phase"]
+__all__ = ["pod_phase"]
 
-Phase = Literal["Pending", "Running", "Succeeded", "Failed"]
 Statuses = Mapping[str, Mapping[str, Any]]
-
-TERMINAL: Final = ("Succeeded", "Failed")
 
 
 def pod_phase(
@@ -36,7 +35,7 @@ def pod_phase(
     *,
     ending: bool = False,
     initialized: bool = False,
-) -> Phase:
+) -> PodPhase:
     """The phase of a pod whose containers (of all kinds) have these statuses.
 
     `ending`: nothing is restarted any more. `initialized`: its containers ran before.

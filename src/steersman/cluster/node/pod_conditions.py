@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from steersman.cluster.node.restarts import is_sidecar
 from steersman.objects.conditions import find_condition
 from steersman.objects.fields import quote
+from steersman.objects.pod_lifecycle import is_sidecar
 
 __all__ = ["OWNED", "kubelet_conditions", "timed"]
 

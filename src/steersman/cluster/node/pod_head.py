@@ -4,31 +4,13 @@ from __future__ import annotations
 
 import msgspec
 
+from steersman.objects.kinds.views.pods import AssignedPodView
 from steersman.runtime import Cached
 
 __all__ = ["PodHead"]
 
 
-class _Metadata(msgspec.Struct, rename="camel"):
-    uid: str = ""
-    generation: int = 0
-    deletion_timestamp: str | None = None
-    deletion_grace_period_seconds: int | None = None
-    labels: msgspec.Raw = msgspec.Raw()
-    annotations: msgspec.Raw = msgspec.Raw()
-
-
-class _Spec(msgspec.Struct, rename="camel"):
-    node_name: str = ""
-    readiness_gates: msgspec.Raw = msgspec.Raw()
-
-
-class _Pod(msgspec.Struct):
-    metadata: _Metadata
-    spec: _Spec
-
-
-_decode = msgspec.json.Decoder(_Pod).decode
+_decode = msgspec.json.Decoder(AssignedPodView).decode
 
 
 class PodHead:

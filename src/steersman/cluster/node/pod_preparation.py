@@ -1,6 +1,6 @@
 """Everything pods need on a node that really runs them, put together: volumes, variables, probes, hooks.
 
-`pod_services` makes what a `Host` asks for; `PodPreparation` is what comes before a container.
+`pod_services` makes what a `NodeContext` asks for; `PodPreparation` is what comes before a container.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class Surroundings:
 
 @dataclass(frozen=True, slots=True)
 class PodServices:
-    """What a `Host` has of a node that really runs pods."""
+    """What a `NodeContext` has of a node that really runs pods."""
 
     preparation: PodPreparation
     prober: ContainerProber

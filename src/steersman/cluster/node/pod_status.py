@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from steersman.cluster.node.container_statuses import LOST, View, container_statuses
-from steersman.cluster.node.phase import TERMINAL, pod_phase
+from steersman.cluster.node.phase import pod_phase
 from steersman.cluster.node.pod_conditions import OWNED, kubelet_conditions, timed
 from steersman.cluster.node.pod_resources import told_resources
-from steersman.cluster.node.restarts import is_sidecar
 from steersman.objects.conditions import find_condition
+from steersman.objects.pod_lifecycle import is_sidecar, is_terminal_phase
 from steersman.objects.pods import quality_of_service
 
 __all__ = ["Ending", "final_status", "pod_status", "rejected_status", "sandbox_problem", "status_patch"]
@@ -83,16 +83,16 @@ def pod_status(
     regular = {container["name"] for container in view.spec.get("containers") or ()}
     initialized = any(view.runtime.active(name) is not None for name in regular)
     phase: str = pod_phase(view.spec, every, ending=over, initialized=initialized)
-    if old.get("phase") in TERMINAL:
+    if is_terminal_phase(old.get("phase")):
         # Nobody comes back from there, whoever said so.
         phase = old["phase"]
     status: Object = {"phase": phase}
     if phase == old.get("phase"):
         status |= {field: old[field] for field in ("reason", "message") if old.get(field)}
-    if over and ending is not None and old.get("phase") not in TERMINAL:
+    if over and ending is not None and not is_terminal_phase(old.get("phase")):
         phase = "Failed"
         status = {"phase": phase, "reason": ending.reason, "message": ending.message}
-    elif not over and phase in TERMINAL and old.get("phase") not in TERMINAL:
+    elif not over and is_terminal_phase(phase) and not is_terminal_phase(old.get("phase")):
         # It still holds its share of the node: others would be given it, and be refused.
         status = {field: old[field] for field in ("phase", "reason", "message") if old.get(field)}
     status |= {shown: listed for shown, listed in statuses.items() if listed}
@@ -174,7 +174,7 @@ def final_status(pod: Mapping[str, Any], status: Status) -> Object:
     last = begun[-1] if begun else 0
     if inits:
         final["initContainerStatuses"] = [_ended(one) for one in inits[: last + 1]] + inits[last + 1 :]
-    if final.get("phase") not in TERMINAL:
+    if not is_terminal_phase(final.get("phase")):
         final["phase"] = "Failed"
     return {field: value for field, value in final.items() if value != []}
 

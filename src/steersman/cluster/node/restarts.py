@@ -15,7 +15,6 @@ __all__ = [
     "Backoffs",
     "go_duration",
     "is_restartable",
-    "is_sidecar",
     "should_restart",
 ]
 
@@ -26,11 +25,6 @@ _CEILING_S: Final = 300.0
 #: How long after its last failure something counts as healthy.
 CONTAINER_FORGET_S: Final = 600.0
 IMAGE_FORGET_S: Final = 2 * _CEILING_S
-
-
-def is_sidecar(container: Container) -> bool:
-    """Whether an init container runs beside the others."""
-    return container.get("restartPolicy") == "Always"
 
 
 def should_restart(container: Container, spec: Mapping[str, Any], exit_code: int) -> bool:

@@ -45,7 +45,7 @@ _APPROVED: Final = {
     "type": "Approved",
     "status": "True",
     "reason": "NodeStarted",
-    "message": "asked for and approved by whoever runs the node",
+    "message": "requested and approved by the node itself",
 }
 
 
@@ -67,7 +67,7 @@ async def serving_certificate(
         if lives_s <= 0:
             raise
         _log.warning(
-            "the certificate of %s is not renewed yet: %s", user, str(error) or "nobody has approved it"
+            "the certificate of %s is not renewed yet: %s", user, str(error) or "it is not approved yet"
         )
         return files
     write_private(files[1], key_pem(key))

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, Literal
 
-from steersman.aio import Backoff, Scope
+from steersman.aio import Backoff, Scope, first_of
 from steersman.cluster.node.actions import Actions, Kill
 from steersman.cluster.node.container_statuses import View
 from steersman.cluster.node.cri import (
@@ -22,9 +22,10 @@ from steersman.cluster.node.cri import (
 )
 from steersman.cluster.node.errors import MountFailed, RuntimeFailed, StartFailed
 from steersman.cluster.node.events import container_reference
-from steersman.cluster.node.host import Host
 from steersman.cluster.node.images import ImagePuller
-from steersman.cluster.node.restarts import CONTAINER_FORGET_S, Backoffs, go_duration, is_sidecar
+from steersman.cluster.node.node_context import NodeContext
+from steersman.cluster.node.restarts import CONTAINER_FORGET_S, Backoffs, go_duration
+from steersman.objects.pod_lifecycle import is_sidecar
 from steersman.objects.pods import containers_of
 
 __all__ = ["Steps"]
@@ -43,7 +44,7 @@ _PROBES: Final[Mapping[str, str]] = {"startup": "startupProbe", "liveness": "liv
 class Steps:
     __slots__ = ("_backoffs", "_host", "_puller", "_reasons", "_unmounted")
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: NodeContext) -> None:
         self._host = host
         # Most pods never fail: these are made when one does.
         self._reasons: dict[str, tuple[str, str]] | None = None
@@ -277,9 +278,7 @@ class Steps:
                 about = container_reference(pod, container)
                 self._host.events.warning(about, "FailedPreStopHook", "PreStopHook failed")
 
-        async with Scope() as scope:
-            ends = (scope.start(hook()), scope.start(clock.sleep(grace_s)))
-            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        await first_of(hook(), clock.sleep(grace_s))
         return int(clock.monotonic() - began)
 
 

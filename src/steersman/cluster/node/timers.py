@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Coroutine, Hashable
 from typing import Any
 
-from steersman.aio import Clock, DelayQueue, Scope
+from steersman.aio import Clock, DelayQueue, wait_for_event
 
 __all__ = ["Starter", "Timers"]
 
@@ -59,12 +59,7 @@ class Timers:
             if self._until is None:
                 await self._sooner.wait()
             elif (delay_s := self._until - self.clock.monotonic()) > 0:
-                await self._wait(delay_s)
-
-    async def _wait(self, delay_s: float) -> None:
-        async with Scope() as scope:
-            ends = (scope.start(self.clock.sleep(delay_s)), scope.start(self._sooner.wait()))
-            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+                await wait_for_event(self._sooner, self.clock, delay_s)
 
     def _call(self, call: Callable[[], None]) -> None:
         try:

@@ -22,14 +22,14 @@ from typing import Any, Final
 from steersman.cluster.node.actions import pod_actions
 from steersman.cluster.node.container_statuses import View, time_text
 from steersman.cluster.node.cri import PodRuntime
-from steersman.cluster.node.host import Host
-from steersman.cluster.node.phase import TERMINAL
+from steersman.cluster.node.node_context import NodeContext
 from steersman.cluster.node.pod_admission import Claim, Refusal, claim_of
 from steersman.cluster.node.pod_head import PodHead
 from steersman.cluster.node.pod_status import Ending, final_status, pod_status, rejected_status
 from steersman.cluster.node.status_writer import Report
 from steersman.cluster.node.steps import Steps
 from steersman.cluster.node.streaming import StreamingService
+from steersman.objects.pod_lifecycle import is_terminal, is_terminal_phase
 from steersman.objects.times import parse_time
 from steersman.runtime import Key
 
@@ -60,7 +60,7 @@ class PodWorker:
         "_settled", "_steps", "_task", "key", "on_gone", "stage", "uid",
     )  # fmt: skip
 
-    def __init__(self, host: Host, key: Key, uid: str, on_gone: Callable[[PodWorker], None]) -> None:
+    def __init__(self, host: NodeContext, key: Key, uid: str, on_gone: Callable[[PodWorker], None]) -> None:
         """`on_gone` is told when nothing is left to do."""
         self.key = key
         self.uid = uid
@@ -147,7 +147,7 @@ class PodWorker:
             self._begin(pod)
         if self.stage is Stage.SYNCING:
             self._ending = self._ending or self._deadline(pod) or self._excess(pod)
-            over = (pod.get("status") or {}).get("phase") in TERMINAL
+            over = is_terminal(pod)
             if over or self._ending is not None or "deletionTimestamp" in pod["metadata"]:
                 self.stage = Stage.ENDING
             else:
@@ -168,7 +168,7 @@ class PodWorker:
 
     def _begin(self, pod: Pod) -> None:
         status = pod.get("status") or {}
-        if status.get("phase") in TERMINAL:
+        if is_terminal_phase(status.get("phase")):
             self.stage = Stage.OVER
             self._settled = True
             return
@@ -281,7 +281,7 @@ class PodWorker:
             return
         if report.delete:
             self._host.start(self._leave())
-        elif report.new.get("phase") in TERMINAL:
+        elif is_terminal_phase(report.new.get("phase")):
             # What has ended can be read about as long as there is a pod to ask for.
             has_logs = isinstance(self._host.runtime, StreamingService)
             self._host.start(self._rest() if has_logs else self._leave())

@@ -15,6 +15,7 @@ from steersman.aio import Scope
 from steersman.cluster.proxy.frontends import Backend, Frontend, Route
 from steersman.cluster.proxy.process import ForwarderProcess, Home
 from steersman.election import default_identity
+from steersman.objects.pod_lifecycle import is_terminal_phase
 from steersman.objects.resources import PODS
 from steersman.runtime import Change, Key, Manager, Recorder
 
@@ -25,7 +26,6 @@ Object = Mapping[str, Any]
 _LOOPBACK: Final = "127.0.0.1"
 _ANY: Final = ("", "0.0.0.0", "::")  # noqa: S104 - what pods ask for, nothing is bound to it
 _PROTOCOLS: Final = ("TCP", "UDP")
-_OVER: Final = ("Succeeded", "Failed")
 #: How soon a port that could not be opened is tried again.
 _RETRY_S: Final = 2.0
 #: In the bytes of every pod that wants one.
@@ -44,7 +44,7 @@ def host_ports(pod: Object, nodes: Mapping[str, str]) -> Iterator[tuple[Frontend
     """Where the ports of a pod are, and where they lead."""
     spec, status = pod["spec"], pod.get("status") or {}
     own, address = nodes.get(spec.get("nodeName", "")), status.get("podIP")
-    if own is None or not address or spec.get("hostNetwork") or status.get("phase") in _OVER:
+    if own is None or not address or spec.get("hostNetwork") or is_terminal_phase(status.get("phase")):
         return
     for container in (*(spec.get("initContainers") or ()), *(spec.get("containers") or ())):
         for port in container.get("ports") or ():

@@ -180,7 +180,7 @@ class ForwarderProcess:
             with theirs:
                 self._process = _spawn(theirs.fileno(), self._home)
             if not await self._meet(ours):
-                raise OSError("it does not say what it has")
+                raise OSError("it did not report its listeners")
             if self._home is not None:
                 # Its first process has ended: who outlives others is nobody's child.
                 await _wait(self._process)

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from steersman.aio import Clock, Scope
+from steersman.aio import Clock, wait_for_event
 from steersman.cluster.scheduler.framework.verdicts import Refusal
 from steersman.cluster.scheduler.model.pod import Pod
 from steersman.runtime import Key
@@ -62,9 +62,7 @@ class Permits:
                 if left_s <= 0:
                     text = f"rejected due to timeout after waiting {timeout_s:g}s at plugin {plugin}"
                     return Refusal(plugin, (text,))
-                async with Scope() as scope:
-                    ends = (scope.start(waiting.settled.wait()), scope.start(clock.sleep(left_s)))
-                    await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+                await wait_for_event(waiting.settled, clock, left_s)
             return waiting.refusal
         finally:
             del self._waiting[key]

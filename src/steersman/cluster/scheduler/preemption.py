@@ -19,7 +19,7 @@ from steersman.cluster.scheduler.model.nodes import Nodes
 from steersman.cluster.scheduler.model.pod import Pod
 from steersman.objects.selectors import LabelSelector
 
-__all__ = ["Budget", "Candidate", "Findings", "Trial", "cheapest", "is_more_important", "violating"]
+__all__ = ["Budget", "Candidate", "PreemptionResults", "Trial", "cheapest", "is_more_important", "violating"]
 
 #: Makes every priority positive, so that fewer victims are always the smaller sum.
 _PRIORITY_SHIFT: Final = 2**31
@@ -139,7 +139,7 @@ class Trial:
         return False
 
 
-class Findings:
+class PreemptionResults:
     """What trials for pods that are alike have found out about nodes which have not changed since."""
 
     __slots__ = ("_kept", "_nodes")

@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from steersman.aio import Clock, Scope
+from steersman.aio import Clock, Scope, wait_for_event
 from steersman.client import ClientError
 from steersman.cluster.scheduler.errors import NotBound, SchedulerProblem
 from steersman.cluster.scheduler.following import Following
@@ -31,7 +31,7 @@ from steersman.cluster.scheduler.model.pod import Pod
 from steersman.cluster.scheduler.permits import Permits
 from steersman.cluster.scheduler.placing import Placer
 from steersman.cluster.scheduler.queue import Entry
-from steersman.cluster.scheduler.telling import Telling
+from steersman.cluster.scheduler.status_writer import PodStatusWriter
 from steersman.objects.resources import PODS
 from steersman.runtime import Cache, Recorder
 
@@ -66,7 +66,7 @@ class Scheduler:
         self,
         following: Following,
         runners: Mapping[str, Runner],
-        telling: Telling,
+        telling: PodStatusWriter,
         permits: Permits,
         pods: Cache,
         clock: Clock,
@@ -115,15 +115,8 @@ class Scheduler:
             return
         self._work.clear()
         due = self._queue.next_due()
-        if due is None:
-            await self._work.wait()
-            return
-        async with Scope() as scope:
-            ends = (
-                scope.start(self._work.wait()),
-                scope.start(self._clock.sleep(max(due - self._clock.monotonic(), 0.0))),
-            )
-            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        rest_s = None if due is None else max(due - self._clock.monotonic(), 0.0)
+        await wait_for_event(self._work, self._clock, rest_s)
 
     # --- one pod
 

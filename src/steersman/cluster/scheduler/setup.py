@@ -19,7 +19,7 @@ from steersman.cluster.scheduler.placing import Placer
 from steersman.cluster.scheduler.profiles import ProfileConfig, hints_of, make_profile
 from steersman.cluster.scheduler.queue import SchedulingQueue
 from steersman.cluster.scheduler.scheduler import Runner, Scheduler
-from steersman.cluster.scheduler.telling import Telling
+from steersman.cluster.scheduler.status_writer import PodStatusWriter
 from steersman.objects.resource_type import ResourceType
 from steersman.objects.resources import NAMESPACES, NODES, PODS
 from steersman.runtime import Cache, Manager, Recorder
@@ -92,7 +92,7 @@ class _Assembly:
         following = Following(
             self._nodes, queue, self._nominations, self._permits, clock, list(self._runners)
         )
-        telling = Telling(self._client, clock, pods)
+        telling = PodStatusWriter(self._client, clock, pods)
         scheduler = Scheduler(following, self._runners, telling, self._permits, pods, clock)
         following.wake = scheduler.wake
         for handle in self._handles:

@@ -1,7 +1,8 @@
 """Why Go cannot put a decoded JSON value into a built-in type without going through JSON again.
 
 Kubernetes does that with the result of a strategic merge patch and has other words for what does not fit
-than for a body. `apiserver.bodies` asks when `decode` refused such a result; nothing here changes a value.
+than for a body. `apiserver.pipeline.bodies` asks when `decode` refused such a result; nothing here changes a
+value.
 """
 
 from __future__ import annotations

@@ -161,7 +161,7 @@ class Committer(Generic[B]):
         try:
             self._loop.call_soon_threadsafe(callback, *arguments)
         except RuntimeError:
-            log.debug("the loop is gone, nobody hears of %s", callback)
+            log.debug("the event loop is closed; the result of a commit is lost: %s", callback)
 
 
 def _resolve(future: asyncio.Future[None], error: StoreError | None) -> None:

@@ -22,6 +22,7 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from pathlib import Path
 
+from steersman.aio import Scope
 from steersman.cluster.store.changes import change, refusal
 from steersman.cluster.store.committer import REMOVED_AT_ONCE, Committer
 from steersman.cluster.store.errors import Closed, Corrupt, SyncFailed, Unavailable
@@ -126,6 +127,7 @@ class SqliteStore(IndexedStore):
         self._busy = False
         #: The last batch failed.
         self._refusing = False
+        self._scope = Scope()
         self._closing: asyncio.Task[None] | None = None
         self._idle: asyncio.Future[None] | None = None
         self._forgotten(self._index.trim())
@@ -183,7 +185,7 @@ class SqliteStore(IndexedStore):
 
     async def close(self) -> None:
         if self._closing is None:
-            self._closing = self._loop.create_task(self._close())
+            self._closing = self._scope.start(self._close())
         await asyncio.shield(self._closing)
 
     async def _write(self, key: str, value: bytes | None, expected: int | None) -> _Write:

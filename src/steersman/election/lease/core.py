@@ -45,25 +45,28 @@ from enum import Enum
 from typing import Any
 
 from steersman.election.errors import ElectionConfigError
+from steersman.election.lease.requests import (
+    Found,
+    Pending,
+    Read,
+    Refused,
+    Tick,
+    Unanswered,
+    Write,
+    Written,
+)
 
 __all__ = [
     "Command",
     "Elect",
     "Event",
-    "Found",
     "Lease",
     "LeaseCore",
     "LeaseSettings",
     "Lose",
-    "Read",
-    "Refused",
     "State",
     "Stop",
-    "Tick",
-    "Unanswered",
     "WorkEnded",
-    "Write",
-    "Written",
 ]
 
 
@@ -108,41 +111,6 @@ class Lease:
 
 
 @dataclass(frozen=True, slots=True)
-class Tick:
-    """The time of `LeaseCore.wake_at` has come."""
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """Answer to Read; None if there is no such lease."""
-
-    request: int
-    lease: Lease | None
-
-
-@dataclass(frozen=True, slots=True)
-class Written:
-    """Answer to Write: the lease as it is stored now."""
-
-    request: int
-    lease: Lease
-
-
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """Answer to Write: the lease has changed, appeared or gone since it was read."""
-
-    request: int
-
-
-@dataclass(frozen=True, slots=True)
-class Unanswered:
-    """Read or Write had no answer in time, or a useless one; a write may still take effect."""
-
-    request: int
-
-
-@dataclass(frozen=True, slots=True)
 class WorkEnded:
     """What the leader did, or still did after losing, has ended."""
 
@@ -150,23 +118,8 @@ class WorkEnded:
 #: How much sooner than usual somebody looks who was told to hurry.
 _HURRY = 0.1
 
-Answer = Found | Written | Refused | Unanswered
+Answer = Found[Lease] | Written[Lease] | Refused | Unanswered
 Event = Tick | Answer | WorkEnded
-
-
-@dataclass(frozen=True, slots=True)
-class Read:
-    request: int
-    timeout_s: float
-
-
-@dataclass(frozen=True, slots=True)
-class Write:
-    """Store `lease` if it still has the version `lease.version` (none: if it does not exist)."""
-
-    request: int
-    timeout_s: float
-    lease: Lease
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +137,7 @@ class Stop:
     """The lock is given up, or will expire by itself. Nothing more to do."""
 
 
-Command = Read | Write | Elect | Lose | Stop
+Command = Read | Write[Lease] | Elect | Lose | Stop
 
 
 class State(Enum):
@@ -211,9 +164,7 @@ class LeaseCore:
         self._observed_at = 0.0
         #: acquireTimes this process has written: a lease with one of them is ours.
         self._acquired: deque[str] = deque(maxlen=16)
-        self._requests = 0
-        #: When the request under way was sent; None if there is none.
-        self._sent_at: float | None = None
+        self._pending = Pending()
         self._next_at = 0.0
         self._hurried_until = -math.inf
         #: Until when this process leads, unless it renews.
@@ -236,7 +187,7 @@ class LeaseCore:
     @property
     def wake_at(self) -> float | None:
         """When to send a Tick; None if only an answer or the work's end can change anything."""
-        idle = self._sent_at is None
+        idle = self._pending.sent_at is None
         if self.state is State.LEADING:
             return min(self._next_at, self._leads_until) if idle else self._leads_until
         return self._next_at if idle and self.state is State.FOLLOWING else None
@@ -257,9 +208,9 @@ class LeaseCore:
             return self._lose("the lease could not be renewed in time")
         if isinstance(event, Tick):
             return self._tick(now)
-        if self._sent_at is None or event.request != self._requests:
+        sent_at = self._pending.end(event.request)
+        if sent_at is None:
             return []
-        sent_at, self._sent_at = self._sent_at, None
         match self.state:
             case State.FOLLOWING:
                 return self._answer_to_follower(event, now, sent_at)
@@ -270,7 +221,7 @@ class LeaseCore:
         return []
 
     def _tick(self, now: float) -> list[Command]:
-        if self._sent_at is not None or now < self._next_at:
+        if self._pending.sent_at is not None or now < self._next_at:
             return []
         if self.state is State.LEADING and not self._unsure:
             return self._renew(now)
@@ -335,7 +286,7 @@ class LeaseCore:
         if not self.leads(now):
             return self._stop()
         self.state = State.RELEASING
-        return self._release(now) if self._sent_at is None else []
+        return self._release(now) if self._pending.sent_at is None else []
 
     def _is_free(self, lease: Lease | None, now: float) -> bool:
         known = self._observed
@@ -391,15 +342,10 @@ class LeaseCore:
         )
 
     def _read(self, now: float) -> list[Command]:
-        return [Read(self._request(now), self._patience_s(now))]
+        return [Read(self._pending.begin(now), self._patience_s(now))]
 
     def _write(self, lease: Lease, now: float) -> list[Command]:
-        return [Write(self._request(now), self._patience_s(now), lease)]
-
-    def _request(self, now: float) -> int:
-        self._sent_at = now
-        self._requests += 1
-        return self._requests
+        return [Write(self._pending.begin(now), self._patience_s(now), lease)]
 
     def _patience_s(self, now: float) -> float:
         limit_s = self._settings.request_timeout_s
@@ -417,10 +363,10 @@ class LeaseCore:
 
     def _lose(self, why: str) -> list[Command]:
         self.state = State.LOST
-        self._sent_at = None
+        self._pending.give_up()
         return [Lose(why)]
 
     def _stop(self) -> list[Command]:
         self.state = State.RELEASED
-        self._sent_at = None
+        self._pending.give_up()
         return [Stop()]

@@ -1,8 +1,8 @@
-"""Leads by a Lease object: sends what `core` asks for, keeps its deadlines and runs the leader's work.
+"""Leads by a Lease object: sends what `core` asks for and runs the leader's work.
 
-Every request has a deadline of its own clock, so an API server that hangs makes a leader step down before
-the lease expires for others. The work is a task of this engine: it is cancelled when leadership is lost,
-and the lease is written again only after it has ended.
+An API server that hangs makes a leader step down before the lease expires for others (`exchange` keeps the
+deadlines). The work is a task of this engine: it is cancelled when leadership is lost, and the lease is
+written again only after it has ended.
 """
 
 from __future__ import annotations
@@ -16,29 +16,25 @@ from datetime import UTC, datetime
 from typing import Any
 
 from steersman.aio import Clock, Scope, SystemClock
-from steersman.client import AlreadyExists, Client, ClientError, Conflict, NotFound
+from steersman.client import Client
 from steersman.election.elector import Leadership, Work, default_identity
 from steersman.election.errors import ElectionConfigError
+from steersman.election.leading import late_work
 from steersman.election.lease.core import (
     Answer,
     Command,
     Elect,
     Event,
-    Found,
     Lease,
     LeaseCore,
     LeaseSettings,
     Lose,
-    Read,
-    Refused,
     State,
     Stop,
-    Tick,
-    Unanswered,
     WorkEnded,
-    Write,
-    Written,
 )
+from steersman.election.lease.exchange import Exchange, ask
+from steersman.election.lease.requests import Read, Tick, Write
 from steersman.objects.resources import LEASES
 from steersman.objects.times import format_micro_time
 
@@ -94,10 +90,7 @@ class LeaseElector:
         return self._core.holder
 
     def check(self) -> str:
-        lost_at = self._lost_at
-        if lost_at is None or (late_s := self._clock.monotonic() - lost_at) < self._settings.duration_s:
-            return ""
-        return f"work goes on though leadership was lost {late_s:.0f} s ago"
+        return late_work(self._lost_at, self._clock.monotonic(), self._settings.duration_s)
 
     def hurry(self) -> None:
         """The lease may be free any moment: a follower looks now, and often for a while."""
@@ -131,28 +124,17 @@ class LeaseElector:
     def note_loss(self, lost_at: float | None) -> None:
         self._lost_at = lost_at
 
-    async def ask(self, command: Read | Write) -> Answer:
+    async def ask(self, command: Read | Write[Lease]) -> Answer:
         """The answer to one request; what is no answer is Unanswered."""
-        number = command.request
-        try:
-            if isinstance(command, Read):
-                found = await self._client.find(LEASES, self.name, self.namespace)
-                return Found(number, None if found is None else _lease_of(found))
-            body = _object_of(command.lease, self.name, self.namespace)
-            write = self._client.replace if command.lease.version else self._client.create
-            return Written(number, _lease_of(await write(body, kind=LEASES, namespace=self.namespace)))
-        except (Conflict, AlreadyExists):
-            return Refused(number)
-        except NotFound as error:
-            if isinstance(command, Write) and command.lease.version:
-                return Refused(number)
-            return self._unanswered(number, error)  # the namespace is missing
-        except ClientError as error:
-            return self._unanswered(number, error)
-
-    def _unanswered(self, number: int, error: Exception) -> Unanswered:
-        _log.warning("election %s/%s: %s", self.namespace, self.name, error)
-        return Unanswered(number)
+        return await ask(
+            self._client,
+            command,
+            self.name,
+            self.namespace,
+            lease_of=_lease_of,
+            object_of=lambda lease: _object_of(lease, self.name, self.namespace),
+            on_error=lambda error: _log.warning("election %s/%s: %s", self.namespace, self.name, error),
+        )
 
 
 class _Contest:
@@ -166,10 +148,14 @@ class _Contest:
         self._clock = elector.clock
         self._events: deque[Event] = deque([Tick()])
         self._happened = asyncio.Event()
-        self._timer: asyncio.Task[None] | None = None
-        self._request: asyncio.Task[None] | None = None
-        self._request_number = 0
-        self._request_due = 0.0
+        self._exchange = Exchange(
+            f"election {elector.name}",
+            scope,
+            elector.clock,
+            elector.ask,
+            self._report,
+            lambda: _log.warning("election %s: no answer in time", elector.name),
+        )
         self._worker: asyncio.Task[None] | None = None
         self._returned = False
         self._failure: BaseException | None = None
@@ -184,7 +170,7 @@ class _Contest:
                 stopped = self._execute(
                     self._core.step(event, self._clock.monotonic(), self._wall())
                 ) or self._is_over(event)
-            self._set_timer()
+            self._exchange.wake_at(self._core.wake_at)
         if self._cancelled is not None:
             raise self._cancelled
         if self._failure is not None:
@@ -219,33 +205,18 @@ class _Contest:
         for command in commands:
             match command:
                 case Read() | Write():
-                    self._send(command)
+                    self._exchange.send(command)
                 case Elect(term):
                     self._elect(term)
                 case Lose(why):
                     _log.warning("%s no longer leads %s: %s", self._core.identity, self._elector.name, why)
-                    self._drop_request()
+                    self._exchange.drop()
                     self._elector.note_loss(self._clock.monotonic())
                     if self._worker is not None:
                         self._worker.cancel()
                 case Stop():
                     return True
         return False
-
-    def _send(self, command: Read | Write) -> None:
-        self._request_number = command.request
-        self._request_due = self._clock.monotonic() + command.timeout_s
-        self._request = self._scope.start(self._ask(command), name=f"election {self._elector.name} request")
-
-    async def _ask(self, command: Read | Write) -> None:
-        answer = await self._elector.ask(command)
-        self._request = None
-        self._report(answer)
-
-    def _drop_request(self) -> None:
-        if self._request is not None:
-            self._request.cancel()
-            self._request = None
 
     def _elect(self, term: int) -> None:
         core, clock = self._core, self._clock
@@ -273,25 +244,6 @@ class _Contest:
         self._worker = None
         self._elector.note_loss(None)
         self._report(WorkEnded())
-
-    def _set_timer(self) -> None:
-        due = self._core.wake_at
-        if self._request is not None:
-            due = self._request_due if due is None else min(due, self._request_due)
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        if due is not None:
-            self._timer = self._scope.start(self._wait(due), name=f"election {self._elector.name} timer")
-
-    async def _wait(self, due: float) -> None:
-        await self._clock.sleep(max(0.0, due - self._clock.monotonic()))
-        self._timer = None
-        if self._request is not None and self._clock.monotonic() >= self._request_due:
-            self._drop_request()
-            _log.warning("election %s: no answer in time", self._elector.name)
-            self._report(Unanswered(self._request_number))
-        self._report(Tick())
 
     def _report(self, event: Event) -> None:
         self._events.append(event)

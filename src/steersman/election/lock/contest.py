@@ -32,14 +32,16 @@ import asyncio
 import logging
 import random
 import uuid
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
-from steersman.aio import Clock, Scope, SystemClock
+from steersman.aio import Clock, Scope, SystemClock, wait_for_event
 from steersman.election.elector import Leadership, Work, default_identity
 from steersman.election.errors import ElectionConfigError
+from steersman.election.leading import contend, late_work
 
 __all__ = ["LockElector", "LockSettings", "LockState", "LockStore", "StoreUnavailable"]
 
@@ -176,10 +178,7 @@ class LockElector:
         return self._seen.holder if self._clock.monotonic() < self._seen_at + self._seen.remaining_s else ""
 
     def check(self) -> str:
-        lost_at = self._lost_at
-        if lost_at is None or (late_s := self._clock.monotonic() - lost_at) < self._settings.duration_s:
-            return ""
-        return f"work goes on though leadership was lost {late_s:.0f} s ago"
+        return late_work(self._lost_at, self._clock.monotonic(), self._settings.duration_s)
 
     async def observe(self) -> LockState:
         """Who holds the lock at this moment, asked of the store; raises StoreUnavailable. For observers that
@@ -205,10 +204,14 @@ class LockElector:
         self._running = True
         try:
             async with _requests() as scope:
-                ended = False
-                while not ended:
-                    leadership = await self._win(scope)
-                    ended = await self._lead(scope, leadership, work)
+                await contend(
+                    self.name,
+                    scope,
+                    work,
+                    win=partial(self._win, scope),
+                    keep=lambda term, worker: [self._keep(scope, term, worker)],
+                    stop=partial(self._stop, scope),
+                )
         finally:
             self._stop_leading()
             self._lost_at = None
@@ -227,18 +230,9 @@ class LockElector:
                     return self._leadership()
             except StoreUnavailable as error:
                 _log.warning("election %s: %s", self.name, error)
-            await self._pause(scope)
-
-    async def _pause(self, scope: Scope) -> None:
-        """Until it is time to look again, or somebody is in a hurry."""
-        timer = scope.start(self._clock.sleep(self._pause_s()), name=f"election {self.name} timer")
-        hurried = scope.start(self._hurried.wait(), name=f"election {self.name} hurry")
-        try:
-            await asyncio.wait((timer, hurried), return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            timer.cancel()
-            hurried.cancel()
-        self._hurried.clear()
+            # Until it is time to look again, or `hurry` is called.
+            await wait_for_event(self._hurried, self._clock, self._pause_s())
+            self._hurried.clear()
 
     async def _try(self, scope: Scope) -> bool:
         """Look, and take the lock if it can be had; whether this process leads now."""
@@ -294,30 +288,17 @@ class LockElector:
 
     # leading
 
-    async def _lead(self, scope: Scope, leadership: Leadership, work: Work) -> bool:
-        """Run `work`, keep the lock meanwhile, give it up afterwards; whether `work` came to its own end."""
-        worker = scope.start(_done(work, leadership), name=f"leader {self.name}")
-        keeper = scope.start(self._keep(scope, leadership.term, worker), name=f"election {self.name}")
-        cancelled: asyncio.CancelledError | None = None
-        while not worker.done():
-            try:
-                await asyncio.wait((worker,))
-            except asyncio.CancelledError as error:
-                if cancelled is not None:
-                    raise
-                # The lock is kept until the work has cleaned up.
-                cancelled = error
-                worker.cancel()
+    async def _stop(self, scope: Scope, keepers: Sequence[asyncio.Task[None]]) -> bool:
+        """The work has ended: give the lock up. Whether it was had until now."""
         led = self.is_leader
         self._stop_leading()
         self._lost_at = None
-        if keeper.done():
-            keeper.result()
-        keeper.cancel()
+        for keeper in keepers:
+            if keeper.done():
+                keeper.result()
+            keeper.cancel()
         await self._give_up(scope)
-        if cancelled is not None:
-            raise cancelled
-        return _outcome(worker, led)
+        return led
 
     async def _keep(self, scope: Scope, term: int, worker: asyncio.Task[None]) -> None:
         """Renew until leadership is lost, then cancel the work."""
@@ -348,7 +329,7 @@ class LockElector:
             if not self.is_leader:
                 return "the lock was renewed too late"
             if not renewed:
-                return "somebody else has taken the lock, or the store has lost it"
+                return "another holder has the lock, or the store lost it"
             self._leads_until = sent_at + settings.renew_deadline_s
 
     def _stop_leading(self) -> None:
@@ -407,17 +388,3 @@ def _requests() -> Scope:
 
 def _new_token() -> str:
     return uuid.uuid4().hex
-
-
-async def _done(work: Work, leadership: Leadership) -> None:
-    await work(leadership)
-
-
-def _outcome(worker: asyncio.Task[None], led: bool) -> bool:
-    """Whether there is nothing more to contend for; raises what the work raised."""
-    if not worker.cancelled():
-        worker.result()
-        return True
-    if led:
-        raise RuntimeError("the leader's work cancelled itself")
-    return False

@@ -16,10 +16,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 from steersman.aio import Clock, Scope, SystemClock
 from steersman.election.elector import Leadership, Work
+from steersman.election.leading import contend, late_work
 from steersman.election.raft.replicas import ReplicaFollower
 from steersman.raft.manager import RaftNodeManager
 from steersman.raft.node import Lease
@@ -81,10 +82,8 @@ class RaftElector:
         """Nothing to be done: a leader that lets go names its successor."""
 
     def check(self) -> str:
-        lost_at = self._lost_at
-        if lost_at is None or (late_s := self._clock.monotonic() - lost_at) < _GRACE_S:
-            return self.manager.trouble()
-        return f"work goes on though leadership was lost {late_s:.0f} s ago"
+        late = late_work(self._lost_at, self._clock.monotonic(), _GRACE_S)
+        return late or self.manager.trouble()
 
     def _leads(self, term: int) -> bool:
         lease = self.manager.lease
@@ -100,11 +99,14 @@ class RaftElector:
             if started:
                 await self.manager.start()
             async with Scope(on_error=lambda _: None) as scope:
-                ended = False
-                while not ended:
-                    await self.manager.contend(True)
-                    leadership = await self._win()
-                    ended = await self._lead(scope, leadership, work)
+                await contend(
+                    self.name,
+                    scope,
+                    work,
+                    win=self._win,
+                    keep=lambda term, worker: [self._keep(term, worker), self._follow()],
+                    stop=self._stop,
+                )
         finally:
             self._term = 0
             self._lost_at = None
@@ -115,6 +117,7 @@ class RaftElector:
 
     async def _win(self) -> Leadership:
         """Wait until this node leads."""
+        await self.manager.contend(True)
         async for lease in self.manager.watch():
             if self._leads(lease.term):
                 term = self._term = lease.term
@@ -122,34 +125,14 @@ class RaftElector:
         _log.info("%s leads %s in term %d", self.identity, self.name, term)
         return Leadership(self.identity, term, lambda: self._term == term and self._leads(term))
 
-    async def _lead(self, scope: Scope, leadership: Leadership, work: Work) -> bool:
-        """Run `work` while the lease lasts; whether it came to its own end."""
-        worker = scope.start(_done(work, leadership), name=f"leader {self.name}")
-        keeper = scope.start(self._keep(leadership.term, worker), name=f"election {self.name}")
-        follower = scope.start(self._follow(), name=f"replicas of {self.name}")
-        cancelled: asyncio.CancelledError | None = None
-        while not worker.done():
-            try:
-                await asyncio.wait((worker,))
-            except asyncio.CancelledError as error:
-                if cancelled is not None:
-                    raise
-                # The node leads on until the work has cleaned up.
-                cancelled = error
-                worker.cancel()
+    async def _stop(self, keepers: Sequence[asyncio.Task[None]]) -> bool:
+        """The work has ended: whether this node has led until now."""
         led = self.is_leader
         self._term = 0
         self._lost_at = None
-        keeper.cancel()
-        follower.cancel()
-        if cancelled is not None:
-            raise cancelled
-        if not worker.cancelled():
-            worker.result()
-            return True
-        if led:
-            raise RuntimeError("the leader's work cancelled itself")
-        return False
+        for keeper in keepers:
+            keeper.cancel()
+        return led
 
     async def _follow(self) -> None:
         if self._follower is not None:
@@ -174,10 +157,6 @@ class RaftElector:
         finally:
             worker.cancel()
         await self.manager.contend(False)
-
-
-async def _done(work: Work, leadership: Leadership) -> None:
-    await work(leadership)
 
 
 async def _next(changes: AsyncIterator[Lease]) -> Lease:

@@ -71,7 +71,7 @@ def _operation(route: Route, schema: dict[str, Any] | None) -> dict[str, Any]:
 
 def _refusals(route: Route) -> dict[str, Any]:
     if route.name == "readyz":
-        return {"503": {"description": "Not ready; the text says why."}}
+        return {"503": {"description": "Not ready; the body gives the reason."}}
     wanted = {"404"} if route.parameters else set()
     if route.guarded:
         wanted |= set(_ERRORS)

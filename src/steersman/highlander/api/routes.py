@@ -86,7 +86,7 @@ ROUTES = (
          content_type="text/event-stream", parameters=_EVENTS),
     _post(f"{_OF_WORKLOAD}/pause", "pause", "Stop a workload until it is resumed."),
     _post(f"{_OF_WORKLOAD}/resume", "resume", "Start a paused workload."),
-    _post(f"{_OF_WORKLOAD}/restart", "restart", "Stop a workload, wait until it is gone, start it."),
+    _post(f"{_OF_WORKLOAD}/restart", "restart", "Stop a workload, wait until it has ended, start it."),
     _post("/api/step-down", "step_down", "Stop the workloads and let another controller lead."),
     _post("/api/drain", "drain", "Step down and contend no more."),
     _post("/api/undrain", "undrain", "Contend again."),

@@ -307,7 +307,7 @@ class Api:
 
     async def _act(self, asked: _Asked, action: Callable[[Controls], Awaitable[None]]) -> Response:
         controls = self._controls[self._tenant_of(asked)]
-        _log.info("%s was asked for by %s", asked.request.target, asked.request.connection.client[0])
+        _log.info("%s was requested by %s", asked.request.target, asked.request.connection.client[0])
         task = self._scope.start(_outcome(action(controls)), name=asked.request.path)
         done, _ = await asyncio.wait((task,), timeout=_ACTION_S)
         if not done:

@@ -47,12 +47,12 @@ def _values_schema() -> Schema:
         "replicas": {
             "type": ["integer", "null"],
             "minimum": 0,
-            "description": "How many controllers; 2 if nothing is said, with Raft 3.",
+            "description": "The number of controllers; by default 2, with Raft 3.",
         },
         "gracePeriodSeconds": {
             "type": "integer",
             "minimum": 1,
-            "description": "What a controller has to stop its workloads and see them gone.",
+            "description": "How long a controller may take to stop its workloads.",
         },
         "config": {**config, "description": "The configuration, as in the file."},
         "secret": _text(
@@ -69,7 +69,7 @@ def _values_schema() -> Schema:
             },
         ),
         "fencing": _switch("Have the API refuse what a former leader still sends."),
-        "networkPolicy": _switch("Say who may look at the API and the dashboard."),
+        "networkPolicy": _switch("Set who may use the API and the dashboard."),
         "monitoringNamespace": _text("Where scrapes come from."),
         "serviceMonitor": _switch("For Prometheus' operator, if the cluster has it."),
         "resources": {"type": "object", "description": "Of a controller, as in a container."},

@@ -168,13 +168,18 @@ class TenantConfig(Model):
         )
 
     @property
+    def given_database_url(self) -> str:
+        """The database's URL, with its password; empty if it is in `database_url_file`."""
+        return self.database_url.get_secret_value() if self.database_url is not None else ""
+
+    @property
     def storage_address(self) -> str:
         """Where the lock is, as far as it may be shown: nothing of who asks for it."""
         match self.storage_type:
             case "redis":
                 return _without_user(self.redis.addr)
             case "db":
-                url = self.database_url.get_secret_value() if self.database_url is not None else ""
+                url = self.given_database_url
                 return _without_user(url) if "://" in url else self.database_url_file
             case "lease":
                 return f"{self.lease.namespace or self.namespace}/{self.lease.name or self.tenant}"

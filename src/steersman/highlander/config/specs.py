@@ -14,6 +14,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema, field_validator, mo
 from steersman.highlander.state import WorkloadKind
 from steersman.objects.custom import Duration, Model, preserve_unknown
 from steersman.objects.custom.scalars import INT_OR_STRING
+from steersman.objects.kinds.enums import Protocol, PullPolicy, RestartPolicy
 from steersman.objects.names import is_dns1035_label, is_dns1123_label, is_dns1123_subdomain
 
 __all__ = [
@@ -74,7 +75,7 @@ class Port(Model):
     name: str = ""
     container_port: int = Field(ge=1, le=65535)
     service_port: int | None = Field(default=None, ge=1, le=65535)
-    protocol: Literal["TCP", "UDP", "SCTP"] = "TCP"
+    protocol: Protocol = "TCP"
 
 
 class Sidecar(Model):
@@ -119,7 +120,7 @@ class WorkloadSpec(Model):
     secrets: list[str] = Field(default_factory=list, description="Mounted at /etc/secrets/NAME.")
     labels: dict[str, Text] = Field(default_factory=dict)
     annotations: dict[str, Text] = Field(default_factory=dict)
-    restart_policy: Literal["Always", "OnFailure", "Never"] | None = None
+    restart_policy: RestartPolicy | None = None
     node_selector: dict[str, Text] = Field(default_factory=dict)
     ports: list[Port] = Field(default_factory=list)
     sidecars: list[Sidecar] = Field(default_factory=list)
@@ -133,7 +134,7 @@ class WorkloadSpec(Model):
     tolerations: list[Raw] = Field(default_factory=list)
     service_account: str = ""
     image_pull_secrets: list[str] = Field(default_factory=list)
-    image_pull_policy: Literal["Always", "IfNotPresent", "Never"] | None = None
+    image_pull_policy: PullPolicy | None = None
     security_context: Raw | None = Field(default=None, description="Of the pod.")
     container_security_context: Raw | None = None
     priority_class_name: str = ""
@@ -145,7 +146,7 @@ class WorkloadSpec(Model):
     max_restarts: int | None = Field(
         default=None, ge=0, description="How often it may fail before it is given up."
     )
-    tenant: str = Field(default="", description="Whose it is; in custom resources only.")
+    tenant: str = Field(default="", description="The tenant it belongs to; in custom resources only.")
     workload_crd_ref: CrdReference | None = Field(default=None, alias="workloadCRDRef")
 
     @field_validator("name", "namespace")
@@ -166,7 +167,7 @@ class WorkloadSpec(Model):
     @model_validator(mode="after")
     def _one_way_to_start(self) -> WorkloadSpec:
         if self.script is not None and (self.command or self.args):
-            raise ValueError("script and command (or args) are two ways to say what runs: give one")
+            raise ValueError("script and command (or args) exclude each other: give one")
         return self
 
     @property

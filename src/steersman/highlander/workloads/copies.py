@@ -14,13 +14,12 @@ from typing import Any
 from steersman.highlander.state import PodView
 from steersman.highlander.workloads.ownership import WorkloadKey, epoch_of
 from steersman.objects.conditions import condition_is, find_condition
+from steersman.objects.pod_lifecycle import is_terminal_phase
 from steersman.objects.times import parse_time
 
 __all__ = ["is_living", "living", "pod_view"]
 
 Object = Mapping[str, Any]
-
-_ENDED = ("Succeeded", "Failed")
 
 
 def living(pods: Iterable[Object]) -> list[Object]:
@@ -29,7 +28,7 @@ def living(pods: Iterable[Object]) -> list[Object]:
 
 def is_living(pod: Object) -> bool:
     status = pod.get("status") or {}
-    if status.get("phase") not in _ENDED:
+    if not is_terminal_phase(status.get("phase")):
         return True
     disruption = find_condition(status.get("conditions"), "DisruptionTarget")
     if disruption is not None and disruption.get("reason") == "DeletionByPodGC":

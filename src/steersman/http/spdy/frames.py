@@ -241,6 +241,6 @@ def _stream(number: int) -> int:
 def _settings(payload: bytes) -> Settings:
     (count,) = struct.unpack_from("!I", payload)
     if len(payload) != 4 + 8 * count:
-        raise SpdyViolation("a SETTINGS frame has another length than it says")
+        raise SpdyViolation("a SETTINGS frame has a wrong length")
     pairs = (struct.unpack_from("!II", payload, 4 + 8 * index) for index in range(count))
     return Settings({key & 0xFF_FFFF: value for key, value in pairs})

@@ -75,7 +75,7 @@ def check_answer(key: bytes, headers: Headers, subprotocols: Sequence[str]) -> s
     if headers.get("sec-websocket-accept") != _accept(key).decode():
         raise ProtocolError("the server's Sec-WebSocket-Accept does not match")
     if headers.get("sec-websocket-extensions"):
-        raise ProtocolError("the server uses WebSocket extensions nobody asked for")
+        raise ProtocolError("the server uses WebSocket extensions that were not requested")
     chosen = headers.get("sec-websocket-protocol")
     if chosen is not None and chosen not in subprotocols:
         raise ProtocolError(f"the server chose subprotocol {chosen!r}, which was not offered")

@@ -6,13 +6,14 @@ Given to `container`, `init_container` or `sidecar` of anything that has pods.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal, Self, get_args
+from typing import Any, Self, get_args
 
 from steersman.objects.builders.compute import Resources
 from steersman.objects.builders.part import Part
 from steersman.objects.builders.probe import Hook, Probe
 from steersman.objects.builders.protocols import PROTOCOLS, Protocol
 from steersman.objects.builders.security import SecurityContext
+from steersman.objects.kinds.enums import MountPropagationMode, PullPolicy
 from steersman.objects.names import (
     is_config_map_key,
     is_dns1123_label,
@@ -22,10 +23,8 @@ from steersman.objects.names import (
 
 __all__ = ["Container"]
 
-PullPolicy = Literal["Always", "IfNotPresent", "Never"]
-MountPropagation = Literal["None", "HostToContainer", "Bidirectional"]
 _PULL_POLICIES = get_args(PullPolicy)
-_PROPAGATIONS = get_args(MountPropagation)
+_PROPAGATIONS = get_args(MountPropagationMode)
 
 
 class Container(Part):
@@ -168,7 +167,7 @@ class Container(Part):
         read_only: bool = False,
         sub_path: str | None = None,
         sub_path_expr: str | None = None,
-        propagation: MountPropagation | None = None,
+        propagation: MountPropagationMode | None = None,
     ) -> Self:
         """Show a volume of the pod, or a part of it, at a path."""
         field = "volumeMounts"

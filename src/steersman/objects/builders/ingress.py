@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, ClassVar, Final, Literal, Self, get_args
+from typing import Any, ClassVar, Final, Self, get_args
 
 from steersman.objects import resources
 from steersman.objects.builders.part import Part
 from steersman.objects.builders.resource import Resource
+from steersman.objects.kinds.enums import PathType
 from steersman.objects.names import is_wildcard_dns1123_subdomain, name_is_dns_label, name_is_dns_subdomain
 
 __all__ = ["Ingress", "IngressRule"]
 
-PathType = Literal["Prefix", "Exact", "ImplementationSpecific"]
 _PATH_TYPES: Final = get_args(PathType)
 
 

@@ -6,17 +6,17 @@ new one, and the failed one stays to be looked at.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final, Literal, Self, get_args
+from typing import Any, ClassVar, Final, Self, get_args
 
 from steersman.objects import resources
 from steersman.objects.builders.pod_template import PodTemplate
 from steersman.objects.cron import is_known_time_zone, schedule_error
+from steersman.objects.kinds.enums import ConcurrencyPolicy
 from steersman.objects.names import NameCheck, max_length_message, name_is_dns_subdomain
 
 __all__ = ["CronJob", "Job"]
 
-Concurrency = Literal["Allow", "Forbid", "Replace"]
-_CONCURRENCIES: Final = get_args(Concurrency)
+_CONCURRENCIES: Final = get_args(ConcurrencyPolicy)
 _ANY_TIME_ZONE: Final = "Etc/UTC"
 #: The controller appends eleven characters to the name of each job it makes.
 _CRON_NAME_LENGTH: Final = 52
@@ -112,7 +112,7 @@ class CronJob(_Batch):
             self._put_spec("timeZone", time_zone)
         return self
 
-    def concurrency(self, policy: Concurrency) -> Self:
+    def concurrency(self, policy: ConcurrencyPolicy) -> Self:
         """What happens when a job is due while the last one still runs."""
         field = "concurrencyPolicy"
         return self._put_spec(field, self._choice(f"spec.{field}", policy, _CONCURRENCIES))

@@ -6,7 +6,7 @@ Deployment, StatefulSet, DaemonSet, Job, CronJob and Pod differ only in where th
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar, Final, Literal, Self, get_args
+from typing import Any, ClassVar, Final, Self, get_args
 
 from steersman.objects.builders.affinity import Affinity, fill_own_selector
 from steersman.objects.builders.container import Container
@@ -21,18 +21,15 @@ from steersman.objects.builders.pod_checks import check_pod
 from steersman.objects.builders.resource import Resource
 from steersman.objects.builders.security import PodSecurityContext
 from steersman.objects.builders.volume import Volume
+from steersman.objects.kinds.enums import DNSPolicy, RestartPolicy, TaintEffect, UnsatisfiableConstraintAction
 from steersman.objects.names import is_dns1123_label, is_label_key
 
 __all__ = ["PodTemplate"]
 
-RestartPolicy = Literal["Always", "OnFailure", "Never"]
-DnsPolicy = Literal["ClusterFirst", "ClusterFirstWithHostNet", "Default", "None"]
-Effect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
-Unsatisfiable = Literal["DoNotSchedule", "ScheduleAnyway"]
 _RESTART_POLICIES: Final[tuple[str, ...]] = get_args(RestartPolicy)
-_DNS_POLICIES: Final = get_args(DnsPolicy)
-_EFFECTS: Final = get_args(Effect)
-_UNSATISFIABLE: Final = get_args(Unsatisfiable)
+_DNS_POLICIES: Final = get_args(DNSPolicy)
+_EFFECTS: Final = get_args(TaintEffect)
+_UNSATISFIABLE: Final = get_args(UnsatisfiableConstraintAction)
 _EMPTY: Final[Mapping[str, str]] = {}
 
 
@@ -126,7 +123,7 @@ class PodTemplate(Resource):
         key: str | None = None,
         value: str | None = None,
         *,
-        effect: Effect | None = None,
+        effect: TaintEffect | None = None,
         seconds: int | None = None,
     ) -> Self:
         """Run in spite of a taint: any value unless one is given, any effect unless one is given.
@@ -157,7 +154,7 @@ class PodTemplate(Resource):
         topology_key: str,
         *,
         max_skew: int = 1,
-        when_unsatisfiable: Unsatisfiable = "DoNotSchedule",
+        when_unsatisfiable: UnsatisfiableConstraintAction = "DoNotSchedule",
         min_domains: int | None = None,
         selector: Selector | Mapping[str, str] | None = None,
     ) -> Self:
@@ -211,7 +208,7 @@ class PodTemplate(Resource):
         self._pod_spec().setdefault("hostAliases", []).append(alias)
         return self
 
-    def dns_policy(self, policy: DnsPolicy) -> Self:
+    def dns_policy(self, policy: DNSPolicy) -> Self:
         return self._put_pod("dnsPolicy", self._choice(self._at("dnsPolicy"), policy, _DNS_POLICIES))
 
     def dns_config(

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Final, Literal, Self, get_args
+from typing import Any, ClassVar, Final, Self, get_args
 
 from steersman.objects import resources
 from steersman.objects.builders.labels import Selector, label_selector
 from steersman.objects.builders.resource import ClusterResource, Resource
+from steersman.objects.kinds.enums import PreemptionPolicy, UnhealthyPodEvictionPolicyType
 
 __all__ = ["PodDisruptionBudget", "PriorityClass"]
 
-UnhealthyEviction = Literal["IfHealthyBudget", "AlwaysAllow"]
-Preemption = Literal["PreemptLowerPriority", "Never"]
-_UNHEALTHY_EVICTIONS: Final = get_args(UnhealthyEviction)
-_PREEMPTIONS: Final = get_args(Preemption)
+_UNHEALTHY_EVICTIONS: Final = get_args(UnhealthyPodEvictionPolicyType)
+_PREEMPTIONS: Final = get_args(PreemptionPolicy)
 #: What is above is the system's.
 _PRIORITY_MAX: Final = 1_000_000_000
 
@@ -38,7 +37,7 @@ class PodDisruptionBudget(Resource):
         """A number or a percentage such as "50%"."""
         return self._limit("maxUnavailable", "minAvailable", pods)
 
-    def unhealthy_eviction(self, policy: UnhealthyEviction) -> Self:
+    def unhealthy_eviction(self, policy: UnhealthyPodEvictionPolicyType) -> Self:
         """Whether pods that are not ready can be evicted in any case."""
         field = "unhealthyPodEvictionPolicy"
         return self._put_spec(field, self._choice(f"spec.{field}", policy, _UNHEALTHY_EVICTIONS))
@@ -76,6 +75,6 @@ class PriorityClass(ClusterResource):
         """For pods that name no class; one class of the cluster can have it."""
         return self._put_or_drop("globalDefault", self._flag("globalDefault", value))
 
-    def preemption(self, policy: Preemption) -> Self:
+    def preemption(self, policy: PreemptionPolicy) -> Self:
         """Whether pods of lower value are evicted to make room."""
         return self._put("preemptionPolicy", self._choice("preemptionPolicy", policy, _PREEMPTIONS))

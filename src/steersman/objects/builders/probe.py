@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal, Self, get_args
+from typing import Any, Self, get_args
 
 from steersman.objects.builders.part import Part
+from steersman.objects.kinds.enums import URIScheme
 from steersman.objects.names import is_http_header_name
 
 __all__ = ["Hook", "Probe"]
 
-Scheme = Literal["HTTP", "HTTPS"]
-_SCHEMES = get_args(Scheme)
+_SCHEMES = get_args(URIScheme)
 
 
 class _Action(Part):
@@ -25,7 +25,7 @@ class _Action(Part):
         path: str,
         port: int | str,
         *,
-        scheme: Scheme = "HTTP",
+        scheme: URIScheme = "HTTP",
         host: str | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Self:

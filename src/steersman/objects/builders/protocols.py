@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal, get_args
+from typing import Final, get_args
+
+from steersman.objects.kinds.enums import Protocol
 
 __all__ = ["PROTOCOLS", "Protocol"]
 
-Protocol = Literal["TCP", "UDP", "SCTP"]
 PROTOCOLS: Final[tuple[str, ...]] = get_args(Protocol)

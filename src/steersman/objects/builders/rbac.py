@@ -163,7 +163,7 @@ class _Binding(Resource):
         if not obj.get("roleRef"):
             raise self._error("roleRef", "which role?")
         if not obj.get("subjects"):
-            raise self._error("subjects", "binds nobody")
+            raise self._error("subjects", "has no subjects")
 
 
 class RoleBinding(_Binding):

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Literal, Self, get_args
+from typing import Any, Self, get_args
 
 from steersman.objects.builders.part import Part
+from steersman.objects.kinds.enums import AppArmorProfileType, PodFSGroupChangePolicy, SeccompProfileType
 
 __all__ = ["PodSecurityContext", "SecurityContext"]
 
-Profile = Literal["RuntimeDefault", "Unconfined", "Localhost"]
-GroupChange = Literal["OnRootMismatch", "Always"]
-_PROFILES = get_args(Profile)
-_GROUP_CHANGES = get_args(GroupChange)
+_PROFILES = get_args(SeccompProfileType)
+_GROUP_CHANGES = get_args(PodFSGroupChangePolicy)
 
 
 class _Identity(Part):
@@ -29,11 +28,11 @@ class _Identity(Part):
     def run_as_group(self, gid: int) -> Self:
         return self._put("runAsGroup", self._count("runAsGroup", gid))
 
-    def seccomp_profile(self, profile: Profile, file: str | None = None) -> Self:
+    def seccomp_profile(self, profile: SeccompProfileType, file: str | None = None) -> Self:
         """`file` is the profile on the node, for Localhost."""
         return self._profile("seccompProfile", profile, file)
 
-    def app_armor_profile(self, profile: Profile, name: str | None = None) -> Self:
+    def app_armor_profile(self, profile: AppArmorProfileType, name: str | None = None) -> Self:
         """`name` is the profile loaded on the node, for Localhost."""
         return self._profile("appArmorProfile", profile, name)
 
@@ -116,7 +115,7 @@ class PodSecurityContext(_Identity):
         """What the Pod Security Standard "restricted" lets a pod say for all its containers."""
         return cls().run_as_non_root().seccomp_profile("RuntimeDefault")
 
-    def fs_group(self, gid: int, change_policy: GroupChange | None = None) -> Self:
+    def fs_group(self, gid: int, change_policy: PodFSGroupChangePolicy | None = None) -> Self:
         """The group that owns the pod's volumes."""
         self._object["fsGroup"] = self._count("fsGroup", gid)
         if change_policy is not None:

@@ -14,16 +14,15 @@ from steersman.objects.addresses import is_cidr
 from steersman.objects.builders.labels import Selector, label_selector
 from steersman.objects.builders.protocols import PROTOCOLS, Protocol
 from steersman.objects.builders.resource import Resource
+from steersman.objects.kinds.enums import IPFamilyPolicy, ServiceExternalTrafficPolicy
 from steersman.objects.names import NameCheck, is_dns1123_label, is_label_key, name_is_dns_label
 
 __all__ = ["Service"]
 
-TrafficPolicy = Literal["Cluster", "Local"]
 IpFamily = Literal["IPv4", "IPv6"]
-IpFamilyPolicy = Literal["SingleStack", "PreferDualStack", "RequireDualStack"]
-_TRAFFIC_POLICIES: Final = get_args(TrafficPolicy)
+_TRAFFIC_POLICIES: Final = get_args(ServiceExternalTrafficPolicy)
 _IP_FAMILIES: Final = get_args(IpFamily)
-_IP_FAMILY_POLICIES: Final = get_args(IpFamilyPolicy)
+_IP_FAMILY_POLICIES: Final = get_args(IPFamilyPolicy)
 _HEADLESS: Final = "None"
 _AFFINITY_SECONDS_MAX: Final = 86400
 
@@ -129,11 +128,11 @@ class Service(Resource):
         seconds = self._count("spec.sessionAffinityConfig", timeout, 1, _AFFINITY_SECONDS_MAX)
         return self._put_spec("sessionAffinityConfig", {"clientIP": {"timeoutSeconds": seconds}})
 
-    def external_traffic_policy(self, policy: TrafficPolicy) -> Self:
+    def external_traffic_policy(self, policy: ServiceExternalTrafficPolicy) -> Self:
         """Local keeps the client's address and uses only pods of the node that was asked."""
         return self._put_choice("externalTrafficPolicy", policy, _TRAFFIC_POLICIES)
 
-    def internal_traffic_policy(self, policy: TrafficPolicy) -> Self:
+    def internal_traffic_policy(self, policy: ServiceExternalTrafficPolicy) -> Self:
         return self._put_choice("internalTrafficPolicy", policy, _TRAFFIC_POLICIES)
 
     def load_balancer_source_ranges(self, *ranges: str | Iterable[str]) -> Self:
@@ -142,7 +141,7 @@ class Service(Resource):
         cidrs = [self._name(f"spec.{field}", one, is_cidr) for one in self._texts(f"spec.{field}", ranges)]
         return self._put_spec_or_drop(field, cidrs)
 
-    def ip_families(self, *families: IpFamily, policy: IpFamilyPolicy | None = None) -> Self:
+    def ip_families(self, *families: IpFamily, policy: IPFamilyPolicy | None = None) -> Self:
         for family in families:
             self._choice("spec.ipFamilies", family, _IP_FAMILIES)
         if families:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar, Final, Literal, Self, get_args
+from typing import Any, ClassVar, Final, Self, get_args
 
 from steersman.objects import resources
 from steersman.objects.builders.labels import Selector, label_selector
 from steersman.objects.builders.resource import Resource
+from steersman.objects.kinds.enums import PersistentVolumeAccessMode, PersistentVolumeMode
 
 __all__ = ["PersistentVolumeClaim"]
 
-AccessMode = Literal["ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod"]
-VolumeMode = Literal["Filesystem", "Block"]
-_ACCESS_MODES: Final = get_args(AccessMode)
-_VOLUME_MODES: Final = get_args(VolumeMode)
+_ACCESS_MODES: Final = get_args(PersistentVolumeAccessMode)
+_VOLUME_MODES: Final = get_args(PersistentVolumeMode)
 
 
 class PersistentVolumeClaim(Resource):
@@ -32,14 +31,14 @@ class PersistentVolumeClaim(Resource):
         self._edit_spec().setdefault("resources", {}).setdefault("requests", {})["storage"] = spelled
         return self
 
-    def access_mode(self, mode: AccessMode) -> Self:
+    def access_mode(self, mode: PersistentVolumeAccessMode) -> Self:
         """Call again for more modes."""
         modes = self._edit_spec().setdefault("accessModes", [])
         if self._choice("spec.accessModes", mode, _ACCESS_MODES) not in modes:
             modes.append(mode)
         return self
 
-    def access_modes(self, *modes: AccessMode | Iterable[AccessMode]) -> Self:
+    def access_modes(self, *modes: PersistentVolumeAccessMode | Iterable[PersistentVolumeAccessMode]) -> Self:
         for given in modes:
             for mode in (given,) if isinstance(given, str) else given:
                 self.access_mode(mode)
@@ -50,7 +49,7 @@ class PersistentVolumeClaim(Resource):
         field = "spec.storageClassName"
         return self._put_spec("storageClassName", self._name(field, name) if name else "")
 
-    def volume_mode(self, mode: VolumeMode) -> Self:
+    def volume_mode(self, mode: PersistentVolumeMode) -> Self:
         return self._put_spec("volumeMode", self._choice("spec.volumeMode", mode, _VOLUME_MODES))
 
     def volume_name(self, name: str) -> Self:

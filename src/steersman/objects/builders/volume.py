@@ -10,6 +10,7 @@ from typing import Any, Literal, Self, get_args
 
 from steersman.objects.builders.part import Part
 from steersman.objects.builders.storage import PersistentVolumeClaim
+from steersman.objects.kinds.enums import PullPolicy
 from steersman.objects.names import is_config_map_key, is_dns1123_label
 
 __all__ = ["ProjectedVolume", "Volume"]
@@ -18,7 +19,6 @@ Medium = Literal["", "Memory", "HugePages", "HugePages-2Mi", "HugePages-1Gi"]
 HostPathType = Literal[
     "", "DirectoryOrCreate", "Directory", "FileOrCreate", "File", "Socket", "CharDevice", "BlockDevice"
 ]
-PullPolicy = Literal["Always", "IfNotPresent", "Never"]
 _MEDIUMS = get_args(Medium)
 _HOST_PATH_TYPES = get_args(HostPathType)
 _PULL_POLICIES = get_args(PullPolicy)

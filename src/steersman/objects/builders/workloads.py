@@ -16,14 +16,14 @@ from steersman.objects.builders.labels import Selector, label_selector
 from steersman.objects.builders.pod_template import PodTemplate
 from steersman.objects.builders.storage import PersistentVolumeClaim
 from steersman.objects.errors import SelectorError
+from steersman.objects.kinds.enums import PodManagementPolicyType
 from steersman.objects.names import NameCheck, is_label_value, name_is_dns_label
 from steersman.objects.selectors import LabelSelector
 
 __all__ = ["DaemonSet", "Deployment", "Pod", "StatefulSet"]
 
-PodManagement = Literal["OrderedReady", "Parallel"]
 ClaimRetention = Literal["Retain", "Delete"]
-_POD_MANAGEMENTS: Final = get_args(PodManagement)
+_POD_MANAGEMENTS: Final = get_args(PodManagementPolicyType)
 _CLAIM_RETENTIONS: Final = get_args(ClaimRetention)
 _NOTHING: Final = (0, "0%")
 
@@ -183,7 +183,7 @@ class StatefulSet(_Workload):
             self._choice(f"spec.{field}", value, _CLAIM_RETENTIONS)
         return self._put_spec(field, policy)
 
-    def pod_management(self, policy: PodManagement) -> Self:
+    def pod_management(self, policy: PodManagementPolicyType) -> Self:
         """OrderedReady starts one pod after the other, Parallel all at once."""
         field = "podManagementPolicy"
         return self._put_spec(field, self._choice(f"spec.{field}", policy, _POD_MANAGEMENTS))

@@ -1,6 +1,6 @@
 """Custom resources from classes: pydantic models that are resources, and their definitions.
 
-    from steersman.objects.custom import CustomResource, Field, Model
+    from steersman import CustomResource, Field, Model
 
     class WebAppSpec(Model):
         image: str = Field(pattern=".+:.+")

@@ -86,7 +86,7 @@ def _stored(definitions: Sequence[Definition]) -> str:
     stored = [each.version for each in definitions if each.storage]
     if len(stored) != 1:
         raise DefinitionError(
-            f"{definitions[0].kind}: say which one of its versions is stored, by storage=True or storage="
+            f"{definitions[0].kind}: name the version to store, by storage=True or storage="
         )
     return stored[0]
 

@@ -243,7 +243,7 @@ def _said(schema: Schema, path: str) -> Schema:
 
 def _scalar(schema: Schema, made: Schema, path: str) -> Schema:
     if made.get("type") == "null":
-        raise DefinitionError(f"{path}: a field that is always None says nothing")
+        raise DefinitionError(f"{path}: a field that can only be None has no type")
     for bound, exclusive in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
         if exclusive in schema:
             made[bound], made[exclusive] = schema[exclusive], True
@@ -296,7 +296,7 @@ def _check_list(made: Schema, path: str) -> None:
         raise DefinitionError(f"{path}: list_map() is for lists of models")
     keys = made["x-kubernetes-list-map-keys"]
     if not keys:
-        raise DefinitionError(f"{path}: list_map() needs the fields that tell its items apart")
+        raise DefinitionError(f"{path}: list_map() needs the fields that identify its items")
     for key in keys:
         field = (items.get("properties") or {}).get(key)
         if field is None:

@@ -83,7 +83,7 @@ def take_part(
     declared = engine_of(operators)
     if declared is not Engine.NONE:
         if engine is not declared:
-            raise OperatorError(f"the operator says itself how it elects a leader: by {declared}")
+            raise OperatorError(f"the operator declares its leader election: {declared}")
         return False
     election = _raft(name, namespace, host) if engine is Engine.RAFT else _election(engine, name, url)
     if election is not None:

@@ -116,7 +116,7 @@ class _Needs:
         places = self._places(EVENTS) if primary.namespaced else (_EVENTS_OF_CLUSTER_RESOURCES,)
         for place in places:
             for verb in ("create", "patch"):
-                why = f"events about {primary.kind} are told and counted"
+                why = f"events about {primary.kind} are recorded and counted"
                 yield Permission(place, EVENTS.group, EVENTS.plural, verb, "", why)
 
     def _each(

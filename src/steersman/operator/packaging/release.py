@@ -58,7 +58,7 @@ class Release:
                 "several replicas without leader election would all do the same work: choose one with --ha"
             )
         if self.fencing and self.engine is Engine.NONE:
-            raise OperatorError("fencing tells leaders apart, and there is no leader election: choose --ha")
+            raise OperatorError("fencing needs leader election: choose --ha")
         raft = self.raft
         if raft is not None and raft.settings.namespace != self.namespace:
             raise OperatorError(

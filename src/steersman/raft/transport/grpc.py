@@ -179,7 +179,7 @@ class RaftNetwork:
         """A channel to a member, and a stream on it that begins with who this is."""
         located = self._locate(member)
         if located is None:
-            raise PeerUnavailable(f"nobody knows where member {member} is")
+            raise PeerUnavailable(f"no address is known of member {member} is")
         channel = open_channel(located, self._tls)
         try:
             stream = channel.stream_stream(f"/{SERVICE}/Stream")()

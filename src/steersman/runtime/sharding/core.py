@@ -31,6 +31,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from steersman.election.lease.requests import (
+    Found,
+    Pending,
+    Read,
+    Refused,
+    Tick,
+    Unanswered,
+    Write,
+    Written,
+)
 from steersman.runtime.sharding.views import Members, View
 
 __all__ = [
@@ -38,20 +48,13 @@ __all__ = [
     "Drain",
     "Drained",
     "Event",
-    "Found",
     "Leave",
-    "Read",
     "Record",
-    "Refused",
     "Remove",
     "Seen",
     "ShardCore",
     "ShardSettings",
     "Stop",
-    "Tick",
-    "Unanswered",
-    "Write",
-    "Written",
 ]
 
 NOBODY: Members = frozenset()
@@ -98,45 +101,10 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
-class Tick:
-    """The time of `ShardCore.wake_at` has come."""
-
-
-@dataclass(frozen=True, slots=True)
 class Seen:
     """All Leases of the group as the cache has them: one state of the API, not mixed with our own writes."""
 
     records: tuple[Record, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """Answer to Read; None if there is no such Lease."""
-
-    request: int
-    record: Record | None
-
-
-@dataclass(frozen=True, slots=True)
-class Written:
-    """Answer to Write: the Lease as it is stored now."""
-
-    request: int
-    record: Record
-
-
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """Answer to Write: the Lease has changed, appeared or gone since it was read."""
-
-    request: int
-
-
-@dataclass(frozen=True, slots=True)
-class Unanswered:
-    """Read or Write had no answer in time, or a useless one; a write may still take effect."""
-
-    request: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,23 +119,8 @@ class Leave:
     """This member has ended its work and wants to go."""
 
 
-Answer = Found | Written | Refused | Unanswered
+Answer = Found[Record] | Written[Record] | Refused | Unanswered
 Event = Tick | Seen | Answer | Drained | Leave
-
-
-@dataclass(frozen=True, slots=True)
-class Read:
-    request: int
-    timeout_s: float
-
-
-@dataclass(frozen=True, slots=True)
-class Write:
-    """Store `record` if the Lease still has the version `record.version` (none: if it does not exist)."""
-
-    request: int
-    timeout_s: float
-    record: Record
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +148,7 @@ class Stop:
     """Nothing is claimed any more, or it will expire by itself."""
 
 
-Command = Read | Write | Remove | Drain | Stop
+Command = Read | Write[Record] | Remove | Drain | Stop
 
 
 @dataclass(slots=True)
@@ -235,8 +188,7 @@ class ShardCore:
         #: Claims with lower numbers are from before we failed to renew.
         self._floor = 1
         self._leaving = False
-        self._requests = 0
-        self._sent_at: float | None = None
+        self._pending = Pending()
         #: Whether the Lease may be other than `_stored`.
         self._unsure = False
         self._next_at = 0.0
@@ -249,11 +201,6 @@ class ShardCore:
     def valid(self, now: float) -> bool:
         """Whether this member may work at all."""
         return self._valid_until is not None and now < self._valid_until
-
-    @property
-    def request(self) -> int:
-        """The number of the last request."""
-        return self._requests
 
     @property
     def members(self) -> Members:
@@ -272,7 +219,7 @@ class ShardCore:
         times = [max(other.since + duration_s, other.patience_until) for other in self._others.values()]
         if self._valid_until is not None:
             times.append(self._valid_until)
-        if self._sent_at is None and not self._has_lapsed:
+        if self._pending.sent_at is None and not self._has_lapsed:
             times.append(self._next_at)
         return min(times, default=None)
 
@@ -369,7 +316,7 @@ class ShardCore:
         """The claims of before count no more: end everything, then begin anew with an empty one."""
         self._valid_until = None
         self._has_lapsed = True
-        self._sent_at = None
+        self._pending.give_up()
         self._unsure = True
         self._unechoed.clear()
         self._floor = self._claims[-1].generation + 1
@@ -405,7 +352,7 @@ class ShardCore:
         if self._leaving and (self._valid_until is None or self._is_free()):
             return [*commands, *self._stop()]
         has_news = last.drained and not last.sent and not self._unsure
-        if self._sent_at is None and (has_news or now >= self._next_at):
+        if self._pending.sent_at is None and (has_news or now >= self._next_at):
             commands += self._write(now)
         return commands
 
@@ -423,7 +370,7 @@ class ShardCore:
 
     def _write(self, now: float) -> list[Command]:
         if self._unsure:
-            return [Read(self._request(now), self._patience_s(now))]
+            return [Read(self._pending.begin(now), self._patience_s(now))]
         claim = next(claim for claim in reversed(self._claims) if claim.drained)
         late_s = now - self._unechoed[0][1] if self._unechoed else 0.0
         if claim.members and late_s > self._settings.renew_deadline_s:
@@ -434,21 +381,16 @@ class ShardCore:
         stored = self._stored
         version, base = (stored.version, stored.object) if stored is not None else ("", None)
         record = Record(self.member, claim.members, claim.generation, version, base)
-        return [Write(self._request(now), self._patience_s(now), record)]
-
-    def _request(self, now: float) -> int:
-        self._sent_at = now
-        self._requests += 1
-        return self._requests
+        return [Write(self._pending.begin(now), self._patience_s(now), record)]
 
     def _patience_s(self, now: float) -> float:
         limit_s = self._settings.request_timeout_s
         return limit_s if self._valid_until is None else min(limit_s, self._valid_until - now)
 
     def _answer(self, answer: Answer, now: float) -> list[Command]:
-        if self._sent_at is None or answer.request != self._requests:
+        sent_at = self._pending.end(answer.request)
+        if sent_at is None:
             return []
-        sent_at, self._sent_at = self._sent_at, None
         self._next_at = now + self._settings.retry_period_s
         match answer:
             case Written(_, record):

@@ -14,11 +14,13 @@ import secrets
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from datetime import UTC, datetime
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
-from steersman.aio import Clock, Scope
-from steersman.client import AlreadyExists, Client, ClientError, Conflict, NotFound
+from steersman.aio import Clock, Scope, first_of
+from steersman.client import Client, ClientError, Conflict, NotFound
 from steersman.election import LeadershipLost, default_identity
+from steersman.election.lease.exchange import Exchange, ask
+from steersman.election.lease.requests import Read, Write
 from steersman.objects.resources import LEASES
 from steersman.objects.times import format_micro_time
 from steersman.runtime.changes import Change
@@ -31,20 +33,13 @@ from steersman.runtime.sharding.core import (
     Drain,
     Drained,
     Event,
-    Found,
     Leave,
-    Read,
     Record,
-    Refused,
     Remove,
     Seen,
     ShardCore,
     ShardSettings,
     Stop,
-    Tick,
-    Unanswered,
-    Write,
-    Written,
 )
 from steersman.runtime.sharding.records import GROUP, emptied, object_of, record_of
 from steersman.runtime.sharding.views import View, owner
@@ -113,9 +108,7 @@ class Shard:
         self._events: deque[Event] = deque()
         self._happened = asyncio.Event()
         self._scope: Scope | None = None
-        self._timer: asyncio.Task[None] | None = None
-        self._request: asyncio.Task[None] | None = None
-        self._request_due = 0.0
+        self._exchange: Exchange[Record] | None = None
         self._draining: asyncio.Task[None] | None = None
         self._draining_since: float | None = None
         self._taking: asyncio.Task[None] | None = None
@@ -168,6 +161,9 @@ class Shard:
             raise RuntimeError(f"{self.member} is running already")
         try:
             async with Scope() as self._scope:
+                self._exchange = Exchange(
+                    self.member, self._scope, self._clock, self._answer, self._report, self._warn_late
+                )
                 self._leases.add_handler(self._on_change)
                 worker = self._scope.start(self._do(work), name=f"shard {self.name}")
                 worker.add_done_callback(lambda _: self._report(Leave()))
@@ -175,7 +171,7 @@ class Shard:
                 cancelled = await self._loop(worker)
         finally:
             self._leases.remove_handler(self._on_change)
-            self._scope = None
+            self._scope = self._exchange = None
             self._view = View(self.member)
         await self._go()
         if cancelled is not None:
@@ -193,12 +189,10 @@ class Shard:
 
     async def _go(self) -> None:
         """Leave nothing behind; what the API does not hear of, the others remove."""
-        async with Scope() as scope:
-            removing = scope.start(self._remove(self.member, None))
-            late = scope.start(self._clock.sleep(self.settings.request_timeout_s))
-            await asyncio.wait((removing, late), return_when=asyncio.FIRST_COMPLETED)
+        await first_of(self._remove(self.member, None), self._clock.sleep(self.settings.request_timeout_s))
 
     async def _loop(self, worker: asyncio.Task[None]) -> asyncio.CancelledError | None:
+        assert self._exchange is not None
         cancelled: asyncio.CancelledError | None = None
         while not self._core.stopped:
             while not self._events:
@@ -218,16 +212,15 @@ class Shard:
                     "%s: the members are %s", self.member, ", ".join(sorted(self._core.members)) or "none"
                 )
             self._adopt()
-            self._set_timer()
+            self._exchange.wake_at(self._core.wake_at)
         return cancelled
 
     def _execute(self, command: Command) -> None:
         assert self._scope is not None
+        assert self._exchange is not None
         match command:
             case Read() | Write():
-                self._drop_request()
-                self._request_due = self._clock.monotonic() + command.timeout_s
-                self._request = self._scope.start(self._ask(command), name=f"{self.member} request")
+                self._exchange.send(command)
             case Remove(member, version):
                 _log.warning("%s has not renewed its lease for %g s", member, self.settings.duration_s)
                 self._scope.start(self._take_away(member, version), name=f"removing {member}")
@@ -237,7 +230,7 @@ class Shard:
                 self._draining_since = self._clock.monotonic()
                 self._draining = self._scope.start(self._drain(command), name=f"{self.member} drain")
             case Stop():
-                self._drop_request()
+                self._exchange.drop()
 
     def _report(self, event: Event) -> None:
         self._events.append(event)
@@ -251,62 +244,34 @@ class Shard:
     def _records(self) -> tuple[Record, ...]:
         return tuple(record_of(cached.object()) for cached in self._leases.cache)
 
-    # time
-
-    def _set_timer(self) -> None:
-        due = self._core.wake_at
-        if self._request is not None:
-            due = self._request_due if due is None else min(due, self._request_due)
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        if due is not None and self._scope is not None:
-            self._timer = self._scope.start(self._wait(due), name=f"{self.member} timer")
-
-    async def _wait(self, due: float) -> None:
-        await self._clock.sleep(max(0.0, due - self._clock.monotonic()))
-        self._timer = None
-        if self._request is not None and self._clock.monotonic() >= self._request_due:
-            _log.warning("sharding %s: no answer in time", self.name)
-            self._drop_request()
-            self._report(Unanswered(self._core.request))
-        self._report(Tick())
-
     # requests
 
-    async def _ask(self, command: Read | Write) -> None:
-        answer = await self._answer(command)
-        self._request = None
-        self._report(answer)
+    async def _answer(self, command: Read | Write[Record]) -> Answer:
+        return await ask(
+            self._client,
+            command,
+            self.member,
+            self.namespace,
+            lease_of=record_of,
+            object_of=self._object_of,
+            on_error=self._warn,
+        )
 
-    def _drop_request(self) -> None:
-        if self._request is not None:
-            self._request.cancel()
-            self._request = None
+    def _object_of(self, record: Record) -> dict[str, Any]:
+        return object_of(
+            record,
+            group=self.name,
+            namespace=self.namespace,
+            holder=self._holder,
+            duration_s=self.settings.duration_s,
+            now=format_micro_time(datetime.fromtimestamp(self._clock.wall(), UTC)),
+        )
 
-    async def _answer(self, command: Read | Write) -> Answer:
-        number = command.request
-        try:
-            if isinstance(command, Read):
-                found = await self._client.find(LEASES, self.member, self.namespace)
-                return Found(number, None if found is None else record_of(found))
-            body = object_of(
-                command.record,
-                group=self.name,
-                namespace=self.namespace,
-                holder=self._holder,
-                duration_s=self.settings.duration_s,
-                now=format_micro_time(datetime.fromtimestamp(self._clock.wall(), UTC)),
-            )
-            write = self._client.replace if command.record.version else self._client.create
-            return Written(number, record_of(await write(body, kind=LEASES, namespace=self.namespace)))
-        except (Conflict, AlreadyExists):
-            return Refused(number)
-        except ClientError as error:
-            if isinstance(error, NotFound) and isinstance(command, Write) and command.record.version:
-                return Refused(number)
-            _log.warning("sharding %s/%s: %s", self.namespace, self.name, error)
-            return Unanswered(number)
+    def _warn(self, error: ClientError) -> None:
+        _log.warning("sharding %s/%s: %s", self.namespace, self.name, error)
+
+    def _warn_late(self) -> None:
+        _log.warning("sharding %s: no answer in time", self.name)
 
     async def _take_away(self, member: str, version: str) -> None:
         """First the claim, so that nobody has to guess why the Lease went; then the Lease."""
@@ -319,7 +284,7 @@ class Shard:
         except (Conflict, NotFound):
             return  # it lives, or somebody else was quicker
         except ClientError as error:
-            _log.warning("sharding %s/%s: %s", self.namespace, self.name, error)
+            self._warn(error)
             return
         await self._remove(member, stored["metadata"]["resourceVersion"])
 
@@ -329,7 +294,7 @@ class Shard:
         except (Conflict, NotFound):
             pass  # it lives, or is gone already
         except ClientError as error:
-            _log.warning("sharding %s/%s: %s", self.namespace, self.name, error)
+            self._warn(error)
 
     # objects that go and come
 

@@ -20,6 +20,7 @@ from steersman.http.errors import UpgradeRefused, WebSocketClosed
 from steersman.http.spdy import SpdyConnection, SpdyError, SpdyStream
 from tests.support.local_processes import LocalSession
 from tests.support.streaming_node import StreamingNode
+from tests.support.waiting import pass_time, until
 
 WithNode = Callable[[Callable[[Client, StreamingNode], Any]], None]
 
@@ -155,8 +156,7 @@ def test_a_wrong_end_signal_ends_the_connection(with_node: WithNode, breaks: byt
 
 async def closed(node: StreamingNode) -> None:
     """Until the last session has been."""
-    while not node.engine.sessions or not node.engine.sessions[-1].closed:
-        await asyncio.sleep(0.01)
+    await until(lambda: node.engine.sessions and node.engine.sessions[-1].closed, 60)
 
 
 @pytest.mark.parametrize("protocol", [V5, "SPDY"])
@@ -182,13 +182,12 @@ def test_a_client_that_does_not_read_stops_the_command(with_node: WithNode) -> N
         socket = await client.websocket(target("python3", "-c", script, output=1), (V5,))
         await socket.receive()
         # The kernel's buffers fill; after that nothing moves.
-        while not node.engine.sessions:
-            await asyncio.sleep(0.01)
+        await until(lambda: node.engine.sessions, 60)
         said = node.engine.sessions[-1]._said
         quiet = 0
         while quiet < 10:
             before = said.qsize()
-            await asyncio.sleep(0.02)
+            await pass_time(0.02, "how long it must be quiet, ten times")
             quiet = quiet + 1 if said.full() and said.qsize() == before else 0
         socket._upgraded.abort()
 
@@ -199,8 +198,7 @@ def test_stopping_the_server_ends_commands(with_node: WithNode) -> None:
     async def test(client: Client, node: StreamingNode) -> None:
         socket = await client.websocket(target("sleep", "1000"), (V5,))
         assert await socket.receive() == b"\x01"
-        while not node.engine.sessions:
-            await asyncio.sleep(0.01)
+        await until(lambda: node.engine.sessions, 60)
         await node.server.close()
         assert node.engine.sessions[-1].closed
         with pytest.raises(WebSocketClosed):

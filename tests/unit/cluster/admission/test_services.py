@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from steersman.cluster.admission.kept_clients import KeptClients
+from steersman.cluster.admission.client_cache import ClientCache
 from steersman.cluster.admission.services import EndpointResolver, ServiceUnreachable
 from steersman.http import Client
 
@@ -80,7 +80,7 @@ def test_clients_are_kept_up_to_a_number_of_places() -> None:
         return Client(f"http://{place}")
 
     async def run() -> None:
-        clients = KeptClients(connect, most=2)
+        clients = ClientCache(connect, most=2)
         first = clients.to("a")
         clients.to("b")
         assert clients.to("a") is first

@@ -22,7 +22,7 @@ from steersman.cluster.admission.webhooks import (
     WebhookMetrics,
 )
 from steersman.cluster.admission.webhooks.expressions import AdmissionExpressions
-from steersman.cluster.apiserver.resource import Catalog
+from steersman.cluster.apiserver.resources.resource import Catalog
 from steersman.cluster.auth.authorization import Masters
 from steersman.cluster.auth.pki import Authority
 from steersman.cluster.schema.resources import all_resources

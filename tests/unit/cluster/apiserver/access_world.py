@@ -11,15 +11,15 @@ import orjson
 
 from steersman.aio import Scope
 from steersman.cluster.admission import Chain
-from steersman.cluster.apiserver.access import Access, action_of
-from steersman.cluster.apiserver.allocation import ServiceAllocator
-from steersman.cluster.apiserver.atrest import encode, stamp
-from steersman.cluster.apiserver.call import Api, Call
-from steersman.cluster.apiserver.options import parse_query
-from steersman.cluster.apiserver.paths import parse_path
-from steersman.cluster.apiserver.render import JSON
-from steersman.cluster.apiserver.resource import Catalog
-from steersman.cluster.apiserver.watch import WatchHubs
+from steersman.cluster.apiserver.pipeline.access import Access, action_of
+from steersman.cluster.apiserver.pipeline.call import Api, Call
+from steersman.cluster.apiserver.pipeline.options import parse_query
+from steersman.cluster.apiserver.pipeline.paths import parse_path
+from steersman.cluster.apiserver.reading.watch import WatchHubs
+from steersman.cluster.apiserver.resources.allocation import ServiceAllocator
+from steersman.cluster.apiserver.resources.resource import Catalog
+from steersman.cluster.apiserver.resources.storage_encoding import encode, stamp
+from steersman.cluster.apiserver.responses.render import JSON
 from steersman.cluster.auth.authentication import StaticTokens
 from steersman.cluster.auth.authorization import Action
 from steersman.cluster.auth.jwt import SigningKey

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from steersman.cluster.controllers.deletion_order import DELETION_COST, first_to_go
@@ -62,8 +63,9 @@ def test_times_are_compared_by_powers_of_two_and_then_by_chance() -> None:
 def test_restarts_of_sidecars_decide_when_those_of_containers_do_not() -> None:
     def with_sidecar(name: str, restarts: int) -> PodState:
         pod = pod_state(name, spec=_SIDECAR)
-        pod.status.init_container_statuses = pod_state(restarts=restarts).status.container_statuses
-        return pod
+        restarted = pod_state(restarts=restarts).status.container_statuses
+        status = msgspec.structs.replace(pod.status, init_container_statuses=restarted)
+        return msgspec.structs.replace(pod, status=status)
 
     calm, restless = with_sidecar("a", 0), with_sidecar("b", 4)
     assert first_to_go([calm, restless], 1, (), NOW) == [restless]

@@ -20,6 +20,7 @@ from steersman.cluster.proxy.frontends import Backend, Frontend, Route
 from steersman.cluster.proxy.process import ForwarderProcess
 from steersman.testing import eventually
 from tests.support.ports import free_port
+from tests.support.waiting import until
 
 HOST = "127.0.0.1"
 PATIENCE_S = 60.0
@@ -177,8 +178,7 @@ class ShortLived(ForwarderProcess):
             assert self.pid is not None
             assert self._reader is not None
             os.kill(self.pid, signal.SIGKILL)
-            while not self._reader.at_eof():
-                await asyncio.sleep(0.001)
+            await until(self._reader.at_eof, 60, every_s=0.001)
         return met
 
 

@@ -19,6 +19,7 @@ from steersman.cluster.store import (
     SyncFailed,
     Unavailable,
 )
+from tests.support.waiting import until
 
 
 class Disk:
@@ -273,9 +274,7 @@ def test_forgotten_history_is_removed_from_the_file(tmp_path, disk):
         for n in range(5):
             await store.delete(f"/a/b/{n}")
         await store.compact(1005)
-        async with asyncio.timeout(10):
-            while sum(statement.startswith("DELETE") for statement in disk.statements) < 4:
-                await asyncio.sleep(0.005)
+        await until(lambda: sum(statement.startswith("DELETE") for statement in disk.statements) >= 4)
 
     run(test, tmp_path, disk)
     database = sqlite3.connect(tmp_path / "store.db")

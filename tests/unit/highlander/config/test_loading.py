@@ -133,7 +133,7 @@ def test_nothing_but_the_environment_is_enough() -> None:
         pytest.param("tenants: [{tenant: a}, {tenant: a}]", "there are two tenants 'a'", id="tenant-twice"),
         pytest.param(
             "workloads: {processes: [{name: a, image: b, script: {commands: [c]}, command: [d]}]}",
-            "script and command (or args) are two ways",
+            "script and command (or args) exclude each other",
             id="two-ways-to-start",
         ),
     ],

@@ -74,7 +74,7 @@ def test_kinds_nobody_knows_are_read_past() -> None:
     [
         (control(6, b"\0\0\0\1", version=2), "version 2"),
         (control(6, b"\0"), "cut off"),
-        (control(4, b"\0\0\0\2" + bytes(8)), "another length"),
+        (control(4, b"\0\0\0\2" + bytes(8)), "wrong length"),
         (control(3, bytes(8)), "no stream 0"),
         (struct.pack("!II", 0, 1) + b"x", "no stream 0"),
         (struct.pack("!II", 1, 2 << 20), "too large"),

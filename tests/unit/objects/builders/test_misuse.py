@@ -147,7 +147,10 @@ AT_THE_CALL: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: Pod("web").toleration("a", effect="NoSchedule", seconds=1),
         "seconds go with the effect NoExecute",
     ),
-    "unknown_effect": (lambda: Pod("web").toleration("a", effect=WRONG), "must be one of NoSchedule, Prefer"),
+    "unknown_effect": (
+        lambda: Pod("web").toleration("a", effect=WRONG),
+        "must be one of NoExecute, NoSchedule, Prefer",
+    ),
     "domains_of_a_wish": (
         lambda: Pod("web").topology_spread("a", when_unsatisfiable="ScheduleAnyway", min_domains=2),
         "min_domains go with DoNotSchedule",
@@ -187,7 +190,7 @@ AT_THE_CALL: dict[str, tuple[Callable[[], Any], str]] = {
     "bad_port_name": (lambda: Container("app").port(80, "HTTP"), "ports: 'HTTP': must contain only"),
     "port_twice": (lambda: Container("app").port(80).port(80), "ports: 80/TCP is there twice"),
     "port_name_twice": (lambda: Container("app").port(80, "a").port(81, "a"), "two ports are called 'a'"),
-    "unknown_protocol": (lambda: Container("app").port(80, protocol=WRONG), "must be one of TCP, UDP, SCTP"),
+    "unknown_protocol": (lambda: Container("app").port(80, protocol=WRONG), "must be one of SCTP, TCP, UDP"),
     "env_as_flag": (lambda: Container("app").env("DEBUG", True), "env: DEBUG: must be a string, not True"),
     "bad_env_name": (lambda: Container("app").env("A=B", "c"), "env: 'A=B': a valid environment variable"),
     "bad_secret_key": (
@@ -321,7 +324,7 @@ AT_THE_CALL: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "unknown_access_mode": (
         lambda: PersistentVolumeClaim("c").access_mode(WRONG),
-        "spec.accessModes: must be one of ReadWriteOnce,",
+        "spec.accessModes: must be one of ReadOnlyMany,",
     ),
     "rule_without_verbs": (
         lambda: Role("r").rule(PolicyRule().api_groups("").resources("pods")),
@@ -453,7 +456,7 @@ AS_A_WHOLE: dict[str, tuple[Callable[[], Any], str]] = {
         "spec.resources.requests.storage: how much? Call storage(",
     ),
     "binding_without_role": (lambda: ClusterRoleBinding("b").user("me"), "roleRef: which role?"),
-    "binding_of_nobody": (lambda: ClusterRoleBinding("b").cluster_role("r"), "subjects: binds nobody"),
+    "binding_of_nobody": (lambda: ClusterRoleBinding("b").cluster_role("r"), "subjects: has no subjects"),
     "rules_of_an_aggregate": (
         lambda: (
             ClusterRole("r").aggregate(a="b").rule(PolicyRule().api_groups("").resources("pods").verbs("get"))

@@ -63,7 +63,7 @@ def test_changing_a_builder_does_not_change_the_object_it_was_made_from() -> Non
 
 
 def test_an_object_of_the_api_is_not_completed_or_checked_again() -> None:
-    """A live object may hold what the builder would refuse, or lack what was not asked for."""
+    """A live object may hold what the builder would refuse, or lack what was not requested."""
     made = Deployment.from_object(LIVE).replicas(5).to_object()
     assert made == {**LIVE, "spec": {**LIVE["spec"], "replicas": 5}}
 

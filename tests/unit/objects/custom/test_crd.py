@@ -167,7 +167,7 @@ class Other(CustomResource, group="example.com", version="v2"):
         (
             [Thing, ThingV2],
             None,
-            "Thing: say which one of its versions is stored, by storage=True or storage=",
+            "Thing: name the version to store, by storage=True or storage=",
         ),
         ([Thing, ThingV2], "v3", 'Thing: the stored version "v3" is not among its versions'),
         ([Thing, Thing], "v1", "Thing: a version is given twice: v1, v1"),

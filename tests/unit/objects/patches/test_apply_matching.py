@@ -1,4 +1,4 @@
-"""Telling without a schema that an apply would change nothing."""
+"""PodStatusWriter without a schema that an apply would change nothing."""
 
 from __future__ import annotations
 

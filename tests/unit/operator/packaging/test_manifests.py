@@ -135,7 +135,7 @@ def test_the_address_of_a_store_comes_from_a_secret() -> None:
     ("operator", "options", "said"),
     [
         (working(Tea), {"wanted_replicas": 2}, "several replicas without leader election"),
-        (working(Tea), {"fencing": True}, "there is no leader election"),
+        (working(Tea), {"fencing": True}, "needs leader election"),
         (
             working(Tea).with_leader_election(RaftConfig("tea").service_name("nodes")),
             {},
@@ -157,7 +157,7 @@ def test_what_would_not_work_is_refused(operator: Operator[Tea], options: dict[s
 def test_an_election_is_not_changed() -> None:
     operator = elected()
     assert not take_part([operator], Engine.LEASE, name="x", namespace="kitchen")
-    with pytest.raises(OperatorError, match="by lease"):
+    with pytest.raises(OperatorError, match="leader election: lease"):
         take_part([operator], Engine.RAFT, name="x", namespace="kitchen")
 
 

@@ -7,10 +7,10 @@ from functools import partial
 from typing import Any, Final
 
 from steersman.cluster.admission.chain import Object
-from steersman.cluster.admission.pod_security.findings import (
+from steersman.cluster.admission.pod_security.violations import (
     Check,
-    Finding,
     Setters,
+    Violation,
     counted,
     quoted,
     security,
@@ -73,7 +73,7 @@ def _container_setters(spec: Object, bad: Callable[[dict[str, Any]], Iterable[st
     return setters
 
 
-def _app_armor(metadata: Object, spec: Object) -> Finding | None:
+def _app_armor(metadata: Object, spec: Object) -> Violation | None:
     def bad(context: dict[str, Any]) -> list[str] | None:
         profile = context.get("appArmorProfile")
         if profile is None or profile.get("type") in ("RuntimeDefault", "Localhost"):
@@ -95,10 +95,10 @@ def _app_armor(metadata: Object, spec: Object) -> Finding | None:
     if annotations:
         parts.append("annotation" if len(annotations) == 1 else "annotations")
     reason = "forbidden AppArmor profile" if len(values) == 1 else "forbidden AppArmor profiles"
-    return Finding(reason, f"{' and '.join(parts)} must not set AppArmor profile type to {quoted(values)}")
+    return Violation(reason, f"{' and '.join(parts)} must not set AppArmor profile type to {quoted(values)}")
 
 
-def _capabilities(metadata: Object, spec: Object) -> Finding | None:
+def _capabilities(metadata: Object, spec: Object) -> Violation | None:
     def bad(context: dict[str, Any]) -> set[str] | None:
         added = (context.get("capabilities") or {}).get("add") or ()
         return set(added) - _CAPABILITIES or None
@@ -107,23 +107,23 @@ def _capabilities(metadata: Object, spec: Object) -> Finding | None:
     if not setters:
         return None
     values = quoted(sorted(setters.values))
-    return Finding(
+    return Violation(
         "non-default capabilities",
         f"{setters} must not include {values} in securityContext.capabilities.add",
     )
 
 
-def _host_namespaces(metadata: Object, spec: Object) -> Finding | None:
+def _host_namespaces(metadata: Object, spec: Object) -> Violation | None:
     shared = [f"{name}=true" for name in ("hostNetwork", "hostPID", "hostIPC") if spec.get(name)]
-    return Finding("host namespaces", ", ".join(shared)) if shared else None
+    return Violation("host namespaces", ", ".join(shared)) if shared else None
 
 
-def _host_paths(metadata: Object, spec: Object) -> Finding | None:
+def _host_paths(metadata: Object, spec: Object) -> Violation | None:
     names = [volume["name"] for volume in spec.get("volumes") or () if volume.get("hostPath") is not None]
-    return Finding("hostPath volumes", counted("volume", names)) if names else None
+    return Violation("hostPath volumes", counted("volume", names)) if names else None
 
 
-def _host_ports(metadata: Object, spec: Object) -> Finding | None:
+def _host_ports(metadata: Object, spec: Object) -> Violation | None:
     names, found = [], set()
     for container in containers_of(spec):
         ports = {str(port["hostPort"]) for port in container.get("ports") or () if port.get("hostPort")}
@@ -133,7 +133,7 @@ def _host_ports(metadata: Object, spec: Object) -> Finding | None:
     if not names:
         return None
     noun = "hostPort" if len(found) == 1 else "hostPorts"
-    return Finding(
+    return Violation(
         "hostPort", f"{counted('container', names)} {verb(names)} {noun} {', '.join(sorted(found))}"
     )
 
@@ -147,7 +147,7 @@ def _hosts(container: Object) -> set[str]:
     return {target["host"] for target in targets if target and target.get("host")}
 
 
-def _host_probes(metadata: Object, spec: Object) -> Finding | None:
+def _host_probes(metadata: Object, spec: Object) -> Violation | None:
     by_name: dict[str, set[str]] = {}
     for container in containers_of(spec):
         if hosts := _hosts(container):
@@ -156,17 +156,17 @@ def _host_probes(metadata: Object, spec: Object) -> Finding | None:
         return None
     names = sorted(by_name)
     what = counted("probe or lifecycle host", sorted(set().union(*by_name.values())))
-    return Finding("probe or lifecycle host", f"{counted('container', names)} {verb(names)} {what}")
+    return Violation("probe or lifecycle host", f"{counted('container', names)} {verb(names)} {what}")
 
 
-def _privileged(metadata: Object, spec: Object) -> Finding | None:
+def _privileged(metadata: Object, spec: Object) -> Violation | None:
     setters = _container_setters(spec, lambda context: () if context.get("privileged") else None)
     if not setters:
         return None
-    return Finding("privileged", f"{setters} must not set securityContext.privileged=true")
+    return Violation("privileged", f"{setters} must not set securityContext.privileged=true")
 
 
-def proc_mount(metadata: Object, spec: Object) -> Finding | None:
+def proc_mount(metadata: Object, spec: Object) -> Violation | None:
     def bad(context: dict[str, Any]) -> list[str] | None:
         given = context.get("procMount")
         return None if given in (None, "Default") else [given]
@@ -175,14 +175,14 @@ def proc_mount(metadata: Object, spec: Object) -> Finding | None:
     if not setters:
         return None
     values = quoted(sorted(setters.values))
-    return Finding("procMount", f"{setters} must not set securityContext.procMount to {values}")
+    return Violation("procMount", f"{setters} must not set securityContext.procMount to {values}")
 
 
-def _proc_mount_outside_user_namespaces(metadata: Object, spec: Object) -> Finding | None:
+def _proc_mount_outside_user_namespaces(metadata: Object, spec: Object) -> Violation | None:
     return None if in_user_namespace(spec) else proc_mount(metadata, spec)
 
 
-def _selinux(allowed: frozenset[str], metadata: Object, spec: Object) -> Finding | None:
+def _selinux(allowed: frozenset[str], metadata: Object, spec: Object) -> Violation | None:
     faults: set[str] = set()
 
     def bad(context: dict[str, Any]) -> list[str] | None:
@@ -201,12 +201,12 @@ def _selinux(allowed: frozenset[str], metadata: Object, spec: Object) -> Finding
         return None
     data = [counted("type", sorted(setters.values))] if setters.values else []
     data += [f"{field} may not be set" for field in ("user", "role") if field in faults]
-    return Finding(
+    return Violation(
         "seLinuxOptions", f"{setters} set forbidden securityContext.seLinuxOptions: {'; '.join(data)}"
     )
 
 
-def _seccomp_annotations(metadata: Object, spec: Object) -> Finding | None:
+def _seccomp_annotations(metadata: Object, spec: Object) -> Violation | None:
     annotations = metadata.get("annotations", {})
     keys = {_SECCOMP_POD, *(_SECCOMP_CONTAINER + container["name"] for container in containers_of(spec))}
     forbidden = [
@@ -218,7 +218,7 @@ def _seccomp_annotations(metadata: Object, spec: Object) -> Finding | None:
     if not forbidden:
         return None
     noun = "annotation" if len(forbidden) == 1 else "annotations"
-    return Finding("seccompProfile", f"forbidden {noun} {', '.join(forbidden)}")
+    return Violation("seccompProfile", f"forbidden {noun} {', '.join(forbidden)}")
 
 
 def valid_seccomp(profile: Object) -> bool:
@@ -230,20 +230,20 @@ def _bad_seccomp(context: dict[str, Any]) -> list[str] | None:
     return None if profile is None or valid_seccomp(profile) else [profile.get("type", "")]
 
 
-def seccomp(metadata: Object, spec: Object) -> Finding | None:
+def seccomp(metadata: Object, spec: Object) -> Violation | None:
     setters = setters_of(spec, _bad_seccomp)
     if not setters:
         return None
     values = quoted(sorted(setters.values))
-    return Finding(
+    return Violation(
         "seccompProfile", f"{setters} must not set securityContext.seccompProfile.type to {values}"
     )
 
 
-def _sysctls(allowed: frozenset[str], metadata: Object, spec: Object) -> Finding | None:
+def _sysctls(allowed: frozenset[str], metadata: Object, spec: Object) -> Violation | None:
     names = [sysctl["name"] for sysctl in security(spec).get("sysctls") or ()]
     forbidden = [name for name in names if name not in allowed]
-    return Finding("forbidden sysctls", ", ".join(forbidden)) if forbidden else None
+    return Violation("forbidden sysctls", ", ".join(forbidden)) if forbidden else None
 
 
 def _sysctl_checks() -> tuple[tuple[int, Check], ...]:
@@ -255,13 +255,13 @@ def _sysctl_checks() -> tuple[tuple[int, Check], ...]:
     return tuple(checks)
 
 
-def _host_process(metadata: Object, spec: Object) -> Finding | None:
+def _host_process(metadata: Object, spec: Object) -> Violation | None:
     setters = setters_of(
         spec, lambda context: () if (context.get("windowsOptions") or {}).get("hostProcess") else None
     )
     if not setters:
         return None
-    return Finding("hostProcess", f"{setters} must not set securityContext.windowsOptions.hostProcess=true")
+    return Violation("hostProcess", f"{setters} must not set securityContext.windowsOptions.hostProcess=true")
 
 
 #: Name → (since which minor version, check), in the order in which findings are listed.

@@ -7,9 +7,9 @@ from typing import Final
 
 from steersman.cluster.admission.chain import Object
 from steersman.cluster.admission.pod_security.baseline import BASELINE
-from steersman.cluster.admission.pod_security.findings import Check, Finding
 from steersman.cluster.admission.pod_security.levels import LevelVersion
 from steersman.cluster.admission.pod_security.restricted import RESTRICTED
+from steersman.cluster.admission.pod_security.violations import Check, Violation
 
 __all__ = ["evaluate"]
 
@@ -26,7 +26,7 @@ _LAST: Final = max(
 )
 
 
-def evaluate(policy: LevelVersion, metadata: Object, spec: Object) -> tuple[Finding, ...]:
+def evaluate(policy: LevelVersion, metadata: Object, spec: Object) -> tuple[Violation, ...]:
     """What a level does not allow about a pod; nothing when it may be."""
     if policy.level == "privileged":
         return ()

@@ -16,7 +16,6 @@ from typing import Final
 
 from steersman.cluster.admission.chain import Attributes, Object, Reader
 from steersman.cluster.admission.pod_security.evaluation import evaluate
-from steersman.cluster.admission.pod_security.findings import Finding
 from steersman.cluster.admission.pod_security.levels import (
     PREFIX,
     PRIVILEGED,
@@ -25,6 +24,7 @@ from steersman.cluster.admission.pod_security.levels import (
     policy_of,
     strictness,
 )
+from steersman.cluster.admission.pod_security.violations import Violation
 from steersman.objects.fields import quote
 from steersman.objects.status import forbidden, internal_error, invalid
 
@@ -230,7 +230,7 @@ def _note(attributes: Attributes, key: str, value: str) -> None:
     attributes.annotations.setdefault(PREFIX + key, value)
 
 
-def _violation(policy: LevelVersion, findings: Sequence[Finding], verb: str = "violate") -> str:
+def _violation(policy: LevelVersion, findings: Sequence[Violation], verb: str = "violate") -> str:
     return f'{verb} PodSecurity "{policy}": {", ".join(map(str, findings))}'
 
 

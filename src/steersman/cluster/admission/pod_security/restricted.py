@@ -12,9 +12,9 @@ from steersman.cluster.admission.pod_security.baseline import (
     setters_of,
     valid_seccomp,
 )
-from steersman.cluster.admission.pod_security.findings import (
+from steersman.cluster.admission.pod_security.violations import (
     Check,
-    Finding,
+    Violation,
     counted,
     quoted,
     security,
@@ -40,7 +40,7 @@ _OTHER_VOLUMES: Final = (
 def _except_windows(check: Check) -> Check:
     """Windows has none of what the check is about, and pods for it cannot set it."""
 
-    def checked(metadata: Object, spec: Object) -> Finding | None:
+    def checked(metadata: Object, spec: Object) -> Violation | None:
         return None if (spec.get("os") or {}).get("name") == "windows" else check(metadata, spec)
 
     return checked
@@ -49,13 +49,13 @@ def _except_windows(check: Check) -> Check:
 def _except_user_namespaces(check: Check) -> Check:
     """Root in a user namespace is nobody outside."""
 
-    def checked(metadata: Object, spec: Object) -> Finding | None:
+    def checked(metadata: Object, spec: Object) -> Violation | None:
         return None if in_user_namespace(spec) else check(metadata, spec)
 
     return checked
 
 
-def _escalation(metadata: Object, spec: Object) -> Finding | None:
+def _escalation(metadata: Object, spec: Object) -> Violation | None:
     names = [
         container["name"]
         for container in containers_of(spec)
@@ -63,13 +63,13 @@ def _escalation(metadata: Object, spec: Object) -> Finding | None:
     ]
     if not names:
         return None
-    return Finding(
+    return Violation(
         "allowPrivilegeEscalation != false",
         f"{counted('container', names)} must set securityContext.allowPrivilegeEscalation=false",
     )
 
 
-def _capabilities(metadata: Object, spec: Object) -> Finding | None:
+def _capabilities(metadata: Object, spec: Object) -> Violation | None:
     keeping, adding, added = [], [], set()
     for container in containers_of(spec):
         capabilities = security(container).get("capabilities") or {}
@@ -86,43 +86,43 @@ def _capabilities(metadata: Object, spec: Object) -> Finding | None:
             f"{counted('container', adding)} must not include {quoted(sorted(added))} in "
             "securityContext.capabilities.add"
         )
-    return Finding("unrestricted capabilities", "; ".join(details)) if details else None
+    return Violation("unrestricted capabilities", "; ".join(details)) if details else None
 
 
-def _volumes(metadata: Object, spec: Object) -> Finding | None:
+def _volumes(metadata: Object, spec: Object) -> Violation | None:
     bad = [volume for volume in spec.get("volumes") or () if _ALLOWED_VOLUMES.isdisjoint(volume)]
     if not bad:
         return None
     names = [volume["name"] for volume in bad]
     kinds = {next((kind for kind in _OTHER_VOLUMES if kind in volume), "unknown") for volume in bad}
     what = counted("restricted volume type", sorted(kinds))
-    return Finding("restricted volume types", f"{counted('volume', names)} {verb(names)} {what}")
+    return Violation("restricted volume types", f"{counted('volume', names)} {verb(names)} {what}")
 
 
-def _non_root(metadata: Object, spec: Object) -> Finding | None:
+def _non_root(metadata: Object, spec: Object) -> Violation | None:
     reason = "runAsNonRoot != true"
     setters = setters_of(spec, lambda context: () if context.get("runAsNonRoot") is False else None)
     if setters:
-        return Finding(reason, f"{setters} must not set securityContext.runAsNonRoot=false")
+        return Violation(reason, f"{setters} must not set securityContext.runAsNonRoot=false")
     if security(spec).get("runAsNonRoot"):
         return None
     silent = [c["name"] for c in containers_of(spec) if security(c).get("runAsNonRoot") is None]
     if not silent:
         return None
-    return Finding(
+    return Violation(
         reason, f"pod or {counted('container', silent)} must set securityContext.runAsNonRoot=true"
     )
 
 
-def _non_root_user(metadata: Object, spec: Object) -> Finding | None:
+def _non_root_user(metadata: Object, spec: Object) -> Violation | None:
     def bad(context: dict[str, Any]) -> tuple[()] | None:
         return () if context.get("runAsUser") == 0 else None
 
     setters = setters_of(spec, bad)
-    return Finding("runAsUser=0", f"{setters} must not set runAsUser=0") if setters else None
+    return Violation("runAsUser=0", f"{setters} must not set runAsUser=0") if setters else None
 
 
-def _seccomp(metadata: Object, spec: Object) -> Finding | None:
+def _seccomp(metadata: Object, spec: Object) -> Violation | None:
     if (bad := seccomp(metadata, spec)) is not None:
         return bad
     profile = security(spec).get("seccompProfile")
@@ -131,7 +131,7 @@ def _seccomp(metadata: Object, spec: Object) -> Finding | None:
     silent = [c["name"] for c in containers_of(spec) if security(c).get("seccompProfile") is None]
     if not silent:
         return None
-    return Finding(
+    return Violation(
         "seccompProfile",
         f"pod or {counted('container', silent)} must set securityContext.seccompProfile.type to "
         '"RuntimeDefault" or "Localhost"',

@@ -17,6 +17,7 @@ from steersman.cluster.admission.pod_totals import charged_totals
 from steersman.cluster.admission.quota.scopes import Selector, claim_matches, pod_matches
 from steersman.objects.amounts import ONE, Amounts, added, parsed
 from steersman.objects.names import is_qualified_name
+from steersman.objects.pod_lifecycle import is_terminal
 from steersman.objects.pods import has_own_resources
 from steersman.objects.quantities import Quantity
 from steersman.objects.times import parse_time
@@ -244,7 +245,7 @@ class Pods:
 
     def _ended(self, pod: Object) -> bool:
         """Over, or stuck in its end for longer than it was given."""
-        if (pod.get("status") or {}).get("phase") in ("Failed", "Succeeded"):
+        if is_terminal(pod):
             return True
         metadata = pod["metadata"]
         grace_s = metadata.get("deletionGracePeriodSeconds")

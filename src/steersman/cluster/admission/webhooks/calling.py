@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from steersman.cluster.admission.kept_clients import KeptClients
+from steersman.cluster.admission.client_cache import ClientCache
 from steersman.cluster.admission.services import Resolver, ServiceUnreachable
 from steersman.cluster.admission.webhooks.configurations import ClientConfig
 from steersman.http import Client, Timeouts, client_tls
@@ -26,7 +26,7 @@ from steersman.objects.fields import quote
 __all__ = ["CallError", "WebhookClients"]
 
 #: More places than this are not kept connected.
-_KEPT_CLIENTS: Final = 200
+_CACHED_CLIENTS: Final = 200
 _CONCURRENT_CALLS: Final = 64
 #: An answer is a verdict and perhaps a patch; larger ones are refused unread.
 MAX_ANSWER_BYTES: Final = 8 << 20
@@ -85,7 +85,7 @@ class WebhookClients:
         """At most `concurrent_calls` to one place at the same time; more wait for their turn."""
         self._resolver = resolver
         self._concurrent_calls = concurrent_calls
-        self._clients: KeptClients[_Place] = KeptClients(self._connect, _KEPT_CLIENTS)
+        self._clients: ClientCache[_Place] = ClientCache(self._connect, _CACHED_CLIENTS)
 
     async def post(self, config: ClientConfig, body: bytes, timeout_s: int) -> bytes:
         """Send a review, get the answer's body. Raises CallError."""

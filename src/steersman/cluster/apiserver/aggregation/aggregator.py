@@ -1,6 +1,6 @@
-"""The aggregator: which group versions other servers have, and how a request gets to them.
+"""The aggregator: which API groups other API servers serve, and the forwarding of requests to them.
 
-The API server asks `find` before its own catalog and hands over what is found to `proxy`. `keep_watch` runs
+The API server asks `find` before its own catalog and hands over what is found to `proxy`. `run` runs
 as long as the cluster does: it looks after backends when something about them changed, and every so often.
 """
 
@@ -26,7 +26,7 @@ from steersman.cluster.apiserver.aggregation.merging import (
 )
 from steersman.cluster.apiserver.aggregation.proxy import forward, unavailable_response
 from steersman.cluster.apiserver.aggregation.registrations import GROUP, PLURAL, Backend, register_local
-from steersman.cluster.apiserver.call import Api
+from steersman.cluster.apiserver.pipeline.call import Api
 from steersman.cluster.auth.feed import follow
 from steersman.cluster.auth.pki import Authority
 from steersman.cluster.auth.users import User
@@ -87,7 +87,7 @@ class Aggregator:
     async def proxy(self, backend: Backend, request: Request, user: User) -> Response | None:
         """Pass a request on. None when the answer was given as a stream or the connection taken over."""
         if not {"..", "."}.isdisjoint(request.path.split("/")):
-            # Authorization looked at the path as it stands; nobody must find another one in it.
+            # Authorization looked at the path as it stands; the backend must not resolve it to another one.
             return plain_text(400, "the path has dots for a segment")
         if not backend.available:
             return unavailable_response("service unavailable")
@@ -129,12 +129,12 @@ class Aggregator:
 
         return subscriptions + [store.watch(prefix, store.revision, moved) for prefix in _SERVICES]
 
-    async def keep_watch(self, api: Api) -> None:
-        """Look after registrations and backends until cancelled."""
+    async def run(self, api: Api) -> None:
+        """Check registrations and backends again and again, until cancelled."""
         while True:
             self._news.clear()
             try:
-                await self.look_after(api)
+                await self.check_all(api)
             except StoreError as error:
                 _log.warning("API services were not looked after: %s", error)
             await asyncio.sleep(_PAUSE_S)
@@ -151,11 +151,11 @@ class Aggregator:
         calm = all(each is not None and each.fresh for each in known) and self._clients.are_here(backends)
         return _HERE_INTERVAL_S if calm else _INTERVAL_S
 
-    async def look_after(self, api: Api) -> None:
+    async def check_all(self, api: Api) -> None:
         """Check every backend once, and what it has; register what is served here."""
         await register_local(api)
         backends = list(self._backends.get().values())
-        await asyncio.gather(*(self._look_after(api, backend) for backend in backends))
+        await asyncio.gather(*(self._check(api, backend) for backend in backends))
         names = {backend.name for backend in backends}
         for name in self._discovered.keys() - names:
             del self._discovered[name]
@@ -169,7 +169,7 @@ class Aggregator:
 
     # Inside
 
-    async def _look_after(self, api: Api, backend: Backend) -> None:
+    async def _check(self, api: Api, backend: Backend) -> None:
         found = await check(self._reader, self._clients, backend)
         await record_availability(api, backend.name, found)
         before = self._discovered.get(backend.name)

@@ -1,4 +1,4 @@
-"""Whether backends can be reached: the Available condition of their registrations."""
+"""The Available condition of APIServices: whether their backends can be reached."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from steersman.cluster.admission.services import ServiceUnreachable
 from steersman.cluster.apiserver.aggregation.connections import BackendClients
 from steersman.cluster.apiserver.aggregation.identity import identity_headers
 from steersman.cluster.apiserver.aggregation.registrations import GROUP, PLURAL, Backend
-from steersman.cluster.apiserver.atrest import encode
-from steersman.cluster.apiserver.call import Api, timestamp
-from steersman.cluster.apiserver.own_writes import owned
+from steersman.cluster.apiserver.pipeline.call import Api
+from steersman.cluster.apiserver.resources.server_managed_fields import owned
+from steersman.cluster.apiserver.resources.storage_encoding import encode
+from steersman.cluster.apiserver.resources.system_fields import timestamp
 from steersman.cluster.auth.users import MASTERS_GROUP, User
 from steersman.cluster.store import Conflict
 from steersman.http.errors import ClientError
@@ -21,7 +22,7 @@ from steersman.objects.fields import quote
 
 __all__ = ["AGGREGATOR", "Availability", "check", "record_availability"]
 
-#: Who asks backends when nobody does.
+#: The user of requests that the server itself makes to backends.
 AGGREGATOR: Final = User("system:kube-aggregator", groups=(MASTERS_GROUP,))
 _TIMEOUT_S: Final = 5.0
 
@@ -48,8 +49,8 @@ async def check(reader: Reader, clients: BackendClients, backend: Backend) -> Av
         if problem is not None:
             return problem
     try:
-        client = clients.to(backend)
-        answer = await client.request(
+        transport = clients.to(backend)
+        answer = await transport.request(
             "GET", backend.path, headers=list(identity_headers(AGGREGATOR)), timeout_s=_TIMEOUT_S
         )
     except (ServiceUnreachable, ClientError, OSError, ValueError, ssl.SSLError) as error:

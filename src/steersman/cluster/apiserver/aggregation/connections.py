@@ -1,19 +1,20 @@
-"""Connections to backends: one pool for each place, made with the front proxy's certificate."""
+"""HTTP clients to the backends of APIServices, with the front proxy's certificate."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from steersman.cluster.admission.kept_clients import KeptClients
+from steersman.cluster.admission.client_cache import ClientCache
 from steersman.cluster.admission.services import Resolver, ServiceUnreachable
 from steersman.cluster.apiserver.aggregation.registrations import Backend
 from steersman.cluster.auth.pki import KeyPair
 from steersman.http import Client, client_tls, is_served_here
+from steersman.http.transport import UpgradableTransport
 
 __all__ = ["BackendClients"]
 
-_KEPT_CLIENTS: Final = 64
+_CACHED_CLIENTS: Final = 64
 _POOL_SIZE: Final = 128
 #: Answers that are collected (discovery, refusals of upgrades); the others are passed on as they come.
 _MAX_COLLECTED_BYTES: Final = 32 << 20
@@ -31,11 +32,11 @@ class BackendClients:
     def __init__(self, resolver: Resolver, pair: KeyPair) -> None:
         self._resolver = resolver
         self._pair = pair
-        self._clients: KeptClients[_Place] = KeptClients(self._connect, _KEPT_CLIENTS)
+        self._clients: ClientCache[_Place] = ClientCache(self._connect, _CACHED_CLIENTS)
 
-    def to(self, backend: Backend) -> Client:
-        """A client for one of the backend's endpoints. Raises ServiceUnreachable; ValueError or ssl.SSLError
-        for certificates that are none."""
+    def to(self, backend: Backend) -> UpgradableTransport:
+        """A transport to one of the backend's endpoints. Raises ServiceUnreachable; ValueError or
+        ssl.SSLError for certificates that are none."""
         host, port = self._place(backend)
         return self._clients.to(_Place(host, port, backend.ca, backend.insecure, backend.server_name))
 

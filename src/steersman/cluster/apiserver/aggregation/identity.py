@@ -1,4 +1,4 @@
-"""How a backend learns who is asking: headers it believes because a certificate of ours comes with them.
+"""The X-Remote-* headers that name the user of a request to a backend, and the request-header CA it trusts.
 
 The certificate is of an authority that signs nothing else (the request-header CA). Backends find it in the
 ConfigMap `extension-apiserver-authentication` of kube-system.

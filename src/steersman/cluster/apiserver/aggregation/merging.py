@@ -11,8 +11,8 @@ import orjson
 from steersman.cluster.apiserver.aggregation.availability import AGGREGATOR
 from steersman.cluster.apiserver.aggregation.identity import identity_headers
 from steersman.cluster.apiserver.aggregation.registrations import Backend, priority_of
-from steersman.http import Client
 from steersman.http.errors import ClientError
+from steersman.http.transport import Transport
 
 __all__ = ["Discovered", "fetch_resources", "merge_groups", "merge_items"]
 
@@ -32,10 +32,12 @@ class Discovered:
     fresh: bool = False
 
 
-async def fetch_resources(client: Client, backend: Backend) -> Sequence[Object]:
+async def fetch_resources(transport: Transport, backend: Backend) -> Sequence[Object]:
     """A backend's resources. Raises ClientError; ValueError for what is no discovery document."""
     headers = list(identity_headers(AGGREGATOR))
-    answer = await client.request("GET", "/apis", headers=[*headers, (b"Accept", _V2)], timeout_s=_TIMEOUT_S)
+    answer = await transport.request(
+        "GET", "/apis", headers=[*headers, (b"Accept", _V2)], timeout_s=_TIMEOUT_S
+    )
     kind = answer.headers.get("content-type") or ""
     if answer.status == 200 and "as=APIGroupDiscoveryList" in kind:
         for group in _items(answer.content, "items"):
@@ -44,7 +46,7 @@ async def fetch_resources(client: Client, backend: Backend) -> Sequence[Object]:
                     if version.get("version") == backend.version:
                         return list(version.get("resources") or ())
         return []
-    answer = await client.request("GET", backend.path, headers=headers, timeout_s=_TIMEOUT_S)
+    answer = await transport.request("GET", backend.path, headers=headers, timeout_s=_TIMEOUT_S)
     if answer.status != 200:
         raise ClientError(f"failed to download legacy discovery for {backend.path}: {answer.status}")
     return _from_legacy(_items(answer.content, "resources"), backend)

@@ -1,12 +1,13 @@
-"""One request passed on to an aggregated API server, in the name of whoever made it."""
+"""Forwarding of a request to an aggregated API server, with the user in its headers."""
 
 from __future__ import annotations
 
 from steersman.cluster.apiserver.aggregation.identity import identity_headers, is_identity
-from steersman.cluster.apiserver.relaying import Onward, passed_on, relay, splice
+from steersman.cluster.apiserver.forwarding.relay import ForwardedRequest, forwarded_headers, relay, splice
 from steersman.cluster.auth.users import User
-from steersman.http import Client, Request, Response
+from steersman.http import Request, Response
 from steersman.http.errors import ClientError
+from steersman.http.transport import UpgradableTransport
 
 __all__ = ["forward", "unavailable_response"]
 
@@ -17,12 +18,14 @@ def unavailable_response(why: str) -> Response:
     return Response(503, why.encode() + b"\n", text)
 
 
-async def forward(client: Client, request: Request, user: User) -> Response | None:
+async def forward(transport: UpgradableTransport, request: Request, user: User) -> Response | None:
     """The answer, or None when it was given as a stream or the connection was taken over."""
-    headers = [field for field in passed_on(request) if not is_identity(field[0])]
-    onward = Onward(client, _target(request), [*headers, *identity_headers(user)], request.method)
+    headers = [field for field in forwarded_headers(request) if not is_identity(field[0])]
+    forwarded = ForwardedRequest(
+        transport, _target(request), [*headers, *identity_headers(user)], request.method
+    )
     try:
-        return await (splice if request.upgradable else relay)(onward, request)
+        return await (splice if request.upgradable else relay)(forwarded, request)
     except ClientError as error:
         return unavailable_response(f"error trying to reach service: {error}")
 

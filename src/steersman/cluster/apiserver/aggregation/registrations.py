@@ -1,4 +1,4 @@
-"""APIService objects as the aggregator needs them, and the ones that stand for what is served right here.
+"""APIService objects as the aggregator reads them, and those of the groups that this server serves itself.
 
 A registration with a service is a *backend*: another server that has the group version. One without is local;
 these exist so that `kubectl get apiservices` shows everything, and are kept in step with the catalog.
@@ -12,10 +12,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from steersman.cluster.apiserver.atrest import encode
-from steersman.cluster.apiserver.call import Api, new_uid, timestamp
-from steersman.cluster.apiserver.own_writes import owned
-from steersman.cluster.apiserver.resource import Resource
+from steersman.cluster.apiserver.pipeline.call import Api
+from steersman.cluster.apiserver.resources.resource import Resource
+from steersman.cluster.apiserver.resources.server_managed_fields import owned
+from steersman.cluster.apiserver.resources.storage_encoding import encode
+from steersman.cluster.apiserver.resources.system_fields import new_uid, timestamp
 from steersman.cluster.schema.resources import group_versions
 from steersman.cluster.store import Conflict, NotFound
 from steersman.objects.conditions import condition_is
@@ -170,5 +171,5 @@ async def _create(api: Api, resource: Resource, registration: Object) -> None:
     try:
         await api.store.put(resource.key("", metadata["name"]), encode(registration), expected=0)
     except Conflict:
-        # Somebody else's registration of the same name stands.
+        # A registration of the same name by another client stands.
         return

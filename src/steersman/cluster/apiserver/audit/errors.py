@@ -1,4 +1,4 @@
-"""Why auditing cannot start.
+"""Errors of the audit log: why it cannot be opened.
 
 AuditError
 ├── PolicyInvalid   the policy file cannot be read or means nothing    (the file's author)

@@ -1,4 +1,4 @@
-"""One request's way into the log: what is known of it, stage by stage, handed to the writer by reference.
+"""One audit event: what is known of a request at each stage, handed to the writer.
 
 Nothing here decodes or encodes; `rendering` does, on the writer's thread. So a snapshot refers only to what
 does not change any more.
@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from steersman.cluster.apiserver.audit.policy import METADATA, REQUEST, REQUEST_RESPONSE, Verdict
-from steersman.cluster.apiserver.call import new_uid
+from steersman.cluster.apiserver.resources.system_fields import new_uid
 from steersman.cluster.auth.authorization import Action
 from steersman.cluster.auth.users import User
 from steersman.http import Content, Joined, Request, Response
@@ -97,7 +97,7 @@ class AuditEvent:
         return (_HEADER, self._facts.id.encode("latin-1", "replace"))
 
     def impersonate(self, user: User) -> None:
-        """The request's user acts as somebody else."""
+        """The request's user impersonates another one."""
         self._impersonated = user
 
     def annotate(self, key: str, value: str) -> None:
@@ -147,7 +147,7 @@ def _outcome(response: Response, facts: Facts) -> Outcome:
     body = response.body
     wanted = facts.verdict.level >= REQUEST_RESPONSE and not facts.action.path
     if not wanted and facts.verdict.level >= METADATA:
-        # A Status tells why; kind is first in everything this server writes.
+        # A Status gives the reason; kind is first in everything this server writes.
         wanted = isinstance(body, bytes) and (response.status >= 400 or b'"Status"' in body[:24])
     if not wanted:
         return Outcome(response.status)

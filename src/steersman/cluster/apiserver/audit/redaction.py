@@ -1,4 +1,4 @@
-"""What is never written to the log: tokens, in bodies and in addresses. Changes objects in place."""
+"""Removal of secrets and tokens from audited bodies and URLs. Changes objects in place."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Snapshots as lines: audit.k8s.io/v1 Events in JSON, with the fields in the API's order.
+"""Rendering of audit events as lines: audit.k8s.io/v1 Event in JSON, with the fields in the order of the API.
 
-Runs on the writer's thread, on bodies that nobody changes any more.
+Runs on the writer's thread, on bodies that are not changed any more.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def _user(user: User | None) -> Object:
 
 
 def _source_addresses(request: Request) -> list[str]:
-    """Where it came from, as proxies tell it, and the peer, which cannot be made up."""
+    """Where it came from, as proxies report it, and the peer, which cannot be forged."""
     headers = request.headers
     found: list[str] = []
     for part in (headers.get("x-forwarded-for") or "").split(","):

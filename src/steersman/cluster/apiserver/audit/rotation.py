@@ -1,4 +1,4 @@
-"""A log file that is put aside when it is large, and forgotten when it is old. Used by one thread.
+"""Rotation of the audit log file by size, and deletion of old files. Used by one thread.
 
 audit.log                            the one written to
 audit-2026-11-16T07-38-19.123.log    put aside at that moment (UTC)
@@ -47,7 +47,7 @@ class RotatingFile:
         self._forget_old()
 
     def _open(self) -> None:
-        # Nobody else may read it: it tells who did what.
+        # Readable by its owner only: it contains who did what.
         self._fd = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         self._size = os.fstat(self._fd).st_size
 

@@ -1,4 +1,4 @@
-"""The writer: a thread that turns snapshots into lines and appends them to the log, off the loop.
+"""The writer of the audit log: a thread that renders events and appends them, off the event loop.
 
 `put` never blocks: when too much waits already, the snapshot is dropped and counted. The counters of each
 side are written by that side only, so there is no lock.

@@ -1,4 +1,4 @@
-"""Objects of a definition from one version to another, by its webhook.
+"""Conversion webhooks: objects of a custom resource from one version to another.
 
 The pure part (the review, and what its answer may change) is `schema.structural.conversion`; here is the
 call. What goes out has its own version's defaults, what comes back is pruned by the schema of the version
@@ -15,8 +15,8 @@ import orjson
 from steersman.cluster.admission.webhooks import WebhookClients
 from steersman.cluster.admission.webhooks.calling import CallError
 from steersman.cluster.admission.webhooks.configurations import ClientConfig
-from steersman.cluster.apiserver.call import new_uid
 from steersman.cluster.apiserver.custom.kind import CustomKind
+from steersman.cluster.apiserver.resources.system_fields import new_uid
 from steersman.cluster.schema.errors import DecodeError
 from steersman.cluster.schema.resources import GVK
 from steersman.cluster.schema.structural.conversion import Conversion, accept_review, conversion_review

@@ -1,4 +1,4 @@
-"""Follows the custom resource definitions: names, conditions, and which resources are served.
+"""CustomResourceDefinitions, followed in the store: names, conditions, and the resources served for them.
 
 One worker goes through the definitions that changed, one at a time and always from their newest state:
 
@@ -21,14 +21,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from steersman.cluster.apiserver.atrest import encode
-from steersman.cluster.apiserver.call import Api, Object, StoreReader, timestamp
-from steersman.cluster.apiserver.custom.deletion import CLEANUP_FINALIZER, in_progress, remove_instances
+from steersman.cluster.apiserver.custom.deletion import in_progress, remove_instances
 from steersman.cluster.apiserver.custom.kind import Since
 from steersman.cluster.apiserver.custom.resource import CustomResource
 from steersman.cluster.apiserver.custom.serving import custom_resources
-from steersman.cluster.apiserver.resource import Resource
-from steersman.cluster.cel import aside, on_loop
+from steersman.cluster.apiserver.pipeline.call import Api, Object, StoreReader
+from steersman.cluster.apiserver.resources.resource import Resource
+from steersman.cluster.apiserver.resources.storage_encoding import encode
+from steersman.cluster.apiserver.resources.strategies.extensions import CLEANUP_FINALIZER
+from steersman.cluster.apiserver.resources.system_fields import timestamp
+from steersman.cluster.cel import in_worker_thread, on_loop
 from steersman.cluster.schema.openapi import Extension
 from steersman.cluster.schema.resources import ResourceType
 from steersman.cluster.schema.structural.naming import (
@@ -96,7 +98,7 @@ class Definitions:
             served = self._served.get(event.key)
             if served is not None and (event.deleted or _generation(event.value) != served.generation):
                 for resource in served.resources:
-                    resource.suspect()
+                    resource.begin_handover()
 
     def _note(self, key: str) -> None:
         self._waiting[key] = None
@@ -187,7 +189,7 @@ class Definitions:
             self._confirm(key)
             return
         since, clients = Since(), partial(on_loop, self._webhook_clients)
-        resources = await aside(lambda: custom_resources(definition, since, clients))
+        resources = await in_worker_thread(lambda: custom_resources(definition, since, clients))
         self._replace(key, definition, since, resources)
 
     def _confirm(self, key: str) -> None:
@@ -221,7 +223,7 @@ class Definitions:
         self._served[key] = _Served(_basis(definition), generation, resources)
         if key in self._waiting:
             for resource in resources:
-                resource.suspect()
+                resource.begin_handover()
         if known is None:
             since.revision = self._api.store.revision + 1
         else:

@@ -1,30 +1,15 @@
-"""Deleting a definition takes its objects with it."""
+"""Deletion of a CustomResourceDefinition, which deletes its custom resources first."""
 
 from __future__ import annotations
 
-from steersman.cluster.apiserver.atrest import encode
-from steersman.cluster.apiserver.call import Api, Object, timestamp
-from steersman.cluster.apiserver.resource import Resource
+from steersman.cluster.apiserver.pipeline.call import Api, Object
+from steersman.cluster.apiserver.resources.resource import Resource
+from steersman.cluster.apiserver.resources.storage_encoding import encode
+from steersman.cluster.apiserver.resources.system_fields import timestamp
 from steersman.cluster.schema.structural.naming import set_condition
 from steersman.cluster.store import Conflict, NotFound
 
-__all__ = ["CLEANUP_FINALIZER", "in_progress", "mark_definition", "remove_instances"]
-
-CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
-
-
-def mark_definition(definition: Object, now: str) -> None:
-    """A definition that is deleted keeps a finalizer until its objects are gone."""
-    finalizers = definition["metadata"].setdefault("finalizers", [])
-    if CLEANUP_FINALIZER not in finalizers:
-        finalizers.append(CLEANUP_FINALIZER)
-    condition = {
-        "type": "Terminating",
-        "status": "True",
-        "reason": "InstanceDeletionPending",
-        "message": "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
-    }
-    definition["status"] = set_condition(definition["status"], condition, now)
+__all__ = ["in_progress", "remove_instances"]
 
 
 def in_progress(status: Object, now: str) -> Object:

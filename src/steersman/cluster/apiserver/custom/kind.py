@@ -1,4 +1,4 @@
-"""One version of a custom resource definition, as the verbs see it."""
+"""One version of a CustomResourceDefinition as a `Kind`: reads, checks and shows objects by its schema."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from steersman.cluster.apiserver.atrest import revision_of
-from steersman.cluster.apiserver.columns.custom import table_for
-from steersman.cluster.apiserver.kinds import Decoded, Errors
-from steersman.cluster.cel import patiently
+import orjson
+
+from steersman.cluster.apiserver.resources.columns.custom import table_for
+from steersman.cluster.apiserver.resources.kinds import Decoded, Errors, ReadBody
+from steersman.cluster.apiserver.resources.storage_encoding import revision_of
+from steersman.cluster.cel import run_within_loop_budget
 from steersman.cluster.codec import (
     BodyRejected,
     FieldValidation,
+    claimed_kind,
     parse_body,
     repeated_fields,
     strict_error,
@@ -31,10 +34,10 @@ from steersman.objects.fields import invalid as invalid_field
 from steersman.objects.metadata import validate_object_meta, validate_object_meta_update
 from steersman.objects.names import name_is_dns_subdomain
 from steersman.objects.schemas import Schema
-from steersman.objects.status import invalid
+from steersman.objects.status import internal_error, invalid
 
 if TYPE_CHECKING:
-    from steersman.cluster.apiserver.columns import ColumnDefinition, Row
+    from steersman.cluster.apiserver.resources.columns import ColumnDefinition, Row
 
 __all__ = ["CustomKind", "Since"]
 
@@ -55,6 +58,7 @@ class CustomKind:
 
     empty = None
     distinct_errors = False
+    drops_empty = False
 
     def __init__(
         self,
@@ -81,7 +85,7 @@ class CustomKind:
             self._schema = self._structure.to_schema()
         return self._schema
 
-    def read(self, content_type: str, body: bytes, validation: FieldValidation) -> Decoded:
+    def read(self, content_type: str, body: bytes, validation: FieldValidation) -> ReadBody:
         strict = validation != "Ignore"
         value, _, found = parse_body(content_type, body, self._gvk, duplicates=strict)
         self._check_claim(value, body, strict)
@@ -89,6 +93,8 @@ class CustomKind:
         if repeated:
             # Without a type to decode both into, the last one counts.
             value, _, _ = parse_body(content_type, body, self._gvk)
+        # Reading changes the value; the body itself matters only with these in it.
+        parsed = _copied(value) if b"[]" in body or b"managedFields" in body else None
         try:
             obj, unknown = self.accept(value)
         except DecodeError as error:
@@ -97,7 +103,7 @@ class CustomKind:
         if findings and validation == "Strict":
             raise self._rejected(strict_error(findings))
         obj.setdefault("metadata", {})
-        return obj, findings if strict else []
+        return ReadBody(obj, findings if strict else [], parsed)
 
     def _check_claim(self, value: Object, body: bytes, strict: bool) -> None:
         """Unlike built-in kinds, custom ones must say what they are."""
@@ -129,6 +135,40 @@ class CustomKind:
         self._structure.default(value)
         return value, unknown
 
+    def accept_patched(self, value: Object, name: str, *, strategic: bool) -> Decoded:
+        self._check_patched(value, name)
+        # Objects are completed in place, and the patched one shares parts with the one it was made of.
+        return self.accept(_copied(value))
+
+    def _check_patched(self, value: Object, name: str) -> None:
+        """Custom objects must say what they are."""
+        try:
+            claimed = claimed_kind(value)
+        except BodyRejected as fault:
+            raise DecodeError(str(fault)) from None
+        if not claimed.kind:
+            raise DecodeError(f"Object 'Kind' is missing in '{orjson.dumps(value).decode()}'")
+        if not claimed.version:
+            raise internal_error("Object 'apiVersion' is missing in 'object has no apiVersion field'")
+        errors = [
+            invalid_field(Path(field), said, f"must be {wanted}")
+            for field, said, wanted in (
+                ("kind", claimed.kind, self._gvk.kind),
+                ("apiVersion", claimed.api_version, self._gvk.api_version),
+            )
+            if said != wanted
+        ]
+        if errors:
+            raise invalid(claimed.group, claimed.kind, name, errors)
+        if value.get("metadata") is None:
+            value["metadata"] = {}
+
+    def list_error(self, value: list[Any]) -> str:
+        return ""
+
+    def conversion_failure(self, value: Object, error: DecodeError) -> str:
+        return str(error)
+
     def prune(self, obj: Object) -> None:
         """Bring what a conversion made into this version's shape, in place. Raises DecodeError."""
         try:
@@ -148,7 +188,7 @@ class CustomKind:
 
     def check_new(self, obj: Object) -> Errors:
         earlier = self._metadata_errors(obj)
-        return _errors(patiently(lambda: self._structure.validate_create(obj, earlier)), [])
+        return _errors(run_within_loop_budget(lambda: self._structure.validate_create(obj, earlier)), [])
 
     def check_update(self, new: Object, old: Object, subresource: str, warnings: list[str]) -> Errors:
         earlier = self._metadata_errors(new)
@@ -156,7 +196,7 @@ class CustomKind:
         earlier += validate_object_meta_update(new["metadata"], old["metadata"]) * 2
         status = subresource == "status"
         validate = self._structure.validate_status if status else self._structure.validate_update
-        return _errors(patiently(lambda: validate(new, old, earlier)), warnings)
+        return _errors(run_within_loop_budget(lambda: validate(new, old, earlier)), warnings)
 
     def _metadata_errors(self, obj: Object) -> list[FieldError]:
         return validate_object_meta(
@@ -167,7 +207,7 @@ class CustomKind:
         return list(self._table.columns)
 
     def rows(self, objects: Iterable[Object], now: float, *, listed: bool = True) -> list[Row]:
-        from steersman.cluster.apiserver.columns import Row
+        from steersman.cluster.apiserver.resources.columns import Row
 
         return [Row(obj, self._table.cells(obj, now)) for obj in objects]
 
@@ -195,6 +235,13 @@ class CustomKind:
     def set_replicas(self, obj: Object, replicas: int) -> None:
         assert self._scale is not None
         set_path(obj, self._scale["specReplicasPath"], replicas)
+
+
+def _copied(value: Any) -> Any:
+    """JSON that shares no containers with what it is made of."""
+    if isinstance(value, dict):
+        return {name: _copied(item) for name, item in value.items()}
+    return [_copied(item) for item in value] if isinstance(value, list) else value
 
 
 def _errors(verdict: Verdict | Awaitable[Verdict], warnings: list[str]) -> Errors:

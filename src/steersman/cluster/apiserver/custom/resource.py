@@ -19,11 +19,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from steersman.cluster.apiserver.atrest import decode, encode, revision_of, stamp
 from steersman.cluster.apiserver.custom.kind import CustomKind
-from steersman.cluster.apiserver.resource import Resource
-from steersman.cluster.apiserver.strategies import Strategy
+from steersman.cluster.apiserver.resources.handling import CUSTOM
+from steersman.cluster.apiserver.resources.resource import Resource
+from steersman.cluster.apiserver.resources.storage_encoding import decode, encode, revision_of, stamp
+from steersman.cluster.apiserver.resources.strategies import Strategy
 from steersman.cluster.schema.resources import ResourceType
+from steersman.objects.patches.apply.checking import problems_of, show_problems
+from steersman.objects.patches.errors import Unconvertible
+from steersman.objects.schemas import Schema
 
 if TYPE_CHECKING:
     from steersman.cluster.apiserver.custom.conversion import WebhookConversion
@@ -58,6 +62,8 @@ class CustomResource(Resource):
     handover: asyncio.Event | None
     terminating: bool
 
+    handling = CUSTOM
+
     def __init__(
         self,
         resource_type: ResourceType,
@@ -86,7 +92,7 @@ class CustomResource(Resource):
     item = whole
 
     def read(self, value: bytes) -> Object:
-        """At-rest bytes as an object of this version; of the one it is stored in while it waits for the
+        """Stored bytes as an object of this version; of the one it is stored in while it waits for the
         webhook."""
         version, bare = _unmarked(value)
         shown, kind = self.type.api_version, self._custom
@@ -141,14 +147,23 @@ class CustomResource(Resource):
             kind.complete(obj)
         return {**obj, _MARK_KEY: version}
 
-    async def at_rest(self, obj: Object) -> bytes:
+    async def encoded(self, obj: Object) -> bytes:
         if self.conversion is not None and self.stored.version != self._version:
             [obj] = await self.conversion.convert([obj], self.stored.version)
         if self.handover is not None:
-            await self.stays()
+            await self.wait_for_handover()
         return encode(self.to_stored(obj))
 
-    def suspect(self) -> None:
+    def as_version_of(self, obj: Object, target: Resource) -> tuple[Object, Schema] | None:
+        """Without a webhook an object of another version is the same one under another name."""
+        schema = target.kind.schema
+        if target is not self:
+            obj = {**obj, "apiVersion": target.type.api_version}
+            if problems := problems_of(obj, schema):
+                raise Unconvertible(show_problems(problems))
+        return obj, schema
+
+    def begin_handover(self) -> None:
         """The definition changed: nothing is begun or stored until it is known what that means for this."""
         if self.handover is None:
             self.handover = asyncio.Event()
@@ -161,7 +176,7 @@ class CustomResource(Resource):
 
     def retire(self) -> None:
         """Others are served from now on, or none."""
-        self.suspect()
+        self.begin_handover()
         assert self.handover is not None
         self.handover.set()
 

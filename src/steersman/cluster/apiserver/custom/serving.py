@@ -1,4 +1,4 @@
-"""From a definition to the resources it makes, one for each served version."""
+"""From a CustomResourceDefinition to its resources, one for each served version."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from steersman.cluster.apiserver.custom.kind import CustomKind, Since
 from steersman.cluster.apiserver.custom.resource import CustomResource
-from steersman.cluster.apiserver.deprecation import deprecation_of
-from steersman.cluster.apiserver.strategies import Strategy, Subresource
+from steersman.cluster.apiserver.resources.deprecation import deprecation_of
+from steersman.cluster.apiserver.resources.strategies import Strategy, Subresource
 from steersman.cluster.schema.resources import GVK, ResourceType, SubresourceType
 from steersman.cluster.schema.structural.finalizers import finalizer_warnings
 from steersman.cluster.schema.structural.selectable import compile_selectable_fields

@@ -1,4 +1,4 @@
-"""API priority and fairness: who waits, and who is refused, when there is more to do than time.
+"""API priority and fairness: which requests wait, and which get 429, when the server is busy.
 
 Theory of operation. A request is *classified* (`configuration`): the first FlowSchema that matches names its
 priority level, and the schema's distinguisher (user or namespace) its *flow*. The server's seats are divided
@@ -23,7 +23,6 @@ from __future__ import annotations
 
 from steersman.cluster.apiserver.fairness.admission import DEFAULT_SEATS, Fairness, RequestDigest
 from steersman.cluster.apiserver.fairness.estimate import stored_count
-from steersman.cluster.apiserver.fairness.keeping import install_flow_control, keep_flow_control
 from steersman.cluster.apiserver.fairness.scheduler import Ticket
 
 __all__ = [
@@ -31,7 +30,5 @@ __all__ = [
     "Fairness",
     "RequestDigest",
     "Ticket",
-    "install_flow_control",
-    "keep_flow_control",
     "stored_count",
 ]

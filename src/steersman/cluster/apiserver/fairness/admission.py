@@ -1,4 +1,4 @@
-"""`Fairness`: the limiter as the API server uses it, around the scheduler's decisions.
+"""`Fairness`: the clock, futures and timers around the scheduler's decisions.
 
     answer = fairness.admit(RequestDigest(user, action, query))     # raises StatusError 429
     ticket = answer if isinstance(answer, Ticket) else await answer
@@ -63,7 +63,7 @@ class RequestDigest(NamedTuple):
 
 class _Pending:
     """A ticket to wait for. Not a coroutine: the task that was to await it may be cancelled before its first
-    step, and then only the end of this object tells."""
+    step, and then only the end of this object shows it."""
 
     __slots__ = ("_abandon", "_now", "_taken", "_ticket", "_waiter")
 
@@ -171,7 +171,7 @@ class Fairness:
         return _Pending(ticket, waiter, self._now, self._abandon)
 
     def _abandon(self, ticket: Ticket) -> None:
-        """Nobody will run this request: it leaves its place, or the seats it just got."""
+        """This request will not run: it leaves its place, or the seats it just got."""
         assert ticket.place is not None
         if ticket.place.waits:
             self._scheduler.leave(ticket)
@@ -242,7 +242,7 @@ class Fairness:
             self._plan()
 
     def close(self) -> None:
-        """Nothing of this runs any more; whoever still waits is cancelled with its connection."""
+        """Nothing of this runs any more; requests that still wait are cancelled with their connections."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -276,7 +276,7 @@ class Fairness:
 
 
 def _unlimited() -> Flow:
-    """The flow of what is not limited here: a level like the exempt one that nobody sees."""
+    """The flow of what is not limited here: a level like the exempt one, which the API does not show."""
     level = Level(LevelSpec("", "", True, 0, 0, None, None), Seats(1, 1, 1, 1))
     flow = Flow(FlowSchema("", "", 0, "", "", ()), level, "", "", Tally())
     flow.headers = ()

@@ -19,7 +19,7 @@ Object = dict[str, Any]
 
 EXEMPT: Final = "exempt"
 CATCH_ALL: Final = "catch-all"
-#: Fixed, and there even when somebody deleted them.
+#: Fixed, and in force even when they were deleted.
 MANDATORY: Final = (EXEMPT, CATCH_ALL)
 AUTO_UPDATE: Final = "apf.kubernetes.io/autoupdate-spec"
 

@@ -1,10 +1,10 @@
-"""How many seats a request takes: one, or one per hundred objects that a list has to look at."""
+"""The width of a request in seats: one, or one for each hundred objects that a list reads."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from steersman.cluster.apiserver.resource import Catalog
+from steersman.cluster.apiserver.resources.resource import Catalog
 from steersman.cluster.auth.authorization import Action
 from steersman.cluster.store import Store
 
@@ -31,7 +31,7 @@ def stored_count(store: Store, catalog: Catalog) -> ObjectCount:
         if prefix is None:
             resource = catalog.stored(group, plural)
             if resource is None:
-                # Unknown, or served by somebody else: cheap for us.
+                # Unknown, or served by another server: cheap for us.
                 return 0
             prefix = prefixes[(group, plural)] = resource.prefix
         return store.count(prefix)

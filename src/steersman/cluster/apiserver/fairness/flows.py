@@ -1,4 +1,4 @@
-"""What the scheduler schedules: levels with their queues, flows with their accounts, requests as tickets.
+"""The data the scheduler works on: priority levels with their queues, flows, and requests as tickets.
 
 State only; the rules are in `scheduler`, which alone changes it.
 """
@@ -37,7 +37,7 @@ class Tally:
 
 
 class Queue:
-    """Turns of waiting flows: whoever's turn comes runs its oldest request."""
+    """Turns of waiting flows: the flow whose turn comes runs its oldest request."""
 
     __slots__ = ("tag", "turns")
 
@@ -68,7 +68,7 @@ class Level:
     def __init__(self, spec: LevelSpec, seats: Seats) -> None:
         self.name = spec.name
         self.queues: list[Queue] = []
-        #: The queues in which somebody waits, in a fixed order.
+        #: The queues in which requests wait, in a fixed order.
         self.active: dict[Queue, None] = {}
         #: Seats taken.
         self.used = 0
@@ -148,7 +148,7 @@ class Ticket:
     ) -> None:
         self.flow = flow
         self.width = width
-        #: The most handler time it is charged: time spent waiting for a commit is nobody's.
+        #: The most handler time it is charged: time spent waiting for a commit is not charged.
         self.cap_s = cap_s
         #: When it came; once it runs, when it started.
         self.since = now

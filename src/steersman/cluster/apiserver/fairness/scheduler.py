@@ -1,8 +1,8 @@
-"""Who runs now, who waits, who is refused: decided here, without clock, loop or I/O.
+"""The scheduler of priority and fairness: which request runs, waits or is refused. No clock, loop or I/O.
 
 Every method takes `now` and changes state at once; the same calls give the same result.
 
-    arrive ──► held                 seats are free, nobody waits for them, the flow is not hot
+    arrive ──► held                 seats are free, no request waits for them, the flow is not hot
        │                            or what it takes is left of the turn
        │
        ├─────► waiting ──► held     by `turn`, in fair order
@@ -12,10 +12,10 @@ Every method takes `now` and changes state at once; the same calls give the same
     held ──► gone                   by `finish`
 
 Fair order is start-time fair queuing, twice: between levels weighted by their share, and between the queues
-of a level. Whoever has been given the least comes next; one that comes back from idleness starts at the
-present, so nobody saves up. Cost is seats x time, guessed when a turn is given and corrected at the end.
+of a level. The flow that got the least comes next; one that comes back from idleness starts at the
+present, so no flow saves up. Cost is seats x time, guessed when a turn is given and corrected at the end.
 
-Invariants (tests/unit/cluster/apiserver/test_fairness_scheduler.py):
+Invariants (tests/unit/cluster/apiserver/fairness/test_scheduler.py):
   · a level's seats in use never exceed its upper limit, all together never the sum of shares
   · no queue is longer than its limit
   · a flow's requests start in the order they came
@@ -38,7 +38,7 @@ _TURN_S = 0.002
 #: A flow may use this part of the loop for ever, and this much more at once, before it is hot.
 _DRAIN = 0.25
 _BURST_S = 0.010
-#: What was used while nobody else was there is soon forgiven.
+#: What was used while there was no other flow is soon forgiven.
 _MOST_DEBT_S = 0.1
 #: How long another flow's request makes it count as being there.
 _COMPANY_S = 10.0
@@ -60,7 +60,7 @@ class Scheduler:
         self.turn_due = False
         #: What is left of this turn's handler time.
         self._left_s = _TURN_S
-        #: Seats nobody is guaranteed, and how many of them are taken.
+        #: Seats that no level is guaranteed, and how many of them are taken.
         self._pool = 0
         self._pool_used = 0
         #: The tag of the level that was served last.

@@ -1,4 +1,4 @@
-"""How the server's seats are divided between priority levels, and how many a level may lend and borrow.
+"""Division of the seats among priority levels, and how many each level may lend and borrow.
 
 Every level gets its share. Part of it (`guaranteed`) is its own at all times; the rest lies in a common pool
 from which levels take what they need beyond it, up to `upper`. When the pool is short, levels below their
@@ -28,7 +28,7 @@ _WIDEST_PART = 0.15
 class Seats:
     #: The level's share. At least one: a level without shares is slow, not dead.
     nominal: int
-    #: What nobody else can take.
+    #: What no other level can take.
     guaranteed: int
     #: Everything it may use when others leave it.
     upper: int

@@ -1,4 +1,4 @@
-"""Shuffle sharding: each flow is dealt a small hand of a level's queues, so few flows share all of theirs."""
+"""Shuffle sharding: each flow is dealt a few of its level's queues, so that few flows share all of theirs."""
 
 from __future__ import annotations
 

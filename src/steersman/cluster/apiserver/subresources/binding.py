@@ -1,13 +1,14 @@
-"""pods/binding: the scheduler's decision, made once."""
+"""pods/binding: the scheduler sets the node of a pod, once."""
 
 from __future__ import annotations
 
-from steersman.cluster.apiserver.bodies import match_namespace, read_part
-from steersman.cluster.apiserver.call import Api, Call, Object, timestamp
-from steersman.cluster.apiserver.options import WriteOptions
-from steersman.cluster.apiserver.preconditions import failed_storage_precondition
-from steersman.cluster.apiserver.render import success
+from steersman.cluster.apiserver.pipeline.bodies import match_namespace, read_part
+from steersman.cluster.apiserver.pipeline.call import Api, Call, Object
+from steersman.cluster.apiserver.pipeline.options import WriteOptions
+from steersman.cluster.apiserver.resources.system_fields import timestamp
+from steersman.cluster.apiserver.responses.render import success
 from steersman.cluster.apiserver.subresources.stored import change_stored, set_pod_condition
+from steersman.cluster.apiserver.verbs.preconditions import failed_storage_precondition
 from steersman.cluster.schema.resources import GVK
 from steersman.cluster.schema.validation.pods import validate_binding
 from steersman.http import Response

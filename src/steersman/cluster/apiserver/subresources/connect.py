@@ -1,4 +1,4 @@
-"""Endpoints that lead to a running pod or node: log, exec, attach, portforward, proxy.
+"""Subresources that connect to a pod, service or node: log, exec, attach, portforward, proxy.
 
 They are answered by node agents and by what runs there. What is said here: whether admission lets the client
 connect, and which pod is meant.
@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from steersman.cluster.apiserver.call import Api, Call
-from steersman.cluster.apiserver.options import connect_options
-from steersman.cluster.apiserver.reads import find
+from steersman.cluster.apiserver.pipeline.call import Api, Call
+from steersman.cluster.apiserver.pipeline.options import connect_options
+from steersman.cluster.apiserver.reading.get import find
 from steersman.http import Response
 from steersman.objects.status import bad_request
 
-__all__ = ["CONNECTS", "connect"]
-
-CONNECTS = frozenset({"attach", "exec", "log", "portforward", "proxy"})
+__all__ = ["connect"]
 
 
 async def connect(api: Api, call: Call) -> Response | None:

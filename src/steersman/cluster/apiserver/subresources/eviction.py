@@ -1,15 +1,16 @@
-"""pods/eviction: a deletion that asks the pod's disruption budget first."""
+"""pods/eviction: a deletion that the PodDisruptionBudget of the pod must allow."""
 
 from __future__ import annotations
 
-from steersman.cluster.apiserver.bodies import match_namespace, read_part
-from steersman.cluster.apiserver.call import Api, Call, Object, timestamp
-from steersman.cluster.apiserver.delete import remove
-from steersman.cluster.apiserver.options import DeleteOptions, WriteOptions
-from steersman.cluster.apiserver.reads import find
-from steersman.cluster.apiserver.render import success
-from steersman.cluster.apiserver.resource import Resource
+from steersman.cluster.apiserver.pipeline.bodies import match_namespace, read_part
+from steersman.cluster.apiserver.pipeline.call import Api, Call, Object
+from steersman.cluster.apiserver.pipeline.options import DeleteOptions, WriteOptions
+from steersman.cluster.apiserver.reading.get import find
+from steersman.cluster.apiserver.resources.resource import Resource
+from steersman.cluster.apiserver.resources.system_fields import timestamp
+from steersman.cluster.apiserver.responses.render import success
 from steersman.cluster.apiserver.subresources.stored import change_stored, set_pod_condition
+from steersman.cluster.apiserver.verbs.delete import remove
 from steersman.cluster.schema.resources import GVK
 from steersman.http import Response
 from steersman.objects.conditions import condition_is, find_condition, set_condition
@@ -55,7 +56,7 @@ def _match_dry_run(call: Call, eviction: Object) -> None:
 
 
 def _beyond_budgets(pod: Object) -> bool:
-    """Pods that do not serve (yet, or any more) are nobody's disruption."""
+    """Pods that do not serve (yet, or any more) are not disrupted."""
     return "deletionTimestamp" in pod["metadata"] or pod["status"].get("phase") in (
         "Succeeded",
         "Failed",
@@ -162,7 +163,7 @@ def _cause(message: str) -> dict[str, str]:
 
 
 async def _mark_disrupted(api: Api, call: Call, deletion: DeleteOptions) -> None:
-    """Tell whoever looks at the dying pod why. A stale precondition is for the deletion to refuse."""
+    """Record in the dying pod why. A stale precondition is for the deletion to refuse."""
     pod = call.resource.read(find(api, call.resource, call.path.namespace, call.path.name).value)
     metadata = pod["metadata"]
     stale = (deletion.resource_version or metadata["resourceVersion"]) != metadata["resourceVersion"]

@@ -8,12 +8,13 @@ from typing import Any, Final
 from urllib.parse import quote, urlencode
 
 from steersman.aio import Scope
-from steersman.cluster.apiserver.call import Api, Call, Object
-from steersman.cluster.apiserver.options import log_options
-from steersman.cluster.apiserver.relaying import stream_back
+from steersman.cluster.apiserver.forwarding.relay import stream_back
+from steersman.cluster.apiserver.pipeline.call import Api, Call, Object
+from steersman.cluster.apiserver.pipeline.options import log_options
 from steersman.cluster.apiserver.subresources.pod_streams import chosen_container, connections, node_of
-from steersman.http import Response, StreamingResponse
+from steersman.http import Response
 from steersman.http.errors import ClientError, HttpError
+from steersman.http.transport import StreamedAnswer
 from steersman.objects.fields import FieldError, Path, forbidden, invalid, show
 from steersman.objects.status import StatusError, bad_request, internal_error
 from steersman.objects.status import invalid as invalid_object
@@ -42,9 +43,9 @@ async def read_log(api: Api, call: Call, pod: Object) -> Response | None:
     path = "/".join(quote(part, safe="") for part in (call.path.namespace, name, container))
     asked = urlencode([(key, _text(options[key])) for key in _PASSED_ON if key in options])
     target = f"/containerLogs/{path}" + (f"?{asked}" if asked else "")
-    client = connections(api).to(place)
+    transport = connections(api).to(place)
     try:
-        async with client.stream("GET", target, timeout_s=_ANSWER_TIMEOUT_S) as answer:
+        async with transport.stream("GET", target, timeout_s=_ANSWER_TIMEOUT_S) as answer:
             if not 200 <= answer.status <= 206:
                 raise _refusal(name, answer.status, (await answer.read()).decode(errors="replace"))
             return await _pass_back(call, answer)
@@ -52,7 +53,7 @@ async def read_log(api: Api, call: Call, pod: Object) -> Response | None:
         raise StatusError(500, "", f'Get "{place.url}{target}": {error}') from error
 
 
-async def _pass_back(call: Call, answer: StreamingResponse) -> Response | None:
+async def _pass_back(call: Call, answer: StreamedAnswer) -> Response | None:
     if call.request.upgradable and "websocket" in call.request.headers.tokens("upgrade"):
         await _tell_websocket(call, answer)
         return None
@@ -64,7 +65,7 @@ async def _pass_back(call: Call, answer: StreamingResponse) -> Response | None:
     return None
 
 
-async def _tell_websocket(call: Call, answer: StreamingResponse) -> None:
+async def _tell_websocket(call: Call, answer: StreamedAnswer) -> None:
     """The log as messages, for browsers. What they say is not listened to, but that they leave is."""
     socket = await call.request.websocket(("binary.k8s.io", "base64.binary.k8s.io"))
     call.started(101)

@@ -1,4 +1,5 @@
-"""exec, attach and portforward: the client is joined with the pod's node, which speaks the protocol."""
+"""pods/exec, pods/attach and pods/portforward: the client is connected with the kubelet API of the pod's
+node."""
 
 from __future__ import annotations
 
@@ -6,9 +7,9 @@ from collections.abc import Iterator
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 
-from steersman.cluster.apiserver.call import Api, Call, Object
-from steersman.cluster.apiserver.node_connections import NodeConnections, Place, unreachable
-from steersman.cluster.apiserver.relaying import Onward, passed_on, splice
+from steersman.cluster.apiserver.forwarding.node_connections import NodeConnections, Place, unreachable
+from steersman.cluster.apiserver.forwarding.relay import ForwardedRequest, forwarded_headers, splice
+from steersman.cluster.apiserver.pipeline.call import Api, Call, Object
 from steersman.http import Response
 from steersman.http.errors import ClientError
 from steersman.objects.status import StatusError, bad_request, forbidden, not_found
@@ -38,9 +39,9 @@ async def stream(api: Api, call: Call, pod: Object, options: dict[str, Any]) -> 
     )
     target = f"/{path}?{urlencode(list(_parameters(options)))}"
     client = connections(api).to(place)
-    onward = Onward(client, target, list(passed_on(call.request)), call.request.method)
+    forwarded = ForwardedRequest(client, target, list(forwarded_headers(call.request)), call.request.method)
     try:
-        return await splice(onward, call.request, lambda: call.started(101))
+        return await splice(forwarded, call.request, lambda: call.started(101))
     except ClientError as error:
         raise StatusError(500, "", f"error dialing backend: {error}") from error
 
@@ -60,7 +61,7 @@ def node_of(api: Api, pod: Object, *, insecure: bool = False) -> Place | None:
     assert nodes is not None
     record = api.store.get(nodes.key("", name))
     if record is None:
-        # Whoever looks for the node is told in terms of what was asked for.
+        # An error about the node is worded for the pod that was asked for.
         raise not_found("", "pods", name)
     return connections(api).node(nodes.read(record.value), insecure=insecure)
 

@@ -1,4 +1,4 @@
-"""Links in proxied pages: those to the page's own server are made to lead through the proxy.
+"""Rewriting of links in proxied HTML pages, so that they lead through the proxy.
 
 Redirects always; in HTML the attributes that hold URLs.
 """

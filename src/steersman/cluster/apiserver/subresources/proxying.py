@@ -1,4 +1,4 @@
-"""`proxy` paths: requests passed on to a pod, a service's endpoint or a node.
+"""pods/proxy, services/proxy and nodes/proxy: requests forwarded to a pod, an endpoint or a node.
 
 The object's name may carry a scheme and a port: `https:web:8443`, `web:http`, `node:10250`.
 """
@@ -9,10 +9,10 @@ import random
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
-from steersman.cluster.apiserver.call import Api, Call, Object, StoreReader
-from steersman.cluster.apiserver.node_connections import Place, unreachable
-from steersman.cluster.apiserver.reads import find
-from steersman.cluster.apiserver.relaying import Onward, passed_on, relay, splice
+from steersman.cluster.apiserver.forwarding.node_connections import Place, unreachable
+from steersman.cluster.apiserver.forwarding.relay import ForwardedRequest, forwarded_headers, relay, splice
+from steersman.cluster.apiserver.pipeline.call import Api, Call, Object, StoreReader
+from steersman.cluster.apiserver.reading.get import find
 from steersman.cluster.apiserver.subresources.pod_streams import connections
 from steersman.cluster.apiserver.subresources.proxied_links import ProxiedLinks
 from steersman.http import Response
@@ -39,15 +39,15 @@ async def proxy(api: Api, call: Call) -> Response | None:
         # Relative links of the page must stay below it.
         return Response(301, b"", ((b"Location", f"{prefix}/{query}".encode()),))
     own_host = request.headers.get("host") or place.authority
-    headers = [*passed_on(request), (b"Host", own_host.encode("latin-1"))]
+    headers = [*forwarded_headers(request), (b"Host", own_host.encode("latin-1"))]
     if not request.upgradable:
         headers.append((b"X-Forwarded-Uri", f"{prefix}{path}".encode()))
-    onward = Onward(connections(api).to(place), f"{path or '/'}{query}", headers, request.method)
+    forwarded = ForwardedRequest(connections(api).to(place), f"{path or '/'}{query}", headers, request.method)
     try:
         if request.upgradable:
-            return await splice(onward, request, lambda: call.started(101))
+            return await splice(forwarded, request, lambda: call.started(101))
         links = ProxiedLinks(prefix, place.authority, own_host)
-        return await relay(onward, request, links, lambda: call.started(200))
+        return await relay(forwarded, request, links, lambda: call.started(200))
     except ClientError as error:
         if request.upgradable:
             raise StatusError(500, "", f"error dialing backend: {error}") from error
@@ -143,7 +143,7 @@ def _endpoints(api: Api, namespace: str, asked: _Asked, port_name: str) -> Itera
 
 
 def _is_pod(reader: StoreReader, namespace: str, endpoint: dict[str, Any]) -> bool:
-    """Whoever may write endpoints must not lead the API server anywhere else."""
+    """A user who may write endpoints must not lead the API server anywhere else."""
     target = endpoint.get("targetRef") or {}
     if target.get("namespace") != namespace:
         return False

@@ -1,4 +1,4 @@
-"""scale: replicas of a workload, through one shape for all of them."""
+"""The scale subresource: replicas of a workload as a Scale."""
 
 from __future__ import annotations
 
@@ -6,47 +6,34 @@ from collections.abc import Callable
 
 import orjson
 
-from steersman.cluster.apiserver.apply import APPLY, apply_to, note_repeated_keys, read_configuration
-from steersman.cluster.apiserver.bodies import match_name, match_namespace, read_part
-from steersman.cluster.apiserver.call import Api, Call, Object, timestamp
-from steersman.cluster.apiserver.kinds import BuiltInKind, accept_built_in
-from steersman.cluster.apiserver.options import WriteOptions
-from steersman.cluster.apiserver.patch import Change, patch_type
-from steersman.cluster.apiserver.preconditions import failed_precondition
-from steersman.cluster.apiserver.reads import find
-from steersman.cluster.apiserver.render import respond_value
+from steersman.cluster.apiserver.pipeline.bodies import match_name, match_namespace, read_part
+from steersman.cluster.apiserver.pipeline.call import Api, Call, Object
+from steersman.cluster.apiserver.pipeline.options import WriteOptions
+from steersman.cluster.apiserver.reading.get import find
+from steersman.cluster.apiserver.resources.handling import APPLY
+from steersman.cluster.apiserver.resources.kinds import BuiltInShape, accept_built_in
+from steersman.cluster.apiserver.resources.system_fields import timestamp
+from steersman.cluster.apiserver.responses.render import respond_value
 from steersman.cluster.apiserver.subresources.scale_owners import (
     SCALE_VERSION,
     owners_of_scale,
     owners_of_workload,
 )
-from steersman.cluster.apiserver.update import Endpoint, Part, replace
+from steersman.cluster.apiserver.verbs.apply import apply_to, note_repeated_keys, read_configuration
+from steersman.cluster.apiserver.verbs.patch import Change, patch_type
+from steersman.cluster.apiserver.verbs.preconditions import failed_precondition
+from steersman.cluster.apiserver.verbs.update import Endpoint, Part, replace
 from steersman.cluster.codec.errors import BodyRejected
 from steersman.cluster.schema.resources import GVK
 from steersman.cluster.schema.shapes import schema_of
 from steersman.http import Response
-from steersman.objects.fields import Path
-from steersman.objects.fields import invalid as invalid_field
 from steersman.objects.managed import track_update
 from steersman.objects.patches.apply import Applier
-from steersman.objects.status import bad_request, conflict, internal_error, invalid, unclassified
+from steersman.objects.status import bad_request, conflict, internal_error
 
 __all__ = ["get_scale", "patch_scale", "update_scale"]
 
 _SCALE = GVK("autoscaling", "v1", "Scale")
-#: A custom resource's scale that nobody owns anything of cannot be applied to, nor can it be changed.
-_NO_FIRST_APPLY = (
-    "failed to create manager for existing fields: failed to convert live object (/; autoscaling/v1, "
-    "Kind=Scale) to proper version: request to convert CR to an invalid group/version: autoscaling/v1"
-)
-_NO_CHANGE = (
-    "failed to convert new object ({}/{}; autoscaling/v1, Kind=Scale) to proper version: request to convert "
-    "CR to an invalid group/version: autoscaling/v1"
-)
-_NO_SCALE = (
-    'no kind is registered for the type v1.Scale in scheme "k8s.io/apiextensions-apiserver/pkg/apiserver/'
-    'customresource_handler.go:781"'
-)
 
 
 def _scale(call: Call, obj: Object) -> Object:
@@ -74,10 +61,8 @@ def _read(call: Call, options: WriteOptions) -> Object:
     """The Scale that a request brings. The handler of custom resources has no words for what is none."""
     try:
         return read_part(call, options, _SCALE)
-    except BodyRejected:
-        if isinstance(call.resource.kind, BuiltInKind):
-            raise
-        raise bad_request(_NO_SCALE) from None
+    except BodyRejected as error:
+        raise call.resource.handling.not_a_scale(error) from None
 
 
 async def patch_scale(api: Api, call: Call) -> Response:
@@ -85,9 +70,7 @@ async def patch_scale(api: Api, call: Call) -> Response:
     if kind == APPLY:
         return await _apply(api, call)
     options = WriteOptions.parse(call.query, "PatchOptions")
-    change = Change(
-        call, options, kind, schema_of(_SCALE), lambda value: accept_built_in(_SCALE, value), _SCALE
-    )
+    change = Change(call, options, kind, BuiltInShape(_SCALE))
 
     def patched(scale: Object) -> Object:
         return _tracked(api, call, scale, change.applied_to(scale), options)
@@ -103,16 +86,14 @@ async def _apply(api: Api, call: Call) -> Response:
         options.field_manager, SCALE_VERSION, timestamp(api.now()), "scale", force=bool(options.force)
     )
 
-    custom = not isinstance(call.resource.kind, BuiltInKind)
+    handling = call.resource.handling
 
     def applied(scale: Object) -> Object:
-        if custom and not scale["metadata"].get("managedFields"):
-            raise unclassified(_NO_FIRST_APPLY)
+        handling.check_scale_has_owner(scale)
         merged = apply_to(scale, config.obj, schema_of(_SCALE), applier, empty)
         note_repeated_keys(call, config, options)
         new, _ = accept_built_in(_SCALE, merged)
-        if custom and new["spec"] != scale["spec"]:
-            raise unclassified(_NO_CHANGE.format(call.path.namespace, call.path.name))
+        handling.check_applied_scale(new, scale, call.path)
         match_namespace(call, new["metadata"])
         match_name(call, new["metadata"])
         return new
@@ -142,6 +123,7 @@ async def _write(
     def take(obj: Object, scale: Object) -> None:
         call.resource.kind.set_replicas(obj, scale["spec"].get("replicas", 0))
 
+    handling = call.resource.handling
     part = Part(_SCALE, take, call.resource.kind.scale_of)
 
     def transform(old: Object) -> Object:
@@ -153,15 +135,10 @@ async def _write(
         scale = make(before)
         part.old, part.new = _shown(before), _shown(scale)
         replicas = scale["spec"].get("replicas", 0)
-        version = scale["metadata"].get("resourceVersion", "")
-        if isinstance(call.resource.kind, BuiltInKind):
-            _check(call, scale, replicas, old)
-        else:
-            # Kinds that always want a version take the stored one; their schema checks the replicas.
-            version = version or old["metadata"]["resourceVersion"]
-            path = call.resource.kind.without_replicas(old)
-            if path and not replicas and call.request.method == "PATCH":
-                raise bad_request(f'the spec replicas field "{path}" cannot be empty')
+        _check(call, scale, replicas, old)
+        version = handling.scale_version(
+            scale["metadata"].get("resourceVersion", ""), old["metadata"]["resourceVersion"]
+        )
         new: Object = orjson.loads(orjson.dumps(old))
         call.resource.kind.set_replicas(new, replicas)
         new["metadata"]["resourceVersion"] = version
@@ -186,9 +163,10 @@ def _shown(scale: Object) -> Object:
 
 
 def _check(call: Call, scale: Object, replicas: int, old: Object) -> None:
-    name = call.path.name
-    if replicas < 0:
-        error = invalid_field(Path("spec").child("replicas"), replicas, "must be greater than or equal to 0")
-        raise invalid("autoscaling", "Scale", name, [error])
-    if why := failed_precondition({"uid": scale["metadata"].get("uid")}, old["metadata"]):
-        raise conflict(call.resource.group, f"{call.resource.plural}/scale", name, why)
+    resource, name = call.resource, call.path.name
+    resource.handling.check_replicas(replicas, name)
+    if why := failed_precondition(resource.handling.scale_preconditions(scale), old["metadata"]):
+        raise conflict(resource.group, f"{resource.plural}/scale", name, why)
+    path = resource.kind.without_replicas(old)
+    if path and not replicas and call.request.method == "PATCH":
+        raise bad_request(f'the spec replicas field "{path}" cannot be empty')

@@ -1,4 +1,4 @@
-"""Who owns the replicas of a workload, seen from its scale and back.
+"""managedFields of the replicas of a workload, converted between the workload and its Scale.
 
 A Scale has one field that counts. Its managedFields are those of the workload that own the replicas, in
 terms of autoscaling/v1; what a write to the scale makes of them goes back into the workload's.
@@ -38,8 +38,8 @@ def owners_of_workload(
     """The workload's entries after its scale was written through `api_version`. Entries that come from the
     scale have no time; those of unknown versions go.
 
-    Updates are told apart by their apiVersion too, and a Scale's is another: whoever owned the replicas by an
-    update is not recognized, and has two entries from then on.
+    Updates are told apart by their apiVersion too, and a Scale's is another: the manager that owned the
+    replicas by an update is not recognized, and has two entries from then on.
     """
     left = {
         key: entry

@@ -1,14 +1,15 @@
-"""A stored object changed by the server itself, not by a body a client sent."""
+"""Changes of a stored object that the server makes for a subresource, without a body of that kind."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Final
 
-from steersman.cluster.apiserver.atrest import encode
-from steersman.cluster.apiserver.call import Api, Object, timestamp
-from steersman.cluster.apiserver.reads import find
-from steersman.cluster.apiserver.resource import Resource
+from steersman.cluster.apiserver.pipeline.call import Api, Object
+from steersman.cluster.apiserver.reading.get import find
+from steersman.cluster.apiserver.resources.resource import Resource
+from steersman.cluster.apiserver.resources.storage_encoding import encode
+from steersman.cluster.apiserver.resources.system_fields import timestamp
 from steersman.cluster.store import Conflict, NotFound
 from steersman.objects.managed import track_update
 
@@ -27,7 +28,7 @@ async def change_stored(
     dry_run: bool,
     owned_as: str = "",
 ) -> None:
-    """Apply `change` in place to the newest state and store it, again if somebody wrote meanwhile. The
+    """Apply `change` in place to the newest state and store it, again if there was a write meanwhile. The
     server owns what it changed where it does so through its own API, at the endpoint `owned_as`."""
     while True:
         record = find(api, resource, namespace, name)

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from steersman.cluster.controllers.metrics_source import MetricsError, PodMetrics
 from steersman.objects.conditions import condition_is, find_condition
+from steersman.objects.pod_lifecycle import is_sidecar
 from steersman.objects.quantities import Quantity
 from steersman.objects.times import parse_time
 
@@ -221,7 +222,7 @@ def _request(pod: Object, resource: str, container: str) -> int:
         if resource not in whole:
             raise MetricsError(f"missing pod-level request for {resource} in Pod {name}")
         return Quantity.parse(whole[resource]).milli_value
-    sidecars = [one for one in spec.get("initContainers") or () if one.get("restartPolicy") == "Always"]
+    sidecars = [one for one in spec.get("initContainers") or () if is_sidecar(one)]
     chosen = [one for one in [*spec["containers"], *sidecars] if container in ("", one["name"])]
     if container and not chosen:
         raise MetricsError(f"container {container} not found in Pod {name}")

@@ -20,6 +20,7 @@ from steersman.cluster.controllers.taints import (
     Taint,
     Toleration,
 )
+from steersman.objects.kinds.views.nodes import NodePlacementView
 from steersman.objects.node_selection import node_affinity_of
 from steersman.runtime import Cached
 
@@ -40,20 +41,8 @@ _TOLERATED_ON_HOST_NETWORK: Final = (("node.kubernetes.io/network-unavailable", 
 _NAME_FIELD: Final = "metadata.name"
 
 
-class _Metadata(msgspec.Struct):
-    name: str = ""
-    labels: dict[str, str] | None = None
-
-
-class _Spec(msgspec.Struct):
-    taints: list[Taint] | None = None
-
-
-class NodeState(msgspec.Struct):
-    """A node as far as placement looks at it."""
-
-    metadata: _Metadata
-    spec: _Spec = msgspec.field(default_factory=_Spec)
+class NodeState(NodePlacementView, frozen=True, gc=False):
+    """A node as a DaemonSet's pods are placed on it."""
 
     @classmethod
     def read(cls, cached: Cached) -> NodeState:
@@ -65,11 +54,11 @@ class NodeState(msgspec.Struct):
 
     @property
     def labels(self) -> dict[str, str]:
-        return self.metadata.labels or {}
+        return self.metadata.labels
 
     @property
-    def taints(self) -> list[Taint]:
-        return self.spec.taints or []
+    def taints(self) -> Sequence[Taint]:
+        return self.spec.taints
 
 
 _decode = msgspec.json.Decoder(NodeState).decode

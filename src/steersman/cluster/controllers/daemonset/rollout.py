@@ -13,8 +13,8 @@ from typing import Any, Final, NamedTuple
 
 from steersman.cluster.controllers.controller_revisions import REVISION_LABEL
 from steersman.cluster.controllers.daemonset.placement import NodeState, Placement, target_node
+from steersman.cluster.controllers.int_or_percent import scaled_value
 from steersman.cluster.controllers.pod_states import PodState
-from steersman.cluster.controllers.portions import portion
 
 __all__ = [
     "GENERATION_ANNOTATION",
@@ -84,10 +84,10 @@ class View:
         return pod.available(self.spec.get("minReadySeconds") or 0, self.now)
 
     def surge(self, total: int) -> int:
-        return portion(self._rolling().get("maxSurge") or 0, total, round_up=True)
+        return scaled_value(self._rolling().get("maxSurge") or 0, total, round_up=True)
 
     def unavailable(self, total: int) -> int:
-        return portion(self._rolling().get("maxUnavailable") or 0, total, round_up=True)
+        return scaled_value(self._rolling().get("maxUnavailable") or 0, total, round_up=True)
 
     def _rolling(self) -> Object:
         strategy = self.spec.get("updateStrategy") or {}

@@ -7,7 +7,7 @@ Whatever must be waited for (pods, the ReplicaSet controller) wakes it again.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
 from steersman.client import AlreadyExists, ClientError
 from steersman.cluster.controllers.deployment import progress, revisions, sizes
@@ -25,12 +25,12 @@ from steersman.cluster.controllers.pod_states import PodState
 from steersman.cluster.controllers.reconciling import moment, retrying_conflicts
 from steersman.cluster.controllers.setup import Setup
 from steersman.cluster.controllers.templates import POD_TEMPLATE_HASH, same_template
+from steersman.objects.kinds.types.apps_v1 import Deployment, DeploymentStatus, ReplicaSet
+from steersman.objects.kinds.types.core_v1 import PodTemplateSpec
 from steersman.objects.resources import DEPLOYMENTS, PODS, REPLICA_SETS
 from steersman.runtime import Change, Key, Request, Requeue, Result, RetryPolicy
 
 __all__ = ["add"]
-
-Object = dict[str, Any]
 
 #: More rounds than any rollout needs before it has to wait for pods.
 _MOST_ROUNDS = 10
@@ -82,7 +82,7 @@ class _Deployments:
         if above is None or above.kind != DEPLOYMENTS.kind:
             return ()
         deployment = self.deployments.cache.get((change.key.namespace, above.name))
-        if deployment is None or sizes.is_rolling(deployment.object()):
+        if deployment is None or sizes.is_rolling(cast("Deployment", deployment.object())):
             return ()
         return (deployment.key,)
 
@@ -90,7 +90,7 @@ class _Deployments:
         cached = self.deployments.cache.get(request.key)
         if cached is None:
             return None
-        deployment = cached.object()
+        deployment = cast("Deployment", cached.object())
         if deployment["spec"]["selector"] == {}:
             note = "This deployment is selecting all pods. A non-empty selector is required."
             self.recorder.event(deployment, "Warning", "SelectingAll", note)
@@ -98,12 +98,12 @@ class _Deployments:
         now = moment(self._clock)
         try:
             claimed = await self.claims.claim(deployment, selector_of(cached))
-            rollout = _Rollout(self, deployment, [one.object() for one in claimed], now)
+            rollout = _Rollout(self, deployment, [cast("ReplicaSet", one.object()) for one in claimed], now)
             return await rollout.run()
         except _NamespaceGoes:
             return None
 
-    def pods_left(self, sets: list[Object]) -> bool:
+    def pods_left(self, sets: list[ReplicaSet]) -> bool:
         """Whether any of these has a pod that may still run."""
         return any(
             not PodState.read(pod).terminal
@@ -115,7 +115,9 @@ class _Deployments:
 class _Rollout:
     """One look at one Deployment."""
 
-    def __init__(self, context: _Deployments, deployment: Object, sets: list[Object], now: datetime) -> None:
+    def __init__(
+        self, context: _Deployments, deployment: Deployment, sets: list[ReplicaSet], now: datetime
+    ) -> None:
         self._context = context
         self._deployment = deployment
         self._sets = {one["metadata"]["uid"]: one for one in sets}
@@ -127,12 +129,12 @@ class _Rollout:
         self._new_uid = new["metadata"]["uid"] if new is not None else ""
 
     @property
-    def _new(self) -> Object | None:
+    def _new(self) -> ReplicaSet | None:
         """The ReplicaSet of the template as it is now."""
         return self._sets.get(self._new_uid)
 
     @property
-    def _old(self) -> list[Object]:
+    def _old(self) -> list[ReplicaSet]:
         return [one for uid, one in self._sets.items() if uid != self._new_uid]
 
     async def run(self) -> Result | None:
@@ -174,7 +176,7 @@ class _Rollout:
         annotations = revisions.annotated(new, deployment, revisions.highest(self._old) + 1)
         min_ready_s = deployment["spec"].get("minReadySeconds")
         if annotations != annotations_of(new) or new["spec"].get("minReadySeconds") != min_ready_s:
-            changed = {
+            changed: ReplicaSet = {
                 **new,
                 "metadata": {**new["metadata"], "annotations": annotations},
                 "spec": {**new["spec"], "minReadySeconds": min_ready_s or 0},
@@ -187,7 +189,7 @@ class _Rollout:
         ):
             self._progress("True", "FoundNewReplicaSet", f'Found new replica set "{new["metadata"]["name"]}"')
 
-    async def _make_new(self) -> Object:
+    async def _make_new(self) -> ReplicaSet:
         deployment = self._deployment
         made = revisions.new_replica_set(deployment)
         revision = revisions.highest(self._sets.values()) + 1
@@ -215,7 +217,7 @@ class _Rollout:
             self._progress("True", "NewReplicaSetCreated", f'Created new replica set "{name}"')
         return self._keep(new)
 
-    async def _existing(self, name: str) -> Object:
+    async def _existing(self, name: str) -> ReplicaSet:
         """The ReplicaSet that has our name: ours after all, or one whose template has the same hash."""
         metadata = self._deployment["metadata"]
         found = await self._context.client.find(REPLICA_SETS, name, metadata["namespace"])
@@ -226,7 +228,7 @@ class _Rollout:
             for owner in found["metadata"].get("ownerReferences") or ()
         )
         if ours and same_template(found["spec"]["template"], self._deployment["spec"]["template"]):
-            return found
+            return cast("ReplicaSet", found)
         status = self._deployment["status"]
         await self._store({**status, "collisionCount": (status.get("collisionCount") or 0) + 1})
         raise Requeue(0)
@@ -296,7 +298,7 @@ class _Rollout:
         for one, count in changes:
             await self._resize(one, count)
 
-    async def _resize(self, replica_set: Object, count: int) -> Object:
+    async def _resize(self, replica_set: ReplicaSet, count: int) -> ReplicaSet:
         """Give a ReplicaSet another size, and note what the Deployment's was then."""
         before = sizes.size(replica_set)
         desired = sizes.wanted(self._deployment)
@@ -304,7 +306,7 @@ class _Rollout:
         annotations = revisions.with_replica_annotations(annotations_of(replica_set), desired, most)
         if count == before and annotations == annotations_of(replica_set):
             return replica_set
-        changed = {
+        changed: ReplicaSet = {
             **replica_set,
             "metadata": {**replica_set["metadata"], "annotations": annotations},
             "spec": {**replica_set["spec"], "replicas": count},
@@ -359,7 +361,7 @@ class _Rollout:
 
     # --- noting
 
-    def _keep(self, replica_set: Object) -> Object:
+    def _keep(self, replica_set: ReplicaSet) -> ReplicaSet:
         self._sets[replica_set["metadata"]["uid"]] = replica_set
         return replica_set
 
@@ -375,7 +377,7 @@ class _Rollout:
     def _event(self, kind: Any, reason: str, note: str) -> None:
         self._context.recorder.event(self._deployment, kind, reason, note)
 
-    async def _store(self, status: Object) -> None:
+    async def _store(self, status: DeploymentStatus) -> None:
         """Write the status, and the revision with it, if they are new."""
         if (status, annotations_of(self._deployment).get(REVISION)) == self._stored:
             return
@@ -383,8 +385,8 @@ class _Rollout:
         await self._context.writes.replace(DEPLOYMENTS, changed, subresource="status")
 
 
-def _without_hash(template: Object) -> Object:
-    metadata = dict(template.get("metadata") or {})
+def _without_hash(template: PodTemplateSpec) -> PodTemplateSpec:
+    metadata = template.get("metadata") or {}
     labels = dict(metadata.get("labels") or {})
     labels.pop(POD_TEMPLATE_HASH, None)
     return {**template, "metadata": {**metadata, "labels": labels}}

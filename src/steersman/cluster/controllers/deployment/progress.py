@@ -17,10 +17,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final, Literal
 
 from steersman.cluster.controllers.deployment.sizes import max_unavailable, total, wanted
 from steersman.objects.conditions import find_condition, remove_condition
+from steersman.objects.kinds.emptiness import omit_empty
+from steersman.objects.kinds.types.apps_v1 import (
+    Deployment,
+    DeploymentCondition,
+    DeploymentStatus,
+    ReplicaSet,
+    ReplicaSetCondition,
+)
 from steersman.objects.times import format_time, parse_time
 
 __all__ = [
@@ -35,7 +43,7 @@ __all__ = [
     "with_progress",
 ]
 
-Object = dict[str, Any]
+_Count = Literal["replicas", "readyReplicas", "availableReplicas"]
 
 PROGRESSING: Final = "Progressing"
 _FAILURE: Final = "ReplicaFailure"
@@ -44,11 +52,13 @@ _NO_DEADLINE: Final = 2**31 - 1
 _SLACK_S: Final = 1.0
 
 
-def has_deadline(deployment: Object) -> bool:
+def has_deadline(deployment: Deployment) -> bool:
     return deployment["spec"].get("progressDeadlineSeconds") not in (None, _NO_DEADLINE)
 
 
-def with_condition(status: Object, kind: str, value: str, reason: str, message: str, now: datetime) -> Object:
+def with_condition(
+    status: DeploymentStatus, kind: str, value: str, reason: str, message: str, now: datetime
+) -> DeploymentStatus:
     """The status with a condition; the same if it says so already (whatever the message)."""
     conditions = status.get("conditions") or []
     old = find_condition(conditions, kind)
@@ -56,7 +66,7 @@ def with_condition(status: Object, kind: str, value: str, reason: str, message: 
         return status
     moment = format_time(now)
     unmoved = old is not None and old["status"] == value
-    condition = {
+    condition: DeploymentCondition = {
         "type": kind,
         "status": value,
         "lastUpdateTime": moment,
@@ -67,14 +77,16 @@ def with_condition(status: Object, kind: str, value: str, reason: str, message: 
     return {**status, "conditions": [*remove_condition(conditions, kind), condition]}
 
 
-def with_progress(deployment: Object, value: str, reason: str, message: str, now: datetime) -> Object:
+def with_progress(
+    deployment: Deployment, value: str, reason: str, message: str, now: datetime
+) -> DeploymentStatus:
     """The Deployment's status with another Progressing condition."""
     return with_condition(deployment.get("status") or {}, PROGRESSING, value, reason, message, now)
 
 
-def pausing(deployment: Object, now: datetime) -> Object:
+def pausing(deployment: Deployment, now: datetime) -> DeploymentStatus:
     """The status that tells of a pause or its end, so that the time does not count against the deadline."""
-    status: Object = deployment.get("status") or {}
+    status: DeploymentStatus = deployment.get("status") or {}
     if not has_deadline(deployment):
         return status
     condition = find_condition(status.get("conditions"), PROGRESSING)
@@ -89,11 +101,13 @@ def pausing(deployment: Object, now: datetime) -> Object:
     return status
 
 
-def counted(deployment: Object, sets: Sequence[Object], new: Object | None, now: datetime) -> Object:
+def counted(
+    deployment: Deployment, sets: Sequence[ReplicaSet], new: ReplicaSet | None, now: datetime
+) -> DeploymentStatus:
     """The status by what the ReplicaSets (`new` among them) say, with the Available condition."""
     old = deployment.get("status") or {}
     available = _sum(sets, "availableReplicas")
-    counts = {
+    counts: DeploymentStatus = {
         "observedGeneration": deployment["metadata"].get("generation", 0),
         "replicas": _sum(sets, "replicas"),
         "updatedReplicas": _sum([new] if new else [], "replicas"),
@@ -101,10 +115,13 @@ def counted(deployment: Object, sets: Sequence[Object], new: Object | None, now:
         "availableReplicas": available,
         "unavailableReplicas": max(total(sets) - available, 0),
     }
-    status: Object = {name: count for name, count in counts.items() if count}
+    status = omit_empty(counts)
     if (terminating := _terminating(sets)) is not None:
         status["terminatingReplicas"] = terminating
-    status.update({name: old[name] for name in ("collisionCount", "conditions") if name in old})
+    if "collisionCount" in old:
+        status["collisionCount"] = old["collisionCount"]
+    if "conditions" in old:
+        status["conditions"] = old["conditions"]
     if available >= wanted(deployment) - max_unavailable(deployment):
         told = "True", "MinimumReplicasAvailable", "Deployment has minimum availability."
     else:
@@ -112,11 +129,11 @@ def counted(deployment: Object, sets: Sequence[Object], new: Object | None, now:
     return with_condition(status, "Available", *told, now)
 
 
-def _sum(sets: Sequence[Object], field: str) -> int:
+def _sum(sets: Sequence[ReplicaSet], field: _Count) -> int:
     return sum((one.get("status") or {}).get(field) or 0 for one in sets)
 
 
-def _terminating(sets: Sequence[Object]) -> int | None:
+def _terminating(sets: Sequence[ReplicaSet]) -> int | None:
     """None if a ReplicaSet that was looked at does not tell."""
     count = 0
     for one in sets:
@@ -128,14 +145,16 @@ def _terminating(sets: Sequence[Object]) -> int | None:
     return count
 
 
-def is_complete(deployment: Object, status: Object) -> bool:
+def is_complete(deployment: Deployment, status: DeploymentStatus) -> bool:
     """Whether all pods there should be are new and available, and no others are left."""
     return {status.get(field) or 0 for field in ("updatedReplicas", "replicas", "availableReplicas")} == {
         wanted(deployment)
     } and (status.get("observedGeneration") or 0) >= deployment["metadata"].get("generation", 0)
 
 
-def rolled_out(deployment: Object, sets: Sequence[Object], new: Object | None, now: datetime) -> Object:
+def rolled_out(
+    deployment: Deployment, sets: Sequence[ReplicaSet], new: ReplicaSet | None, now: datetime
+) -> DeploymentStatus:
     """`counted`, and how the rollout gets on."""
     status = counted(deployment, sets, new, now)
     if has_deadline(deployment):
@@ -148,17 +167,26 @@ def rolled_out(deployment: Object, sets: Sequence[Object], new: Object | None, n
     told = find_condition(status.get("conditions"), _FAILURE)
     if told is not None and all(told.get(field) == failure.get(field) for field in ("status", "reason")):
         return status
-    others = remove_condition(status.get("conditions"), _FAILURE)
-    return {**status, "conditions": [*others, {**failure, "lastUpdateTime": failure["lastTransitionTime"]}]}
+    copied: DeploymentCondition = {
+        "type": _FAILURE,
+        "status": failure["status"],
+        "lastUpdateTime": failure["lastTransitionTime"],
+        "lastTransitionTime": failure["lastTransitionTime"],
+        "reason": failure.get("reason", ""),
+        "message": failure.get("message", ""),
+    }
+    return {**status, "conditions": [*remove_condition(status.get("conditions"), _FAILURE), copied]}
 
 
-def _without(status: Object, kind: str) -> Object:
+def _without(status: DeploymentStatus, kind: str) -> DeploymentStatus:
     if find_condition(status.get("conditions"), kind) is None:
         return status
     return {**status, "conditions": remove_condition(status["conditions"], kind)}
 
 
-def _estimated(deployment: Object, status: Object, new: Object | None, now: datetime) -> Object:
+def _estimated(
+    deployment: Deployment, status: DeploymentStatus, new: ReplicaSet | None, now: datetime
+) -> DeploymentStatus:
     current = find_condition((deployment.get("status") or {}).get("conditions"), PROGRESSING)
     all_new = status.get("replicas", 0) == status.get("updatedReplicas", 0)
     if all_new and current is not None and current.get("reason") == "NewReplicaSetAvailable":
@@ -185,19 +213,19 @@ def _estimated(deployment: Object, status: Object, new: Object | None, now: date
     return status
 
 
-def _got_on(old: Object, new: Object) -> bool:
-    def left(status: Object) -> int:
-        count: int = status.get("replicas", 0) - status.get("updatedReplicas", 0)
-        return count
+def _got_on(old: DeploymentStatus, new: DeploymentStatus) -> bool:
+    def left(status: DeploymentStatus) -> int:
+        return status.get("replicas", 0) - status.get("updatedReplicas", 0)
 
-    more = any(
-        new.get(field, 0) > old.get(field, 0)
-        for field in ("updatedReplicas", "readyReplicas", "availableReplicas")
+    return (
+        new.get("updatedReplicas", 0) > old.get("updatedReplicas", 0)
+        or new.get("readyReplicas", 0) > old.get("readyReplicas", 0)
+        or new.get("availableReplicas", 0) > old.get("availableReplicas", 0)
+        or left(new) < left(old)
     )
-    return more or left(new) < left(old)
 
 
-def _timed_out(deployment: Object, status: Object, now: datetime) -> bool:
+def _timed_out(deployment: Deployment, status: DeploymentStatus, now: datetime) -> bool:
     condition = find_condition(status.get("conditions"), PROGRESSING)
     if condition is None or condition.get("reason") == "NewReplicaSetAvailable":
         return False
@@ -206,12 +234,14 @@ def _timed_out(deployment: Object, status: Object, now: datetime) -> bool:
     return _deadline(deployment, condition) < now
 
 
-def _deadline(deployment: Object, condition: Any) -> datetime:
+def _deadline(deployment: Deployment, condition: DeploymentCondition) -> datetime:
     allowed = timedelta(seconds=deployment["spec"]["progressDeadlineSeconds"])
-    return parse_time(condition["lastUpdateTime"]) + allowed
+    since = condition["lastUpdateTime"]
+    assert since is not None  # as `with_condition` writes it
+    return parse_time(since) + allowed
 
 
-def _failure(sets: Sequence[Object], new: Object | None) -> Any:
+def _failure(sets: Sequence[ReplicaSet], new: ReplicaSet | None) -> ReplicaSetCondition | None:
     """What a ReplicaSet cannot do; the newest one's failures go before the others'."""
     for one in [*([new] if new else []), *sets]:
         condition = find_condition((one.get("status") or {}).get("conditions"), _FAILURE)
@@ -220,7 +250,7 @@ def _failure(sets: Sequence[Object], new: Object | None) -> Any:
     return None
 
 
-def progress_check_s(deployment: Object, status: Object, now: datetime) -> float | None:
+def progress_check_s(deployment: Deployment, status: DeploymentStatus, now: datetime) -> float | None:
     """When to look whether the deadline has passed; None if that cannot happen."""
     condition = find_condition(status.get("conditions"), PROGRESSING)
     if not has_deadline(deployment) or condition is None or is_complete(deployment, status):

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from steersman.cluster.controllers.ownership import controller_reference
 from steersman.cluster.controllers.templates import POD_TEMPLATE_HASH, same_template, template_hash
+from steersman.objects.kinds.types.apps_v1 import Deployment, ReplicaSet
 from steersman.objects.resources import DEPLOYMENTS
 
 __all__ = [
@@ -54,17 +55,17 @@ _is_revision = re.compile(r"[-+]?[0-9]{1,19}").fullmatch
 _is_number = re.compile(r"[0-9]{1,10}").fullmatch
 
 
-def annotations_of(obj: Object) -> dict[str, str]:
+def annotations_of(obj: Deployment | ReplicaSet) -> dict[str, str]:
     return obj["metadata"].get("annotations") or {}
 
 
-def age(replica_set: Object) -> tuple[str, str]:
+def age(replica_set: ReplicaSet) -> tuple[str, str]:
     """Sorts older ones first."""
     metadata = replica_set["metadata"]
     return metadata.get("creationTimestamp") or "", metadata["name"]
 
 
-def find_new(deployment: Object, sets: Iterable[Object]) -> Object | None:
+def find_new(deployment: Deployment, sets: Iterable[ReplicaSet]) -> ReplicaSet | None:
     """The oldest of the sets that are made from the Deployment's template."""
     template = deployment["spec"]["template"]
     for one in sorted(sets, key=age):
@@ -73,7 +74,7 @@ def find_new(deployment: Object, sets: Iterable[Object]) -> Object | None:
     return None
 
 
-def revision_of(replica_set: Object) -> int | None:
+def revision_of(replica_set: ReplicaSet) -> int | None:
     """Its revision; 0 if it has none, None if nobody can read it."""
     text = annotations_of(replica_set).get(REVISION)
     if text is None:
@@ -81,17 +82,17 @@ def revision_of(replica_set: Object) -> int | None:
     return int(text) if _is_revision(text) else None
 
 
-def highest(sets: Iterable[Object]) -> int:
+def highest(sets: Iterable[ReplicaSet]) -> int:
     return max((revision_of(one) or 0 for one in sets), default=0)
 
 
-def last_but_one(sets: Iterable[Object]) -> int:
+def last_but_one(sets: Iterable[ReplicaSet]) -> int:
     """The second highest revision; 0 if there is none."""
     revisions = sorted(revision for one in sets if (revision := revision_of(one)) is not None)
     return revisions[-2] if len(revisions) > 1 else 0
 
 
-def number_in(replica_set: Object, annotation: str) -> int | None:
+def number_in(replica_set: ReplicaSet, annotation: str) -> int | None:
     text = annotations_of(replica_set).get(annotation, "")
     return int(text) if _is_number(text) and int(text) <= _MOST else None
 
@@ -101,7 +102,7 @@ def uncopied(annotations: dict[str, str], *, own: bool) -> dict[str, str]:
     return {name: value for name, value in annotations.items() if (name in _OWN) is own}
 
 
-def annotated(replica_set: Object, deployment: Object, revision: int) -> dict[str, str]:
+def annotated(replica_set: ReplicaSet, deployment: Deployment, revision: int) -> dict[str, str]:
     """The annotations of the newest set: the Deployment's, and the revision if it is a newer one.
 
     A set that becomes the newest again remembers the revisions it had.
@@ -129,7 +130,7 @@ def with_replica_annotations(annotations: dict[str, str], desired: int, most: in
     return {**annotations, DESIRED_REPLICAS: str(desired), MAX_REPLICAS: str(most)}
 
 
-def new_replica_set(deployment: Object) -> Object:
+def new_replica_set(deployment: Deployment) -> ReplicaSet:
     """The set for the Deployment's template, without its size and annotations."""
     spec, metadata = deployment["spec"], deployment["metadata"]
     template = spec["template"]
@@ -138,7 +139,7 @@ def new_replica_set(deployment: Object) -> Object:
     labels = {**(given.get("labels") or {}), POD_TEMPLATE_HASH: hashed}
     selector = spec["selector"]
     name = metadata["name"][: _NAME_LENGTH - 1 - len(hashed)]
-    made: Object = {
+    made: ReplicaSet = {
         "metadata": {
             "name": f"{name}-{hashed}",
             "namespace": metadata["namespace"],
@@ -158,7 +159,7 @@ def new_replica_set(deployment: Object) -> Object:
     return made
 
 
-def history_to_delete(deployment: Object, old: Iterable[Object]) -> list[Object]:
+def history_to_delete(deployment: Deployment, old: Iterable[ReplicaSet]) -> list[ReplicaSet]:
     """The old sets that the history has no room for, the oldest revisions first; none that has pods."""
     limit = deployment["spec"].get("revisionHistoryLimit")
     if limit is None or limit == _MOST:
@@ -168,7 +169,7 @@ def history_to_delete(deployment: Object, old: Iterable[Object]) -> list[Object]
     return [one for one in alive[: max(len(alive) - limit, 0)] if _is_done(one)]
 
 
-def _is_done(replica_set: Object) -> bool:
+def _is_done(replica_set: ReplicaSet) -> bool:
     status = replica_set.get("status") or {}
     seen = status.get("observedGeneration") or 0
     return (

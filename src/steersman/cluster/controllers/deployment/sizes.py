@@ -7,7 +7,8 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from steersman.cluster.controllers.deployment.revisions import DESIRED_REPLICAS, MAX_REPLICAS, age, number_in
-from steersman.cluster.controllers.portions import portion
+from steersman.cluster.controllers.int_or_percent import scaled_value
+from steersman.objects.kinds.types.apps_v1 import Deployment, ReplicaSet
 
 __all__ = [
     "active",
@@ -26,53 +27,53 @@ __all__ = [
 
 Object = dict[str, Any]
 #: What a ReplicaSet is to be scaled to.
-Sizes = list[tuple[Object, int]]
+Sizes = list[tuple[ReplicaSet, int]]
 
 
-def wanted(deployment: Object) -> int:
+def wanted(deployment: Deployment) -> int:
     return deployment["spec"].get("replicas") or 0
 
 
-def size(replica_set: Object) -> int:
+def size(replica_set: ReplicaSet) -> int:
     """The pods it should have."""
     return replica_set["spec"].get("replicas") or 0
 
 
-def total(sets: Iterable[Object]) -> int:
+def total(sets: Iterable[ReplicaSet]) -> int:
     return sum(map(size, sets))
 
 
-def active(sets: Iterable[Object]) -> list[Object]:
+def active(sets: Iterable[ReplicaSet]) -> list[ReplicaSet]:
     """Those that should have pods."""
     return [one for one in sets if size(one)]
 
 
-def is_rolling(deployment: Object) -> bool:
+def is_rolling(deployment: Deployment) -> bool:
     return (deployment["spec"].get("strategy") or {}).get("type") == "RollingUpdate"
 
 
-def _fenceposts(deployment: Object) -> tuple[int, int]:
+def _fenceposts(deployment: Deployment) -> tuple[int, int]:
     """How many pods more and how many fewer than wanted there may be. Never none of both."""
     rolling = deployment["spec"]["strategy"].get("rollingUpdate") or {}
     desired = wanted(deployment)
-    surge = portion(rolling.get("maxSurge") or 0, desired, round_up=True)
-    unavailable = portion(rolling.get("maxUnavailable") or 0, desired, round_up=False)
+    surge = scaled_value(rolling.get("maxSurge") or 0, desired, round_up=True)
+    unavailable = scaled_value(rolling.get("maxUnavailable") or 0, desired, round_up=False)
     # A small percentage may come to nothing; surging may be against a quota.
     return surge, unavailable or int(not surge)
 
 
-def max_surge(deployment: Object) -> int:
+def max_surge(deployment: Deployment) -> int:
     return _fenceposts(deployment)[0] if is_rolling(deployment) else 0
 
 
-def max_unavailable(deployment: Object) -> int:
+def max_unavailable(deployment: Deployment) -> int:
     desired = wanted(deployment)
     if not is_rolling(deployment) or not desired:
         return 0
     return min(_fenceposts(deployment)[1], desired)
 
 
-def new_size(deployment: Object, sets: Iterable[Object], present: int) -> int:
+def new_size(deployment: Deployment, sets: Iterable[ReplicaSet], present: int) -> int:
     """The size of the newest set, which has `present` now, beside all the sets (it included)."""
     if not is_rolling(deployment):
         return wanted(deployment)
@@ -80,7 +81,7 @@ def new_size(deployment: Object, sets: Iterable[Object], present: int) -> int:
     return present if room <= 0 else present + min(room, wanted(deployment) - present)
 
 
-def old_sizes(deployment: Object, new: Object, old: Collection[Object]) -> Sizes:
+def old_sizes(deployment: Deployment, new: ReplicaSet, old: Collection[ReplicaSet]) -> Sizes:
     """Smaller sizes of the old sets, as far as enough pods stay available.
 
     Pods that are not available go first: they block the way and nobody misses them.
@@ -108,11 +109,11 @@ def old_sizes(deployment: Object, new: Object, old: Collection[Object]) -> Sizes
     ]
 
 
-def _available(replica_set: Object) -> int:
+def _available(replica_set: ReplicaSet) -> int:
     return (replica_set.get("status") or {}).get("availableReplicas") or 0
 
 
-def only_one_to_scale(new: Object | None, old: Sequence[Object]) -> Object | None:
+def only_one_to_scale(new: ReplicaSet | None, old: Sequence[ReplicaSet]) -> ReplicaSet | None:
     """The only set with pods, or the newest if none has any; None if they must share."""
     sets = active([*old, *([new] if new else [])])
     if len(sets) == 1:
@@ -122,7 +123,7 @@ def only_one_to_scale(new: Object | None, old: Sequence[Object]) -> Object | Non
     return new or max(old, key=age, default=None)
 
 
-def is_saturated(deployment: Object, new: Object | None) -> bool:
+def is_saturated(deployment: Deployment, new: ReplicaSet | None) -> bool:
     """Whether the newest set has all the pods there should be, and they are available."""
     desired = wanted(deployment)
     return (
@@ -133,7 +134,7 @@ def is_saturated(deployment: Object, new: Object | None) -> bool:
     )
 
 
-def proportional_sizes(deployment: Object, sets: Iterable[Object]) -> Sizes:
+def proportional_sizes(deployment: Deployment, sets: Iterable[ReplicaSet]) -> Sizes:
     """Spread what is to be added or taken away over the sets that have pods, by their size.
 
     Otherwise scaling in the middle of a rollout would hasten it.
@@ -154,14 +155,14 @@ def proportional_sizes(deployment: Object, sets: Iterable[Object]) -> Sizes:
     return list(zip(ordered, sizes, strict=True))
 
 
-def _share(replica_set: Object, deployment: Object, to_add: int, added: int) -> int:
+def _share(replica_set: ReplicaSet, deployment: Deployment, to_add: int, added: int) -> int:
     if to_add in (0, added):
         return 0
     share = _fraction(replica_set, deployment)
     return min(share, to_add - added) if to_add > 0 else max(share, to_add - added)
 
 
-def _fraction(replica_set: Object, deployment: Object) -> int:
+def _fraction(replica_set: ReplicaSet, deployment: Deployment) -> int:
     """By how much a set's part of the whole changes."""
     present = size(replica_set)
     if not wanted(deployment):

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from steersman.cluster.controllers.int_or_percent import scaled_value
 from steersman.cluster.controllers.pod_states import PodState
-from steersman.cluster.controllers.portions import portion
 from steersman.objects.conditions import set_condition
 from steersman.objects.times import format_time, parse_time
 
@@ -31,8 +31,8 @@ def desired_healthy(budget: Object, expected: int) -> int:
     """How many pods must stay healthy of those there should be. Raises ValueError for no number."""
     spec = budget["spec"]
     if "maxUnavailable" in spec:
-        return max(0, expected - portion(spec["maxUnavailable"], expected, round_up=True))
-    return portion(spec.get("minAvailable", 0), expected, round_up=True)
+        return max(0, expected - scaled_value(spec["maxUnavailable"], expected, round_up=True))
+    return scaled_value(spec.get("minAvailable", 0), expected, round_up=True)
 
 
 @dataclass(frozen=True, slots=True)

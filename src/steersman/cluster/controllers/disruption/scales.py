@@ -10,9 +10,11 @@ import msgspec
 
 from steersman.client import ApiError, Client, NoSuchKind, NotFound
 from steersman.cluster.controllers.ownership import Ownership
-from steersman.cluster.controllers.pod_states import OwnerReference, PodState
+from steersman.cluster.controllers.pod_states import PodState
 from steersman.cluster.controllers.setup import Setup
 from steersman.objects.fields import quote
+from steersman.objects.kinds.views.metadata import OwnerReference
+from steersman.objects.ownership import controller_of
 from steersman.objects.resource_type import ResourceType
 from steersman.objects.resources import DEPLOYMENTS, REPLICA_SETS, REPLICATION_CONTROLLERS, STATEFUL_SETS
 from steersman.runtime import Cached
@@ -58,7 +60,7 @@ class Scales:
         seen: set[str] = set()
         unmanaged = False
         for pod in pods:
-            owner = next((one for one in pod.metadata.owner_references or () if one.controller), None)
+            owner = controller_of(pod.metadata.owner_references)
             if owner is None:
                 unmanaged = True
                 continue

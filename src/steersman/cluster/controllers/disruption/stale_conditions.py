@@ -14,6 +14,7 @@ from steersman.client import NotFound
 from steersman.cluster.controllers.reconciling import moment
 from steersman.cluster.controllers.setup import Setup
 from steersman.objects.conditions import find_condition
+from steersman.objects.pod_lifecycle import is_terminal
 from steersman.objects.resources import PODS
 from steersman.objects.times import format_time, parse_time
 from steersman.runtime import Cached, Change, Informer, Key, Request, Result, RetryPolicy
@@ -32,7 +33,7 @@ def stale_after_s(pod: Object, now: datetime) -> float | None:
     condition = find_condition(status.get("conditions"), _CONDITION)
     if condition is None or condition["status"] != "True" or "deletionTimestamp" in pod["metadata"]:
         return None
-    if condition.get("reason") == "TerminationByKubelet" or status.get("phase") in ("Succeeded", "Failed"):
+    if condition.get("reason") == "TerminationByKubelet" or is_terminal(pod):
         return None
     age_s = (now - parse_time(condition["lastTransitionTime"])).total_seconds()
     return max(0.0, _TIMEOUT_S - age_s)

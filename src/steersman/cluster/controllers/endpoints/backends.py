@@ -4,68 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
 from steersman.objects.addresses import canonical_ip, ip_family
+from steersman.objects.kinds.views.containers import ContainerPort
+from steersman.objects.kinds.views.pods import BackendView
 from steersman.runtime import Cached
 
 __all__ = ["Backend"]
 
-_TERMINAL: Final = ("Succeeded", "Failed")
 
-
-class _Metadata(msgspec.Struct, rename="camel"):
-    name: str = ""
-    namespace: str = ""
-    uid: str = ""
-    deletion_timestamp: str | None = None
-    labels: dict[str, str] | None = None
-
-
-class _Port(msgspec.Struct, rename="camel"):
-    name: str = ""
-    container_port: int = 0
-    protocol: str = "TCP"
-
-
-class _Container(msgspec.Struct, rename="camel"):
-    ports: list[_Port] | None = None
-    restart_policy: str | None = None
-
-
-class _Spec(msgspec.Struct, rename="camel"):
-    node_name: str = ""
-    hostname: str = ""
-    subdomain: str = ""
-    containers: list[_Container] | None = None
-    init_containers: list[_Container] | None = None
-
-
-class _Address(msgspec.Struct):
-    ip: str = ""
-
-
-class _Condition(msgspec.Struct, rename="camel"):
-    type: str = ""
-    status: str = ""
-    last_transition_time: str | None = None
-
-
-class _Status(msgspec.Struct, rename={"pod_ip": "podIP", "pod_ips": "podIPs"}):
-    phase: str = ""
-    pod_ip: str = ""
-    pod_ips: list[_Address] | None = None
-    conditions: list[_Condition] | None = None
-
-
-class Backend(msgspec.Struct):
-    """A pod as far as endpoints tell of it. Never changed."""
-
-    metadata: _Metadata
-    spec: _Spec = msgspec.field(default_factory=_Spec)
-    status: _Status = msgspec.field(default_factory=_Status)
+class Backend(BackendView, frozen=True, gc=False):
+    """A pod as Services see it."""
 
     @classmethod
     def read(cls, cached: Cached) -> Backend:
@@ -81,31 +33,16 @@ class Backend(msgspec.Struct):
 
     @property
     def labels(self) -> dict[str, str]:
-        return self.metadata.labels or {}
-
-    @property
-    def terminating(self) -> bool:
-        return self.metadata.deletion_timestamp is not None
+        return self.metadata.labels
 
     @property
     def has_endpoint(self) -> bool:
         """Whether there is, or may be, something to connect to."""
-        return self.status.phase not in _TERMINAL and bool(self.status.pod_ip or self.status.pod_ips)
-
-    @property
-    def ready(self) -> bool:
-        condition = self._ready_condition()
-        return condition is not None and condition.status == "True"
-
-    @property
-    def readiness_changed_at(self) -> str:
-        """When it last became ready or unready; empty if it never did."""
-        condition = self._ready_condition()
-        return (condition.last_transition_time or "") if condition is not None else ""
+        return not self.terminal and bool(self.status.pod_ip or self.status.pod_ips)
 
     def addresses(self, family: str) -> list[str]:
         """Its addresses of "IPv4" or "IPv6"."""
-        found = (_family_and_spelling(address.ip) for address in self.status.pod_ips or ())
+        found = (_family_and_spelling(address.ip) for address in self.status.pod_ips)
         return [spelling for its_family, spelling in found if its_family == family]
 
     def hostname_in(self, namespace: str, service: str) -> str:
@@ -131,28 +68,22 @@ class Backend(msgspec.Struct):
         return (
             self.metadata.uid,
             self.metadata.labels,
-            self.terminating,
+            self.deleting,
             self.spec.node_name,
             self.spec.hostname,
             self.spec.subdomain,
-            self.status.phase in _TERMINAL,
+            self.terminal,
             self.status.pod_ip,
             self.status.pod_ips,
             self.ready,
         )
 
-    def _ports(self) -> Iterator[_Port]:
+    def _ports(self) -> Iterator[ContainerPort]:
         for container in self.spec.containers or ():
-            yield from container.ports or ()
-        for container in self.spec.init_containers or ():
-            if container.restart_policy == "Always":
-                yield from container.ports or ()
-
-    def _ready_condition(self) -> _Condition | None:
-        for condition in self.status.conditions or ():
-            if condition.type == "Ready":
-                return condition
-        return None
+            yield from container.ports
+        for container in self.spec.init_containers:
+            if container.is_sidecar:
+                yield from container.ports
 
 
 _decode = msgspec.json.Decoder(Backend).decode

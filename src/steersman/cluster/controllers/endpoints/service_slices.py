@@ -112,10 +112,10 @@ def _ports(service: Service, pod: Backend) -> list[Object]:
 def _endpoint(service: Service, pod: Backend, family: str, zone: str) -> Object:
     published = service.spec.publish_not_ready_addresses
     # A pod that is going away serves until it is gone, but nothing new should be sent there.
-    ready = published or (pod.ready and not pod.terminating)
+    ready = published or (pod.ready and not pod.deleting)
     endpoint: Object = {
         "addresses": pod.addresses(family),
-        "conditions": {"ready": ready, "serving": pod.ready, "terminating": pod.terminating},
+        "conditions": {"ready": ready, "serving": pod.ready, "terminating": pod.deleting},
     }
     if hostname := pod.hostname_in(service.namespace, service.name):
         endpoint["hostname"] = hostname

@@ -7,7 +7,7 @@ thousands of services is searched.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -15,6 +15,7 @@ import msgspec
 from steersman.cluster.controllers.endpoints.backends import Backend
 from steersman.cluster.controllers.pods_on_nodes import pods_on
 from steersman.objects.addresses import ip_family
+from steersman.objects.kinds.views.services import ServicePort, ServiceView
 from steersman.runtime import Cache, Cached, Change, Key
 
 __all__ = ["HEADLESS_LABEL", "Selections", "Service", "ServicePort"]
@@ -26,39 +27,8 @@ _PODS_BY_LABEL: Final = "label"
 _SERVICES_BY_SELECTOR: Final = "selector"
 
 
-class ServicePort(msgspec.Struct, rename="camel"):
-    name: str = ""
-    port: int = 0
-    protocol: str = "TCP"
-    target_port: int | str = 0
-    app_protocol: str | None = None
-
-
-class _Metadata(msgspec.Struct, rename="camel"):
-    name: str = ""
-    namespace: str = ""
-    uid: str = ""
-    creation_timestamp: str | None = None
-    deletion_timestamp: str | None = None
-    labels: dict[str, str] | None = None
-    annotations: dict[str, str] | None = None
-
-
-class _Spec(msgspec.Struct):
-    type: str = ""
-    selector: dict[str, str] | None = None
-    ports: list[ServicePort] | None = None
-    cluster_ip: str = msgspec.field(default="", name="clusterIP")
-    ip_families: list[str] | None = msgspec.field(default=None, name="ipFamilies")
-    publish_not_ready_addresses: bool = msgspec.field(default=False, name="publishNotReadyAddresses")
-    traffic_distribution: str | None = msgspec.field(default=None, name="trafficDistribution")
-
-
-class Service(msgspec.Struct):
-    """A service as far as endpoints depend on it. Never changed."""
-
-    metadata: _Metadata
-    spec: _Spec = msgspec.field(default_factory=_Spec)
+class Service(ServiceView, frozen=True, gc=False):
+    """A Service as its endpoints need it."""
 
     @classmethod
     def read(cls, cached: Cached) -> Service:
@@ -74,11 +44,11 @@ class Service(msgspec.Struct):
 
     @property
     def labels(self) -> dict[str, str]:
-        return self.metadata.labels or {}
+        return self.metadata.labels
 
     @property
     def annotations(self) -> dict[str, str]:
-        return self.metadata.annotations or {}
+        return self.metadata.annotations
 
     @property
     def selector(self) -> dict[str, str] | None:
@@ -86,15 +56,15 @@ class Service(msgspec.Struct):
         return None if self.spec.type == "ExternalName" else self.spec.selector
 
     @property
-    def ports(self) -> list[ServicePort]:
-        return self.spec.ports or []
+    def ports(self) -> Sequence[ServicePort]:
+        return self.spec.ports
 
     @property
     def headless(self) -> bool:
         return self.spec.cluster_ip in ("", "None")
 
     @property
-    def families(self) -> list[str]:
+    def families(self) -> Sequence[str]:
         """The kinds of addresses it has, the first one first; of a headless one that does not say, both."""
         if self.spec.ip_families:
             return self.spec.ip_families

@@ -26,7 +26,7 @@ def service_subsets(service: Service, pods: Iterable[Backend]) -> list[Object]:
     subsets: list[Object] = []
     published = service.spec.publish_not_ready_addresses
     for pod in pods:
-        if not pod.has_endpoint or (pod.terminating and not published):
+        if not pod.has_endpoint or (pod.deleting and not published):
             continue
         address = _address(service, pod)
         if address is None:

@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from steersman.objects.kinds.views.nodes import NodeShareView
 from steersman.objects.quantities import Quantity
 
 __all__ = ["DISABLED", "ENABLED", "Hinting", "NodeShare", "asks_for_hints", "node_share", "zone_ratios"]
@@ -50,36 +51,17 @@ class NodeShare(NamedTuple):
     cpu: int
 
 
-class _Condition(msgspec.Struct):
-    type: str
-    status: str
-
-
-class _Status(msgspec.Struct):
-    conditions: list[_Condition] | None = None
-    allocatable: dict[str, str] | None = None
-
-
-class _Metadata(msgspec.Struct):
-    labels: dict[str, str] | None = None
-
-
-class _Node(msgspec.Struct):
-    metadata: _Metadata = msgspec.field(default_factory=_Metadata)
-    status: _Status = msgspec.field(default_factory=_Status)
-
-
-_decode = msgspec.json.Decoder(_Node).decode
+_decode = msgspec.json.Decoder(NodeShareView).decode
 
 
 def node_share(data: bytes) -> NodeShare | None:
     """None for a node that does not count."""
     node = _decode(data)
-    labels = node.metadata.labels or {}
-    is_ready = any(one.type == "Ready" and one.status == "True" for one in node.status.conditions or ())
+    labels = node.metadata.labels
+    is_ready = any(one.type == "Ready" and one.status == "True" for one in node.status.conditions)
     if not is_ready or any(label in labels for label in _EXCLUDING):
         return None
-    cpu = Quantity.parse((node.status.allocatable or {}).get("cpu", "0"))
+    cpu = Quantity.parse(node.status.allocatable.get("cpu", "0"))
     return NodeShare(labels.get(_ZONE_LABEL, ""), cpu.milli_value)
 
 

@@ -25,14 +25,15 @@ from steersman.cluster.controllers.garbagecollector.items import (
     ORPHAN,
     Item,
     Owners,
-    Reference,
     Standing,
     decide,
+    shown_within,
 )
 from steersman.cluster.controllers.garbagecollector.monitors import Found, Monitor, Monitors
 from steersman.cluster.controllers.pod_control import together
 from steersman.cluster.controllers.reconciling import retrying_conflicts
 from steersman.cluster.controllers.setup import Setup
+from steersman.objects.kinds.views.metadata import LifetimeOwner
 from steersman.objects.resource_type import ResourceType
 from steersman.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES
 from steersman.runtime import (
@@ -72,7 +73,7 @@ class GarbageCollector:
         self._writes = Writes(
             setup.client, "garbagecollector", self._cache_of, setup.manager.check_leadership
         )
-        self._absent: OrderedDict[tuple[str, Reference], None] = OrderedDict()
+        self._absent: OrderedDict[tuple[str, LifetimeOwner], None] = OrderedDict()
         self._controller = setup.controller(
             "garbagecollector",
             retrying_conflicts(self._reconcile),
@@ -110,7 +111,7 @@ class GarbageCollector:
             self._enqueue(found.monitor, found.cached.key, "owner is gone")
         self._wake_waiting(gone.owner_references, namespace)
 
-    def _wake_waiting(self, references: Collection[Reference], namespace: str) -> None:
+    def _wake_waiting(self, references: Collection[LifetimeOwner], namespace: str) -> None:
         for reference in references:
             owner = self.monitors.owner(reference, namespace)
             if owner is not None and Item.read(owner.cached).waiting:
@@ -162,7 +163,7 @@ class GarbageCollector:
 
     async def _classify(self, found: Found, item: Item) -> tuple[Owners, bool]:
         """The owners by standing, and whether the caches miss one that is there."""
-        by_standing: dict[Standing, list[Reference]] = {"solid": [], "waiting": [], "absent": []}
+        by_standing: dict[Standing, list[LifetimeOwner]] = {"solid": [], "waiting": [], "absent": []}
         unseen = False
         for reference in item.owner_references:
             owner = self.monitors.owner(reference, found.cached.key.namespace)
@@ -176,7 +177,7 @@ class GarbageCollector:
 
     # --- owners that no cache has
 
-    async def _look_up(self, found: Found, reference: Reference) -> Standing:
+    async def _look_up(self, found: Found, reference: LifetimeOwner) -> Standing:
         resource = self.monitors.kind(reference)
         if resource is None:
             raise Requeue  # perhaps its definition has not come yet
@@ -212,7 +213,7 @@ class GarbageCollector:
                 return None
             raise Requeue from None  # the resource is not served, which says nothing about its objects
 
-    def _report_if_elsewhere(self, found: Found, reference: Reference, resource: ResourceType) -> None:
+    def _report_if_elsewhere(self, found: Found, reference: LifetimeOwner, resource: ResourceType) -> None:
         """Owners live where their dependents do, or in no namespace at all."""
         monitor = self.monitors.of(resource)
         if monitor is None or not resource.namespaced:
@@ -226,7 +227,9 @@ class GarbageCollector:
             "kind": item.kind,
             "metadata": {"namespace": key.namespace, "name": key.name, "uid": found.cached.uid},
         }
-        note = f'ownerRef {reference.within(key.namespace)} does not exist in namespace "{key.namespace}"'
+        note = (
+            f'ownerRef {shown_within(reference, key.namespace)} does not exist in namespace "{key.namespace}"'
+        )
         self._recorder.event(regarding, "Warning", "OwnerRefInvalidNamespace", note)
 
     # --- owners that are being deleted

@@ -21,9 +21,10 @@ from typing import Final, Literal
 
 import msgspec
 
+from steersman.objects.kinds.views.metadata import LifetimeMetadata, LifetimeOwner
 from steersman.runtime import Cached
 
-__all__ = ["FOREGROUND", "ORPHAN", "Item", "Owners", "Reference", "Standing", "Verdict", "decide"]
+__all__ = ["FOREGROUND", "ORPHAN", "Item", "Owners", "Standing", "Verdict", "decide", "shown_within"]
 
 FOREGROUND: Final = "foregroundDeletion"
 ORPHAN: Final = "orphan"
@@ -32,33 +33,8 @@ Standing = Literal["solid", "waiting", "absent"]
 Propagation = Literal["Foreground", "Background", "Orphan"]
 
 
-class Reference(msgspec.Struct, frozen=True, rename="camel"):
-    """An owner, as a dependent names it."""
-
-    api_version: str = ""
-    kind: str = ""
-    name: str = ""
-    uid: str = ""
-    block_owner_deletion: bool | None = None
-
-    @property
-    def blocks(self) -> bool:
-        """Whether the owner must not go before the dependent, if it waits at all."""
-        return self.block_owner_deletion is True
-
-    def within(self, namespace: str) -> str:
-        """As messages show it."""
-        return f"[{self.api_version}/{self.kind}, namespace: {namespace}, name: {self.name}, uid: {self.uid}]"
-
-
-class Item(msgspec.Struct, frozen=True, rename="camel"):
-    """An object's metadata, as far as it decides about life and death."""
-
-    uid: str = ""
-    resource_version: str = ""
-    deletion_timestamp: str | None = None
-    finalizers: tuple[str, ...] = ()
-    owner_references: tuple[Reference, ...] = ()
+class Item(LifetimeMetadata, frozen=True, gc=False):
+    """An object's metadata, as far as it decides whether the object lives on."""
 
     @classmethod
     def read(cls, cached: Cached) -> Item:
@@ -80,7 +56,7 @@ class Item(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def orphaning(self) -> bool:
-        """Whether it is deleted when its dependents are told that they are on their own."""
+        """Whether it is deleted when its dependents no longer refer to it."""
         return self.deleting and ORPHAN in self.finalizers
 
     @property
@@ -90,12 +66,23 @@ class Item(msgspec.Struct, frozen=True, rename="camel"):
 
     def blocks(self, owner_uid: str) -> bool:
         """Whether an owner that waits waits for this."""
-        return any(one.blocks for one in self.owner_references if one.uid == owner_uid)
+        return any(_blocks(one) for one in self.owner_references if one.uid == owner_uid)
 
-    def freed(self, later: Item) -> list[Reference]:
+    def freed(self, later: Item) -> list[LifetimeOwner]:
         """The owners that need not wait for this any more, after a change."""
-        still = {one.uid for one in later.owner_references if one.blocks}
-        return [one for one in self.owner_references if one.blocks and one.uid not in still]
+        still = {one.uid for one in later.owner_references if _blocks(one)}
+        return [one for one in self.owner_references if _blocks(one) and one.uid not in still]
+
+
+def _blocks(reference: LifetimeOwner) -> bool:
+    """Whether the owner must not go before the dependent, if it waits at all."""
+    return reference.block_owner_deletion is True
+
+
+def shown_within(reference: LifetimeOwner, namespace: str) -> str:
+    """An owner as messages show it."""
+    owner = f"{reference.api_version}/{reference.kind}"
+    return f"[{owner}, namespace: {namespace}, name: {reference.name}, uid: {reference.uid}]"
 
 
 class _Object(msgspec.Struct):
@@ -109,9 +96,9 @@ _decode = msgspec.json.Decoder(_Object).decode
 class Owners:
     """An object's owners by standing."""
 
-    solid: Sequence[Reference] = ()
-    waiting: Sequence[Reference] = ()
-    absent: Sequence[Reference] = ()
+    solid: Sequence[LifetimeOwner] = ()
+    waiting: Sequence[LifetimeOwner] = ()
+    absent: Sequence[LifetimeOwner] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from steersman.aio import Scope
+from steersman.aio import first_of, wait_for_event
 from steersman.client import ClientError
 from steersman.cluster.controllers.discovered import Discovered, discover
-from steersman.cluster.controllers.garbagecollector.items import Item, Reference
+from steersman.cluster.controllers.garbagecollector.items import Item
 from steersman.cluster.controllers.setup import Setup
+from steersman.objects.kinds.views.metadata import LifetimeOwner
 from steersman.objects.resource_type import ResourceType
 from steersman.runtime import Cache, Cached, Change, Informer
 from steersman.runtime.cache import OWNER
@@ -88,7 +89,7 @@ class Monitors:
         """The monitor of a resource, by the resource's text."""
         return self._by_name.get(name)
 
-    def kind(self, reference: Reference) -> ResourceType | None:
+    def kind(self, reference: LifetimeOwner) -> ResourceType | None:
         """The resource of an owner, served now or before; None if it never was."""
         return self._kinds.get((reference.api_version, reference.kind))
 
@@ -98,7 +99,7 @@ class Monitors:
     def of(self, resource: ResourceType) -> Monitor | None:
         return self._monitors.get((resource.group, resource.plural))
 
-    def owner(self, reference: Reference, namespace: str) -> Found | None:
+    def owner(self, reference: LifetimeOwner, namespace: str) -> Found | None:
         """The owner that a dependent in `namespace` means, if the caches have it."""
         resource = self.kind(reference)
         monitor = self.of(resource) if resource is not None else None
@@ -131,10 +132,8 @@ class Monitors:
                 try:
                     await self._update(await discover(self._client))
                 except ClientError as error:
-                    _log.warning("what the API serves cannot be told: %s", error)
-                async with Scope() as scope:
-                    ends = (scope.start(self._outdated.wait()), scope.start(self._clock.sleep(_POLL_S)))
-                    await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+                    _log.warning("discovery failed: %s", error)
+                await wait_for_event(self._outdated, self._clock, _POLL_S)
                 await self._clock.sleep(_SETTLE_S)
         finally:
             for monitor in self._monitors.values():
@@ -189,6 +188,4 @@ class Monitors:
             for monitor in monitors:
                 await monitor.informer.wait_settled()
 
-        async with Scope() as scope:
-            ends = (scope.start(settled()), scope.start(self._clock.sleep(_SYNC_S)))
-            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        await first_of(settled(), self._clock.sleep(_SYNC_S))

@@ -10,6 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from steersman.cluster.controllers.pod_states import PodState, matters_to_owner
+from steersman.objects.kinds.views.pods import ContainerEnd, JobPodView
 from steersman.objects.times import parse_time
 from steersman.runtime import Cached
 
@@ -35,46 +36,7 @@ _MAX_INT32: Final = 2**31 - 1
 _integer = re.compile("[+-]?[0-9]+").fullmatch
 
 
-class ContainerEnd(msgspec.Struct, rename="camel"):
-    """How a container ended."""
-
-    exit_code: int = 0
-    finished_at: str | None = None
-
-
-class _State(msgspec.Struct):
-    terminated: ContainerEnd | None = None
-
-
-class _Container(msgspec.Struct, rename="camel"):
-    name: str = ""
-    restart_count: int = 0
-    state: _State = msgspec.field(default_factory=_State)
-
-
-class _Condition(msgspec.Struct, rename="camel"):
-    type: str = ""
-    status: str = ""
-    last_transition_time: str | None = None
-
-
-class _Metadata(msgspec.Struct, rename="camel"):
-    finalizers: list[str] | None = None
-    deletion_grace_period_seconds: int | None = None
-
-
-class _Status(msgspec.Struct, rename="camel"):
-    conditions: list[_Condition] | None = None
-    container_statuses: list[_Container] | None = None
-    init_container_statuses: list[_Container] | None = None
-
-
-class _Details(msgspec.Struct):
-    metadata: _Metadata
-    status: _Status = msgspec.field(default_factory=_Status)
-
-
-_decode = msgspec.json.Decoder(_Details).decode
+_decode = msgspec.json.Decoder(JobPodView).decode
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,7 +44,7 @@ class JobPod:
     """A pod of a job."""
 
     state: PodState
-    details: _Details
+    details: JobPodView
     #: Its completion index; None if it has none that makes sense.
     index: int | None
     #: Failures of its index before it that count, and those that do not.
@@ -99,7 +61,7 @@ class JobPod:
         return cls._of(PodState.of(obj), _decode(msgspec.json.encode(obj)))
 
     @classmethod
-    def _of(cls, state: PodState, details: _Details) -> JobPod:
+    def _of(cls, state: PodState, details: JobPodView) -> JobPod:
         annotations = state.annotations
         index = annotations.get(COMPLETION_INDEX, "")
         return cls(
@@ -117,7 +79,7 @@ class JobPod:
     @property
     def tracked(self) -> bool:
         """Whether it is still to be counted."""
-        return TRACKING_FINALIZER in (self.details.metadata.finalizers or ())
+        return TRACKING_FINALIZER in self.details.metadata.finalizers
 
     @property
     def succeeded(self) -> bool:
@@ -126,19 +88,19 @@ class JobPod:
     @property
     def conditions(self) -> list[tuple[str, str]]:
         """(type, status) of each."""
-        return [(one.type, one.status) for one in self.details.status.conditions or ()]
+        return [(one.type, one.status) for one in self.details.status.conditions]
 
     @property
     def ended_containers(self) -> list[tuple[str, ContainerEnd]]:
         """The containers that ended, then the init containers that did."""
         status = self.details.status
-        containers = [*(status.container_statuses or ()), *(status.init_container_statuses or ())]
+        containers = [*status.container_statuses, *status.init_container_statuses]
         return [(one.name, one.state.terminated) for one in containers if one.state.terminated is not None]
 
     @property
     def restarts(self) -> int:
         status = self.details.status
-        containers = [*(status.container_statuses or ()), *(status.init_container_statuses or ())]
+        containers = [*status.container_statuses, *status.init_container_statuses]
         return sum(one.restart_count for one in containers)
 
     @property
@@ -146,7 +108,7 @@ class JobPod:
         """When it ended, as well as can be told."""
         if (ended := self._containers_finished()) is not None:
             return ended
-        for condition in self.details.status.conditions or ():
+        for condition in self.details.status.conditions:
             if condition.type == "Ready" and condition.status == "False" and condition.last_transition_time:
                 return parse_time(condition.last_transition_time)
         metadata = self.state.metadata
@@ -158,12 +120,10 @@ class JobPod:
 
     def _containers_finished(self) -> datetime | None:
         """When the last container or sidecar ended, if all have."""
-        sidecars = {
-            one.name for one in self.state.spec.init_containers or () if one.restart_policy == "Always"
-        }
+        sidecars = {one.name for one in self.state.spec.init_containers if one.is_sidecar}
         status = self.details.status
-        containers = list(status.container_statuses or ())
-        containers += [one for one in status.init_container_statuses or () if one.name in sidecars]
+        containers = list(status.container_statuses)
+        containers += [one for one in status.init_container_statuses if one.name in sidecars]
         ends = [one.state.terminated.finished_at if one.state.terminated else None for one in containers]
         times = [parse_time(end) for end in ends if end is not None]
         return max(times) if times and len(times) == len(containers) else None
@@ -179,7 +139,7 @@ def is_tracked(cached: Cached) -> bool:
     """Whether a pod has the finalizer; most pods in a cluster need no decoding to see that they have not."""
     if _FINALIZER_BYTES not in cached.data:
         return False
-    return TRACKING_FINALIZER in (_decode(cached.data).metadata.finalizers or ())
+    return TRACKING_FINALIZER in _decode(cached.data).metadata.finalizers
 
 
 def matters_to_job(old: Cached, new: Cached) -> bool:

@@ -10,7 +10,7 @@ from typing import Any, Final
 from steersman.objects.conditions import set_condition
 from steersman.objects.resource_type import ResourceType
 
-__all__ = ["Findings", "conditions_of"]
+__all__ = ["RemainingContent", "conditions_of"]
 
 _DISCOVERY: Final = "NamespaceDeletionDiscoveryFailure"
 _PARSING: Final = "NamespaceDeletionGroupVersionParsingFailure"
@@ -29,8 +29,8 @@ _FINE: Final = (
 
 
 @dataclass(slots=True)
-class Findings:
-    """What one pass over a namespace found."""
+class RemainingContent:
+    """What is left in a terminating namespace after one pass."""
 
     #: Groups with version whose server does not answer.
     stale: Sequence[str] = ()
@@ -42,7 +42,7 @@ class Findings:
 
 
 def conditions_of(
-    findings: Findings, present: Sequence[Mapping[str, Any]] | None, now: str
+    findings: RemainingContent, present: Sequence[Mapping[str, Any]] | None, now: str
 ) -> Sequence[Mapping[str, Any]]:
     """The conditions after a pass; the very same list if nothing is new."""
     troubles = dict(_troubles(findings))
@@ -55,7 +55,7 @@ def conditions_of(
     return conditions
 
 
-def _troubles(findings: Findings) -> list[tuple[str, tuple[str, str]]]:
+def _troubles(findings: RemainingContent) -> list[tuple[str, tuple[str, str]]]:
     troubles: list[tuple[str, tuple[str, str]]] = []
     if why := findings.undiscovered or _stale(findings.stale):
         troubles.append((_DISCOVERY, ("DiscoveryFailed", why)))

@@ -13,7 +13,9 @@ import msgspec
 
 from steersman.client import Client, ClientError, MethodNotAllowed, NotFound
 from steersman.cluster.controllers.discovered import Discovered, discover
-from steersman.cluster.controllers.namespace.conditions import Findings
+from steersman.cluster.controllers.namespace.conditions import RemainingContent
+from steersman.objects.kinds.views.metadata import RemainingMetadata
+from steersman.objects.pod_lifecycle import is_terminal
 from steersman.objects.resource_type import ResourceType
 from steersman.objects.resources import PODS
 
@@ -23,14 +25,8 @@ __all__ = ["Emptying"]
 _FINALIZERS_S: Final = 15
 
 
-class _Metadata(msgspec.Struct, rename="camel"):
-    name: str = ""
-    deletion_timestamp: str | None = None
-    finalizers: list[str] | None = None
-
-
 class _Remaining(msgspec.Struct):
-    metadata: _Metadata
+    metadata: RemainingMetadata
 
 
 _decode = msgspec.json.Decoder(_Remaining).decode
@@ -43,11 +39,11 @@ class Emptying:
         self._client = client
         self._namespace = namespace
         self._age_s = age_s
-        self.findings = Findings()
+        self.findings = RemainingContent()
         #: How long what remains is expected to take.
         self.estimate_s = 0
 
-    async def run(self) -> Findings:
+    async def run(self) -> RemainingContent:
         try:
             found = await discover(self._client)
         except ClientError as error:
@@ -92,7 +88,7 @@ class Emptying:
                 f"unexpected items still remain in namespace: {self._namespace} for gvr: {which}"
             )
 
-    async def _remaining(self, resource: ResourceType) -> list[_Metadata]:
+    async def _remaining(self, resource: ResourceType) -> list[RemainingMetadata]:
         page = await self._client.list_page(resource, self._namespace, metadata_only=True)
         return [_decode(item).metadata for item in page.items]
 
@@ -110,6 +106,6 @@ class Emptying:
     async def _pods_end_s(self) -> int:
         """How long the pods may take; 0 if that time is over."""
         pods = await self._client.list(PODS, self._namespace)
-        running = (pod for pod in pods if pod["status"].get("phase") not in ("Succeeded", "Failed"))
+        running = (pod for pod in pods if not is_terminal(pod))
         longest = max((pod["spec"].get("terminationGracePeriodSeconds") or 0 for pod in running), default=0)
         return 0 if self._age_s >= longest else longest

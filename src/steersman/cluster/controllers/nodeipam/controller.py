@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -10,21 +10,14 @@ from steersman.client import NotFound
 from steersman.cluster.controllers.nodeipam.ranges import cluster_ranges
 from steersman.cluster.controllers.reconciling import retrying_conflicts
 from steersman.cluster.controllers.setup import Setup
+from steersman.objects.kinds.views.nodes import NodeRangesView
 from steersman.objects.resources import NODES
 from steersman.runtime import Cached, Change, Key, Request, RetryPolicy
 
 __all__ = ["add"]
 
 
-class _Spec(msgspec.Struct, rename={"pod_cidrs": "podCIDRs"}):
-    pod_cidrs: list[str] | None = None
-
-
-class _Node(msgspec.Struct):
-    spec: _Spec = msgspec.field(default_factory=_Spec)
-
-
-_decode = msgspec.json.Decoder(_Node).decode
+_decode = msgspec.json.Decoder(NodeRangesView).decode
 
 
 def add(setup: Setup) -> None:
@@ -86,5 +79,5 @@ class _NodeIpam:
             self._recorder.event(cached.object(), "Normal", "CIDRNotAvailable", note)
 
 
-def _cidrs(node: Cached | None) -> list[str]:
-    return [] if node is None else _decode(node.data).spec.pod_cidrs or []
+def _cidrs(node: Cached | None) -> Sequence[str]:
+    return () if node is None else _decode(node.data).spec.pod_cidrs

@@ -28,6 +28,7 @@ from steersman.cluster.controllers.taints import (
     changed_taints,
     condition_taints,
 )
+from steersman.objects.kinds.views.leases import LeaseView
 from steersman.objects.resources import LEASES, NODES, PODS
 from steersman.objects.times import format_time
 from steersman.runtime import Cached, Change, Controller, Key, Request, Result, RetryPolicy
@@ -60,16 +61,7 @@ _COPIED_LABELS: Final = {
 }
 
 
-class _LeaseSpec(msgspec.Struct, rename="camel"):
-    renew_time: str | None = None
-    lease_duration_seconds: int | None = None
-
-
-class _Lease(msgspec.Struct):
-    spec: _LeaseSpec = msgspec.field(default_factory=_LeaseSpec)
-
-
-_decode_lease = msgspec.json.Decoder(_Lease).decode
+_decode_lease = msgspec.json.Decoder(LeaseView).decode
 
 
 def add(setup: Setup) -> None:

@@ -12,8 +12,9 @@ from typing import Any, Final
 
 import msgspec
 
-from steersman.cluster.controllers.taints import Taint
 from steersman.objects.conditions import find_condition
+from steersman.objects.kinds.views.nodes import NodeHealthView
+from steersman.objects.kinds.views.taints import Taint
 from steersman.objects.times import parse_time
 from steersman.runtime import Cached
 
@@ -35,35 +36,8 @@ _ZONE_LABELS: Final = ("topology.kubernetes.io/zone", "failure-domain.beta.kuber
 _EXCLUDED_LABEL: Final = "node.kubernetes.io/exclude-disruption"
 
 
-class _Metadata(msgspec.Struct, rename="camel"):
-    name: str = ""
-    uid: str = ""
-    resource_version: str = ""
-    creation_timestamp: str | None = None
-    labels: dict[str, str] | None = None
-
-
-class _Spec(msgspec.Struct):
-    taints: list[Taint] | None = None
-    unschedulable: bool = False
-
-
-class _Condition(msgspec.Struct, rename="camel"):
-    type: str = ""
-    status: str = ""
-    last_heartbeat_time: str | None = None
-
-
-class _Status(msgspec.Struct):
-    conditions: list[_Condition] | None = None
-
-
-class NodeState(msgspec.Struct):
-    """A node as far as its life is concerned. Never changed."""
-
-    metadata: _Metadata
-    spec: _Spec = msgspec.field(default_factory=_Spec)
-    status: _Status = msgspec.field(default_factory=_Status)
+class NodeState(NodeHealthView, frozen=True, gc=False):
+    """A node as its life is followed."""
 
     @classmethod
     def read(cls, cached: Cached) -> NodeState:
@@ -71,16 +45,16 @@ class NodeState(msgspec.Struct):
 
     @property
     def labels(self) -> dict[str, str]:
-        return self.metadata.labels or {}
+        return self.metadata.labels
 
     @property
-    def taints(self) -> list[Taint]:
-        return self.spec.taints or []
+    def taints(self) -> Sequence[Taint]:
+        return self.spec.taints
 
     @property
     def conditions(self) -> list[tuple[str, str]]:
         """Type and status of each."""
-        return [(condition.type, condition.status) for condition in self.status.conditions or ()]
+        return [(condition.type, condition.status) for condition in self.status.conditions]
 
     @property
     def ready(self) -> str:
@@ -90,7 +64,7 @@ class NodeState(msgspec.Struct):
     @property
     def heartbeat(self) -> str | None:
         """When it last reported, by its own clock."""
-        for condition in self.status.conditions or ():
+        for condition in self.status.conditions:
             if condition.type == "Ready":
                 return condition.last_heartbeat_time
         return None

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, NamedTuple, Protocol
 
+from steersman.cluster.controllers.int_or_percent import scaled_value
 from steersman.cluster.controllers.pod_states import PodState
-from steersman.cluster.controllers.portions import portion
 from steersman.cluster.controllers.statefulset.identity import (
     count,
     is_parallel,
@@ -152,7 +152,7 @@ def _updates(stateful_set: Object, members: Members, revision: str, judge: _Judg
     if strategy.get("type") == "OnDelete":
         return []
     rolling = strategy.get("rollingUpdate") or {}
-    allowed = max(portion(rolling.get("maxUnavailable") or 1, len(members.replicas), round_up=False), 1)
+    allowed = max(scaled_value(rolling.get("maxUnavailable") or 1, len(members.replicas), round_up=False), 1)
     unavailable = sum(not judge.is_available(pod) for pod in members.replicas)
     old = [
         pod

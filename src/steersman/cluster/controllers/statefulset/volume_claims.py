@@ -18,6 +18,7 @@ from typing import Any
 
 from steersman.cluster.controllers.ownership import controller_reference
 from steersman.cluster.controllers.statefulset.identity import claim_name, count, ordinal_of, start
+from steersman.objects.kinds.types.meta_v1 import OwnerReference
 from steersman.objects.resource_type import ResourceType
 from steersman.objects.resources import PODS, STATEFUL_SETS
 
@@ -63,7 +64,7 @@ def right_owners(claim: Object, stateful_set: Object, pod: Object) -> References
     return [*others, *wanted]
 
 
-def _wanted(stateful_set: Object, pod: Object) -> list[Object]:
+def _wanted(stateful_set: Object, pod: Object) -> list[OwnerReference]:
     policy = stateful_set["spec"].get("persistentVolumeClaimRetentionPolicy") or {}
     first = start(stateful_set)
     in_range = first <= ordinal_of(pod["metadata"]["name"]) < first + count(stateful_set)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from steersman.cluster.node.api.measuring import NodeMeasured
+from steersman.http.prometheus import exposed
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
@@ -41,7 +42,7 @@ def node_metrics(
             served.add_metric([method, path], count)
         yield served
 
-    return _text(collect(), process=True)
+    return exposed(collect(), process=True)
 
 
 def resource_metrics(measured: NodeMeasured) -> bytes:
@@ -94,7 +95,7 @@ def resource_metrics(measured: NodeMeasured) -> bytes:
         "1 if there was an error while getting container metrics, 0 otherwise",
         value=0,
     )
-    return _text((cpu, memory, started, node_cpu, node_memory, pod_cpu, pod_memory, problems))
+    return exposed((cpu, memory, started, node_cpu, node_memory, pod_cpu, pod_memory, problems))
 
 
 def cadvisor_metrics(measured: NodeMeasured, cores: float, memory_bytes: int) -> bytes:
@@ -127,7 +128,7 @@ def cadvisor_metrics(measured: NodeMeasured, cores: float, memory_bytes: int) ->
             "machine_memory_bytes", "Amount of memory installed on the machine.", value=memory_bytes
         ),
     )
-    return _text((cpu, usage, working, started, *machine))
+    return exposed((cpu, usage, working, started, *machine))
 
 
 def probe_metrics(counts: Iterable[tuple[tuple[str, ...], int]]) -> bytes:
@@ -141,20 +142,4 @@ def probe_metrics(counts: Iterable[tuple[tuple[str, ...], int]]) -> bytes:
     )
     for labels, count in counts:
         probes.add_metric(list(labels), count)
-    return _text((probes,), process=True)
-
-
-def _text(metrics: Iterable[Metric], *, process: bool = False) -> bytes:
-    from prometheus_client.core import CollectorRegistry
-    from prometheus_client.exposition import generate_latest
-    from prometheus_client.process_collector import ProcessCollector
-
-    class Collector:
-        def collect(self) -> Iterable[Any]:
-            return metrics
-
-    registry = CollectorRegistry(auto_describe=False)
-    registry.register(Collector())
-    if process:
-        ProcessCollector(registry=registry)
-    return generate_latest(registry)
+    return exposed((probes,), process=True)

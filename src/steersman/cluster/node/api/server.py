@@ -163,7 +163,7 @@ class NodeApi:
                 if await self._access.allows(user, request.method, node, subresource):
                     return None
             except AccessUnknown as error:
-                _log.warning("nobody says whether %s may: %s", user.name, error)
+                _log.warning("authorization of %s failed: %s", user.name, error)
                 who = f"user={user.name}, verb={verb_of(request.method)}"
                 return text(500, f"Authorization error ({who}, resource=nodes, subresource={subresource})")
         who = f"user={user.name}, verb={verb_of(request.method)}"

@@ -13,8 +13,8 @@ from steersman.cluster.node.agent import Heartbeat, NodeAgent
 from steersman.cluster.node.events import NodeEvents, container_reference
 from steersman.cluster.node.health import Prober
 from steersman.cluster.node.hooks import HookRunner
-from steersman.cluster.node.host import Host
 from steersman.cluster.node.machine_usage import machine_usage
+from steersman.cluster.node.node_context import NodeContext
 from steersman.cluster.node.node_object import NodeConfig
 from steersman.cluster.node.nodes import WRITER, Nodes
 from steersman.cluster.node.pod_head import PodHead
@@ -108,7 +108,7 @@ def add_process_node(
     node_config = _node_config(config)
     made = services(NodeParts(node_config, runtime, images, events))
 
-    host = Host(
+    host = NodeContext(
         config=node_config,
         timers=nodes.timers,
         runtime=runtime,

@@ -168,7 +168,7 @@ class ProcessRuntime:
                 await link.call("shutdown")
                 await link.wait_closed()
             except KeeperGone:
-                _log.debug("the keeper was gone before it was told to go")
+                _log.debug("the keeper process ended before it was stopped")
         link.close()
         self._link = None
         self._connected.clear()
@@ -199,7 +199,7 @@ class ProcessRuntime:
         try:
             await self._learn_all(await link.call("hello"))
             if not link.open:
-                raise KeeperGone("the keeper ended while it was asked what it has")
+                raise KeeperGone("the keeper process ended while it listed its containers")
         except BaseException:
             link.close()
             raise
@@ -221,7 +221,9 @@ class ProcessRuntime:
         self._connected.clear()
         self._streams.lost()
         if self._scope is not None and not self._leaving:
-            _log.warning("the keeper of %s is gone, and its containers with it", self._config.folder)
+            _log.warning(
+                "the keeper process of %s has ended, and its containers with it", self._config.folder
+            )
             self._scope.start(self._connect())
 
     async def _keeper(self) -> KeeperLink:

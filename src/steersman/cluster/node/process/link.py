@@ -109,7 +109,7 @@ class KeeperLink:
         if not self.open:
             for fd in fds:
                 os.close(fd)
-            raise KeeperGone("the keeper of this node's containers is gone")
+            raise KeeperGone("the keeper process of this node has ended")
         self._seq += 1
         seq = self._seq
         future = self._answers[seq] = self._loop.create_future()
@@ -140,7 +140,7 @@ class KeeperLink:
         self._sock.close()
         for future in self._answers.values():
             if not future.done():
-                future.set_exception(KeeperGone("the keeper of this node's containers is gone"))
+                future.set_exception(KeeperGone("the keeper process of this node has ended"))
 
     def _flush(self) -> None:
         try:
@@ -172,7 +172,7 @@ class KeeperLink:
             try:
                 self._on_event(message)
             except Exception:  # noqa: BLE001 - other messages came with it
-                _log.exception("what the keeper told was not understood: %s", message)
+                _log.exception("a message of the keeper process cannot be decoded: %s", message)
             return
         future = self._answers.get(message["seq"])
         if future is not None and not future.done():

@@ -25,13 +25,13 @@ from steersman.cluster.node.cri import (
 )
 from steersman.cluster.node.errors import NotHere, RuntimeFailed
 from steersman.cluster.node.health import HEALTHY, Health
-from steersman.cluster.node.restarts import is_sidecar
 from steersman.cluster.node.simulated.addresses import PodAddresses
 from steersman.cluster.node.simulated.commands import Life, life_of
 from steersman.cluster.node.simulated.recovery import recovered
 from steersman.cluster.node.simulated.script import NEVER, PREFIX, Script
 from steersman.cluster.node.simulated.usage import usage_of
 from steersman.cluster.node.timers import Timers
+from steersman.objects.pod_lifecycle import is_sidecar
 from steersman.objects.pods import containers_of
 from steersman.objects.usage import Usage
 

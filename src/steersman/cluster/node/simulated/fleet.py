@@ -25,7 +25,7 @@ from typing import Final
 from steersman.cluster.node.agent import Heartbeat, NodeAgent
 from steersman.cluster.node.events import NodeEvents, Told
 from steersman.cluster.node.hooks import SleepingHooks
-from steersman.cluster.node.host import Host
+from steersman.cluster.node.node_context import NodeContext
 from steersman.cluster.node.node_object import NodeConfig, NodeHealth
 from steersman.cluster.node.nodes import WRITER, Nodes
 from steersman.cluster.node.preparation import Nothing
@@ -110,7 +110,7 @@ def _agent(nodes: Nodes, config: FleetConfig, number: int) -> NodeAgent:
         return PodAddresses(given or own_range(number))
 
     engine = SimulatedRuntime(nodes.timers, addresses, config.containers)
-    host = Host(
+    host = NodeContext(
         config=_node_config(config, name, node_address(number), number),
         timers=nodes.timers,
         runtime=engine,

@@ -17,11 +17,11 @@ from steersman.cluster.scheduler.model.pod import HostPort, Pod
 from steersman.cluster.scheduler.model.requests import units
 from steersman.cluster.scheduler.model.tolerations import Taint, read_taints
 from steersman.objects.amounts import parsed
+from steersman.objects.kinds.views.nodes import NodeFactsView, NodeImage
 from steersman.runtime import Cached, Key
 
 __all__ = ["Allocatable", "Node", "NodeFacts", "clash", "read_node"]
 
-_RAW: Final = msgspec.Raw()
 _CACHED: Final = 1024
 _ANY_ADDRESS: Final = "0.0.0.0"  # noqa: S104 - not bound to, only compared
 
@@ -56,7 +56,7 @@ def read_node(cached: Cached) -> NodeFacts:
     raw = _decode(cached.data)
     return NodeFacts(
         cached,
-        raw.metadata.labels or {},
+        raw.metadata.labels,
         read_taints(bytes(raw.spec.taints)),
         raw.spec.unschedulable,
         _allocatable(bytes(raw.status.allocatable)),
@@ -64,33 +64,8 @@ def read_node(cached: Cached) -> NodeFacts:
     )
 
 
-class _Metadata(msgspec.Struct):
-    labels: dict[str, str] | None = None
-
-
-class _Spec(msgspec.Struct):
-    taints: msgspec.Raw = _RAW
-    unschedulable: bool = False
-
-
-class _Status(msgspec.Struct):
-    allocatable: msgspec.Raw = _RAW
-    images: msgspec.Raw = _RAW
-
-
-class _Node(msgspec.Struct):
-    metadata: _Metadata
-    spec: _Spec = msgspec.field(default_factory=_Spec)
-    status: _Status = msgspec.field(default_factory=_Status)
-
-
-class _Image(msgspec.Struct, rename="camel"):
-    names: list[str] | None = None
-    size_bytes: int = 0
-
-
-_decode = msgspec.json.Decoder(_Node).decode
-_decode_images = msgspec.json.Decoder(list[_Image] | None).decode
+_decode = msgspec.json.Decoder(NodeFactsView).decode
+_decode_images = msgspec.json.Decoder(list[NodeImage] | None).decode
 
 
 @lru_cache(_CACHED)
@@ -107,7 +82,7 @@ def _allocatable(data: bytes) -> Allocatable:
 @lru_cache(_CACHED)
 def _images(data: bytes) -> Mapping[str, int]:
     images = (_decode_images(data) or ()) if data else ()
-    return {name: image.size_bytes for image in images for name in image.names or ()}
+    return {name: image.size_bytes for image in images for name in image.names}
 
 
 class Node:

@@ -19,33 +19,17 @@ from steersman.cluster.scheduler.model.spreading import Constraint, read_constra
 from steersman.cluster.scheduler.model.tolerations import Tolerations, read_tolerations
 from steersman.cluster.scheduler.model.volumes import Volumes, read_volumes
 from steersman.objects.errors import SelectorError
+from steersman.objects.kinds.views.containers import HostPort, SchedulableContainer
+from steersman.objects.kinds.views.metadata import OwnerReference
+from steersman.objects.kinds.views.pods import SchedulablePodSpec, SchedulablePodView
 from steersman.objects.node_selection import NodeAffinity, read_node_affinity
+from steersman.objects.ownership import controller_of
 from steersman.runtime import Cached, Key
 
-__all__ = ["DEFAULT_SCHEDULER", "HostPort", "Owner", "Pod", "read_pod"]
+__all__ = ["DEFAULT_SCHEDULER", "HostPort", "Pod", "read_pod"]
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 _CACHED: Final = 4096
-_RAW: Final = msgspec.Raw()
-_OVER: Final = frozenset({"Succeeded", "Failed"})
-
-
-class HostPort(msgspec.Struct, frozen=True, rename="camel"):
-    """A port of the node that a container takes."""
-
-    host_port: int = 0
-    host_ip: str = msgspec.field(default="", name="hostIP")
-    protocol: str = "TCP"
-
-
-class Owner(msgspec.Struct, frozen=True, rename="camel"):
-    """The controller that a pod belongs to."""
-
-    api_version: str = ""
-    kind: str = ""
-    name: str = ""
-    uid: str = ""
-    controller: bool = False
 
 
 class Pod(msgspec.Struct, frozen=True, eq=False, gc=False, kw_only=True):
@@ -74,7 +58,7 @@ class Pod(msgspec.Struct, frozen=True, eq=False, gc=False, kw_only=True):
     affinity: PodAffinity
     constraints: tuple[Constraint, ...]
     volumes: Volumes
-    owner: Owner | None
+    owner: OwnerReference | None
     problem: str = ""
     """What is wrong with it, in which case it cannot be placed."""
 
@@ -114,18 +98,18 @@ def read_pod(cached: Cached) -> Pod:
         uid=metadata.uid,
         labels=_labels(bytes(metadata.labels)),
         priority=spec.priority or 0,
-        scheduler=spec.scheduler_name,
+        scheduler=spec.scheduler_name or DEFAULT_SCHEDULER,
         node_name=spec.node_name,
         nominated=status.nominated_node_name,
-        deleting=metadata.deletion_timestamp is not None,
-        over=status.phase in _OVER,
+        deleting=raw.deleting,
+        over=raw.terminal,
         created=metadata.creation_timestamp or "",
         started=status.start_time or "",
         preempts=spec.preemption_policy != "Never",
         gates=tuple(gate.name for gate in spec.scheduling_gates),
         requests=_requests(spec),
         ports=_ports(tuple(bytes(container.ports) for container in _all(spec))),
-        images=tuple(container.image for container in (*spec.init_containers, *spec.containers)),
+        images=tuple(container.image for container in (*spec.init_containers, *(spec.containers or ()))),
         tolerations=read_tolerations(bytes(spec.tolerations)),
         node_affinity=read_node_affinity(bytes(spec.node_selector), bytes(spec.affinity)),
         affinity=affinity,
@@ -136,69 +120,21 @@ def read_pod(cached: Cached) -> Pod:
     )
 
 
-class _Container(msgspec.Struct, rename="camel"):
-    image: str = ""
-    resources: msgspec.Raw = _RAW
-    ports: msgspec.Raw = _RAW
-    restart_policy: str = ""
-
-
-class _Gate(msgspec.Struct):
-    name: str = ""
-
-
-class _Spec(msgspec.Struct, rename="camel"):
-    containers: list[_Container] = []
-    init_containers: list[_Container] = []
-    node_name: str = ""
-    scheduler_name: str = DEFAULT_SCHEDULER
-    priority: int | None = None
-    preemption_policy: str | None = None
-    scheduling_gates: list[_Gate] = []
-    node_selector: msgspec.Raw = _RAW
-    affinity: msgspec.Raw = _RAW
-    tolerations: msgspec.Raw = _RAW
-    topology_spread_constraints: msgspec.Raw = _RAW
-    resources: msgspec.Raw = _RAW
-    overhead: msgspec.Raw = _RAW
-    volumes: msgspec.Raw = _RAW
-
-
-class _Status(msgspec.Struct, rename="camel"):
-    phase: str = ""
-    nominated_node_name: str = ""
-    start_time: str | None = None
-
-
-class _Metadata(msgspec.Struct, rename="camel"):
-    uid: str = ""
-    labels: msgspec.Raw = _RAW
-    creation_timestamp: str | None = None
-    deletion_timestamp: str | None = None
-    owner_references: msgspec.Raw = _RAW
-
-
-class _Pod(msgspec.Struct):
-    metadata: _Metadata
-    spec: _Spec
-    status: _Status = msgspec.field(default_factory=_Status)
-
-
-_decode = msgspec.json.Decoder(_Pod).decode
+_decode = msgspec.json.Decoder(SchedulablePodView).decode
 _decode_ports = msgspec.json.Decoder(list[HostPort] | None).decode
-_decode_owners = msgspec.json.Decoder(list[Owner] | None).decode
+_decode_owners = msgspec.json.Decoder(list[OwnerReference] | None).decode
 
 
-def _all(spec: _Spec) -> list[_Container]:
+def _all(spec: SchedulablePodSpec) -> list[SchedulableContainer]:
     """Those whose ports are held while the pod runs: containers and sidecars."""
-    sidecars = [each for each in spec.init_containers if each.restart_policy == "Always"]
-    return [*spec.containers, *sidecars]
+    sidecars = [each for each in spec.init_containers if each.is_sidecar]
+    return [*(spec.containers or ()), *sidecars]
 
 
-def _requests(spec: _Spec) -> Requests:
+def _requests(spec: SchedulablePodSpec) -> Requests:
     return read_requests(
-        tuple(bytes(container.resources) for container in spec.containers),
-        tuple((bytes(each.resources), each.restart_policy == "Always") for each in spec.init_containers),
+        tuple(bytes(container.resources) for container in spec.containers or ()),
+        tuple((bytes(each.resources), each.is_sidecar) for each in spec.init_containers),
         bytes(spec.resources),
         bytes(spec.overhead),
     )
@@ -215,6 +151,6 @@ def _labels(data: bytes) -> Mapping[str, str]:
 
 
 @lru_cache(_CACHED)
-def _owner(data: bytes) -> Owner | None:
+def _owner(data: bytes) -> OwnerReference | None:
     owners = _decode_owners(data) if data else None
-    return next((owner for owner in owners or () if owner.controller), None)
+    return controller_of(owners or ())

@@ -8,8 +8,7 @@ from typing import Final
 
 import msgspec
 
-from steersman.objects import tolerations
-from steersman.objects.tolerations import Toleration
+from steersman.objects.kinds.views.taints import Taint, Toleration
 
 __all__ = [
     "NO_TAINTS",
@@ -22,14 +21,7 @@ __all__ = [
     "untolerated",
 ]
 
-_KEEPING_OUT: Final = frozenset({"NoSchedule", "NoExecute"})
 _CACHED: Final = 4096
-
-
-class Taint(tolerations.Taint, frozen=True):
-    @property
-    def keeps_out(self) -> bool:
-        return self.effect in _KEEPING_OUT
 
 
 Taints = tuple[Taint, ...]

@@ -11,7 +11,7 @@ from steersman.cluster.scheduler.framework.handle import Handle
 from steersman.cluster.scheduler.framework.plugin import Resources
 from steersman.cluster.scheduler.framework.verdicts import NoFit, Nomination, Refusal
 from steersman.cluster.scheduler.model.pod import Pod
-from steersman.cluster.scheduler.preemption import Budget, Candidate, Findings, Trial, cheapest
+from steersman.cluster.scheduler.preemption import Budget, Candidate, PreemptionResults, Trial, cheapest
 from steersman.objects.errors import SelectorError
 from steersman.objects.resources import POD_DISRUPTION_BUDGETS
 from steersman.objects.selectors import LabelSelector
@@ -31,7 +31,7 @@ class DefaultPreemption:
     def __init__(self, handle: Handle, rand: random.Random | None = None) -> None:
         self._handle = handle
         self._rand = rand or random.Random()
-        self._findings = Findings(handle.nodes)
+        self._findings = PreemptionResults(handle.nodes)
         self.resources: Resources = {POD_DISRUPTION_BUDGETS: None}
 
     def post_filter(

@@ -10,7 +10,7 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from steersman.aio import Scope
+from steersman.aio import Scope, wait_for_tasks
 from steersman.cluster.scheduler.errors import VolumesNotBound
 from steersman.cluster.scheduler.framework.cycle import Cycle
 from steersman.cluster.scheduler.framework.events import EventKind, Hints
@@ -242,9 +242,7 @@ class VolumeBinding:
         claims = [claim for claim, _ in bindings.volumes] + bindings.provisions
         async with Scope() as scope:
             waiting = scope.start(self._bound(pod, claims, node, bindings))
-            late = scope.start(self._handle.clock.sleep(_TIMEOUT_S))
-            await asyncio.wait((waiting, late), return_when=asyncio.FIRST_COMPLETED)
-            if not waiting.done():
+            if await wait_for_tasks([waiting], self._handle.clock, _TIMEOUT_S):
                 raise VolumesNotBound("binding volumes: context deadline exceeded")
         self.unreserve(cycle, pod, node)
 

@@ -21,7 +21,7 @@ Object = dict[str, Any]
 
 def _node(name: str = "n1", taints: list[Object] | None = None, **labels: str) -> NodeState:
     return msgspec.convert(
-        {"metadata": {"name": name, "labels": labels}, "spec": {"taints": taints}}, NodeState
+        {"metadata": {"name": name, "labels": labels}, "spec": {"taints": taints or []}}, NodeState
     )
 
 

@@ -118,7 +118,7 @@ def test_a_service_without_pods_has_a_slice_that_says_so() -> None:
 
 
 def test_headless_services_are_marked_and_need_no_ports() -> None:
-    headless = service(clusterIP="None", ports=None)
+    headless = service(clusterIP="None", ports=[])
     [one] = settled(headless, [pod("p", "10.1.0.1", hostname="h", subdomain="web")])
     assert one["metadata"]["labels"]["service.kubernetes.io/headless"] == ""
     assert one["ports"] == []

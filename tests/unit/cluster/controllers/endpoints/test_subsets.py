@@ -96,7 +96,7 @@ def test_an_address_says_whose_it_is() -> None:
 
 
 def test_headless_services_without_ports_have_addresses() -> None:
-    [subset] = service_subsets(service(clusterIP="None", ports=None), [pod("p", "10.1.0.1")])
+    [subset] = service_subsets(service(clusterIP="None", ports=[]), [pod("p", "10.1.0.1")])
     assert "ports" not in subset
     assert len(subset["addresses"]) == 1
 

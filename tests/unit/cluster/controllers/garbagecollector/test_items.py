@@ -9,12 +9,13 @@ from steersman.cluster.controllers.garbagecollector.items import (
     ORPHAN,
     Item,
     Owners,
-    Reference,
     Verdict,
     decide,
+    shown_within,
 )
+from steersman.objects.kinds.views.metadata import LifetimeOwner
 
-A, B, C = (Reference("v1", "ConfigMap", name, f"uid-{name}") for name in "abc")
+A, B, C = (LifetimeOwner("v1", "ConfigMap", name, f"uid-{name}") for name in "abc")
 WAITING = Item(uid="w", deletion_timestamp="2026-01-01T00:00:00Z", finalizers=(FOREGROUND,))
 PLAIN = Item(uid="p")
 
@@ -76,7 +77,7 @@ def test_an_owner_waits_only_while_it_is_deleted(
 
 def _refers(*blocks: bool | None) -> Item:
     references = [
-        Reference("v1", "ConfigMap", f"o{number}", f"uid-{number}", block)
+        LifetimeOwner("v1", "ConfigMap", f"o{number}", f"uid-{number}", block)
         for number, block in enumerate(blocks)
     ]
     return Item(owner_references=tuple(references))
@@ -108,4 +109,4 @@ def test_metadata_is_read_as_the_api_sends_it() -> None:
     assert not item.blocks("u")
     assert item.resource_version == "7"
     [reference] = item.owner_references
-    assert reference.within("ns") == "[apps/v1/ReplicaSet, namespace: ns, name: r, uid: o]"
+    assert shown_within(reference, "ns") == "[apps/v1/ReplicaSet, namespace: ns, name: r, uid: o]"

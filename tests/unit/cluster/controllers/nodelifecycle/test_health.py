@@ -52,7 +52,7 @@ def test_a_node_that_never_reported_is_silent_since_it_was_made() -> None:
         pytest.param(node(heartbeat="t2"), True, id="another heartbeat"),
         pytest.param(node(ready="False", heartbeat="t2"), True, id="another status"),
         pytest.param(node(heartbeat="t1"), False, id="the same heartbeat"),
-        pytest.param(node(ready="Unknown", heartbeat="t1"), False, id="marked by somebody else"),
+        pytest.param(node(ready="Unknown", heartbeat="t1"), False, id="marked by another writer"),
     ],
 )
 def test_only_heartbeats_are_signs_of_life(new: NodeState, heard: bool) -> None:

@@ -1,0 +1,63 @@
+"""Violations of Pod Security Standards, and the phrases of their messages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from steersman.cluster.admission.chain import Object
+
+__all__ = ["Check", "Setters", "Violation", "counted", "quoted", "security", "verb"]
+
+
+class Violation(NamedTuple):
+    """Why a pod is not allowed: the short form for many pods, and the details for one."""
+
+    reason: str
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.reason} ({self.detail})" if self.detail else self.reason
+
+
+#: (metadata, spec) of a pod → what is wrong with it.
+Check = Callable[[Object, Object], Violation | None]
+
+
+def security(container: Object) -> dict[str, Any]:
+    """The security context of a container or of a pod's spec."""
+    return container.get("securityContext") or {}
+
+
+def quoted(names: Iterable[str]) -> str:
+    return ", ".join(f'"{name}"' for name in names)
+
+
+def counted(noun: str, names: Sequence[str]) -> str:
+    """`container "a"`, `containers "a", "b"`."""
+    return f"{noun}{'' if len(names) == 1 else 's'} {quoted(names)}"
+
+
+def verb(names: Sequence[str]) -> str:
+    return "uses" if len(names) == 1 else "use"
+
+
+class Setters:
+    """Who set a forbidden value: the pod, some containers; and which values."""
+
+    def __init__(self) -> None:
+        self.pod = False
+        self.containers: list[str] = []
+        self.values: set[str] = set()
+
+    def __bool__(self) -> bool:
+        return self.pod or bool(self.containers)
+
+    def parts(self) -> list[str]:
+        parts = ["pod"] if self.pod else []
+        if self.containers:
+            parts.append(counted("container", self.containers))
+        return parts
+
+    def __str__(self) -> str:
+        return " and ".join(self.parts())

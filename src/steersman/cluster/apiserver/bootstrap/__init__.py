@@ -1,0 +1,1 @@
+"""Objects that the server creates when it starts: namespaces, priority classes, RBAC roles."""

@@ -1,0 +1,1 @@
+"""Paths that are no resources (non-resource URLs): discovery, OpenAPI, health checks, metrics."""
