@@ -35,6 +35,7 @@ class Emitter:
         self._functions = functions
         self._values = values
         self._lines: list[str] = []
+        self._fetched = ""
         self.modules: set[str] = set()
         """Compiled modules whose functions are called."""
 
@@ -52,6 +53,7 @@ class Emitter:
         parameters += ["old"] * target.compares + ["seen"] * bool(target.uniques)
         self._lines += ["", "", f"def {target.function}({', '.join(parameters)}):"]
         start = len(self._lines)
+        self._fetched = ""
         seen = iter(range(target.uniques))
         for line in target.block.lines:
             try:
@@ -62,6 +64,13 @@ class Emitter:
             if self._types.kind(target.type) is None:
                 raise RuleError(target.block.number, f"{target.block.type} has no rules")
             self.write(1, "return")
+
+    def fetching(self, statement: str, *, is_own: bool) -> str:
+        """The statement, or nothing where the line before has fetched the same field of the object itself."""
+        if is_own and statement == self._fetched:
+            return ""
+        self._fetched = statement if is_own else ""
+        return statement
 
     def write(self, depth: int, text: str) -> None:
         self._lines.append(_INDENT * depth + text)
@@ -136,7 +145,7 @@ class _LineEmitter:
             expression += " or NOTHING"
         if field.pointer and self._line.rules[0].word == "unique":
             expression += ' or ""'
-        return f"value = {expression}", field
+        return self._emitter.fetching(f"value = {expression}", is_own=holder == "obj"), field
 
     def _guarded(self, rules: list[Rule], field: Field) -> None:
         there = self._present(rules, field)
