@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,8 @@ from steersman.cluster.schema.rule_table import building, inputs
 from steersman.cluster.schema.rule_table.inputs import RULES_FILE
 from steersman.cluster.schema.table import table_file
 from steersman.cluster.schema.validation import compiled, rules_for
+from steersman.objects.fields import FieldError
+from steersman.objects.fields import Path as FieldPath
 
 
 def test_the_compiled_modules_are_those_of_the_rules() -> None:
@@ -35,3 +38,13 @@ def test_what_no_section_makes_any_more_is_removed(tmp_path: Path, monkeypatch: 
     names = {file.name for file in tmp_path.iterdir()}
     assert "_old.py" not in names
     assert {"__init__.py", "_index.py", "_coordination_v1_coordination.py"} <= names
+
+
+def test_fields_of_the_same_name_in_two_structs_are_both_looked_up() -> None:
+    text = "[core.v1]\nPodTemplate\n  metadata.name  required\n  template.metadata.name  required"
+    sources = building.compile_rules(text, table_file())
+    module: dict[str, Any] = {}
+    exec(compile(sources["_core_v1"], "rules.txt", "exec"), module)
+    errors: list[FieldError] = []
+    module["check_PodTemplate"]({"metadata": {"name": "a"}}, FieldPath(), errors, None)
+    assert [error.field for error in errors] == ["template.metadata.name"]
