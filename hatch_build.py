@@ -1,5 +1,6 @@
-"""Build hook: make the schema table of the built-in types (schema/boil.py) and Python's types of them
-(objects/kinds/generating), which are in the package and not in the repository."""
+"""Build hook: what is made from text and is in the package, not in the repository: the schema table of the
+built-in types (schema/boil.py), their validation rules (schema/rule_table) and Python's types of them
+(objects/kinds/generating)."""
 
 from __future__ import annotations
 
@@ -24,11 +25,14 @@ class SchemaTableHook(BuildHookInterface):  # type: ignore[type-arg]
         boil.boil(definitions, folder)
         kinds = Path(self.root) / KINDS
         sys.path.insert(0, str(Path(self.root) / "src"))
+        from steersman.cluster.schema.rule_table import building
         from steersman.objects.kinds import generating
 
+        building.build(folder / boil.TABLE)
         generating.generate(generating.sources(folder, kinds), kinds)
         build_data["artifacts"] += [f"/{SCHEMA}/{name}" for name in (boil.TABLE, boil.PROSE)]
         build_data["artifacts"] += [f"/{KINDS}/{name}" for name in generating.MADE]
+        build_data["artifacts"].append(f"/{SCHEMA}/validation/compiled/_[!_]*.py")
 
 
 def _load(path: Path) -> Any:

@@ -33,7 +33,6 @@ from steersman.cluster.apiserver.controllers.role_aggregation import RoleAggrega
 from steersman.cluster.apiserver.fairness import Fairness, stored_count
 from steersman.cluster.apiserver.non_resource.health import Health
 from steersman.cluster.apiserver.non_resource.openid import OpenIDMetadata
-from steersman.cluster.apiserver.non_resource.version import KUBERNETES_VERSION
 from steersman.cluster.apiserver.pipeline.access import Access
 from steersman.cluster.apiserver.pipeline.call import Api, StoreReader
 from steersman.cluster.apiserver.pipeline.gate import Gate
@@ -51,6 +50,7 @@ from steersman.cluster.auth.jwt import SigningKey
 from steersman.cluster.auth.pki import Authority
 from steersman.cluster.auth.users import User
 from steersman.cluster.schema.resources import all_resources
+from steersman.cluster.schema.version import KUBERNETES_VERSION
 from steersman.cluster.store import Store
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from steersman.cluster.node.cri import ImageStatus, RuntimeVersion
+from steersman.cluster.schema.version import KUBERNETES_VERSION
 from steersman.objects.amounts import parsed, subtracted, texts
 from steersman.objects.conditions import find_condition
 
@@ -56,7 +57,7 @@ class NodeConfig:
     annotations: Mapping[str, str] = field(default_factory=dict)
     taints: tuple[Mapping[str, str], ...] = ()
     #: Of Kubernetes, as nodes show it.
-    version: str = "v1.37.0"
+    version: str = f"v{KUBERNETES_VERSION}"
     architecture: str = "amd64"
     operating_system: str = "linux"
     #: The names of the system's release and of its kernel's.

@@ -20,10 +20,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
-__all__ = ["ALWAYS", "PROSE", "SOURCE_PACKAGE", "TABLE", "boil", "find_definitions"]
+__all__ = ["ALWAYS", "PROSE", "SOURCE_PACKAGE", "TABLE", "boil", "find_definitions", "published_file"]
 
 SOURCE_PACKAGE: Final = "kubernetes_validate"
-_SOURCE_FILE: Final = "kubernetes-json-schema/v1.37.0-local/_definitions.json"
+_VERSION_FILE: Final = "version.txt"
 TABLE: Final = "_table.json"
 PROSE: Final = "_table.prose.z"
 
@@ -48,12 +48,18 @@ _SCALARS: Final = {
 }
 
 
+def published_file(version: str) -> str:
+    """Where the package has the definitions of a version of Kubernetes."""
+    return f"kubernetes-json-schema/v{version}-local/_definitions.json"
+
+
 def find_definitions() -> Path | None:
     """The published definitions, or None when the package that carries them is not installed."""
     spec = find_spec(SOURCE_PACKAGE)
     if spec is None or spec.origin is None:
         return None
-    path = Path(spec.origin).parent / _SOURCE_FILE
+    version = Path(__file__).with_name(_VERSION_FILE).read_text("utf-8").strip()
+    path = Path(spec.origin).parent / published_file(version)
     return path if path.exists() else None
 
 

@@ -1,4 +1,4 @@
-"""The values that string fields can have, for OpenAPI: read from enums.txt (whose head explains it)."""
+"""The values that string fields can have, read from enums.txt (whose head explains it)."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ from steersman.cluster.node.downward import NodeFacts
 from steersman.cluster.node.errors import RuntimeFailed
 from steersman.cluster.node.events import NodeEvents
 from steersman.cluster.node.lifecycle import LifecycleHooks
+from steersman.cluster.schema.version import KUBERNETES_MINOR
 from steersman.testing import VirtualClock, run_virtual
 
 from .probing.engine import AnsweringRuntime, exits, fails
@@ -84,7 +85,7 @@ def test_a_server_is_asked_and_any_answer_is_good(scheme: str) -> None:
     fixture = Fixture()
     port = asyncio.run(run())
     assert seen[0].startswith(b"GET /a HTTP/1.1\r\n")
-    assert b"User-Agent: kube-lifecycle/1.37\r\n" in seen[0]
+    assert f"User-Agent: kube-lifecycle/{KUBERNETES_MINOR}\r\n".encode() in seen[0]
     if scheme == "HTTP":
         assert b"Authorization: x\r\n" in seen[0]
         assert fixture.told.notes == []

@@ -10,6 +10,7 @@ import pytest
 from steersman.cluster.schema.enums import enumerations
 from steersman.cluster.schema.openapi import OpenAPI
 from steersman.cluster.schema.table import table
+from steersman.cluster.schema.version import KUBERNETES_VERSION
 
 CORE = "io.k8s.api.core.v1."
 
@@ -27,7 +28,7 @@ def test_every_field_named_is_there_and_has_strings() -> None:
 
 @pytest.fixture(scope="module", params=[2, 3])
 def schemas(request: pytest.FixtureRequest) -> Any:
-    openapi = OpenAPI("v1.37.0")
+    openapi = OpenAPI(f"v{KUBERNETES_VERSION}")
     if request.param == 2:
         return orjson.loads(openapi.v2_json().body)["definitions"]
     document = openapi.group_version("api/v1")

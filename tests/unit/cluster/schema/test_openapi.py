@@ -10,13 +10,14 @@ import pytest
 
 from steersman.cluster.schema.openapi import Extension, OpenAPI
 from steersman.cluster.schema.resources import ResourceType, all_resources
+from steersman.cluster.schema.version import KUBERNETES_VERSION
 
 GROUPS = sorted({("apis/" if each.group else "api/") + each.api_version for each in all_resources()})
 
 
 @pytest.fixture(scope="module")
 def openapi() -> OpenAPI:
-    return OpenAPI("v1.37.0")
+    return OpenAPI(f"v{KUBERNETES_VERSION}")
 
 
 def document(openapi: OpenAPI, path: str) -> dict[str, Any]:
@@ -123,7 +124,7 @@ def test_documents_are_built_once_and_hashed(openapi: OpenAPI) -> None:
 
 def test_custom_resources_join_in() -> None:
     extensions: list[Extension] = []
-    openapi = OpenAPI("v1.37.0", lambda: extensions)
+    openapi = OpenAPI(f"v{KUBERNETES_VERSION}", lambda: extensions)
     before = json.loads(openapi.index().body)["paths"]
     assert openapi.group_version("apis/example.com/v1") is None
     name = "com.example.v1.Web"
@@ -190,7 +191,7 @@ def test_protobuf_says_what_json_says(openapi: OpenAPI) -> None:
     expected = json.loads(openapi.v2_json().body)
     found = read(openapi.v2_protobuf().body)
     assert found[1] == [b"2.0"]
-    assert read(found[2][0]) == {1: [b"Kubernetes"], 2: [b"v1.37.0"]}
+    assert read(found[2][0]) == {1: [b"Kubernetes"], 2: [f"v{KUBERNETES_VERSION}".encode()]}
     definitions = pairs(read(found[9][0])[1])
     assert list(definitions) == list(expected["definitions"])
     pod_spec = pairs(read(definitions["io.k8s.api.core.v1.PodSpec"][25][0])[1])

@@ -8,13 +8,11 @@ import orjson
 
 from steersman.cluster.apiserver.responses.render import respond_json
 from steersman.cluster.codec.negotiate import JSON, is_routed
+from steersman.cluster.schema.version import KUBERNETES_VERSION
 from steersman.http import Request, Response
 from steersman.objects.status import not_acceptable
 
-__all__ = ["KUBERNETES_VERSION", "serve_version"]
-
-#: The Kubernetes whose API this is.
-KUBERNETES_VERSION = "1.37.0"
+__all__ = ["serve_version"]
 
 
 def serve_version(request: Request) -> Response:

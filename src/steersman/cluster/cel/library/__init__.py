@@ -1,4 +1,4 @@
-"""Every function an expression can call, as kube-apiserver 1.37 has them."""
+"""Every function an expression can call, as kube-apiserver has them."""
 
 from __future__ import annotations
 

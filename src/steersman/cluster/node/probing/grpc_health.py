@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from steersman.cluster.node.probing.outcome import Outcome, failure, success
 from steersman.cluster.node.restarts import go_duration
+from steersman.cluster.schema.version import KUBERNETES_MINOR
 from steersman.objects.fields import quote
 
 __all__ = ["grpc_probe"]
@@ -23,7 +24,7 @@ async def grpc_probe(action: dict[str, Any], ip: str, timeout_s: float) -> Outco
     except ImportError:
         return failure("this node cannot probe by grpc: the Python package grpcio is not installed")
     address = f"[{ip}]:{action['port']}" if ":" in ip else f"{ip}:{action['port']}"
-    options = [("grpc.primary_user_agent", "kube-probe/1.37"), ("grpc.enable_http_proxy", 0)]
+    options = [("grpc.primary_user_agent", f"kube-probe/{KUBERNETES_MINOR}"), ("grpc.enable_http_proxy", 0)]
     limit = go_duration(timeout_s)
     loop = asyncio.get_running_loop()
     deadline = loop.time() + timeout_s

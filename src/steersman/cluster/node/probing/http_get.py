@@ -15,6 +15,7 @@ from urllib.parse import quote as percent_encoded
 from urllib.parse import urljoin, urlsplit
 
 from steersman.cluster.node.probing.outcome import OUTPUT_BYTES, Outcome, ProbeErrored, failure, port_number
+from steersman.cluster.schema.version import KUBERNETES_MINOR
 from steersman.http import Client, ClientContext, HttpError, Timeouts, client_tls
 from steersman.http.errors import ConnectFailed, TimedOut
 from steersman.objects.fields import quote
@@ -24,7 +25,6 @@ __all__ = ["NOT_HTTPS", "Failed", "Got", "action_headers", "action_url", "dialli
 NOT_HTTPS: Final = "http: server gave HTTP response to HTTPS client"
 _REDIRECTS: Final = 10
 _REDIRECTING: Final = frozenset((301, 302, 303, 307, 308))
-_VERSION: Final = "1.37"
 #: What may stand in a request's target as it is.
 _SAFE: Final = "/?&=%:@!$'()*+,;-._~[]#"
 
@@ -56,7 +56,7 @@ def action_headers(action: Mapping[str, Any], purpose: str) -> Headers:
     names = {name.lower() for name, _ in given}
     fields = [(name, value) for name, value in given if name.lower() != "accept" or value]
     for name, value in (
-        ("User-Agent", f"kube-{purpose}/{_VERSION}"),
+        ("User-Agent", f"kube-{purpose}/{KUBERNETES_MINOR}"),
         ("Accept", "*/*"),
         ("Accept-Encoding", "identity"),
         ("Connection", "close"),

@@ -23,6 +23,7 @@ from steersman.cluster.node.process.engine import Addresses, EngineConfig, Isola
 from steersman.cluster.node.process.image_index import ImageIndex
 from steersman.cluster.node.process.image_store import ProcessImages
 from steersman.cluster.node.process.machine_health import MachineHealth, machine_capacity, machine_id
+from steersman.cluster.schema.version import KUBERNETES_VERSION
 from steersman.objects.pods import containers_of
 from steersman.runtime import Recorder
 from steersman.runtime.event_forms import CLASSIC
@@ -46,7 +47,7 @@ class ProcessNodeConfig:
     reserved: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
     taints: tuple[Mapping[str, str], ...] = ()
-    version: str = "v1.37.0"
+    version: str = f"v{KUBERNETES_VERSION}"
     #: Of the node's own API; 0: it has none.
     port: int = 0
     heartbeat_s: float = 10.0

@@ -33,6 +33,7 @@ from steersman.cluster.node.simulated.addresses import PodAddresses, node_addres
 from steersman.cluster.node.simulated.engine import SimulatedRuntime
 from steersman.cluster.node.simulated.image_store import SimulatedImages
 from steersman.cluster.node.simulated.script import DEFAULTS, PREFIX
+from steersman.cluster.schema.version import KUBERNETES_VERSION
 from steersman.runtime import Manager, Recorder
 from steersman.runtime.event_forms import CLASSIC
 
@@ -58,7 +59,7 @@ class FleetConfig:
     #: Nodes are spread over them.
     zones: tuple[str, ...] = ("zone-a", "zone-b", "zone-c")
     region: str = "local"
-    version: str = "v1.37.0"
+    version: str = f"v{KUBERNETES_VERSION}"
     heartbeat_s: float = 10.0
     #: None: all that nodes have to tell, but of large fleets only what goes wrong.
     events: Told | None = None

@@ -10,23 +10,23 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
-import zlib
 from pathlib import Path
 from typing import Final
 
-from steersman.cluster.schema.enums import ENUMS_FILE, enumerations
-from steersman.cluster.schema.rule_table.emitting import Catalog, Emitter, Target, full_name, module_name
+from steersman.cluster.schema.enums import enumerations
+from steersman.cluster.schema.rule_table.catalog import Catalog, Target, full_name, module_name
+from steersman.cluster.schema.rule_table.emitting import Emitter
 from steersman.cluster.schema.rule_table.fields import Types
 from steersman.cluster.schema.rule_table.functions import Functions
+from steersman.cluster.schema.rule_table.inputs import RULES_FILE, digest
 from steersman.cluster.schema.rule_table.kinds import kind_source
 from steersman.cluster.schema.rule_table.reading import Section, parse
 from steersman.cluster.schema.rule_table.values import Values
 
-__all__ = ["RULES_FILE", "build", "compile_rules", "digest"]
+__all__ = ["build", "compile_rules", "compile_section"]
 
 _FOLDER: Final = Path(__file__).parents[1]
 _PACKAGE: Final = Path(__file__).parents[3]
-RULES_FILE: Final = _FOLDER / "rules.txt"
 _COMPILED: Final = _FOLDER / "validation" / "compiled"
 _NAMESPACE: Final = "steersman.cluster.schema.validation"
 _HEAD: Final = '''"""Compiled from [{section}] of rules.txt. Change that file: this one is written anew."""
@@ -39,14 +39,6 @@ from steersman.objects.fields import (
 )
 from steersman.objects.quantities import Quantity
 '''
-
-
-def digest(table: Path) -> int:
-    """Of everything that the compiled modules depend on."""
-    value = table.stat().st_size
-    for file in (RULES_FILE, ENUMS_FILE, _FOLDER / "wire.txt", *sorted(Path(__file__).parent.glob("*.py"))):
-        value = zlib.crc32(file.read_bytes(), value)
-    return value
 
 
 def build(table: Path) -> None:
@@ -66,14 +58,14 @@ def compile_rules(text: str, table: Path) -> dict[str, str]:
     types = Types(json.loads(table.read_bytes()))
     sections = parse(text)
     catalog = Catalog(sections, types)
-    functions = Functions(_PACKAGE)
-    sources = {f"_{module_name(s)}": _section_source(s, catalog, types, functions) for s in sections}
+    sources = {f"_{module_name(section)}": compile_section(section, catalog, types) for section in sections}
     sources["_index"] = _index_source(sections, catalog, types)
     return sources
 
 
-def _section_source(section: Section, catalog: Catalog, types: Types, functions: Functions) -> str:
-    functions.start_module()
+def compile_section(section: Section, catalog: Catalog, types: Types) -> str:
+    """The source of one section's module. Raises RuleError."""
+    functions = Functions(_PACKAGE)
     values = Values(types, enumerations(), functions)
     emitter = Emitter(section, catalog, types, functions, values)
     body = emitter.functions()

@@ -19,7 +19,7 @@ _SHARED: Final = "values"
 
 
 class Functions:
-    """Functions by what rules.txt calls them. `package` is the folder of the package `steersman`."""
+    """The functions that one section uses. `package` is the folder of the package `steersman`."""
 
     def __init__(self, package: Path) -> None:
         self._package = package
@@ -27,9 +27,6 @@ class Functions:
         """Modules and functions to import."""
         self.modules: set[str] = set()
         """Modules of the validation package that are used."""
-
-    def start_module(self) -> None:
-        self.formats, self.modules = set(), set()
 
     def format(self, number: int, name: str) -> str:
         """`dns1123-label` is is_dns1123_label of objects.names."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from steersman.cluster.schema.rule_table.emitting import Target
+from steersman.cluster.schema.rule_table.catalog import Target
 from steersman.cluster.schema.rule_table.functions import Functions
 from steersman.cluster.schema.rule_table.reading import Block, RuleError
 

@@ -167,14 +167,14 @@ def _line(number: int, line: str) -> Line:
     return Line(number, tokens[0], name, rules)
 
 
-def _split(tokens: list[str]) -> Iterator[list[str]]:
+def _split(words: list[str]) -> Iterator[list[str]]:
     part: list[str] = []
-    for token in tokens:
-        if token == ",":
+    for word in words:
+        if word == ",":
             yield part
             part = []
         else:
-            part.append(token)
+            part.append(word)
     if part:
         yield part
 
@@ -209,26 +209,26 @@ def _rule(number: int, tokens: list[str]) -> Rule:
     return _with_suffixes(number, word, tuple(arguments), rest, each)
 
 
-def _with_suffixes(number: int, word: str, arguments: tuple[str, ...], tokens: list[str], each: str) -> Rule:
+def _with_suffixes(number: int, word: str, arguments: tuple[str, ...], words: list[str], each: str) -> Rule:
     text: str | None = None
     name, joined, stop, showing = "", "", "", None
     conditions: dict[str, tuple[Condition, ...]] = {"when": (), "unless": ()}
-    while tokens:
-        token = tokens.pop(0)
-        if token.startswith('"') and text is None:
-            text = _text(token)
-        elif token in ("stop", "end"):
-            stop = token
-        elif token == "as" and tokens:
-            name = tokens.pop(0)
-        elif token == "showing" and tokens:
-            showing = tokens.pop(0)
-        elif token == "joined" and tokens:
-            joined = _text(tokens.pop(0))
-        elif token in ("when", "unless"):
-            conditions[token] = tuple(_conditions(number, tokens))
+    while words:
+        suffix = words.pop(0)
+        if suffix.startswith('"') and text is None:
+            text = _text(suffix)
+        elif suffix in ("stop", "end"):
+            stop = suffix
+        elif suffix == "as" and words:
+            name = words.pop(0)
+        elif suffix == "showing" and words:
+            showing = words.pop(0)
+        elif suffix == "joined" and words:
+            joined = _text(words.pop(0))
+        elif suffix in ("when", "unless"):
+            conditions[suffix] = tuple(_conditions(number, words))
         else:
-            raise RuleError(number, f"{token!r} does not belong to {word!r}")
+            raise RuleError(number, f"{suffix!r} does not belong to {word!r}")
     return Rule(
         word, arguments, text, conditions["when"], conditions["unless"], each, stop, name, showing, joined
     )

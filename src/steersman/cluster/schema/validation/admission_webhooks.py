@@ -15,6 +15,7 @@ from steersman.objects.metadata import validate_label_selector
 from steersman.objects.names import is_dns1035_label, is_dns1123_subdomain, is_port_number
 
 __all__ = [
+    "strictness_of",
     "validate_client_config",
     "validate_conditions",
     "validate_different_name",
@@ -24,7 +25,6 @@ __all__ = [
     "validate_selector",
     "validate_side_effects",
     "validate_url",
-    "what_is_asked",
 ]
 
 _WEBHOOKS: Final = Path("webhooks")
@@ -48,7 +48,7 @@ class _Strictness:
     """Those of the webhooks before this one."""
 
 
-def what_is_asked(obj: Object, old: Object | None) -> _Strictness:
+def strictness_of(obj: Object, old: Object | None) -> _Strictness:
     if old is None:
         return _Strictness()
     hooks, before = obj.get("webhooks") or [], old.get("webhooks") or []

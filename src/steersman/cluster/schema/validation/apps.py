@@ -32,17 +32,17 @@ __all__ = [
     "validate_daemon_template",
     "validate_data",
     "validate_deadline",
-    "validate_deployment_can_roll",
     "validate_deployment_strategy_type",
+    "validate_either_surge_or_unavailable",
     "validate_int_or_percent",
-    "validate_one_way_to_roll",
+    "validate_not_zero",
     "validate_replicas_template",
     "validate_same_selector",
     "validate_selector",
-    "validate_some",
     "validate_stateful_set_change",
     "validate_stateful_strategy",
     "validate_stateful_template",
+    "validate_surge_or_unavailable",
 ]
 
 #: Type by which an immutable field of a StatefulSet is compared and shown; plain text has none.
@@ -150,7 +150,7 @@ def validate_deployment_strategy_type(strategy: Object, path: Path) -> list[Fiel
     return [not_supported(path, shown, ("Recreate", "RollingUpdate"))]
 
 
-def validate_deployment_can_roll(rolling: Object, path: Path) -> list[FieldError]:
+def validate_surge_or_unavailable(rolling: Object, path: Path) -> list[FieldError]:
     unavailable, surge = rolling.get("maxUnavailable", 0), rolling.get("maxSurge", 0)
     if _amount(unavailable) != 0 or _amount(surge) != 0:
         return []
@@ -208,7 +208,7 @@ def validate_stateful_strategy(strategy: Object, path: Path) -> list[FieldError]
     return []
 
 
-def validate_some(amount: int | str, path: Path) -> list[FieldError]:
+def validate_not_zero(amount: int | str, path: Path) -> list[FieldError]:
     return [invalid(path, amount, "cannot be 0")] if _amount(amount) == 0 else []
 
 
@@ -241,7 +241,7 @@ def validate_daemon_strategy_type(strategy: Object, path: Path) -> list[FieldErr
     return [not_supported(path, shown, ("RollingUpdate", "OnDelete"))]
 
 
-def validate_one_way_to_roll(rolling: Object, path: Path) -> list[FieldError]:
+def validate_either_surge_or_unavailable(rolling: Object, path: Path) -> list[FieldError]:
     """Pods are either stopped before others are started, or others are started first."""
     numbers = [rolling.get(field, 0) for field in ("maxUnavailable", "maxSurge")]
     unavailable, surge = (_amount(number) != 0 for number in numbers)

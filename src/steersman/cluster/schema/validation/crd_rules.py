@@ -130,7 +130,7 @@ def _field_path_errors(field_path: str, schema: JSONSchema, path: Path) -> list[
     except FieldPathError:
         errors.append(invalid(path, field_path, "must be a valid path"))
     except NotStructuralError:
-        pass  # told of elsewhere
+        pass  # reported elsewhere
     return errors
 
 
@@ -138,7 +138,7 @@ def expression_errors(
     context: RuleContext, path: Path, uncorrelatable: Path | None, *, check_cost: bool
 ) -> list[FieldError]:
     """What is wrong with the expressions of a node's rules. `uncorrelatable` is the list or map around the
-    node in which old and new items cannot be told to be the same."""
+    node in which old and new items cannot be recognized as the same."""
     if not context.node.rules:
         return []
     own = path.child(_KEYWORD)

@@ -166,7 +166,7 @@ def selectable_errors(
     try:
         node = parse(schema)
     except NotStructuralError:
-        return []  # told of with the schema
+        return []  # reported with the schema
     errors: list[FieldError] = []
     seen: set[str] = set()
     for index, selectable in enumerate(fields):

@@ -57,7 +57,7 @@ _version = re.compile(
 
 
 def validate_slice_nodes(spec: Object, path: Path) -> list[FieldError]:
-    """The nodes that can use the devices, told in exactly one way."""
+    """The nodes that can use the devices, named in exactly one way."""
     node, selector = spec.get("nodeName"), spec.get("nodeSelector")
     given: list[str] = []
     errors: list[FieldError] = []
@@ -184,7 +184,9 @@ def _device_nodes(device: Object, choose: bool, path: Path) -> list[FieldError]:
     if everywhere is False:
         errors.append(invalid(path.child("allNodes"), False, "must be either unset or set to true"))
     given = [
-        field for field, told in zip(fields, (node, selector is not None, everywhere), strict=True) if told
+        field
+        for field, is_set in zip(fields, (node, selector is not None, everywhere), strict=True)
+        if is_set
     ]
     text = (
         "exactly one of `nodeName`, `nodeSelector`, or `allNodes` is required when `perDeviceNodeSelection` "

@@ -269,7 +269,7 @@ def _interval(text: str, completions: int) -> tuple[int, int]:
 
 
 def _indexes(text: str, completions: int) -> set[int]:
-    """What can be read of the list; the rest is told elsewhere."""
+    """What can be read of the list; the rest is reported elsewhere."""
     found: set[int] = set()
     for interval in text.split(",") if text else ():
         try:

@@ -12,7 +12,7 @@ from steersman.objects.fields import FieldError, Path, invalid
 from steersman.objects.metadata import validate_label_selector
 from steersman.objects.names import is_port_name, is_port_number
 
-__all__ = ["validate_block", "validate_port_range", "validate_selector", "what_may_stay"]
+__all__ = ["tolerance_of", "validate_block", "validate_port_range", "validate_selector"]
 
 #: The direction of a rule and the field that lists its peers.
 _DIRECTIONS: Final = (("ingress", "from"), ("egress", "to"))
@@ -26,7 +26,7 @@ class _Tolerance:
     blocks: Collection[str] = ()
 
 
-def what_may_stay(new: Object, old: Object | None) -> _Tolerance:
+def tolerance_of(new: Object, old: Object | None) -> _Tolerance:
     if old is None:
         return _Tolerance()
     spec: Object = old["spec"]

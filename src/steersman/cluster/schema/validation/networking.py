@@ -19,6 +19,7 @@ from steersman.objects.names import (
 
 __all__ = [
     "ip_address_name",
+    "tolerance_of",
     "validate_balancer_status",
     "validate_block_changes",
     "validate_blocks",
@@ -29,7 +30,6 @@ __all__ = [
     "validate_path",
     "validate_secret_name",
     "validate_tls_host",
-    "what_may_stay",
 ]
 
 _INGRESS_CLASS: Final = "kubernetes.io/ingress.class"
@@ -52,7 +52,7 @@ class _Tolerance:
     odd_wildcards: bool = False
 
 
-def what_may_stay(new: Object, old: Object | None) -> _Tolerance:
+def tolerance_of(new: Object, old: Object | None) -> _Tolerance:
     """Older versions let in odd names of secrets and odd rules for wildcard hosts."""
     if old is None:
         return _Tolerance()

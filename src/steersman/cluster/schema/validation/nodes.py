@@ -25,13 +25,13 @@ from steersman.objects.names import is_label_value
 
 __all__ = [
     "validate_annotations",
+    "validate_config_map_source",
     "validate_different_addresses",
     "validate_features",
     "validate_node_resources",
     "validate_pod_cidr_changes",
     "validate_pod_cidrs",
     "validate_same_provider",
-    "validate_some_source",
     "validate_taints",
 ]
 
@@ -208,7 +208,7 @@ def validate_same_provider(new: Object, path: Path, old: Object) -> list[FieldEr
     return [invalid(path.child("spec", "providerID"), None, f"field cannot be {verb} once set")]
 
 
-def validate_some_source(source: Object, path: Path) -> list[FieldError]:
+def validate_config_map_source(source: Object, path: Path) -> list[FieldError]:
     """Where kubelets, which no longer do so, would have had their configuration from."""
     if source.get("configMap") is not None:
         return []

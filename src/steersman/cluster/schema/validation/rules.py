@@ -1,8 +1,8 @@
-"""What a module of this package says about one kind: its name rule and its checks.
+"""The checks of one kind (`Rules`), and field errors that several checks make.
 
-Every module exports `RULES: dict[tuple[group, kind], Rules]`; the package's `__init__` finds them and
-adds the checks of metadata that all kinds share. A check looks at an object in normal form after
-defaulting and returns what is wrong, in Kubernetes' order; it never changes the object.
+`compiled` has the `Rules` of every kind that rules.txt names; the package's `__init__` adds the checks of
+metadata that all kinds share. A check looks at an object in normal form after defaulting and returns what is
+wrong, in Kubernetes' order; it never changes the object.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ class Rules:
     `subresources` are updates through other subresources than status, by their names.
     `standard_finalizers`: a finalizer without a domain must be one of Kubernetes' own.
     `own_metadata`: `create` checks the metadata, too, at its own place; `name` is not asked.
-    `distinct`: an error found twice is told once, as of everything that has declared checks. Else it is told
-    as often as it is found: metadata is compared by what all updates have in common and by the kind's own.
+    `distinct`: an error found twice is reported once, as of everything that has declared checks. Else it is
+    reported as often as it is found: metadata is compared by what all updates share and by the kind's own.
     """
 
     name: NameCheck = name_is_dns_subdomain

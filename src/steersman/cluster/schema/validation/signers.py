@@ -34,7 +34,7 @@ def validate_signer_name(name: str, path: Path) -> list[FieldError]:
         return [invalid(path, name, text)]
     domain, signer = segments
     errors = [too_long(path, _DOMAIN_LENGTH)] if len(domain) > _DOMAIN_LENGTH else []
-    # Only the first wrong label is told: the others would read the same.
+    # Only the first wrong label is reported: the others would read the same.
     for label in domain.split("."):
         if wrong := is_dns1123_label(label):
             errors += invalids(path, domain, (f"validating label {quote(label)}: {text}" for text in wrong))
@@ -54,7 +54,7 @@ def validate_signer_name(name: str, path: Path) -> list[FieldError]:
 
 
 def validate_trust_bundle_name(name: str) -> list[str]:
-    """The name of a bundle whose signer, if any, is told by the name itself."""
+    """The name of a bundle whose signer, if any, is in the name itself."""
     signer, colon, _ = name.rpartition(":")
     return trust_bundle_name_errors(name, signer.replace(":", "/") if colon else "", False)
 

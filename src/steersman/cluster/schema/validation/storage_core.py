@@ -31,6 +31,7 @@ from steersman.objects.quantities import Quantity
 
 __all__ = [
     "facts_of_volume",
+    "tolerance_of",
     "validate_affinity",
     "validate_capacity",
     "validate_claim_change",
@@ -47,7 +48,6 @@ __all__ = [
     "validate_volume_change",
     "validate_volume_source",
     "validate_volume_spec",
-    "what_may_stay",
 ]
 
 _SPEC: Final = Path("spec")
@@ -256,7 +256,7 @@ class _Tolerance:
     odd_api_groups: bool = False
 
 
-def what_may_stay(new: Object, old: Object | None) -> _Tolerance:
+def tolerance_of(new: Object, old: Object | None) -> _Tolerance:
     if old is None:
         return _Tolerance()
     before = old["spec"]

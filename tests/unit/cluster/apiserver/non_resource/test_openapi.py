@@ -9,6 +9,7 @@ import pytest
 
 from steersman.cluster.apiserver.non_resource.openapi import serve_openapi
 from steersman.cluster.schema.openapi import OpenAPI
+from steersman.cluster.schema.version import KUBERNETES_VERSION
 from steersman.http import Response
 from tests.unit.cluster.apiserver.asking import ask
 
@@ -18,7 +19,7 @@ PROTOBUF_ANSWER = b"application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 
 @pytest.fixture(scope="module")
 def openapi() -> OpenAPI:
-    return OpenAPI("v1.37.0")
+    return OpenAPI(f"v{KUBERNETES_VERSION}")
 
 
 def get(openapi: OpenAPI, target: str, **headers: str) -> Response:

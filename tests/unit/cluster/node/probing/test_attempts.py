@@ -12,6 +12,7 @@ import pytest
 from steersman.aio import SystemClock
 from steersman.cluster.node.probing.attempts import attempt
 from steersman.cluster.node.probing.outcome import Outcome, ProbeErrored, Target
+from steersman.cluster.schema.version import KUBERNETES_MINOR
 
 from .engine import AnsweringRuntime, exits, fails
 
@@ -123,7 +124,12 @@ def test_http_headers_are_the_probes_own_and_the_kubelets() -> None:
             {"httpGet": {"path": "/ok", "port": port, "httpHeaders": [{"name": "Accept", "value": ""}]}}
         )
         first, second = (set(head.split("\r\n")) for head in seen)
-        assert {"Host: example.com", "X-A: 1", "User-Agent: kube-probe/1.37", "Accept: */*"} <= first
+        assert {
+            "Host: example.com",
+            "X-A: 1",
+            f"User-Agent: kube-probe/{KUBERNETES_MINOR}",
+            "Accept: */*",
+        } <= first
         assert not any(line.startswith("Host: 127") for line in first)
         assert not any(line.startswith("Accept:") for line in second)
 

@@ -6,13 +6,15 @@ found, and written anew if rules.txt has changed since they were made.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
-from importlib import import_module
+from importlib import import_module, invalidate_caches
 from types import ModuleType
 from typing import Any, Final
 
-from steersman.cluster.schema.rule_table import building
+from steersman.cluster.schema.rule_table.inputs import digest
 from steersman.cluster.schema.table import table_file
 from steersman.cluster.schema.validation.rules import Rules
 from steersman.objects.fields import FieldError, Path
@@ -23,29 +25,24 @@ __all__ = ["Check", "compiled_check", "compiled_rules"]
 Check = Callable[..., list[FieldError]]
 
 _PREFIX: Final = "io.k8s.api."
+_INDEX: Final = f"{__name__}._index"
 
 
 @cache
 def _current() -> ModuleType:
-    """The newest index of the compiled modules."""
+    """The index of the compiled modules, after they were written anew if they are missing or outdated."""
     table = table_file()
-    try:
-        index = import_module(f"{__name__}._index")
-        if building.digest(table) == index.DIGEST:
+    with suppress(ModuleNotFoundError):
+        index = import_module(_INDEX)
+        if digest(table) == index.DIGEST:
             return index
-    except ModuleNotFoundError:
-        pass
-    building.build(table)
-    return _import_anew()
+    # Few processes compile; the others need not load the compiler.
+    from steersman.cluster.schema.rule_table.building import build
 
-
-def _import_anew() -> ModuleType:
-    import sys
-    from importlib import invalidate_caches
-
+    build(table)
     invalidate_caches()
-    sys.modules.pop(f"{__name__}._index", None)
-    return import_module(f"{__name__}._index")
+    sys.modules.pop(_INDEX, None)
+    return import_module(_INDEX)
 
 
 def compiled_rules(group: str, kind: str) -> Rules | None:

@@ -29,7 +29,7 @@ from steersman.objects.fields import (
 )
 
 __all__ = [
-    "Surroundings",
+    "PodContext",
     "validate_containers",
     "validate_devices",
     "validate_env_from",
@@ -61,7 +61,7 @@ _EPHEMERAL_BANS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class PodContext:
     """What a container's rules need to know of its pod."""
 
     volumes: Volumes
@@ -72,7 +72,7 @@ class Surroundings:
     host_users: bool
 
 
-def validate_containers(spec: Object, around: Surroundings, path: Path) -> list[FieldError]:
+def validate_containers(spec: Object, around: PodContext, path: Path) -> list[FieldError]:
     """All containers of a pod, regular ones first."""
     regular = spec.get("containers")
     errors = _validate_regular(regular or [], around, path.child("containers"))
@@ -86,7 +86,7 @@ def validate_containers(spec: Object, around: Surroundings, path: Path) -> list[
     return errors
 
 
-def _validate_regular(containers: list[Object], around: Surroundings, path: Path) -> list[FieldError]:
+def _validate_regular(containers: list[Object], around: PodContext, path: Path) -> list[FieldError]:
     if not containers:
         return [required(path)]
     errors: list[FieldError] = []
@@ -104,7 +104,7 @@ def _validate_regular(containers: list[Object], around: Surroundings, path: Path
 
 
 def _validate_init(
-    containers: list[Object], names: set[str], around: Surroundings, path: Path
+    containers: list[Object], names: set[str], around: PodContext, path: Path
 ) -> list[FieldError]:
     errors: list[FieldError] = []
     for number, container in enumerate(containers):
@@ -135,7 +135,7 @@ def _validate_init(
 
 
 def _validate_ephemeral(
-    containers: list[Object], others: set[str], around: Surroundings, path: Path
+    containers: list[Object], others: set[str], around: PodContext, path: Path
 ) -> list[FieldError]:
     errors: list[FieldError] = []
     names = set(others)
@@ -165,15 +165,15 @@ def _validate_ephemeral(
     return errors
 
 
-def validate_mounts(container: Object, path: Path, around: Surroundings) -> list[FieldError]:
+def validate_mounts(container: Object, path: Path, around: PodContext) -> list[FieldError]:
     return validate_volume_mounts(container, around.volumes, path.child("volumeMounts"))
 
 
-def validate_devices(container: Object, path: Path, around: Surroundings) -> list[FieldError]:
+def validate_devices(container: Object, path: Path, around: PodContext) -> list[FieldError]:
     return validate_volume_devices(container, around.volumes, path.child("volumeDevices"))
 
 
-def validate_resources(resources: Object, path: Path, around: Surroundings) -> list[FieldError]:
+def validate_resources(resources: Object, path: Path, around: PodContext) -> list[FieldError]:
     return validate_container_resources(resources, around.claim_names, path)
 
 
@@ -193,7 +193,7 @@ def _validate_spacing(image: str, path: Path) -> list[FieldError]:
     return [invalid(path.child("image"), image, "must not have leading or trailing whitespace")]
 
 
-def _validate_hooks(container: Object, around: Surroundings, path: Path) -> list[FieldError]:
+def _validate_hooks(container: Object, around: PodContext, path: Path) -> list[FieldError]:
     errors: list[FieldError] = []
     if (lifecycle := container.get("lifecycle")) is not None:
         here = path.child("lifecycle")
@@ -215,7 +215,7 @@ def _validate_host_ports(containers: list[Object], path: Path) -> list[FieldErro
     return errors
 
 
-def validate_resize_policies(policies: list[Object], path: Path, around: Surroundings) -> list[FieldError]:
+def validate_resize_policies(policies: list[Object], path: Path, around: PodContext) -> list[FieldError]:
     errors: list[FieldError] = []
     seen: set[str] = set()
     for number, policy in enumerate(policies):

@@ -202,7 +202,7 @@ def _restored(obj: Object, before: Object, field: str) -> Object:
 
 
 def _validate_gated(masked: Object, before: Object) -> list[FieldError]:
-    """A pod that waits at a gate may be told more precisely where to run; `masked` forgets that."""
+    """A pod that waits at a gate may be restricted to fewer nodes; `masked` leaves that out."""
     errors: list[FieldError] = []
     labels, old_labels = masked.get("nodeSelector") or {}, before.get("nodeSelector") or {}
     if labels != old_labels:

@@ -75,7 +75,7 @@ def _validate_handler(
 
 def _validate_sleep(action: Object, path: Path, grace_period: int | None) -> list[FieldError]:
     seconds = action.get("seconds", 0)
-    # Without a valid grace period the real problem is told elsewhere.
+    # Without a valid grace period the real problem is reported elsewhere.
     if grace_period is None or 0 <= seconds <= grace_period:
         return []
     text = f"must be non-negative and less than terminationGracePeriodSeconds ({grace_period})"

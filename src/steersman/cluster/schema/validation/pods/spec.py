@@ -6,7 +6,7 @@ from typing import Final
 
 from steersman.cluster.schema.validation.compiled import compiled_check
 from steersman.cluster.schema.validation.pods.affinity import validate_spread_constraints
-from steersman.cluster.schema.validation.pods.containers import Surroundings, validate_containers
+from steersman.cluster.schema.validation.pods.containers import PodContext, validate_containers
 from steersman.cluster.schema.validation.pods.internal import internal_form
 from steersman.cluster.schema.validation.pods.operating_system import (
     all_containers,
@@ -76,7 +76,7 @@ def validate_pod_spec(
     claim_names = {claim["name"] for claim in claims if claim.get("name")}
     if claims:
         errors += _validate_resource_claims(claims, pod, path.child("resourceClaims"))
-    around = Surroundings(
+    around = PodContext(
         volumes=volumes,
         claim_names=claim_names,
         grace_period=grace_period,
