@@ -1,4 +1,4 @@
-"""What the scheduler knows of the cluster: pods and nodes boiled down to what placing needs.
+"""What the scheduler knows of the cluster: pods and nodes reduced to what placing needs.
 
 Start reading at `nodes` (all of them, in rows), then `node` and `pod`.
 """
