@@ -1,5 +1,7 @@
-"""Build hook: makes what is in the package and not in the repository. The schema table of the built-in types
-(schema/table_building.py), their validation rules (schema/rule_table), Python's types (objects/kinds/generating).
+"""Build hook: makes what is in the package and not in the repository.
+
+The schema table of the built-in types (schema/table_building.py), their validation rules (schema/rule_table)
+and Python's types of them (objects/kinds/generating).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The schema table of the built-in types, loaded once: a type's schema by its name, a type's name by its kind.
+"""The schema table of the built-in types, loaded once: schemas by type name, type names by kind.
 
-`table_building` makes the table at build time. In a plain checkout it is made on first use, if the package with
-the published definitions is installed.
+`table_building` makes the table at build time. In a plain checkout it is made on first use, if the package
+with the published definitions is installed.
 """
 
 from __future__ import annotations
