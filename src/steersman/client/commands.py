@@ -4,7 +4,7 @@ Every message begins with its channel:
 
     0 stdin    1 stdout    2 stderr    3 how it ended (a Status)    4 terminal size    255 end of a channel
 
-v5.channel.k8s.io is v4 plus channel 255, without which the command cannot be told that its input is over.
+v5.channel.k8s.io is v4 plus channel 255, without which the end of standard input cannot be signalled.
 """
 
 from __future__ import annotations

@@ -185,7 +185,7 @@ def test_an_older_server_cannot_be_told_the_end_of_input() -> None:
 
     async def act(client: Client) -> None:
         async with await client.exec("p", ["cat"], stdin=True) as process:
-            with pytest.raises(CommandFailed, match="cannot tell a command that its input is over"):
+            with pytest.raises(CommandFailed, match="cannot signal the end of standard input"):
                 await process.write_eof()
 
     against(serve, act, (V4,))

@@ -1,4 +1,6 @@
-"""What the API serves right now, custom and aggregated resources included: for controllers of everything."""
+"""The resources that the API serves (discovery), custom and aggregated ones included, for the garbage
+collector and the namespace controller.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ _ACCEPT: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscove
 
 
 class Served(NamedTuple):
-    """A resource, in one version, and what can be done with it."""
+    """A resource in one version, and its verbs."""
 
     resource: ResourceType
     verbs: frozenset[str]
@@ -27,6 +29,8 @@ class Served(NamedTuple):
 
 
 class Discovered(NamedTuple):
+    """The resources served, and the groups whose discovery failed."""
+
     resources: list[Served]
     stale: list[str]
     """Groups with version whose server does not answer: it is not known what they have."""

@@ -1,4 +1,6 @@
-"""Looks after HorizontalPodAutoscalers: every fifteen seconds, each is asked what size it wants."""
+"""The HorizontalPodAutoscaler controller: every 15 seconds computes the desired replicas of each autoscaler
+and updates the scale of its target.
+"""
 
 from __future__ import annotations
 
@@ -42,11 +44,11 @@ def add(setup: Setup) -> None:
 
 
 class _Stop(Exception):
-    """Nothing can be done this time; the status says why."""
+    """Ends this reconcile; the status conditions give the reason."""
 
 
 class _Look:
-    """One look at an autoscaler: what its status will say."""
+    """One reconcile of an autoscaler, and the status it will write."""
 
     def __init__(self, obj: Object, now: datetime) -> None:
         self.obj = obj
@@ -83,6 +85,8 @@ class _Look:
 
 
 class _Autoscalers:
+    """Reconciles HorizontalPodAutoscalers."""
+
     def __init__(self, setup: Setup) -> None:
         self.autoscalers = setup.informer(HORIZONTAL_POD_AUTOSCALERS)
         self._pods = setup.informer(PODS)

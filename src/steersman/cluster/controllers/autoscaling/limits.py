@@ -1,6 +1,7 @@
-"""How fast an autoscaler may change a size: stabilization, policies, least and most. Pure but for `History`.
+"""Limits on how fast an autoscaler changes the replica count: stabilization window, scaling policies,
+minReplicas and maxReplicas. Pure but for `History`.
 
-`History` remembers what was recommended and done lately; it lives in memory only.
+`History` keeps recent recommendations and scale events; it lives in memory only.
 """
 
 from __future__ import annotations
@@ -38,13 +39,15 @@ _DOWN_LIMIT: Final = (
 
 
 class _Entry(NamedTuple):
+    """A recommended or changed number of replicas, and when."""
+
     time: datetime
     number: int
 
 
 @dataclass(slots=True)
 class History:
-    """What happened to one autoscaler lately."""
+    """The recent recommendations and scale events of one autoscaler."""
 
     recommendations: list[_Entry] = field(default_factory=list)
     ups: list[_Entry] = field(default_factory=list)
@@ -87,7 +90,7 @@ def _since(entries: list[_Entry], now: datetime, seconds: int) -> list[_Entry]:
 
 @dataclass(frozen=True, slots=True)
 class Limited:
-    """The size to go to, and why it is that."""
+    """The replica count after limits, and the reason for it."""
 
     replicas: int
     #: (reason, message) of AbleToScale, and of ScalingLimited.

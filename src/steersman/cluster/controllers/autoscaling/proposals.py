@@ -1,4 +1,6 @@
-"""What each metric of an autoscaler asks for, and what it shows of it in the status."""
+"""The replica count that each metric of an autoscaler proposes, and the metric's current value for the
+status.
+"""
 
 from __future__ import annotations
 
@@ -30,6 +32,8 @@ _MAX_INT64 = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
+    """The replica count that one metric proposes, with its entry for `status.currentMetrics`."""
+
     replicas: int
     #: What the number comes from, for people.
     metric: str
@@ -38,7 +42,9 @@ class Proposal:
 
 
 class NoProposal(Exception):
-    """A metric that says nothing: `reason` and `cause` go into events and conditions, the text around."""
+    """A metric without a usable value: `reason` and `cause` go into events and conditions, inside a longer
+    message.
+    """
 
     def __init__(self, reason: str, cause: str, text: str) -> None:
         super().__init__(text)
@@ -48,7 +54,7 @@ class NoProposal(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What is scaled."""
+    """The workload to be scaled."""
 
     namespace: str
     #: What it should have, and what it has.
@@ -65,7 +71,7 @@ class Target:
 
 
 class Proposals:
-    """Asks the source of metrics and does the sums."""
+    """Computes proposals from a metrics source."""
 
     def __init__(self, source: MetricsSource) -> None:
         self._source = source
@@ -190,7 +196,7 @@ class Proposals:
 
 
 class _Wrapped(Exception):
-    """What the whole failure says beyond its cause."""
+    """An error message around the message of its cause."""
 
 
 def _external_name(metric: Object) -> str:

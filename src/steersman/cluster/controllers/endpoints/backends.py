@@ -1,4 +1,4 @@
-"""Pods as services see them: addresses, ports, and whether they serve. Pure."""
+"""Pods as endpoints: addresses, ports and the conditions ready, serving and terminating. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Backend"]
 
 
 class Backend(BackendView, frozen=True, gc=False):
-    """A pod as Services see it."""
+    """The fields of a pod that its endpoints are made from."""
 
     @classmethod
     def read(cls, cached: Cached) -> Backend:

@@ -1,4 +1,4 @@
-"""Keeps the EndpointSlices of services that select pods."""
+"""The EndpointSlice controller: keeps the EndpointSlices of Services with a selector."""
 
 from __future__ import annotations
 
@@ -47,6 +47,8 @@ def add(setup: Setup) -> None:
 
 
 class _ServiceSlices:
+    """Reconciles the EndpointSlices of Services."""
+
     def __init__(self, setup: Setup) -> None:
         self.services = setup.informer(SERVICES)
         self.pods = setup.informer(PODS)

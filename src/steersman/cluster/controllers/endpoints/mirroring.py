@@ -1,5 +1,6 @@
-"""Mirrors Endpoints that people write for services without a selector, so that all there is to know of a
-service is in EndpointSlices."""
+"""The EndpointSlice mirroring controller: copies Endpoints that users write for Services without a selector
+into EndpointSlices.
+"""
 
 from __future__ import annotations
 
@@ -57,6 +58,8 @@ def add(setup: Setup) -> None:
 
 
 class _Mirror:
+    """Reconciles the mirrored EndpointSlices of Endpoints."""
+
     def __init__(self, setup: Setup) -> None:
         self.endpoints = setup.informer(ENDPOINTS)
         self.services = setup.informer(SERVICES)
@@ -113,13 +116,17 @@ class _Mirror:
 
 
 class _MirrorGroup(NamedTuple):
+    """The addresses and ports that go into the same slices."""
+
     family: str
     ports: list[Object]
     endpoints: dict[tuple[Any, ...], Object]
 
 
 class Mirrored(NamedTuple):
-    """What Endpoints say, as slices say it."""
+    """The addresses of an Endpoints object grouped for slices, and the numbers of invalid and skipped
+    ones.
+    """
 
     groups: dict[tuple[str, frozenset[Any]], _MirrorGroup]
     invalid: int

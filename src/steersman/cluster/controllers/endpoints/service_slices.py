@@ -1,4 +1,4 @@
-"""The EndpointSlices that a service with a selector should have. Pure."""
+"""The desired EndpointSlices of a Service with a selector. Pure."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Services as their endpoints need them, and which services select which pods.
+"""The Services that select a pod, and the pods that a Service selects.
 
-Both directions go through indexes by label, so that neither a namespace with thousands of pods nor one with
-thousands of services is searched.
+Both directions use indexes by label, so that neither a namespace with thousands of pods nor one with
+thousands of Services is searched linearly.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SERVICES_BY_SELECTOR: Final = "selector"
 
 
 class Service(ServiceView, frozen=True, gc=False):
-    """A Service as its endpoints need it."""
+    """The fields of a Service that its endpoints are made from."""
 
     @classmethod
     def read(cls, cached: Cached) -> Service:
@@ -82,7 +82,7 @@ _decode = msgspec.json.Decoder(Service).decode
 
 
 class Selections:
-    """Which services select which pods."""
+    """An index of the selectors of Services."""
 
     def __init__(self, services: Cache, pods: Cache, nodes: Cache | None = None) -> None:
         self._services = services

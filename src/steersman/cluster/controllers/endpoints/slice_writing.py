@@ -1,4 +1,6 @@
-"""Finding and writing the EndpointSlices of one manager, as its label says."""
+"""Reading and writing the EndpointSlices of one controller, found by the label
+endpointslice.kubernetes.io/managed-by.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ _INDEX: Final = "service"
 
 
 class ManagedSlices:
-    """The slices that one controller makes."""
+    """The EndpointSlices that one controller manages."""
 
     def __init__(self, cache: Cache, manager: str, writes: Writes) -> None:
         self._cache = cache

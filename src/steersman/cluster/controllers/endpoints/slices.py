@@ -1,4 +1,4 @@
-"""How endpoints are packed into EndpointSlices with as few changes as possible. Pure.
+"""Packing endpoints into EndpointSlices (at most 100 each) with as few writes as possible. Pure.
 
 Endpoints stay in the slice they are in. Slices that lose or change some are written anyway, so they take new
 ones first; what is left goes into one unchanged slice if it fits there, else into new slices. A slice that
@@ -23,7 +23,7 @@ MANAGED_BY: Final = "endpointslice.kubernetes.io/managed-by"
 
 @dataclass(slots=True)
 class Plan:
-    """What to write."""
+    """The slices to create, update and delete."""
 
     create: list[Object] = field(default_factory=list)
     update: list[Object] = field(default_factory=list)
@@ -37,7 +37,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """What the slices of one service, address type and set of ports have in common."""
+    """The address type and ports that the slices of a Service share."""
 
     #: A slice without endpoints, ready to be created.
     template: Object

@@ -1,4 +1,4 @@
-"""The subsets of Endpoints: addresses with the same ports together, in one order. Pure."""
+"""The subsets of Endpoints: addresses grouped by their ports, in canonical order. Pure."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""When the change happened that endpoints are being updated for, so that its way through the cluster can be
-measured. Pure."""
+"""The annotation endpoints.kubernetes.io/last-change-trigger-time: when the change happened that caused an
+update of endpoints, for latency metrics. Pure.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +19,14 @@ TRIGGER_TIME: Final = "endpoints.kubernetes.io/last-change-trigger-time"
 
 @dataclass(slots=True)
 class _Seen:
+    """The times of a Service's last reconcile."""
+
     service: str = ""
     pods: dict[str, str] = field(default_factory=dict)
 
 
 class TriggerTimes:
-    """What was seen of each service when it was last looked at."""
+    """The last seen change times of each Service and its pods."""
 
     def __init__(self) -> None:
         self._seen: dict[Key, _Seen] = {}

@@ -1,4 +1,5 @@
-"""garbagecollector: deletes objects whose owners are gone, and lets owners go as they were told to.
+"""The garbage collector: deletes objects whose owners are gone, and carries out foreground deletion and
+orphaning.
 
 | an object                                     | what is done                                             |
 |-----------------------------------------------|----------------------------------------------------------|
@@ -64,6 +65,8 @@ def add(setup: Setup) -> None:
 
 
 class GarbageCollector:
+    """Reconciles the owner references of all objects."""
+
     def __init__(self, setup: Setup) -> None:
         self._client = setup.client
         self._recorder = setup.recorder("garbage-collector-controller")

@@ -1,8 +1,8 @@
-"""The metadata of everything that can be deleted, kept current; resources come and go with definitions.
+"""Informers for the metadata of every deletable resource (the dependency graph of the garbage collector).
 
-Informers that other controllers have anyway are shared, of the rest only metadata is kept. Owners and
-dependents are found in the caches themselves, by reference and by the caches' index of owners, so there is
-no second picture of the cluster that could differ.
+Resources come and go with discovery. Informers that other controllers have anyway are shared; of the other
+resources only metadata is kept. Owners and dependents are found in the caches themselves, by reference and by
+the owner index, so there is no second graph that could differ.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _SYNC_S: Final = 30.0
 
 @dataclass(slots=True, eq=False)
 class Monitor:
-    """One resource that is looked at."""
+    """The informer of one resource."""
 
     informer: Informer
     handler: Handler
@@ -61,14 +61,16 @@ class Monitor:
 
 
 class Found(NamedTuple):
-    """An object and where it was found."""
+    """An object and the monitor whose cache it is in."""
 
     monitor: Monitor
     cached: Cached
 
 
 class Monitors:
-    """All resources that can be listed, watched and deleted. `on_change` hears of every change."""
+    """The informers of all resources that can be listed, watched and deleted. `on_change` is called for every
+    change.
+    """
 
     def __init__(self, setup: Setup, on_change: Callable[[Monitor, Change], None]) -> None:
         self._client = setup.client

@@ -1,4 +1,4 @@
-"""How long a job waits before it makes a pod anew after failures. Pure; the records live in memory only."""
+"""The back-off of a Job before it creates a pod after failures. Pure; the records live in memory only."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LONGEST_S: Final = 600.0
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """The failures since the last success."""
+    """The failures of a Job since its last success."""
 
     failures: int = 0
     last_failure: datetime | None = None

@@ -1,4 +1,6 @@
-"""Looks after Jobs: makes and deletes their pods as `plan` says, counts the ended ones by `tracking`."""
+"""The Job controller: creates and deletes pods according to `plan` and counts finished ones with
+`tracking`.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ from steersman.cluster.controllers.job.status import (
 )
 from steersman.cluster.controllers.job.tally import Counts, Tally, count, tally_of
 from steersman.cluster.controllers.job.tracking import counted, track
-from steersman.cluster.controllers.job.verdict import Verdict, completed, deadline_s, judge
+from steersman.cluster.controllers.job.verdict import JobVerdict, completed, deadline_s, judge
 from steersman.cluster.controllers.ownership import Claims, WakeOwners, children, selector_of
 from steersman.cluster.controllers.pod_control import (
     PodControl,
@@ -63,9 +65,9 @@ def add(setup: Setup) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """What was done about the pods."""
+    """The pods created and deleted by a reconcile."""
 
-    verdict: Verdict | None
+    verdict: JobVerdict | None
     counts: Counts
     failed: ClientError | None = None
     wait_s: float = 0.0
@@ -75,6 +77,8 @@ class _Work:
 
 
 class _Jobs:
+    """Reconciles Jobs."""
+
     def __init__(self, setup: Setup) -> None:
         self.jobs = setup.informer(JOBS)
         self.pods = setup.informer(PODS)
@@ -233,7 +237,7 @@ class _Jobs:
         reason = "Suspended" if job.suspended else "Resumed"
         self._recorder.event(job.obj, "Normal", reason, f"Job {reason.lower()}")
 
-    def _tell_end(self, job: Job, verdict: Verdict, status: Object) -> None:
+    def _tell_end(self, job: Job, verdict: JobVerdict, status: Object) -> None:
         if not verdict.success:
             self._recorder.event(job.obj, "Warning", verdict.reason, verdict.message)
             return

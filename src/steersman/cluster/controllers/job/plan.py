@@ -1,6 +1,6 @@
-"""Which pods of a job to make and which to delete. Pure.
+"""The pods of a Job to create and to delete. Pure.
 
-Either pods are deleted or pods are made, never both at once; deleting comes first.
+One reconcile either deletes pods or creates pods, never both; deletion comes first.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ __all__ = ["Plan", "plan"]
 
 @dataclass(frozen=True, slots=True)
 class Plan:
+    """The pods to create and to delete."""
+
     delete: Sequence[JobPod] = ()
     #: The index of each pod to make; None for pods without one.
     create: Sequence[int | None] = ()

@@ -1,4 +1,4 @@
-"""The status of a job, as the API answers it. Pure."""
+"""The status of a Job: counts, conditions and index lists in the API's form. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from steersman.cluster.controllers.job.job_spec import Job
 from steersman.cluster.controllers.job.tally import Counts
-from steersman.cluster.controllers.job.verdict import Verdict
+from steersman.cluster.controllers.job.verdict import JobVerdict
 from steersman.objects.conditions import find_condition
 from steersman.objects.times import format_time
 
@@ -59,7 +59,7 @@ def with_suspension(job: Job, status: Object, now: datetime) -> Object:
     return {**status, "conditions": new, "startTime": format_time(now)}
 
 
-def decided(status: Object, verdict: Verdict, now: datetime) -> Object:
+def decided(status: Object, verdict: JobVerdict, now: datetime) -> Object:
     """Tells how the job will end; its pods may still be there."""
     conditions = status.get("conditions") or []
     if find_condition(conditions, verdict.interim) is not None:
@@ -68,7 +68,7 @@ def decided(status: Object, verdict: Verdict, now: datetime) -> Object:
     return {**status, "conditions": told}
 
 
-def finished(status: Object, verdict: Verdict, now: datetime) -> Object:
+def finished(status: Object, verdict: JobVerdict, now: datetime) -> Object:
     """Tells that the job is over."""
     conditions = status.get("conditions") or []
     told = _with(conditions, verdict.final, "True", verdict.reason, verdict.message, now)

@@ -1,4 +1,4 @@
-"""What there is of a job: its pods, and how far they have come. Pure."""
+"""The pods of a Job counted by phase, readiness and completion index. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Counts", "Tally", "count", "tally_of"]
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How many pods are at work, as the status tells it."""
+    """The numbers of active, ready and terminating pods for the status."""
 
     active: int
     ready: int
@@ -29,7 +29,7 @@ def count(pods: Sequence[JobPod]) -> Counts:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """A job and its pods, counted."""
+    """A Job and its pods, counted."""
 
     job: Job
     pods: Sequence[JobPod]

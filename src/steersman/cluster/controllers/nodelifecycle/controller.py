@@ -1,8 +1,9 @@
-"""Looks after nodes: those that are silent are marked, all are tainted as their conditions say.
+"""The node lifecycle controller: sets conditions to Unknown for nodes without heartbeats, and taints nodes
+according to their conditions.
 
-Two controllers share what they know. `nodelifecycle` reconciles single nodes when something about them has
-changed. `nodelifecycle-monitor` looks at all of them every few seconds: who is silent, what state the zones
-are in, which node may lose its pods next; it only asks for reconciles and writes nothing.
+It is two controllers that share their state. `nodelifecycle` reconciles single nodes when something about
+them has changed. `nodelifecycle-monitor` checks all of them every few seconds: missing heartbeats, the state
+of the zones, the next node to be tainted NoExecute; it only triggers reconciles and writes nothing.
 """
 
 from __future__ import annotations
@@ -14,7 +15,12 @@ from typing import Any, Final
 import msgspec
 
 from steersman.client import NotFound
-from steersman.cluster.controllers.nodelifecycle.health import Attention, Health, NodeState, silent_conditions
+from steersman.cluster.controllers.nodelifecycle.health import (
+    Health,
+    NodeState,
+    ObservationGaps,
+    silent_conditions,
+)
 from steersman.cluster.controllers.nodelifecycle.zones import EvictionRates, Zones
 from steersman.cluster.controllers.pod_states import PodState
 from steersman.cluster.controllers.pods_on_nodes import index_by_node, node_of, pods_on
@@ -81,6 +87,8 @@ def add(setup: Setup) -> None:
 
 
 class _NodeLifecycle:
+    """Reconciles the conditions and taints of nodes."""
+
     controllers: tuple[Controller, Controller]
 
     def __init__(self, setup: Setup, rates: EvictionRates | None = None) -> None:
@@ -100,7 +108,7 @@ class _NodeLifecycle:
         self._granted: set[str] = set()
         #: Nodes of which nothing is known.
         self._lost: set[str] = set()
-        self._attention = Attention(self._period_s)
+        self._observation_gaps = ObservationGaps(self._period_s)
 
     # --- what is heard of nodes
 
@@ -111,7 +119,7 @@ class _NodeLifecycle:
         if change.initial:
             # What is known from an earlier term is too old to be judged by.
             self._healths.pop(change.key.name, None)
-            self._attention.begin()
+            self._observation_gaps.begin()
         self._see(new)
         if change.old is not None and not change.resync:
             old = NodeState.read(change.old)
@@ -171,7 +179,7 @@ class _NodeLifecycle:
     async def monitor(self, request: Request) -> Result:
         controller, _ = self.controllers
         now = self._clock.monotonic()
-        if missed_s := self._attention.missed_s(now):
+        if missed_s := self._observation_gaps.missed_s(now):
             for health in self._healths.values():
                 health.heard_at += missed_s
         silent = {name for name, health in self._healths.items() if health.silent(now, self._grace_s)}
@@ -196,7 +204,7 @@ class _NodeLifecycle:
             self._granted.add(name)
             controller.enqueue(Key("", name), "to be tainted")
         wait_s = self._next_look_s(now)
-        self._attention.expect(now + wait_s)
+        self._observation_gaps.expect(now + wait_s)
         return Result.requeue(wait_s)
 
     def _next_look_s(self, now: float) -> float:

@@ -9,9 +9,9 @@ import pytest
 
 from steersman.cluster.controllers.nodelifecycle.health import (
     STARTUP_GRACE_S,
-    Attention,
     Health,
     NodeState,
+    ObservationGaps,
     silent_conditions,
 )
 from steersman.runtime import Cached
@@ -118,7 +118,7 @@ def test_what_a_silent_node_said_is_unknown_now() -> None:
 
 
 def test_time_in_which_nobody_listened_is_told() -> None:
-    attention = Attention(5)
+    attention = ObservationGaps(5)
     assert attention.missed_s(1000) == 0
     attention.expect(1005)
     assert attention.missed_s(1003) == 0  # something else was to be done
