@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from steersman.client import ClientError, Conflict, NoSuchKind
 from steersman.cluster.controllers.autoscaling.api_metrics import ApiMetrics
-from steersman.cluster.controllers.autoscaling.limits import History, limit
-from steersman.cluster.controllers.autoscaling.proposals import NoProposal, Proposal, Proposals, Target
+from steersman.cluster.controllers.autoscaling.limits import ScaleHistory, limit
+from steersman.cluster.controllers.autoscaling.proposals import NoProposal, Proposal, Proposals, ScaleTarget
 from steersman.cluster.controllers.autoscaling.replica_count import Tolerances
 from steersman.cluster.controllers.reconciling import moment, retrying_conflicts
 from steersman.cluster.controllers.setup import Setup
@@ -95,7 +95,7 @@ class _Autoscalers:
         self._recorder = setup.recorder("horizontal-pod-autoscaler")
         self._clock = setup.clock
         self._proposals = Proposals(setup.options.metrics or ApiMetrics(setup.client))
-        self._histories: dict[Key, History] = {}
+        self._histories: dict[Key, ScaleHistory] = {}
         #: What the target of each autoscaler selects.
         self._selectors: dict[Key, LabelSelector] = {}
 
@@ -124,7 +124,7 @@ class _Autoscalers:
             "the HPA controller was able to get the target's current scale",
         )
         current = scale["spec"].get("replicas") or 0
-        history = self._histories.setdefault(key, History())
+        history = self._histories.setdefault(key, ScaleHistory())
         history.begin(current, look.now)
         least, most = look.spec.get("minReplicas", 1), look.spec["maxReplicas"]
         metrics: list[Object] | None = None
@@ -222,7 +222,7 @@ class _Autoscalers:
         pods = [pod.object() for pod in self._pods.cache.list(key.namespace, selector)]
         replicas = (scale.get("status") or {}).get("replicas") or 0
         tolerances = _tolerances(look.spec.get("behavior"))
-        target = Target(key.namespace, current, replicas, selector, pods, tolerances, look.now)
+        target = ScaleTarget(key.namespace, current, replicas, selector, pods, tolerances, look.now)
         best: Proposal | None = None
         failures: list[NoProposal] = []
         statuses: list[Object] = []
@@ -287,7 +287,7 @@ class _Autoscalers:
         return _Stop(why)
 
     def _limited(
-        self, look: _Look, history: History, current: int, least: int, best: Proposal
+        self, look: _Look, history: ScaleHistory, current: int, least: int, best: Proposal
     ) -> tuple[int, str]:
         """The size to go to now, and why there."""
         reason = ""

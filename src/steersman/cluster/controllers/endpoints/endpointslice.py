@@ -9,7 +9,7 @@ from steersman.client import ClientError, Conflict
 from steersman.cluster.controllers.endpoints.service_slices import CONTROLLER, plan_slices
 from steersman.cluster.controllers.endpoints.services import Selections, Service
 from steersman.cluster.controllers.endpoints.slice_writing import ManagedSlices
-from steersman.cluster.controllers.endpoints.slices import Plan
+from steersman.cluster.controllers.endpoints.slices import SlicePlan
 from steersman.cluster.controllers.endpoints.trigger_times import TRIGGER_TIME, TriggerTimes
 from steersman.cluster.controllers.endpoints.zone_hints import (
     DISABLED,
@@ -124,7 +124,7 @@ def _counts_otherwise(change: Change) -> bool:
     return old != new
 
 
-def _stamp(plan: Plan, triggered_at: str) -> None:
+def _stamp(plan: SlicePlan, triggered_at: str) -> None:
     for one in [*plan.create, *plan.update]:
         metadata = one["metadata"]
         annotations = {k: v for k, v in (metadata.get("annotations") or {}).items() if k != TRIGGER_TIME}

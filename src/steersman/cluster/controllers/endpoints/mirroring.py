@@ -16,7 +16,7 @@ from steersman.cluster.controllers.endpoints.slices import (
     MANAGED_BY,
     SERVICE_NAME,
     Group,
-    Plan,
+    SlicePlan,
     endpoint_identity,
     pack,
     port_key,
@@ -87,7 +87,7 @@ class _Mirror:
         existing = self.managed.of(request.key)
         endpoints = self._to_mirror(request.key)
         if endpoints is None:
-            await self.managed.write(Plan(delete=existing))
+            await self.managed.write(SlicePlan(delete=existing))
             return
         wanted = mirrored(endpoints)
         self._tell(endpoints, wanted)
@@ -166,8 +166,8 @@ def _endpoint(address: Object, ready: bool) -> Object:
     return endpoint
 
 
-def plan_mirror(endpoints: Object, wanted: Mirrored, existing: list[Object]) -> Plan:
-    plan = Plan()
+def plan_mirror(endpoints: Object, wanted: Mirrored, existing: list[Object]) -> SlicePlan:
+    plan = SlicePlan()
     by_key: dict[tuple[str, frozenset[Any]], list[Object]] = {}
     for present in existing:
         key = present["addressType"], port_key(present.get("ports"))

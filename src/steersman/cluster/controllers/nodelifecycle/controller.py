@@ -16,7 +16,7 @@ import msgspec
 
 from steersman.client import NotFound
 from steersman.cluster.controllers.nodelifecycle.health import (
-    Health,
+    NodeHealthData,
     NodeState,
     ObservationGaps,
     silent_conditions,
@@ -102,7 +102,7 @@ class _NodeLifecycle:
         self._clock = setup.clock
         self._grace_s = setup.options.node_grace_s
         self._period_s = setup.options.node_period_s
-        self._healths: dict[str, Health] = {}
+        self._healths: dict[str, NodeHealthData] = {}
         self._zones = Zones(rates or EvictionRates())
         #: Nodes whose turn it is to be tainted.
         self._granted: set[str] = set()
@@ -146,11 +146,11 @@ class _NodeLifecycle:
             return ()
         return (Key("", node),)
 
-    def _see(self, node: NodeState) -> Health:
+    def _see(self, node: NodeState) -> NodeHealthData:
         name, now = node.metadata.name, self._clock.monotonic()
         health = self._healths.get(name)
         if health is None or health.uid != node.metadata.uid:
-            health = self._healths[name] = Health.first_seen(node, now, self._clock.wall())
+            health = self._healths[name] = NodeHealthData.first_seen(node, now, self._clock.wall())
             lease = self.leases.cache.get((_LEASE_NAMESPACE, name))
             if lease is not None:
                 renewed, lease_s = _renewed(lease)
@@ -237,7 +237,7 @@ class _NodeLifecycle:
         if node.ready == "Unknown":
             await self._mark_pods(name)
 
-    async def _is_silent(self, name: str, health: Health) -> bool:
+    async def _is_silent(self, name: str, health: NodeHealthData) -> bool:
         """Ask the API itself before a node is given up: the watch may be behind."""
         if not health.silent(self._clock.monotonic(), self._grace_s):
             return False
