@@ -22,6 +22,8 @@ class EventLoop:
     """The event loop."""
 
     def __init__(self, tick_s: float = 1.0) -> None:
+        #: Descriptors that were removed since the last poll.
+        self._removed: set[int] = set()
         self._epoll = select.epoll()
         self._handlers: dict[int, Callable[[int], None]] = {}
         self._tick_s = tick_s
@@ -39,6 +41,7 @@ class EventLoop:
         """Before it is closed."""
         if self._handlers.pop(descriptor, None) is not None:
             self._epoll.unregister(descriptor)
+            self._removed.add(descriptor)
 
     def every_tick(self, call: Callable[[float], None]) -> None:
         """Call with the monotonic time, about once a second."""
@@ -49,11 +52,13 @@ class EventLoop:
 
     def run(self) -> None:
         """Until stopped."""
-        handlers = self._handlers
+        handlers, removed = self._handlers, self._removed
         next_tick = time.monotonic() + self._tick_s
         while not self._stopped:
+            removed.clear()
             for descriptor, mask in self._epoll.poll(max(0.0, next_tick - time.monotonic()), _MOST_AT_ONCE):
-                if (handler := handlers.get(descriptor)) is not None:
+                # One that was closed in this round may have given its number to a new one.
+                if descriptor not in removed and (handler := handlers.get(descriptor)) is not None:
                     handler(mask)
             now = time.monotonic()
             if now >= next_tick:

@@ -60,13 +60,17 @@ class Loop:
         while self.running:
             wait_s = max(self._timers[0][0] - time.monotonic(), 0) if self._timers else None
             for key, _ in self._selector.select(wait_s):
-                # An earlier call may have closed it.
-                if self._selector.get_map().get(key.fd) is not None and not _call(key.data):
-                    # Or it would fail again at once, and for ever.
+                if self._is_current(key) and not _call(key.data) and self._is_current(key):
+                    # It would fail again at once, and for ever.
                     self.forget(key.fd)
             now = time.monotonic()
             while self._timers and self._timers[0][0] <= now:
                 _call(heapq.heappop(self._timers)[2])
+
+    def _is_current(self, key: selectors.SelectorKey) -> bool:
+        """Whether a descriptor is still the one that became ready: an earlier call of the same round may have
+        closed it, and opened another that has its number."""
+        return self._selector.get_map().get(key.fd) is key
 
     def close(self) -> None:
         self._selector.close()

@@ -75,3 +75,33 @@ def test_what_fails_is_told_and_does_not_end_the_loop(loop: Loop, capsys: pytest
     assert calls == ["failed", "failed"]
     assert capsys.readouterr().err.count("ValueError: on purpose") == 2
     os.close(read)
+
+
+def test_a_descriptor_that_takes_the_number_of_a_closed_one_is_not_taken_for_it(loop: Loop) -> None:
+    """Both pipes are readable in one round; whichever is called first closes the other and opens a third, which
+    gets its number. Nothing is there to read from the third yet."""
+    pipes = [os.pipe(), os.pipe()]
+    called: list[int] = []
+    opened: list[tuple[int, int]] = []
+
+    def reading(mine: int, other: int) -> None:
+        called.append(mine)
+        loop.forget(other)
+        os.close(other)
+        new = os.pipe()
+        assert new[0] == other, "the system gives the lowest number that is free"
+        opened.append(new)
+        loop.on_readable(new[0], lambda: called.append(-1))
+        loop.after(0.0, lambda: setattr(loop, "running", False))
+
+    (first, first_write), (second, second_write) = pipes
+    loop.on_readable(first, lambda: reading(first, second))
+    loop.on_readable(second, lambda: reading(second, first))
+    os.write(first_write, b"x")
+    os.write(second_write, b"x")
+    loop.run()
+    assert len(called) == 1
+    assert called[0] in (first, second)
+    for fd in (called[0], first_write, second_write, *opened[0]):
+        loop.forget(fd)
+        os.close(fd)
