@@ -38,15 +38,15 @@ _TRIES = 4
 class Charge:
     """The usage of one write, by the uid of each quota."""
 
-    def __init__(self, ledger: QuotaCharges, namespace: str, costs: Mapping[str, Amounts]) -> None:
-        self._ledger = ledger
+    def __init__(self, charges: QuotaCharges, namespace: str, costs: Mapping[str, Amounts]) -> None:
+        self._charges = charges
         self.namespace = namespace
         self.costs = costs
         #: Set when usage was counted while the write was under way: it may have been counted twice.
         self.recounted = False
 
     async def settle(self, *, stored: bool) -> None:
-        self._ledger.settle(self, stored=stored)
+        self._charges.settle(self, stored=stored)
 
 
 @dataclass(slots=True)
