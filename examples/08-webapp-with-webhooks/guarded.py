@@ -59,7 +59,7 @@ async def check(request: AdmissionRequest[WebApp]) -> list[str]:
     if tag == "latest":
         warnings.append("spec.image: latest is another image every day")
     if request.old is not None and request.old.spec.replicas and not replicas:
-        warnings.append(f"nobody will be served by {request.name} any more")
+        warnings.append(f"no server will be running by {request.name} any more")
     return warnings
 
 

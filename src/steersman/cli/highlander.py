@@ -110,7 +110,7 @@ def run(
 
 @highlander.command("validate")
 def validate(config: Annotated[Path, typer.Option("--config", metavar="FILE")]) -> None:
-    """Say what is wrong with a file, by line and field.
+    """Check a configuration file; errors name line and field.
 
     Nothing is run.
 
@@ -126,7 +126,7 @@ def validate(config: Annotated[Path, typer.Option("--config", metavar="FILE")]) 
 
 @highlander.command("schema")
 def schema() -> None:
-    """The JSON Schema of the file, for editors.
+    """Print the JSON Schema of the configuration file.
 
     Example: steer highlander schema > highlander.schema.json
     """
