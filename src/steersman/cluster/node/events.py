@@ -30,13 +30,13 @@ class NodeEvents:
 
     def normal(self, about: Object, reason: str, note: str) -> None:
         if self._told == "all":
-            self._tell(about, "Normal", reason, note)
+            self._record(about, "Normal", reason, note)
 
     def warning(self, about: Object, reason: str, note: str) -> None:
         if self._told != "none":
-            self._tell(about, "Warning", reason, note)
+            self._record(about, "Warning", reason, note)
 
-    def _tell(self, about: Object, kind: Literal["Normal", "Warning"], reason: str, note: str) -> None:
+    def _record(self, about: Object, kind: Literal["Normal", "Warning"], reason: str, note: str) -> None:
         if self._recorder is None:
             self._recorder = self._make()
         self._recorder.event(about, kind, reason, note, action=reason)

@@ -102,10 +102,10 @@ def _desired(service: Service, pods: Sequence[PodEndpoint], family: str, zone_of
 def _ports(service: Service, pod: PodEndpoint) -> list[Object]:
     ports = []
     for port, number in service.target_ports(pod):
-        told: Object = {"name": port.name, "port": number, "protocol": port.protocol}
+        port_object: Object = {"name": port.name, "port": number, "protocol": port.protocol}
         if port.app_protocol is not None:
-            told["appProtocol"] = port.app_protocol
-        ports.append(told)
+            port_object["appProtocol"] = port.app_protocol
+        ports.append(port_object)
     return ports
 
 

@@ -83,7 +83,7 @@ def track(tally: JobTally, status: Object, verdict: JobVerdict | None) -> Tracki
             break
     status["uncountedTerminatedPods"] = {how: uids for how, uids in uncounted.items() if uids}
     if job.indexed:
-        _tell_indexes(tally, status)
+        _write_indexes(tally, status)
     return Tracking(status, release, full)
 
 
@@ -108,7 +108,7 @@ def _add(uids: list[str], uid: str) -> None:
         uids.append(uid)
 
 
-def _tell_indexes(tally: JobTally, status: Object) -> None:
+def _write_indexes(tally: JobTally, status: Object) -> None:
     status["succeeded"] = len(tally.succeeded_indexes)
     status["completedIndexes"] = str(tally.succeeded_indexes)
     if tally.failed_indexes is None:
