@@ -1,7 +1,7 @@
-"""What a pod needs as a whole, from what its containers ask for.
+"""The total requests and limits of a pod, from its containers.
 
-LimitRanger looks at the spec alone; quota also at what the node has granted and at the overhead of the
-runtime.
+LimitRanger reads the spec only; ResourceQuota also reads the allocated resources in the status, and the
+overhead of the runtime class.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ def _granted(statuses: Mapping[str, Object], part: str, *, infeasible: bool) -> 
             actual = found.get("allocatedResources")
         return asked(container) if actual is None else actual
 
-    def set_aside(container: Object) -> Mapping[str, str]:
+    def allocated_or_requested(container: Object) -> Mapping[str, str]:
         found: Mapping[str, str] | None = statuses.get(container["name"], {}).get("allocatedResources")
         return asked(container) if found is None else found
 
-    return [in_force, set_aside] if part == "requests" else [in_force]
+    return [in_force, allocated_or_requested] if part == "requests" else [in_force]

@@ -2,9 +2,9 @@
 
 Exception
 ├── InvalidCredentials    the client's fault: a 401
-├── BadToken              it is no token, or nobody we trust signed it
-├── ConfigurationInvalid  the authentication file cannot be read or means nothing; one line
-└── RoleMissing           a binding refers to a role that is not there
+├── BadToken              malformed, or not signed by a trusted key
+├── ConfigurationInvalid  the authentication file cannot be read or is invalid; one line
+└── RoleMissing           a binding refers to a role that does not exist
 """
 
 from __future__ import annotations
@@ -15,22 +15,24 @@ __all__ = ["BadToken", "ConfigurationInvalid", "InvalidCredentials", "RoleMissin
 
 
 class InvalidCredentials(Exception):
-    """Credentials were given and are not good. The text says why where Kubernetes does (TokenReview)."""
+    """Credentials were given and are invalid. The text gives the reason where Kubernetes does
+    (TokenReview).
+    """
 
 
 class BadToken(Exception):
-    """The text says nothing of the token's content."""
+    """A malformed or untrusted token. The text reveals nothing of the token's content."""
 
 
 class ConfigurationInvalid(Exception):
-    """What is wrong with the file that configures authentication."""
+    """An error in the AuthenticationConfiguration file."""
 
     def __init__(self, file: str, problem: str) -> None:
         super().__init__(f"{file}: {problem}".replace("\n", " "))
 
 
 class RoleMissing(Exception):
-    """A binding's role does not exist, or is of no kind there is."""
+    """The role of a binding does not exist, or is of an unknown kind."""
 
     def __init__(self, kind: str, name: str) -> None:
         if kind in ("Role", "ClusterRole"):

@@ -1,11 +1,13 @@
-"""JSON field names as CEL identifiers: `x-prop` is `x__dash__prop`, `namespace` is `__namespace__`."""
+"""Escaping of JSON field names as CEL identifiers: `x-prop` is `x__dash__prop`, `namespace` is
+`__namespace__`.
+"""
 
 from __future__ import annotations
 
 import re
 from typing import Final
 
-from steersman.cluster.cel.words import NOT_NAMES
+from steersman.cluster.cel.reserved_words import NOT_NAMES
 
 __all__ = ["escape", "unescape"]
 

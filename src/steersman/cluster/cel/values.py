@@ -1,4 +1,4 @@
-"""CEL values as Python sees them.
+"""The Python representation of CEL values.
 
 bool, int, float, str, bytes, None, list and dict are themselves. The rest is here: uint, timestamps,
 durations, optionals, lists that are sets or maps to Kubernetes, objects seen through their schema, and
@@ -95,7 +95,7 @@ class SetList(list[Any]):
 
 
 class MapList(list[Any]):
-    """A list with x-kubernetes-list-type: map. Items are told apart by their key fields."""
+    """A list with x-kubernetes-list-type: map. Items are identified by their key fields."""
 
     __slots__ = ("keys",)
 

@@ -1,4 +1,6 @@
-"""Keeps the routes by which a cloud finds the pods of each node, and tells nodes whether they are."""
+"""The route controller: keeps a cloud route to each node's pod CIDR, and the node condition
+NetworkUnavailable.
+"""
 
 from __future__ import annotations
 
@@ -40,6 +42,8 @@ def _cidrs(node: Mapping[str, Any] | None) -> list[str]:
 
 
 class RoutePlan(NamedTuple):
+    """The routes to create and to delete."""
+
     create: list[Route]
     delete: list[Route]
 
@@ -61,6 +65,8 @@ def plan_routes(
 
 
 class _NodeRoutes:
+    """Reconciles routes."""
+
     def __init__(self, setup: CloudSetup, routes: Routes) -> None:
         self.nodes = setup.informer(NODES)
         self._routes = routes
@@ -84,7 +90,7 @@ class _NodeRoutes:
                 self._recorder.event(node, "Warning", "FailedToCreateRoute", note)
         for node in nodes:
             if _cidrs(node):
-                await self._tell(node, reachable=node["metadata"]["name"] not in missing)
+                await self._set_condition(node, reachable=node["metadata"]["name"] not in missing)
         if missing:
             raise Requeue
         return Result.requeue(_PERIOD_S)
@@ -92,7 +98,7 @@ class _NodeRoutes:
     async def _create(self, route: Route) -> None:
         await self._routes.create(route)
 
-    async def _tell(self, node: Object, *, reachable: bool) -> None:
+    async def _set_condition(self, node: Object, *, reachable: bool) -> None:
         status, reason, message = "False", "RouteCreated", "RouteController created a route"
         if not reachable:
             status, reason = "True", "NoRouteCreated"

@@ -1,7 +1,7 @@
-"""Keeps the load balancers of services of type LoadBalancer.
+"""The service controller: keeps the load balancers of Services of type LoadBalancer.
 
-A finalizer keeps a service until its load balancer is gone. The cloud is asked when something it cares about
-has changed: the service's demand, or the nodes.
+A finalizer keeps a Service until its load balancer is deleted. The provider is called when something relevant
+has changed: the Service's spec, or the nodes.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def takes_traffic(node: Mapping[str, Any]) -> bool:
     return all(taint["key"] != _LEAVING_TAINT for taint in node["spec"].get("taints") or ())
 
 
-def _wants(service: Mapping[str, Any]) -> bool:
+def _wants_load_balancer(service: Mapping[str, Any]) -> bool:
     """Of another class, others take care."""
     spec = service["spec"]
     return spec.get("type") == "LoadBalancer" and spec.get("loadBalancerClass") is None
@@ -72,18 +72,20 @@ def _is_kept(service: Mapping[str, Any]) -> bool:
 
 def _concerns(change: Change) -> bool:
     seen = [cached.object() for cached in (change.old, change.new) if cached is not None]
-    return any(_wants(service) or _is_kept(service) for service in seen)
+    return any(_wants_load_balancer(service) or _is_kept(service) for service in seen)
 
 
 @dataclass(frozen=True, slots=True)
 class _Ensured:
-    """What the cloud was last asked for."""
+    """The last call to the provider for a Service."""
 
     demand: Object
     nodes: dict[str, str]
 
 
 class _BalancedServices:
+    """Reconciles the load balancers of Services."""
+
     def __init__(self, setup: CloudSetup, balancers: LoadBalancers) -> None:
         self.services = setup.informer(SERVICES)
         self.nodes = setup.informer(NODES)
@@ -106,7 +108,7 @@ class _BalancedServices:
         service = cached.object()
         deleting = "deletionTimestamp" in service["metadata"]
         try:
-            if _wants(service) and not deleting:
+            if _wants_load_balancer(service) and not deleting:
                 await self._keep(request.key, service)
             elif _is_kept(service):
                 await self._remove(request.key, service)
@@ -129,7 +131,7 @@ class _BalancedServices:
                 note = "Updated load balancer with new hosts"
                 self._recorder.event(service, "Normal", "UpdatedLoadBalancer", note)
             else:
-                self._tell_no_nodes(service)
+                self._warn_no_nodes(service)
         self._ensured[key] = wanted
 
     async def _ensure(self, service: Object, nodes: list[Object]) -> None:
@@ -138,12 +140,12 @@ class _BalancedServices:
         if kept is None:
             return
         if not nodes:
-            self._tell_no_nodes(service)
+            self._warn_no_nodes(service)
         ingress = await self._balancers.ensure(kept, nodes)
         self._recorder.event(service, "Normal", "EnsuredLoadBalancer", "Ensured load balancer")
         await self._set_ingress(kept, ingress)
 
-    def _tell_no_nodes(self, service: Object) -> None:
+    def _warn_no_nodes(self, service: Object) -> None:
         note = "There are no available nodes for LoadBalancer"
         self._recorder.event(service, "Warning", "UnAvailableLoadBalancer", note)
 

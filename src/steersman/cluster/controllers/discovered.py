@@ -11,12 +11,12 @@ import msgspec
 from steersman.client import Client, Unreachable
 from steersman.objects.resource_type import ResourceType
 
-__all__ = ["Discovered", "Served", "discover"]
+__all__ = ["Discovered", "DiscoveredResource", "discover"]
 
 _ACCEPT: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 
-class Served(NamedTuple):
+class DiscoveredResource(NamedTuple):
     """A resource in one version, and its verbs."""
 
     resource: ResourceType
@@ -31,7 +31,7 @@ class Served(NamedTuple):
 class Discovered(NamedTuple):
     """The resources served, and the groups whose discovery failed."""
 
-    resources: list[Served]
+    resources: list[DiscoveredResource]
     stale: list[str]
     """Groups with version whose server does not answer: it is not known what they have."""
 
@@ -100,5 +100,7 @@ def _add_group(found: Discovered, group: _Group) -> None:
             kept = ResourceType(
                 name, version.version, kind, resource.resource, resource.scope == "Namespaced"
             )
-            found.resources.append(Served(kept, frozenset(resource.verbs), resource.resource not in seen))
+            found.resources.append(
+                DiscoveredResource(kept, frozenset(resource.verbs), resource.resource not in seen)
+            )
             seen.add(resource.resource)

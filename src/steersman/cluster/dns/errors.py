@@ -1,22 +1,22 @@
-"""What can be wrong with a message.
+"""The errors of DNS messages and forwarding.
 
 DnsError
 ├── Malformed      the bytes are no message: nothing can be answered, or FORMERR
-└── Unanswered     those who were asked did not answer
+└── Unanswered     no resolver answered in time
 """
 
 from __future__ import annotations
 
-__all__ = ["DnsError", "Malformed", "Unanswered"]
+__all__ = ["DnsError", "MalformedMessage", "NoResolverAnswered"]
 
 
 class DnsError(Exception):
-    """Something about a name."""
+    """The base class."""
 
 
-class Malformed(DnsError):
+class MalformedMessage(DnsError):
     """These bytes are no DNS message."""
 
 
-class Unanswered(DnsError):
+class NoResolverAnswered(DnsError):
     """No resolver answered in time."""

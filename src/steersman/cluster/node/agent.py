@@ -1,7 +1,7 @@
-"""One node: its object and lease kept alive, its pods given to workers.
+"""One node: keeps its Node object and Lease current and assigns its pods to workers.
 
-`NodeAgent` is told of pods and of its node by whoever owns the informers (`Nodes`), beats when it is its
-turn, and leaves everything about a single pod to that pod's worker.
+`NodeAgent` gets pods and its Node from the informers' owner (`Nodes`), sends heartbeats in turn with other
+nodes, and leaves everything about a single pod to that pod's worker.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Final
 from steersman.client import AlreadyExists, ClientError, Conflict, NotFound
 from steersman.cluster.node.container_statuses import time_text
 from steersman.cluster.node.cri import ContainerEvent
-from steersman.cluster.node.eviction import Candidate, eviction, victim
+from steersman.cluster.node.eviction import EvictionCandidate, eviction, victim
 from steersman.cluster.node.node_context import NodeContext
 from steersman.cluster.node.node_object import NodeHealth, initial_node, node_status_patch, node_transitions
 from steersman.cluster.node.pod_head import PodHead
@@ -41,7 +41,7 @@ _ADDRESS: Final = b'"podIP"'
 
 
 class Heartbeat:
-    """How often a node says that it lives, and how long that counts."""
+    """The period and duration of node leases and status updates."""
 
     __slots__ = ("duration_s", "period_s")
 
@@ -51,6 +51,8 @@ class Heartbeat:
 
 
 class NodeAgent:
+    """The agent of one node."""
+
     def __init__(
         self,
         host: NodeContext,
@@ -130,7 +132,7 @@ class NodeAgent:
         elif self.host.online and not online:
             self._promise(_USUAL_LEASE_S)
         self.host.online = online
-        self.host.timers.after(0, (self, "node"), self._look)
+        self.host.timers.after(0, (self, "node"), self._start_report)
 
     def _promise(self, duration_s: int) -> None:
         """Where leases are long, a node that is cut off leaves one as those have that renew it often, so that
@@ -144,7 +146,7 @@ class NodeAgent:
         except ClientError as error:
             _log.warning("cannot renew the lease of node %s: %s", self.name, error)
 
-    def _look(self) -> None:
+    def _start_report(self) -> None:
         self.host.start(self._report_now())
 
     async def _report_now(self) -> None:
@@ -167,11 +169,11 @@ class NodeAgent:
             self.workers[found.pod["metadata"]["uid"]].end(ending)
         self.host.timers.after(_EVICTION_S, (self, "evict"), self._relieve)
 
-    def _candidates(self) -> Iterator[Candidate]:
+    def _candidates(self) -> Iterator[EvictionCandidate]:
         for worker in self.workers.values():
             cached = self.host.pods.get(worker.key)
             if cached is not None and cached.uid == worker.uid and not worker.ended:
-                yield Candidate(cached.object(), self.host.runtime.pod_sandbox_stats(worker.uid))
+                yield EvictionCandidate(cached.object(), self.host.runtime.pod_sandbox_stats(worker.uid))
 
     def _health(self, cached: Cached | None) -> NodeHealth | None:
         annotations = {} if cached is None else cached.metadata().get("annotations") or {}
@@ -203,7 +205,7 @@ class NodeAgent:
                 await self._writes.create(NODES, wanted)
                 self._reported_at = self.host.timers.clock.monotonic()
                 self.host.events.normal(_reference(self.name), "Starting", "Starting kubelet.")
-                self._tell((), wanted["status"]["conditions"])
+                self._record_transitions((), wanted["status"]["conditions"])
             except AlreadyExists:
                 _log.info("node %s was registered before", self.name)
         else:
@@ -276,10 +278,10 @@ class NodeAgent:
             )
             self._reported_at = now_s
             seen = (int(answer["metadata"]["resourceVersion"]), len(images), health)
-            self._tell(node["status"].get("conditions") or (), patch.get("conditions") or ())
+            self._record_transitions(node["status"].get("conditions") or (), patch.get("conditions") or ())
         self._seen = seen
 
-    def _tell(self, old: Iterable[Mapping[str, Any]], new: Iterable[Mapping[str, Any]]) -> None:
+    def _record_transitions(self, old: Iterable[Mapping[str, Any]], new: Iterable[Mapping[str, Any]]) -> None:
         for reason in node_transitions(old, new):
             note = f"Node {self.name} status is now: {reason}"
             self.host.events.normal(_reference(self.name), reason, note)

@@ -1,4 +1,4 @@
-"""What probes found out about containers: the seam between pod workers and whoever probes."""
+"""The results of container probes: the interface between pod workers and the prober."""
 
 from __future__ import annotations
 
@@ -7,17 +7,19 @@ from typing import Any, Final, Literal, NamedTuple, Protocol
 
 from steersman.cluster.node.cri import ContainerEvent, PodRuntime
 
-__all__ = ["HEALTHY", "Health", "Prober"]
+__all__ = ["HEALTHY", "ContainerHealth", "Prober"]
 
 
-class Health(NamedTuple):
+class ContainerHealth(NamedTuple):
+    """Whether a container is started, ready and alive."""
+
     started: bool
     ready: bool
     #: The probe for whose failure the container has to be killed.
     failed: Literal["", "startup", "liveness"] = ""
 
 
-HEALTHY: Final = Health(started=True, ready=True)
+HEALTHY: Final = ContainerHealth(started=True, ready=True)
 
 
 class Prober(Protocol):
@@ -27,7 +29,7 @@ class Prober(Protocol):
         """Have `listener` hear of every container whose health has changed."""
         ...
 
-    def health(self, pod: Mapping[str, Any], runtime: PodRuntime) -> Mapping[str, Health]:
+    def health(self, pod: Mapping[str, Any], runtime: PodRuntime) -> Mapping[str, ContainerHealth]:
         """Of a pod's running containers, by ID: what their probes say now. They are probed from the first
         time they are asked about until they do not run any more."""
         ...

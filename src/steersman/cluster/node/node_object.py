@@ -1,4 +1,4 @@
-"""A node's object: how it is registered, and its status from then on. Pure."""
+"""The Node object: registration, and its status (conditions, capacity, addresses). Pure."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _MOST_NAMES: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class NodeHealth:
-    """How a node feels. `problem` is what keeps it from being ready."""
+    """The health of a node for its conditions. `problem` is the reason it is not ready."""
 
     problem: str = ""
     memory_pressure: bool = False
@@ -46,7 +46,7 @@ class NodeHealth:
 
 @dataclass(frozen=True, slots=True)
 class NodeConfig:
-    """What a node says about itself when it registers."""
+    """The configuration of a node that it registers with."""
 
     name: str
     addresses: tuple[str, ...]
@@ -211,7 +211,7 @@ def node_status_patch(
     patch = {
         name: value
         for name, value in _circumstances(config, runtime).items()
-        if not _says(status.get(name), value)
+        if not _includes(status.get(name), value)
     }
     if "addresses" in patch:
         patch["addresses"] = [*patch["addresses"], {"$patch": "replace"}]
@@ -228,10 +228,12 @@ def node_status_patch(
     return patch
 
 
-def _says(there: Any, wanted: Any) -> bool:
+def _includes(there: Any, wanted: Any) -> bool:
     """Whether what is there says all that is wanted; others may have added to it."""
     if isinstance(wanted, dict):
-        return isinstance(there, dict) and all(_says(there.get(name), one) for name, one in wanted.items())
+        return isinstance(there, dict) and all(
+            _includes(there.get(name), one) for name, one in wanted.items()
+        )
     return bool(there == wanted) or (not there and not wanted)
 
 

@@ -1,4 +1,4 @@
-"""What a pod as a whole has, as its status says it: allocated to it, and in force. Pure."""
+"""The pod-level allocatedResources and resources of a pod's status (in-place resize). Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Final
 from steersman.objects.amounts import Amounts, added, masked, parsed, texts
 from steersman.objects.pods import container_totals, has_own_resources
 
-__all__ = ["told_resources"]
+__all__ = ["allocated_resources"]
 
 Object = dict[str, Any]
 
@@ -17,7 +17,7 @@ _ENFORCED: Final = ("cpu", "memory")
 _SIDES: Final = ("requests", "limits")
 
 
-def told_resources(spec: Mapping[str, Any], phase: str | None) -> Object:
+def allocated_resources(spec: Mapping[str, Any], phase: str | None) -> Object:
     """`resources` and `allocatedResources` of the status of a pod that was in this phase before."""
     requests, limits = (_totals(spec, side) for side in _SIDES)
     told: Object = {"allocatedResources": texts(requests)} if requests else {}

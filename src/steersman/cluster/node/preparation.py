@@ -1,4 +1,4 @@
-"""What a pod and its containers need before they can be made: volumes, variables. A seam."""
+"""The interface for preparing a pod and its containers before they are created: volumes and environment."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from steersman.cluster.node.cri import ContainerEvent, Mount
 
-__all__ = ["Nothing", "Preparation", "Prepared"]
+__all__ = ["NoPreparation", "Preparation", "Prepared"]
 
 Pod = Mapping[str, Any]
 Container = Mapping[str, Any]
@@ -16,7 +16,7 @@ Container = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """What is known of a container when it is made: every reference resolved, every `$(VAR)` expanded."""
+    """A container ready to be created: every reference resolved, every `$(VAR)` expanded."""
 
     command: tuple[str, ...] = ()
     args: tuple[str, ...] = ()
@@ -26,6 +26,8 @@ class Prepared:
 
 
 class Preparation(Protocol):
+    """Prepares pods and containers."""
+
     def subscribe(self, listener: Callable[[ContainerEvent], None]) -> None:
         """Have `listener` hear when a pod should be looked at again."""
         ...
@@ -60,8 +62,8 @@ class Preparation(Protocol):
         ...
 
 
-class Nothing:
-    """For engines that run nothing."""
+class NoPreparation:
+    """The preparation of simulated nodes: nothing to do."""
 
     def subscribe(self, listener: Callable[[ContainerEvent], None]) -> None:
         return None

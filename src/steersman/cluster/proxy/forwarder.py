@@ -1,9 +1,10 @@
-"""The process that carries connections: `python -m steersman.cluster.proxy.forwarder FD [SOCKET LOCK…]`.
+"""The forwarder process, which carries the connections of Services: `python -m
+steersman.cluster.proxy.forwarder FD [SOCKET LOCK…]`.
 
-It is told over a socket which frontends to open and where they lead (see `frontends`), and ends when that is
-closed. With a `SOCKET` it outlives who tells it: the next one finds it there. It ends by itself when it is
-alone and none of the `LOCK` files is locked any more, by those it works for. A frontend without backends does
-not listen, so that the kernel refuses connections at once. Standard library only: it must start fast and stay
+It receives its frontends and their routes over a socket (see `frontends`), and ends when that is closed. With
+a `SOCKET` it outlives its proxy: the next proxy connects to it there. It ends by itself when it is alone and
+none of the `LOCK` files is locked any more, by those it works for. A frontend without backends does not
+listen, so that the kernel refuses connections at once. Standard library only: it must start fast and stay
 small.
 """
 
@@ -22,8 +23,14 @@ from typing import Any, Final
 
 from steersman.cluster.proxy.balancing import Affinities, Balancer
 from steersman.cluster.proxy.datagrams import Datagrams
-from steersman.cluster.proxy.events import IN, Events
-from steersman.cluster.proxy.frontends import VERSION, Frontend, Route, frontend_from_json, route_from_json
+from steersman.cluster.proxy.events import IN, EventLoop
+from steersman.cluster.proxy.frontends import (
+    VERSION,
+    Frontend,
+    FrontendRoute,
+    frontend_from_json,
+    route_from_json,
+)
 from steersman.cluster.proxy.relay import Pipes, Relay
 
 __all__ = ["Forwarder", "main"]
@@ -36,7 +43,7 @@ _LOCKS: Final = "/proc/locks"
 
 
 class Forwarder:
-    """All frontends, and the connections that came through them."""
+    """All frontends and their connections."""
 
     def __init__(
         self, control: socket.socket, successors: socket.socket | None = None, locks: Sequence[str] = ()
@@ -45,7 +52,7 @@ class Forwarder:
         self._control: socket.socket | None = None
         self._successors = successors
         self._locks = locks
-        self._events = Events()
+        self._events = EventLoop()
         self._affinities = Affinities()
         self._pipes = Pipes()
         self._balancers: dict[Frontend, Balancer] = {}
@@ -57,7 +64,7 @@ class Forwarder:
         self._events.every_tick(self._tick)
         if successors is not None:
             self._events.add(successors.fileno(), IN, self._on_successor)
-        self._be_told_by(control)
+        self._attach_control(control)
 
     def run(self) -> None:
         """Until nobody needs it."""
@@ -86,11 +93,11 @@ class Forwarder:
 
     # --- who says what to do
 
-    def _be_told_by(self, control: socket.socket) -> None:
+    def _attach_control(self, control: socket.socket) -> None:
         self._control = control
         self._unread.clear()
         self._events.add(control.fileno(), IN, self._on_control)
-        self._say({"version": VERSION, "pid": os.getpid(), "open": list(self._balancers)})
+        self._send({"version": VERSION, "pid": os.getpid(), "open": list(self._balancers)})
 
     def _on_successor(self, mask: int) -> None:
         assert self._successors is not None
@@ -99,7 +106,7 @@ class Forwarder:
         except OSError:
             return
         self._leave_control()
-        self._be_told_by(successor)
+        self._attach_control(successor)
 
     def _leave_control(self) -> None:
         if self._control is not None:
@@ -112,7 +119,7 @@ class Forwarder:
         if self._successors is None:
             self._events.stop()
 
-    def _say(self, message: dict[str, Any]) -> None:
+    def _send(self, message: dict[str, Any]) -> None:
         assert self._control is not None
         try:
             self._control.sendall(json.dumps(message).encode() + b"\n")
@@ -139,7 +146,7 @@ class Forwarder:
                 return
             answer = self._obey(message)
             if self._control is not None:
-                self._say(answer)
+                self._send(answer)
 
     # --- what to do
 
@@ -157,7 +164,7 @@ class Forwarder:
         used = {relay.at for relay in self._relays}.intersection(message["asked"]) if message["asked"] else ()
         return {"number": message["number"], "failed": failed, "used": list(used)}
 
-    def _open(self, frontend: Frontend, route: Route) -> None:
+    def _open(self, frontend: Frontend, route: FrontendRoute) -> None:
         balancer = self._balancers.get(frontend)
         if balancer is None:
             balancer = self._balancers[frontend] = Balancer(route, self._affinities)

@@ -1,4 +1,4 @@
-"""Which addresses a service answers at, and which endpoints each of them leads to. Pure functions of objects.
+"""The frontends of a Service and the endpoints of each, by traffic policy and topology hints. Pure.
 
 | address                       | policy                | endpoints                                          |
 |-------------------------------|-----------------------|----------------------------------------------------|
@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final, Literal, cast
 
-from steersman.cluster.proxy.frontends import Backend, Frontend, Route
+from steersman.cluster.proxy.frontends import Backend, Frontend, FrontendRoute
 
-__all__ = ["PROXY_NAME_LABEL", "Place", "is_proxied", "local_endpoints", "routes"]
+__all__ = ["PROXY_NAME_LABEL", "ProxyLocation", "is_proxied", "local_endpoints", "routes"]
 
 Object = Mapping[str, Any]
 
@@ -32,8 +32,8 @@ _PROTOCOLS: Final = ("TCP", "UDP")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """This machine, as services see it."""
+class ProxyLocation:
+    """The nodes, addresses and zone of this machine."""
 
     #: Where node ports are, each with the names of the nodes that have the address.
     nodes: Mapping[str, frozenset[str]] = field(default_factory=dict)
@@ -46,6 +46,8 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class _Endpoint:
+    """An endpoint of an EndpointSlice."""
+
     backend: Backend
     family: str
     node: str
@@ -67,10 +69,10 @@ def is_proxied(service: Object) -> bool:
 def routes(
     service: Object,
     slices: Collection[Object],
-    place: Place,
+    place: ProxyLocation,
     lends: Callable[[str], bool],
     stand_ins: Mapping[int, int] = MappingProxyType({}),
-) -> dict[Frontend, Route]:
+) -> dict[Frontend, FrontendRoute]:
     """All frontends of a service. `lends` says whether an address is the cluster's to have, `stand_ins` which
     ports answer at others."""
     if not is_proxied(service):
@@ -88,7 +90,7 @@ def routes(
             local = nodes if policy == "Local" else None
             answering = stand_ins.get(number, number)
             frontend = Frontend(cast(Literal["TCP", "UDP"], protocol), address, answering)
-            found[frontend] = Route(
+            found[frontend] = FrontendRoute(
                 tuple(_chosen(candidates, local, place)),
                 _affinity_s(spec),
                 _group(service, port),
@@ -97,7 +99,7 @@ def routes(
     return found
 
 
-def local_endpoints(service: Object, slices: Iterable[Object], place: Place) -> int:
+def local_endpoints(service: Object, slices: Iterable[Object], place: ProxyLocation) -> int:
     """How many ready endpoints this machine's nodes have, for who balances between nodes."""
     names, found = place.names, set()
     for port in service["spec"].get("ports") or ():
@@ -108,7 +110,7 @@ def local_endpoints(service: Object, slices: Iterable[Object], place: Place) -> 
 
 
 def _listening(
-    service: Object, port: Object, place: Place, lends: Callable[[str], bool]
+    service: Object, port: Object, place: ProxyLocation, lends: Callable[[str], bool]
 ) -> Iterator[tuple[str, int, Collection[str], bool]]:
     """Address, port, the nodes that are local there, and whether traffic comes from outside."""
     spec, names = service["spec"], place.names
@@ -156,7 +158,7 @@ def _endpoints(slices: Iterable[Object], port: Object) -> Iterator[_Endpoint]:
 
 
 def _chosen(
-    endpoints: Collection[_Endpoint], local: Collection[str] | None, place: Place
+    endpoints: Collection[_Endpoint], local: Collection[str] | None, place: ProxyLocation
 ) -> Iterable[Backend]:
     """`local`: only endpoints of these nodes, hints or not."""
     if local is not None:
@@ -170,7 +172,7 @@ def _chosen(
     return sorted({each.backend for each in ready})
 
 
-def _hinted(ready: list[_Endpoint], place: Place) -> list[_Endpoint]:
+def _hinted(ready: list[_Endpoint], place: ProxyLocation) -> list[_Endpoint]:
     """Those meant for here; all of them where hints are missing or leave nothing."""
     for hints, here in (
         ([each.nodes for each in ready], place.names),

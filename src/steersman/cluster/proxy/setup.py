@@ -1,4 +1,4 @@
-"""Follows services and their endpoints, and has the forwarder answer at their addresses.
+"""The service proxy: watches Services and EndpointSlices and configures the forwarder.
 
 One proxy serves a machine, however many of the cluster's nodes are on it. It works on from its caches when
 there is no API server. Nothing is closed before the caches are filled, and a change of endpoints touches no
@@ -17,10 +17,10 @@ from typing import Any, Final, NamedTuple
 
 from steersman.aio import Scope
 from steersman.cluster.machine import Machine, MachineError
-from steersman.cluster.proxy.frontends import Frontend, Route
+from steersman.cluster.proxy.frontends import Frontend, FrontendRoute
 from steersman.cluster.proxy.health_checks import HealthChecks
-from steersman.cluster.proxy.process import ForwarderProcess, Home
-from steersman.cluster.proxy.routing import Place, is_proxied, local_endpoints, routes
+from steersman.cluster.proxy.process import ForwarderFiles, ForwarderProcess
+from steersman.cluster.proxy.routing import ProxyLocation, is_proxied, local_endpoints, routes
 from steersman.cluster.proxy.stand_ins import StandInList, announce, is_announced, stand_ins_of
 from steersman.election import default_identity
 from steersman.objects.resources import ENDPOINT_SLICES, NODES, SERVICES
@@ -50,7 +50,7 @@ def add_proxy(
     manager: Manager,
     machine: Machine,
     node_addresses: Sequence[str] = ("127.0.0.1",),
-    home: Home | None = None,
+    home: ForwarderFiles | None = None,
     recalled: Callable[[], None] = lambda: None,
     low_ports: LowPorts | None = None,
 ) -> ServiceProxy:
@@ -64,24 +64,28 @@ def add_proxy(
 
 
 class LowPorts(NamedTuple):
-    """Which ports are not to be had, and the folder where it is written what answers in their place."""
+    """The ports that this process may not listen on, and the folder for the list of their stand-ins."""
 
     first_free: int = 1
     folder: Path | None = None
 
 
 class _Node(NamedTuple):
+    """The addresses and zone of a node."""
+
     addresses: frozenset[str]
     zone: str
 
 
 class ServiceProxy:
+    """The proxy of one machine."""
+
     def __init__(
         self,
         manager: Manager,
         machine: Machine,
         node_addresses: Sequence[str],
-        home: Home | None,
+        home: ForwarderFiles | None,
         recalled: Callable[[], None],
         low_ports: LowPorts,
     ) -> None:
@@ -106,7 +110,7 @@ class ServiceProxy:
         self._known_nodes: dict[str, _Node] = {}
         #: What a service should have, whether or not it can; what is open of it; whose a frontend is.
         self._claims: dict[Key, set[Frontend]] = {}
-        self._routes: dict[Key, dict[Frontend, Route]] = {}
+        self._routes: dict[Key, dict[Frontend, FrontendRoute]] = {}
         self._owners: dict[Frontend, Key] = {}
         #: Services and addresses they have nothing at any more but connections, perhaps.
         self._leaving: set[tuple[Key, str]] = set()
@@ -193,7 +197,7 @@ class ServiceProxy:
         zone = (node["metadata"].get("labels") or {}).get(_ZONE_LABEL) or ""
         return _Node(frozenset(here), zone) if here else None
 
-    def _place(self) -> Place:
+    def _place(self) -> ProxyLocation:
         names: dict[str, set[str]] = {address: set() for address in self._node_addresses}
         for name, node in self._known_nodes.items():
             for address in node.addresses:
@@ -202,7 +206,7 @@ class ServiceProxy:
         # What no node calls its own, such as localhost, is everybody's.
         everybody = frozenset(self._known_nodes)
         nodes = {address: frozenset(found) or everybody for address, found in names.items()}
-        return Place(nodes, frozenset(zones))
+        return ProxyLocation(nodes, frozenset(zones))
 
     # --- applying
 
@@ -217,7 +221,7 @@ class ServiceProxy:
             self.settled.set()
 
     async def _apply(self, keys: Iterable[Key]) -> None:
-        opened: dict[Frontend, Route] = {}
+        opened: dict[Frontend, FrontendRoute] = {}
         closed: set[Frontend] = set()
         place = self._place()
         left: dict[Key, set[Frontend]] = {}
@@ -267,7 +271,9 @@ class ServiceProxy:
         cached = self._services.cache.get(key)
         return None if cached is None else cached.object()
 
-    async def _prepare(self, key: Key, service: Object | None, place: Place) -> dict[Frontend, Route]:
+    async def _prepare(
+        self, key: Key, service: Object | None, place: ProxyLocation
+    ) -> dict[Frontend, FrontendRoute]:
         """What a service has now, its addresses on this machine."""
         if service is None or not is_proxied(service):
             await self._health_checks.keep(key, 0, 0)
@@ -286,7 +292,7 @@ class ServiceProxy:
         for frontend, route in routes(service, slices, place, self._machine.lends, stand_ins).items():
             if self._owners.setdefault(frontend, key) != key:
                 self._wanted[frontend] = key
-                self._tell(service, frontend, 0, f"{self._owners[frontend]} has this address")
+                self._warn_of_failure(service, frontend, 0, f"{self._owners[frontend]} has this address")
                 continue
             claims.add(frontend)
             if await self._has_address(service, frontend):
@@ -307,21 +313,21 @@ class ServiceProxy:
             )
             self._recorder.event(service, "Normal", "StandInPort", note, action="Listen")
 
-        async def say() -> None:
+        async def annotate() -> None:
             if not await announce(self._client, service, stand_ins):
                 await self._clock.sleep(_RETRY_S)
                 self._announced.pop(key, None)
                 self._mark((key,))
 
         assert self._scope is not None
-        self._scope.start(say(), name=f"stand-ins of {key}")
+        self._scope.start(annotate(), name=f"stand-ins of {key}")
 
     async def _has_address(self, service: Object, frontend: Frontend) -> bool:
         """Whether the address is here, after it was added."""
         try:
             await self._machine.add(frontend.address, _owner(Key.of(service)))
         except MachineError as error:
-            self._tell(service, frontend, errno.EADDRNOTAVAIL, str(error))
+            self._warn_of_failure(service, frontend, errno.EADDRNOTAVAIL, str(error))
             return False
         return True
 
@@ -379,7 +385,7 @@ class ServiceProxy:
         service = self._read(key)
         if service is None:
             return
-        self._tell(service, frontend, code, _PROBLEMS.get(code) or os.strerror(code))
+        self._warn_of_failure(service, frontend, code, _PROBLEMS.get(code) or os.strerror(code))
         if code != errno.EACCES:
             self._retry(key)
 
@@ -391,7 +397,7 @@ class ServiceProxy:
         assert self._scope is not None
         self._scope.start(later(), name=f"retry {key}")
 
-    def _tell(self, service: Object, frontend: Frontend, code: int, why: str) -> None:
+    def _warn_of_failure(self, service: Object, frontend: Frontend, code: int, why: str) -> None:
         if (frontend, code) in self._told:
             return
         self._told.add((frontend, code))

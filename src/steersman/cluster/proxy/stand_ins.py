@@ -1,11 +1,12 @@
-"""Has services without a right to their low ports answer at others, and says so.
+"""Alternative ports for Services whose low ports (below 1024) this process may not listen on.
 
-| who asks         | how they find out                                                                   |
+| client           | how it finds the port                                                               |
 |------------------|-------------------------------------------------------------------------------------|
 | people, programs | an annotation of the Service (`objects.stand_ins`), an event                        |
 | pods             | not at all: the keeper leads their connections there, by the list that is kept here |
 
-Where the proxy may listen everywhere, there are no stand-ins, and what an earlier one said is taken back.
+Where the proxy may listen on all ports, there are no stand-ins, and annotations of an earlier proxy are
+removed.
 """
 
 from __future__ import annotations
@@ -69,8 +70,10 @@ _Entry = tuple[str, int, int]
 
 
 class StandInList:
-    """What keepers read (`keeper.redirection`): a folder with a file for each address, which is always whole,
-    protocol → port → where it answers. A change costs what it changes, however many services there are."""
+    """The list that keepers read (`keeper.redirection`): a folder with a file for each address, replaced
+    atomically, protocol → port → alternative port. A change costs what it changes, however many Services
+    there are.
+    """
 
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder

@@ -1,10 +1,10 @@
-"""Admission policies: rules about writes that users write in CEL.
+"""ValidatingAdmissionPolicy and MutatingAdmissionPolicy: CEL policies about writes.
 
 validating, mutating   the two plugins                     start here
 definitions            policies and bindings, compiled
-selection, params      which are in force for a write, and with what
+selection, params      the policies that apply to a write, and their parameters
 mutations              patches that expressions make
-typechecking           warnings for authors
+typechecking           warnings in a policy's status
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Limits on how fast an autoscaler changes the replica count: stabilization window, scaling policies,
-minReplicas and maxReplicas. Pure but for `History`.
+minReplicas and maxReplicas. Pure but for `ScaleHistory`.
 
-`History` keeps recent recommendations and scale events; it lives in memory only.
+`ScaleHistory` keeps recent recommendations and scale events; it lives in memory only.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
-__all__ = ["DOWNSCALE_WINDOW_S", "History", "Limited", "limit"]
+__all__ = ["DOWNSCALE_WINDOW_S", "Limited", "ScaleHistory", "limit"]
 
 Object = dict[str, Any]
 
@@ -46,7 +46,7 @@ class _Entry(NamedTuple):
 
 
 @dataclass(slots=True)
-class History:
+class ScaleHistory:
     """The recent recommendations and scale events of one autoscaler."""
 
     recommendations: list[_Entry] = field(default_factory=list)
@@ -99,7 +99,7 @@ class Limited:
     reason: tuple[str, str]
 
 
-def limit(spec: Object, history: History, current: int, desired: int, now: datetime) -> Limited:
+def limit(spec: Object, history: ScaleHistory, current: int, desired: int, now: datetime) -> Limited:
     """What becomes of a desired size."""
     least, most = spec.get("minReplicas", 1), spec["maxReplicas"]
     behavior = spec.get("behavior")
@@ -128,7 +128,7 @@ def _by_rules(current: int, desired: int, least: int, most: int) -> tuple[int, t
     return desired, _WITHIN
 
 
-def _stabilized(behavior: Object, history: History, current: int, desired: int, now: datetime) -> int:
+def _stabilized(behavior: Object, history: ScaleHistory, current: int, desired: int, now: datetime) -> int:
     """Between the lowest that was recommended for growing and the highest for shrinking."""
     up_s = (behavior.get("scaleUp") or {}).get("stabilizationWindowSeconds") or 0
     given_s = (behavior.get("scaleDown") or {}).get("stabilizationWindowSeconds")
@@ -144,7 +144,12 @@ def _stabilized(behavior: Object, history: History, current: int, desired: int, 
 
 
 def _by_policies(
-    behavior: Object, history: History, current: int, desired: int, bounds: tuple[int, int], now: datetime
+    behavior: Object,
+    history: ScaleHistory,
+    current: int,
+    desired: int,
+    bounds: tuple[int, int],
+    now: datetime,
 ) -> tuple[int, tuple[str, str]]:
     least, most = bounds
     if desired > current:
@@ -158,7 +163,7 @@ def _by_policies(
     return desired, _WITHIN
 
 
-def _reach(rules: Object | None, history: History, current: int, now: datetime, *, grows: bool) -> int:
+def _reach(rules: Object | None, history: ScaleHistory, current: int, now: datetime, *, grows: bool) -> int:
     """How far the policies of one direction let the size go."""
     rules = rules or {}
     choice = rules.get("selectPolicy", "Max")

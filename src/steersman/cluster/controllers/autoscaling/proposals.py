@@ -23,7 +23,7 @@ from steersman.objects.errors import SelectorError
 from steersman.objects.quantities import Quantity
 from steersman.objects.selectors import EVERYTHING, LabelSelector
 
-__all__ = ["NoProposal", "Proposal", "Proposals", "Target"]
+__all__ = ["NoProposal", "Proposal", "Proposals", "ScaleTarget"]
 
 Object = dict[str, Any]
 
@@ -53,7 +53,7 @@ class NoProposal(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class ScaleTarget:
     """The workload to be scaled."""
 
     namespace: str
@@ -76,7 +76,7 @@ class Proposals:
     def __init__(self, source: MetricsSource) -> None:
         self._source = source
 
-    async def of(self, metric: Object, target: Target) -> Proposal:
+    async def of(self, metric: Object, target: ScaleTarget) -> Proposal:
         """Raises `NoProposal`."""
         kind = metric["type"]
         field = kind[0].lower() + kind[1:]
@@ -105,7 +105,7 @@ class Proposals:
             raise NoProposal(reason, str(error), f"failed to get {about} value: {error}") from error
         return Proposal(replicas, name, {"type": kind, field: current})
 
-    async def _resource(self, spec: Object, target: Target) -> tuple[int, str, Object]:
+    async def _resource(self, spec: Object, target: ScaleTarget) -> tuple[int, str, Object]:
         name, container, goal = spec["name"], spec.get("container", ""), spec["target"]
         if "averageValue" not in goal and "averageUtilization" not in goal:
             raise MetricsError(
@@ -138,7 +138,7 @@ class Proposals:
         status = {"name": name, "current": current}
         return replicas, shown, status | ({"container": container} if container else {})
 
-    async def _pods(self, spec: Object, target: Target) -> tuple[int, str, Object]:
+    async def _pods(self, spec: Object, target: ScaleTarget) -> tuple[int, str, Object]:
         name, selector = spec["metric"]["name"], _selector(spec["metric"])
         try:
             metrics = await self._source.pods(target.namespace, target.selector, name, selector)
@@ -149,7 +149,7 @@ class Proposals:
         status = {"metric": spec["metric"], "current": {"averageValue": _shown(average)}}
         return replicas, f"pods metric {name}", status
 
-    async def _object(self, spec: Object, target: Target) -> tuple[int, str, Object]:
+    async def _object(self, spec: Object, target: ScaleTarget) -> tuple[int, str, Object]:
         name, goal, reference = spec["metric"]["name"], spec["target"], spec["describedObject"]
         kind = reference["kind"]
         field = {"Value": "value", "AverageValue": "averageValue"}.get(goal["type"], "")
@@ -170,7 +170,7 @@ class Proposals:
         current = {"metric": spec["metric"], "current": {field: _shown(told)}, "describedObject": reference}
         return replicas, shown, current
 
-    async def _external(self, spec: Object, target: Target) -> tuple[int, str, Object]:
+    async def _external(self, spec: Object, target: ScaleTarget) -> tuple[int, str, Object]:
         name, goal, metric = spec["metric"]["name"], spec["target"], spec["metric"]
         field = next((one for one in ("averageValue", "value") if one in goal), "")
         if not field:
@@ -189,7 +189,7 @@ class Proposals:
         return replicas, _external_name(metric), {"metric": metric, "current": {field: _shown(told)}}
 
     @staticmethod
-    def _by_value(target: Target, usage: int, goal: Object, field: str) -> tuple[int, int]:
+    def _by_value(target: ScaleTarget, usage: int, goal: Object, field: str) -> tuple[int, int]:
         if field == "value":
             return by_ratio(target.scaling, usage, _milli(goal["value"])), usage
         return by_total(target.status_replicas, usage, _milli(goal["averageValue"]), target.tolerances)

@@ -13,14 +13,14 @@ from steersman.objects.kinds.views.containers import ContainerPort
 from steersman.objects.kinds.views.pods import BackendView
 from steersman.runtime import Cached
 
-__all__ = ["Backend"]
+__all__ = ["PodEndpoint"]
 
 
-class Backend(BackendView, frozen=True, gc=False):
+class PodEndpoint(BackendView, frozen=True, gc=False):
     """The fields of a pod that its endpoints are made from."""
 
     @classmethod
-    def read(cls, cached: Cached) -> Backend:
+    def read(cls, cached: Cached) -> PodEndpoint:
         return _decode(cached.data)
 
     @property
@@ -63,7 +63,7 @@ class Backend(BackendView, frozen=True, gc=False):
         metadata = self.metadata
         return {"kind": "Pod", "namespace": metadata.namespace, "name": metadata.name, "uid": metadata.uid}
 
-    def told(self) -> tuple[Any, ...]:
+    def compared(self) -> tuple[Any, ...]:
         """All that endpoints depend on, for comparing."""
         return (
             self.metadata.uid,
@@ -86,7 +86,7 @@ class Backend(BackendView, frozen=True, gc=False):
                 yield from container.ports
 
 
-_decode = msgspec.json.Decoder(Backend).decode
+_decode = msgspec.json.Decoder(PodEndpoint).decode
 
 
 @lru_cache(maxsize=4096)

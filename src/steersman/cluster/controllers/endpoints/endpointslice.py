@@ -9,7 +9,7 @@ from steersman.client import ClientError, Conflict
 from steersman.cluster.controllers.endpoints.service_slices import CONTROLLER, plan_slices
 from steersman.cluster.controllers.endpoints.services import Selections, Service
 from steersman.cluster.controllers.endpoints.slice_writing import ManagedSlices
-from steersman.cluster.controllers.endpoints.slices import Plan
+from steersman.cluster.controllers.endpoints.slices import SlicePlan
 from steersman.cluster.controllers.endpoints.trigger_times import TRIGGER_TIME, TriggerTimes
 from steersman.cluster.controllers.endpoints.zone_hints import (
     DISABLED,
@@ -87,7 +87,7 @@ class _ServiceSlices:
             self._recorder.event(cached.object(), "Warning", "FailedToUpdateEndpointSlices", note)
             raise
         finally:
-            self._tell_of_hints(cached, service, hinting)
+            self._report_hints(cached, service, hinting)
 
     def on_node(self, change: Change) -> Iterable[Key]:
         """Also the services whose hints depend on what nodes there are."""
@@ -100,20 +100,20 @@ class _ServiceSlices:
         shares = (node_share(node.data) for node in self.nodes.cache)
         return Hinting(zone_ratios(share for share in shares if share is not None))
 
-    def _tell_of_hints(self, cached: Cached, service: Service, hinting: Hinting | None) -> None:
+    def _report_hints(self, cached: Cached, service: Service, hinting: Hinting | None) -> None:
         had = self._hinted.pop(cached.key, False)
         if hinting is None:
             for family in service.families if had else ():
-                self._tell_hints(cached, "Disabled", f"{DISABLED}, addressType: {family}")
+                self._record_hints(cached, "Disabled", f"{DISABLED}, addressType: {family}")
             return
         for family, problem in hinting.problems.items():
             if problem:
-                self._tell_hints(cached, "Disabled", f"{problem}, addressType: {family}")
+                self._record_hints(cached, "Disabled", f"{problem}, addressType: {family}")
             elif not had:
-                self._tell_hints(cached, "Enabled", f"{ENABLED}, addressType: {family}")
+                self._record_hints(cached, "Enabled", f"{ENABLED}, addressType: {family}")
         self._hinted[cached.key] = not all(hinting.problems.values())
 
-    def _tell_hints(self, cached: Cached, what: Literal["Enabled", "Disabled"], note: str) -> None:
+    def _record_hints(self, cached: Cached, what: Literal["Enabled", "Disabled"], note: str) -> None:
         kind: Literal["Normal", "Warning"] = "Normal" if what == "Enabled" else "Warning"
         self._recorder.event(cached.object(), kind, f"TopologyAwareHints{what}", note)
 
@@ -124,7 +124,7 @@ def _counts_otherwise(change: Change) -> bool:
     return old != new
 
 
-def _stamp(plan: Plan, triggered_at: str) -> None:
+def _stamp(plan: SlicePlan, triggered_at: str) -> None:
     for one in [*plan.create, *plan.update]:
         metadata = one["metadata"]
         annotations = {k: v for k, v in (metadata.get("annotations") or {}).items() if k != TRIGGER_TIME}

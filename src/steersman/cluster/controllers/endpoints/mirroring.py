@@ -16,7 +16,7 @@ from steersman.cluster.controllers.endpoints.slices import (
     MANAGED_BY,
     SERVICE_NAME,
     Group,
-    Plan,
+    SlicePlan,
     endpoint_identity,
     pack,
     port_key,
@@ -87,10 +87,10 @@ class _Mirror:
         existing = self.managed.of(request.key)
         endpoints = self._to_mirror(request.key)
         if endpoints is None:
-            await self.managed.write(Plan(delete=existing))
+            await self.managed.write(SlicePlan(delete=existing))
             return
         wanted = mirrored(endpoints)
-        self._tell(endpoints, wanted)
+        self._record_events(endpoints, wanted)
         plan = plan_mirror(endpoints, wanted, existing)
         await self.managed.write(plan, may_create="deletionTimestamp" not in endpoints["metadata"])
 
@@ -103,7 +103,7 @@ class _Mirror:
         skipped = (metadata.get("labels") or {}).get(_SKIP_LABEL) == "true"
         return None if skipped or _LEADER_ANNOTATION in (metadata.get("annotations") or {}) else endpoints
 
-    def _tell(self, endpoints: Object, wanted: Mirrored) -> None:
+    def _record_events(self, endpoints: Object, wanted: Mirrored) -> None:
         if wanted.invalid:
             note = f"Skipped {wanted.invalid} invalid IP addresses when mirroring to EndpointSlices"
             self._recorder.event(endpoints, "Warning", "InvalidIPAddress", note)
@@ -166,8 +166,8 @@ def _endpoint(address: Object, ready: bool) -> Object:
     return endpoint
 
 
-def plan_mirror(endpoints: Object, wanted: Mirrored, existing: list[Object]) -> Plan:
-    plan = Plan()
+def plan_mirror(endpoints: Object, wanted: Mirrored, existing: list[Object]) -> SlicePlan:
+    plan = SlicePlan()
     by_key: dict[tuple[str, frozenset[Any]], list[Object]] = {}
     for present in existing:
         key = present["addressType"], port_key(present.get("ports"))

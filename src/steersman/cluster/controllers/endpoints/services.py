@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from steersman.cluster.controllers.endpoints.backends import Backend
+from steersman.cluster.controllers.endpoints.backends import PodEndpoint
 from steersman.cluster.controllers.pods_on_nodes import pods_on
 from steersman.objects.addresses import ip_family
 from steersman.objects.kinds.views.services import ServicePort, ServiceView
@@ -70,7 +70,7 @@ class Service(ServiceView, frozen=True, gc=False):
             return self.spec.ip_families
         return ["IPv4", "IPv6"] if self.headless else [ip_family(self.spec.cluster_ip)]
 
-    def target_ports(self, pod: Backend) -> Iterator[tuple[ServicePort, int]]:
+    def target_ports(self, pod: PodEndpoint) -> Iterator[tuple[ServicePort, int]]:
         """The ports that lead to a pod, and where."""
         for port in self.ports:
             number = pod.port(port.target_port or port.port, port.protocol)
@@ -91,13 +91,13 @@ class Selections:
         _index(pods, _PODS_BY_LABEL, _labels_of)
         _index(services, _SERVICES_BY_SELECTOR, _first_wanted)
 
-    def pods_of(self, service: Service) -> list[Backend]:
+    def pods_of(self, service: Service) -> list[PodEndpoint]:
         """The pods that a service selects, in the order of their names."""
         wanted = service.selector
         if wanted is None:
             return []
         candidates = self._candidates(service.namespace, wanted)
-        pods = [pod for pod in map(Backend.read, candidates) if wanted.items() <= pod.labels.items()]
+        pods = [pod for pod in map(PodEndpoint.read, candidates) if wanted.items() <= pod.labels.items()]
         return sorted(pods, key=lambda pod: pod.name)
 
     def _candidates(self, namespace: str, wanted: Mapping[str, str]) -> list[Cached]:
@@ -118,9 +118,9 @@ class Selections:
 
     def on_pod(self, change: Change) -> Iterable[Key]:
         """The services to look at when a pod has changed."""
-        old = Backend.read(change.old) if change.old is not None else None
-        new = Backend.read(change.new) if change.new is not None else None
-        if old is not None and new is not None and old.told() == new.told():
+        old = PodEndpoint.read(change.old) if change.old is not None else None
+        new = PodEndpoint.read(change.new) if change.new is not None else None
+        if old is not None and new is not None and old.compared() == new.compared():
             return ()
         keys: set[Key] = set()
         if new is not None:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from steersman.client import ApiError
-from steersman.cluster.controllers.endpoints.slices import MANAGED_BY, SERVICE_NAME, Plan
+from steersman.cluster.controllers.endpoints.slices import MANAGED_BY, SERVICE_NAME, SlicePlan
 from steersman.cluster.controllers.pod_control import namespace_is_terminating
 from steersman.objects.resources import ENDPOINT_SLICES
 from steersman.runtime import Cache, Cached, Change, Key, Writes
@@ -52,7 +52,7 @@ class ManagedSlices:
             return ()
         return {Key.parse(name) for cached in seen for name in _services_of(cached)}
 
-    async def write(self, plan: Plan, *, may_create: bool = True) -> None:
+    async def write(self, plan: SlicePlan, *, may_create: bool = True) -> None:
         """Do what is planned. What could not be done is raised when all the rest is."""
         updates = [self._writes.replace(ENDPOINT_SLICES, one) for one in plan.update]
         creates = [self._create(one) for one in plan.create] if may_create else []

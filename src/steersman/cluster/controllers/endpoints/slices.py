@@ -11,7 +11,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-__all__ = ["MANAGED_BY", "SERVICE_NAME", "Group", "Plan", "endpoint_identity", "pack", "port_key", "recycled"]
+__all__ = [
+    "MANAGED_BY",
+    "SERVICE_NAME",
+    "Group",
+    "SlicePlan",
+    "endpoint_identity",
+    "pack",
+    "port_key",
+    "recycled",
+]
 
 Object = dict[str, Any]
 #: Endpoints by identity.
@@ -22,14 +31,14 @@ MANAGED_BY: Final = "endpointslice.kubernetes.io/managed-by"
 
 
 @dataclass(slots=True)
-class Plan:
+class SlicePlan:
     """The slices to create, update and delete."""
 
     create: list[Object] = field(default_factory=list)
     update: list[Object] = field(default_factory=list)
     delete: list[Object] = field(default_factory=list)
 
-    def add(self, other: Plan) -> None:
+    def add(self, other: SlicePlan) -> None:
         self.create += other.create
         self.update += other.update
         self.delete += other.delete
@@ -63,10 +72,10 @@ def port_key(ports: Iterable[Mapping[str, Any]] | None) -> frozenset[tuple[Any, 
     return frozenset(tuple(port.get(name) for name in names) for port in ports or ())
 
 
-def pack(existing: Sequence[Object], desired: Endpoints, group: Group) -> Plan:
+def pack(existing: Sequence[Object], desired: Endpoints, group: Group) -> SlicePlan:
     """The changes after which the slices of a group hold exactly the desired endpoints."""
     missing = dict(desired)
-    plan = Plan()
+    plan = SlicePlan()
     unchanged: list[Object] = []
     for present in existing:
         endpoints = present.get("endpoints") or []
@@ -120,7 +129,7 @@ def _room_for(count: int, slices: Iterable[Object], most: int) -> Object | None:
     return max(fitting, key=lambda one: len(one["endpoints"]), default=None)
 
 
-def recycled(plan: Plan, may_reuse: Callable[[Object], bool]) -> Plan:
+def recycled(plan: SlicePlan, may_reuse: Callable[[Object], bool]) -> SlicePlan:
     """The plan with slices written over instead of some deleted and others created."""
     create, update, delete = list(plan.create), list(plan.update), []
     for doomed in plan.delete:
@@ -132,4 +141,4 @@ def recycled(plan: Plan, may_reuse: Callable[[Object], bool]) -> Plan:
         create.remove(new)
         kept = {name: doomed["metadata"][name] for name in ("name", "resourceVersion")}
         update.append({**new, "metadata": {**new["metadata"], **kept}})
-    return Plan(create, update, delete)
+    return SlicePlan(create, update, delete)

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
-from steersman.cluster.controllers.endpoints.backends import Backend
+from steersman.cluster.controllers.endpoints.backends import PodEndpoint
 from steersman.cluster.controllers.endpoints.services import Service
 from steersman.runtime import Key
 
@@ -31,7 +31,7 @@ class TriggerTimes:
     def __init__(self) -> None:
         self._seen: dict[Key, _Seen] = {}
 
-    def changed_at(self, service: Service, pods: Iterable[Backend]) -> str:
+    def changed_at(self, service: Service, pods: Iterable[PodEndpoint]) -> str:
         """The earliest change since the last call; empty if nothing that has a time has changed."""
         key = Key(service.namespace, service.name)
         created = service.metadata.creation_timestamp or ""

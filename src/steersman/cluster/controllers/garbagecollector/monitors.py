@@ -24,7 +24,7 @@ from steersman.runtime import Cache, Cached, Change, Informer
 from steersman.runtime.cache import OWNER
 from steersman.runtime.changes import Handler
 
-__all__ = ["Found", "Monitor", "Monitors"]
+__all__ = ["Monitor", "MonitoredObject", "Monitors"]
 
 _log = logging.getLogger(__name__)
 
@@ -60,7 +60,7 @@ class Monitor:
         return self.informer.cache
 
 
-class Found(NamedTuple):
+class MonitoredObject(NamedTuple):
     """An object and the monitor whose cache it is in."""
 
     monitor: Monitor
@@ -101,20 +101,22 @@ class Monitors:
     def of(self, resource: ResourceType) -> Monitor | None:
         return self._monitors.get((resource.group, resource.plural))
 
-    def owner(self, reference: LifetimeOwner, namespace: str) -> Found | None:
+    def owner(self, reference: LifetimeOwner, namespace: str) -> MonitoredObject | None:
         """The owner that a dependent in `namespace` means, if the caches have it."""
         resource = self.kind(reference)
         monitor = self.of(resource) if resource is not None else None
         if monitor is None:
             return None
         cached = monitor.cache.get((namespace if monitor.resource.namespaced else "", reference.name))
-        return Found(monitor, cached) if cached is not None and cached.uid == reference.uid else None
+        return (
+            MonitoredObject(monitor, cached) if cached is not None and cached.uid == reference.uid else None
+        )
 
-    def dependents(self, uid: str) -> Iterator[Found]:
+    def dependents(self, uid: str) -> Iterator[MonitoredObject]:
         """Everything that names this owner."""
         for monitor in tuple(self._monitors.values()):
             for cached in monitor.cache.by_index(OWNER, uid):
-                yield Found(monitor, cached)
+                yield MonitoredObject(monitor, cached)
 
     def all_solid(self, item: Item, namespace: str) -> bool:
         """Whether the caches have all owners, and none waits for its dependents to go."""

@@ -10,12 +10,12 @@ from datetime import datetime
 from typing import Any, Final
 
 from steersman.client import ClientError, NotFound
-from steersman.cluster.controllers.job.backoff import NO_FAILURES, Backoff
+from steersman.cluster.controllers.job.backoff import NO_FAILURES, JobBackoff
 from steersman.cluster.controllers.job.job_pods import TRACKING_FINALIZER, JobPod, matters_to_job
 from steersman.cluster.controllers.job.job_spec import Job, finished_condition
 from steersman.cluster.controllers.job.new_pods import name_prefix, new_pod_template
 from steersman.cluster.controllers.job.orphan_pods import add_orphan_controller
-from steersman.cluster.controllers.job.plan import Plan, plan
+from steersman.cluster.controllers.job.plan import JobPlan, plan
 from steersman.cluster.controllers.job.status import (
     decided,
     finished,
@@ -24,7 +24,7 @@ from steersman.cluster.controllers.job.status import (
     with_counts,
     with_suspension,
 )
-from steersman.cluster.controllers.job.tally import Counts, Tally, count, tally_of
+from steersman.cluster.controllers.job.tally import Counts, JobTally, count, tally_of
 from steersman.cluster.controllers.job.tracking import counted, track
 from steersman.cluster.controllers.job.verdict import JobVerdict, completed, deadline_s, judge
 from steersman.cluster.controllers.ownership import Claims, WakeOwners, children, selector_of
@@ -91,7 +91,7 @@ class _Jobs:
         self._control = PodControl(self.writes, self._recorder, JOBS)
         self._clock = setup.clock
         #: By uid: failures of the jobs that are not over.
-        self._backoffs: dict[str, Backoff] = {}
+        self._backoffs: dict[str, JobBackoff] = {}
         self._uids: dict[Key, str] = {}
 
     async def reconcile(self, request: Request) -> Result | None:
@@ -111,7 +111,7 @@ class _Jobs:
         backoff = self._backoffs.get(cached.uid, NO_FAILURES)
         backoff = backoff.after(tally.newly_succeeded, tally.newly_failed)
         work = await self._work(tally, backoff, now)
-        acted = await self._tell(tally, work, old_status, backoff, now) or work.acted
+        acted = await self._update_status(tally, work, old_status, backoff, now) or work.acted
         if work.failed is not None:
             raise Requeue from work.failed
         if acted:
@@ -122,7 +122,7 @@ class _Jobs:
     def _forget(self, key: Key) -> None:
         self._backoffs.pop(self._uids.pop(key, ""), None)
 
-    def _remember(self, obj: Object, backoff: Backoff) -> None:
+    def _remember(self, obj: Object, backoff: JobBackoff) -> None:
         uid = obj["metadata"]["uid"]
         if backoff == NO_FAILURES and uid not in self._backoffs:
             return
@@ -131,7 +131,7 @@ class _Jobs:
 
     # --- pods
 
-    async def _work(self, tally: Tally, backoff: Backoff, now: datetime) -> _Work:
+    async def _work(self, tally: JobTally, backoff: JobBackoff, now: datetime) -> _Work:
         job = tally.job
         verdict = judge(tally, now)
         if verdict is not None:
@@ -140,7 +140,7 @@ class _Jobs:
             )
             # As long as a pod may still run nobody knows how it ends.
             return _Work(None if failed else verdict, self._count(job), failed, acted=bool(tally.active))
-        failed, steps = None, Plan()
+        failed, steps = None, JobPlan()
         if not job.deleting:
             steps = plan(tally, backoff, now)
             failed = await self._delete(job, steps.delete) or await self._create(tally, steps)
@@ -158,7 +158,7 @@ class _Jobs:
 
         return await together(map(delete, pods))
 
-    async def _create(self, tally: Tally, steps: Plan) -> ClientError | None:
+    async def _create(self, tally: JobTally, steps: JobPlan) -> ClientError | None:
         job = tally.job
 
         async def create(index: int | None) -> None:
@@ -186,8 +186,8 @@ class _Jobs:
 
     # --- status
 
-    async def _tell(
-        self, tally: Tally, work: _Work, old_status: Object | None, backoff: Backoff, now: datetime
+    async def _update_status(
+        self, tally: JobTally, work: _Work, old_status: Object | None, backoff: JobBackoff, now: datetime
     ) -> bool:
         """Count the pods that ended and write the status; whether anything was written."""
         job, verdict = tally.job, work.verdict
@@ -200,7 +200,7 @@ class _Jobs:
         latest = {**job.obj, "status": old_status}
         written = await self._flush(latest, status)
         if suspension_told:
-            self._tell_suspension(job)
+            self._record_suspension(job)
         self._remember(job.obj, backoff)
         failed = await together([self._let_go(pod) for pod in tracking.release])
         tracked = {pod.uid for pod in tally.pods if pod.tracked and self._is_held(pod)}
@@ -218,7 +218,7 @@ class _Jobs:
         if failed is not None:
             raise Requeue from failed
         if verdict is not None and over:
-            self._tell_end(job, verdict, status)
+            self._record_end(job, verdict, status)
         return final is not latest or bool(tracking.release)
 
     async def _flush(self, obj: Object, status: Object) -> Object:
@@ -233,11 +233,11 @@ class _Jobs:
         cached = self.pods.cache.get(pod.state.key)
         return cached is not None and cached.uid == pod.uid and JobPod.read(cached).tracked
 
-    def _tell_suspension(self, job: Job) -> None:
+    def _record_suspension(self, job: Job) -> None:
         reason = "Suspended" if job.suspended else "Resumed"
         self._recorder.event(job.obj, "Normal", reason, f"Job {reason.lower()}")
 
-    def _tell_end(self, job: Job, verdict: JobVerdict, status: Object) -> None:
+    def _record_end(self, job: Job, verdict: JobVerdict, status: Object) -> None:
         if not verdict.success:
             self._recorder.event(job.obj, "Warning", verdict.reason, verdict.message)
             return

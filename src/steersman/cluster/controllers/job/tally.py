@@ -10,7 +10,7 @@ from steersman.cluster.controllers.job.job_pods import JobPod
 from steersman.cluster.controllers.job.job_spec import Job
 from steersman.cluster.controllers.job.policies import judge_failure
 
-__all__ = ["Counts", "Tally", "count", "tally_of"]
+__all__ = ["Counts", "JobTally", "count", "tally_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ def count(pods: Sequence[JobPod]) -> Counts:
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class JobTally:
     """A Job and its pods, counted."""
 
     job: Job
@@ -47,7 +47,7 @@ class Tally:
     last_failed: dict[int, JobPod]
 
 
-def tally_of(job: Job, pods: Sequence[JobPod]) -> Tally:
+def tally_of(job: Job, pods: Sequence[JobPod]) -> JobTally:
     uncounted_succeeded, uncounted_failed = job.uncounted("succeeded"), job.uncounted("failed")
     fresh = [pod for pod in pods if pod.tracked and job.counts_index(pod)]
     active = [pod for pod in pods if pod.state.active]
@@ -64,7 +64,7 @@ def tally_of(job: Job, pods: Sequence[JobPod]) -> Tally:
         failed_indexes = job.failed_indexes | _indexes(pod for pod in fresh if _fails_index(job, pod))
         settled = succeeded_indexes | failed_indexes | _indexes(active)
         last_failed = _last_failed(job, fresh, settled)
-    return Tally(
+    return JobTally(
         job,
         pods,
         active,

@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from steersman.cluster.controllers.job.job_pods import JobPod
 from steersman.cluster.controllers.job.policies import judge_failure
-from steersman.cluster.controllers.job.tally import Tally
+from steersman.cluster.controllers.job.tally import JobTally
 from steersman.cluster.controllers.job.verdict import JobVerdict
 
 __all__ = ["MOST_UNCOUNTED", "Tracking", "counted", "track"]
@@ -56,7 +56,7 @@ def counted(status: Object, tracked: Collection[str]) -> Object:
     return status
 
 
-def track(tally: Tally, status: Object, verdict: JobVerdict | None) -> Tracking:
+def track(tally: JobTally, status: Object, verdict: JobVerdict | None) -> Tracking:
     """Which pods can be counted, and the status that says so."""
     job = tally.job
     tracked = [pod for pod in tally.pods if pod.tracked]
@@ -83,11 +83,11 @@ def track(tally: Tally, status: Object, verdict: JobVerdict | None) -> Tracking:
             break
     status["uncountedTerminatedPods"] = {how: uids for how, uids in uncounted.items() if uids}
     if job.indexed:
-        _tell_indexes(tally, status)
+        _write_indexes(tally, status)
     return Tracking(status, release, full)
 
 
-def _may_go(tally: Tally, pod: JobPod, verdict: JobVerdict | None) -> bool:
+def _may_go(tally: JobTally, pod: JobPod, verdict: JobVerdict | None) -> bool:
     """Whether the pod's finalizer has done its duty."""
     if tally.job.deleting or verdict is not None or pod.succeeded:
         return True
@@ -96,7 +96,7 @@ def _may_go(tally: Tally, pod: JobPod, verdict: JobVerdict | None) -> bool:
     return pod.index is None or tally.last_failed.get(pod.index) is not pod
 
 
-def _counts_as_failed(tally: Tally, pod: JobPod, verdict: JobVerdict | None) -> bool:
+def _counts_as_failed(tally: JobTally, pod: JobPod, verdict: JobVerdict | None) -> bool:
     """When the job fails, so does what is still running."""
     job = tally.job
     failed = job.considers_failed(pod) or (verdict is not None and not verdict.success)
@@ -108,7 +108,7 @@ def _add(uids: list[str], uid: str) -> None:
         uids.append(uid)
 
 
-def _tell_indexes(tally: Tally, status: Object) -> None:
+def _write_indexes(tally: JobTally, status: Object) -> None:
     status["succeeded"] = len(tally.succeeded_indexes)
     status["completedIndexes"] = str(tally.succeeded_indexes)
     if tally.failed_indexes is None:

@@ -4,7 +4,7 @@ What was decided once stays so; then failures come before successes:
 
 | the job                                        | reason                   |
 |------------------------------------------------|--------------------------|
-| was decided before                             | as told then             |
+| was decided before                             | the earlier reason       |
 | has a pod that its failure policy dooms it for | PodFailurePolicy         |
 | failed more often than it may                  | BackoffLimitExceeded     |
 | runs for longer than it may                    | DeadlineExceeded         |
@@ -12,7 +12,7 @@ What was decided once stays so; then failures come before successes:
 | has no index left to do, and failed ones       | FailedIndexes            |
 | fulfils its success policy                     | SuccessPolicy            |
 
-That all completions are reached (`completed`) is asked after pods were made and deleted.
+Whether all completions are reached (`completed`) is checked after pods were created and deleted.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Final
 
 from steersman.cluster.controllers.job.job_spec import Job
 from steersman.cluster.controllers.job.policies import judge_failure, success_message
-from steersman.cluster.controllers.job.tally import Tally
+from steersman.cluster.controllers.job.tally import JobTally
 from steersman.objects.conditions import find_condition
 from steersman.objects.times import parse_time
 
@@ -51,7 +51,7 @@ class JobVerdict:
 _COMPLETED: Final = JobVerdict(True, "CompletionsReached", "Reached expected number of succeeded pods")
 
 
-def judge(tally: Tally, now: datetime) -> JobVerdict | None:
+def judge(tally: JobTally, now: datetime) -> JobVerdict | None:
     job = tally.job
     return (
         _decided(job)
@@ -62,7 +62,7 @@ def judge(tally: Tally, now: datetime) -> JobVerdict | None:
     )
 
 
-def completed(tally: Tally, active: int) -> JobVerdict | None:
+def completed(tally: JobTally, active: int) -> JobVerdict | None:
     """Whether all is done, given how many pods are still at it."""
     completions = tally.job.completions
     enough = tally.succeeded > 0 if completions is None else tally.succeeded >= completions
@@ -85,7 +85,7 @@ def _decided(job: Job) -> JobVerdict | None:
     return None
 
 
-def _doomed(tally: Tally) -> JobVerdict | None:
+def _doomed(tally: JobTally) -> JobVerdict | None:
     job = tally.job
     if not job.spec.get("podFailurePolicy"):
         return None
@@ -95,7 +95,7 @@ def _doomed(tally: Tally) -> JobVerdict | None:
     return None
 
 
-def _past_limits(tally: Tally, now: datetime) -> JobVerdict | None:
+def _past_limits(tally: JobTally, now: datetime) -> JobVerdict | None:
     job = tally.job
     if tally.failed > job.backoff_limit or _restarted_too_often(tally):
         message = "Job has reached the specified backoff limit"
@@ -106,7 +106,7 @@ def _past_limits(tally: Tally, now: datetime) -> JobVerdict | None:
     return None
 
 
-def _restarted_too_often(tally: Tally) -> bool:
+def _restarted_too_often(tally: JobTally) -> bool:
     """Containers that are restarted in place count like pods that fail."""
     if tally.job.spec["template"]["spec"].get("restartPolicy") != "OnFailure":
         return False
@@ -115,7 +115,7 @@ def _restarted_too_often(tally: Tally) -> bool:
     return restarts > 0 if limit == 0 else restarts >= limit
 
 
-def _by_failed_indexes(tally: Tally) -> JobVerdict | None:
+def _by_failed_indexes(tally: JobTally) -> JobVerdict | None:
     failed = tally.failed_indexes
     if not failed:
         return None
@@ -128,6 +128,6 @@ def _by_failed_indexes(tally: Tally) -> JobVerdict | None:
     return None
 
 
-def _by_success_policy(tally: Tally) -> JobVerdict | None:
+def _by_success_policy(tally: JobTally) -> JobVerdict | None:
     message = success_message(tally.job, tally.succeeded_indexes)
     return JobVerdict(True, "SuccessPolicy", message) if message else None

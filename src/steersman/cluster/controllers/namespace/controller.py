@@ -72,7 +72,7 @@ class NamespaceController:
         status = namespace["status"]
         conditions = conditions_of(findings, status.get("conditions"), format_time(now))
         if conditions is not status.get("conditions") or status.get("phase") != "Terminating":
-            namespace = await self._tell(namespace, conditions)
+            namespace = await self._write_conditions(namespace, conditions)
         if findings.failures or findings.undiscovered or findings.stale:
             raise Requeue
         if emptying.estimate_s:
@@ -80,10 +80,10 @@ class NamespaceController:
         await self._let_go(namespace)
         return None
 
-    async def _tell(self, namespace: Object, conditions: Any) -> Object:
+    async def _write_conditions(self, namespace: Object, conditions: Any) -> Object:
         self._setup.manager.check_leadership()
-        told = {**namespace, "status": {"phase": "Terminating", "conditions": conditions}}
-        return await self._client.replace(told, kind=NAMESPACES, subresource="status")
+        updated = {**namespace, "status": {"phase": "Terminating", "conditions": conditions}}
+        return await self._client.replace(updated, kind=NAMESPACES, subresource="status")
 
     async def _let_go(self, namespace: Object) -> None:
         self._setup.manager.check_leadership()

@@ -16,7 +16,7 @@ import msgspec
 
 from steersman.client import NotFound
 from steersman.cluster.controllers.nodelifecycle.health import (
-    Health,
+    NodeHealthData,
     NodeState,
     ObservationGaps,
     silent_conditions,
@@ -102,7 +102,7 @@ class _NodeLifecycle:
         self._clock = setup.clock
         self._grace_s = setup.options.node_grace_s
         self._period_s = setup.options.node_period_s
-        self._healths: dict[str, Health] = {}
+        self._healths: dict[str, NodeHealthData] = {}
         self._zones = Zones(rates or EvictionRates())
         #: Nodes whose turn it is to be tainted.
         self._granted: set[str] = set()
@@ -146,16 +146,16 @@ class _NodeLifecycle:
             return ()
         return (Key("", node),)
 
-    def _see(self, node: NodeState) -> Health:
+    def _see(self, node: NodeState) -> NodeHealthData:
         name, now = node.metadata.name, self._clock.monotonic()
         health = self._healths.get(name)
         if health is None or health.uid != node.metadata.uid:
-            health = self._healths[name] = Health.first_seen(node, now, self._clock.wall())
+            health = self._healths[name] = NodeHealthData.first_seen(node, now, self._clock.wall())
             lease = self.leases.cache.get((_LEASE_NAMESPACE, name))
             if lease is not None:
                 renewed, lease_s = _renewed(lease)
                 health.see_lease(renewed, now, lease_s)
-            self._tell_node(
+            self._record_node_event(
                 node.metadata.uid, name, "RegisteredNode", f"Registered Node {name} in Controller"
             )
         else:
@@ -169,7 +169,7 @@ class _NodeLifecycle:
     def _forget(self, name: str) -> None:
         health = self._healths.pop(name, None)
         if health is not None:
-            self._tell_node(health.uid, name, "RemovingNode", f"Removing Node {name} from Controller")
+            self._record_node_event(health.uid, name, "RemovingNode", f"Removing Node {name} from Controller")
         self._zones.forget(name)
         self._granted.discard(name)
         self._lost.discard(name)
@@ -203,11 +203,11 @@ class _NodeLifecycle:
         for name in self._zones.grant(now):
             self._granted.add(name)
             controller.enqueue(Key("", name), "to be tainted")
-        wait_s = self._next_look_s(now)
+        wait_s = self._next_check_s(now)
         self._observation_gaps.expect(now + wait_s)
         return Result.requeue(wait_s)
 
-    def _next_look_s(self, now: float) -> float:
+    def _next_check_s(self, now: float) -> float:
         """When the next node may be silent, or may be tainted; what else matters is told."""
         waits = [
             health.silent_at(self._grace_s) - now
@@ -230,14 +230,14 @@ class _NodeLifecycle:
         health = self._see(node)
         if node.ready != "Unknown" and await self._is_silent(name, health):
             node = await self._mark_silent(cached)
-            health.given_up(node)
+            health.marked_unknown(node)
             self._lost.add(name)
             self.controllers[1].enqueue(_MONITOR, "silent node", after_s=_TOGETHER_S)
         await self._update(node)
         if node.ready == "Unknown":
             await self._mark_pods(name)
 
-    async def _is_silent(self, name: str, health: Health) -> bool:
+    async def _is_silent(self, name: str, health: NodeHealthData) -> bool:
         """Ask the API itself before a node is given up: the watch may be behind."""
         if not health.silent(self._clock.monotonic(), self._grace_s):
             return False
@@ -320,7 +320,7 @@ class _NodeLifecycle:
             reference = {"apiVersion": "v1", "kind": "Pod", "metadata": cached.metadata()}
             self._recorder.event(reference, "Warning", "NodeNotReady", "Node is not ready")
 
-    def _tell_node(self, uid: str, name: str, reason: str, what: str) -> None:
+    def _record_node_event(self, uid: str, name: str, reason: str, what: str) -> None:
         self._recorder.event(_reference(name, uid), "Normal", reason, f"Node {name} event: {what}")
 
     def _now(self) -> str:

@@ -18,7 +18,7 @@ from steersman.objects.kinds.views.taints import Taint
 from steersman.objects.times import parse_time
 from steersman.runtime import Cached
 
-__all__ = ["STARTUP_GRACE_S", "Health", "NodeState", "ObservationGaps", "Zone", "silent_conditions"]
+__all__ = ["STARTUP_GRACE_S", "NodeHealthData", "NodeState", "ObservationGaps", "Zone", "silent_conditions"]
 
 Object = dict[str, Any]
 Zone = tuple[str, str]
@@ -82,7 +82,7 @@ def _first_label(labels: dict[str, str], names: Sequence[str]) -> str:
 
 
 @dataclass(slots=True, eq=False)
-class Health:
+class NodeHealthData:
     """The last observed health of one node."""
 
     uid: str
@@ -98,7 +98,7 @@ class Health:
     lease_s: float = _USUAL_LEASE_S
 
     @classmethod
-    def first_seen(cls, node: NodeState, now: float, wall: float) -> Health:
+    def first_seen(cls, node: NodeState, now: float, wall: float) -> NodeHealthData:
         """A node that never reported has been silent since it was made."""
         heard_at = now
         created = node.metadata.creation_timestamp
@@ -114,7 +114,7 @@ class Health:
         self.ready, self.heartbeat = node.ready, node.heartbeat
         self.zone, self.counts = node.zone, _EXCLUDED_LABEL not in node.labels
 
-    def given_up(self, node: NodeState) -> None:
+    def marked_unknown(self, node: NodeState) -> None:
         """The node was marked as silent, which is no sign of life."""
         self.ready, self.heartbeat = node.ready, node.heartbeat
 

@@ -111,7 +111,7 @@ class ClaimSync:
         if await self._take_default_class(claim):
             return
         if waits and SELECTED_NODE not in annotations_of(claim):
-            self._tell_waiting(claim)
+            self._record_waiting(claim)
         elif class_of(claim):
             await self._provision(claim, storage_class)
             return
@@ -132,7 +132,7 @@ class ClaimSync:
         await self._sync_searching(written)
         return True
 
-    def _tell_waiting(self, claim: Object) -> None:
+    def _record_waiting(self, claim: Object) -> None:
         pods = unscheduled_pods(self._pods, Key.of(claim))
         reason, note = "WaitForFirstConsumer", "waiting for first consumer to be created before binding"
         if pods:

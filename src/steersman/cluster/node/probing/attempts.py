@@ -1,4 +1,4 @@
-"""One attempt of a probe, by whatever it is made of."""
+"""One attempt of a probe: dispatch to exec, httpGet, tcpSocket or grpc."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from steersman.cluster.node.errors import RuntimeFailed
 from steersman.cluster.node.probing.http_get import http_probe
 from steersman.cluster.node.probing.outcome import (
     OUTPUT_BYTES,
-    Outcome,
     ProbeErrored,
-    Target,
+    ProbeOutcome,
+    ProbeTarget,
     failure,
     success,
 )
@@ -22,7 +22,7 @@ from steersman.cluster.node.probing.tcp_connect import tcp_probe
 __all__ = ["attempt"]
 
 
-async def attempt(runtime: RuntimeService, target: Target, probe: Mapping[str, Any]) -> Outcome:
+async def attempt(runtime: RuntimeService, target: ProbeTarget, probe: Mapping[str, Any]) -> ProbeOutcome:
     """Probe a container once. Raises `ProbeErrored`."""
     timeout_s = float(probe.get("timeoutSeconds") or 1)
     if (action := probe.get("exec")) is not None:
@@ -41,8 +41,8 @@ async def attempt(runtime: RuntimeService, target: Target, probe: Mapping[str, A
 
 
 async def _exec(
-    runtime: RuntimeService, target: Target, action: Mapping[str, Any], timeout_s: float
-) -> Outcome:
+    runtime: RuntimeService, target: ProbeTarget, action: Mapping[str, Any], timeout_s: float
+) -> ProbeOutcome:
     # Only values that stand in the spec are known to a probe.
     variables = {one["name"]: one.get("value", "") for one in target.container.get("env") or ()}
     command = expand_all(action.get("command") or (), variables)

@@ -1,4 +1,4 @@
-"""A node of this machine for a manager: engine, images, and whatever prepares, probes and hooks its pods."""
+"""Constructs a node with the process runtime on a manager: runtime, images, volumes, probes and hooks."""
 
 from __future__ import annotations
 
@@ -35,6 +35,8 @@ _ARCHITECTURES: Final = {"x86_64": "amd64", "aarch64": "arm64"}
 
 @dataclass(frozen=True, slots=True)
 class ProcessNodeConfig:
+    """The configuration of a node with the process runtime."""
+
     name: str
     #: Everything of the node on disk. Pods of an earlier process with the same folder are its pods again.
     folder: Path
@@ -63,7 +65,7 @@ class ProcessNodeConfig:
 
 
 class NodeServices(Protocol):
-    """What a node needs besides an engine; `pod_preparation.PodServices` is one."""
+    """The parts of a node besides its runtime; `pod_preparation.PodServices` is one."""
 
     @property
     def preparation(self) -> Preparation: ...
@@ -76,7 +78,7 @@ class NodeServices(Protocol):
 
 
 class NodeParts(NamedTuple):
-    """What services are made of."""
+    """The arguments for constructing services."""
 
     config: NodeConfig
     runtime: ProcessRuntime
@@ -104,7 +106,7 @@ def add_process_node(
         images,
         addresses,
         clock,
-        on_port_conflict=lambda uid, container, port: _tell_conflict(agent, uid, container, port),
+        on_port_conflict=lambda uid, container, port: _warn_of_conflict(agent, uid, container, port),
     )
     node_config = _node_config(config)
     made = services(NodeParts(node_config, runtime, images, events))
@@ -151,7 +153,7 @@ async def _live(nodes: Nodes, agent: NodeAgent, runtime: ProcessRuntime, config:
         await working
 
 
-def _tell_conflict(agent: NodeAgent, uid: str, container: str, port: int) -> None:
+def _warn_of_conflict(agent: NodeAgent, uid: str, container: str, port: int) -> None:
     """Say so where people look: at the pod."""
     worker = agent.workers.get(uid)
     cached = None if worker is None else agent.host.pods.get(worker.key)

@@ -1,13 +1,13 @@
-"""The process engine: pods whose containers are processes of this machine.
+"""The process runtime: implements CRI with processes of this machine.
 
 `ProcessRuntime` is the agent's side. Containers are children of the node's keeper, a process of its own, so
 that they outlive the agent; what is known of them is in files (`records`) and in the keeper, and `run` finds
-it again. Whatever is asked before that waits.
+it again. Calls before that wait.
 
 | what dies   | what happens                                                                              |
 |-------------|-------------------------------------------------------------------------------------------|
 | the agent   | nothing; the next one goes on where it was                                                 |
-| the keeper  | its containers, by the kernel's hand; the agent starts another and tells that they ended   |
+| the keeper  | the kernel kills its containers; the agent starts another keeper and reports their exits   |
 """
 
 from __future__ import annotations
@@ -41,8 +41,7 @@ from steersman.cluster.node.errors import NotHere, RuntimeFailed
 from steersman.cluster.node.process.errors import KeeperGone
 from steersman.cluster.node.process.identities import identity_of
 from steersman.cluster.node.process.image_store import ProcessImages
-from steersman.cluster.node.process.keeper.messages import Event, Hello, Spec
-from steersman.cluster.node.process.kept import KILLED, KeptContainer, KeptPod
+from steersman.cluster.node.process.keeper.messages import Event, HelloAnswer, Spec
 from steersman.cluster.node.process.link import KeeperLink, start_keeper
 from steersman.cluster.node.process.plans import (
     LINKED_ROOT,
@@ -54,6 +53,7 @@ from steersman.cluster.node.process.plans import (
     mounts_of,
     stop_signal,
 )
+from steersman.cluster.node.process.pods import KILLED, KeptContainer, KeptPod
 from steersman.cluster.node.process.port_conflicts import conflicting_port
 from steersman.cluster.node.process.records import ContainerRecord, Records, SandboxRecord, StateRecord
 from steersman.cluster.node.process.streams import Streams
@@ -80,7 +80,7 @@ Isolation = Literal["best", "mirror", "none"]
 
 
 class Addresses(Protocol):
-    """Where pods' addresses come from. Failures are `MachineError`."""
+    """Allocates pod addresses. Errors are `MachineError`."""
 
     async def take(self, owner: str) -> str: ...
 
@@ -90,6 +90,8 @@ class Addresses(Protocol):
 
 
 class EngineConfig(msgspec.Struct, frozen=True):
+    """The configuration of the process runtime."""
+
     #: The node's own: files, logs, the keeper's socket.
     folder: Path
     #: For how long containers go on without an agent; 0: for ever.
@@ -208,7 +210,7 @@ class ProcessRuntime:
         self.problem = ""
         self._connected.set()
 
-    async def _learn_all(self, hello: Hello) -> None:
+    async def _learn_all(self, hello: HelloAnswer) -> None:
         if self.problem:
             _log.info("containers of %s use %s for their file systems", self._config.folder, hello["roots"])
         self.roots, self._controllers = hello["roots"], tuple(hello["controllers"])
@@ -288,7 +290,7 @@ class ProcessRuntime:
         else:
             kept.has_ended(state, self._last_words(kept, state.code))
             self._usage.forget(kept.record.id)
-            self._look_for_conflict(kept)
+            self._check_for_conflict(kept)
         self._listener(ContainerEvent(kept.uid, kept.record.id))
 
     def _last_words(self, kept: KeptContainer, code: int) -> str:
@@ -297,7 +299,7 @@ class ProcessRuntime:
         fall_back = kept.record.fall_back_to_logs
         return last_words(folder / MESSAGE_FILE, log, code, fall_back_to_logs=fall_back)
 
-    def _look_for_conflict(self, kept: KeptContainer) -> None:
+    def _check_for_conflict(self, kept: KeptContainer) -> None:
         port = conflicting_port(kept.status, kept.record.ports, self._records.log_path(kept.uid, kept.record))
         if port is not None:
             self._on_port_conflict(kept.uid, kept.record.name, port)

@@ -1,8 +1,8 @@
-"""The simulated engine: sandboxes and containers that are nothing but records and timers.
+"""The simulated runtime: implements CRI with records and timers.
 
 It implements `RuntimeService` and `Prober` for one node. What containers do is in `script`; time passes by
 `Timers`, so a container that just runs costs nothing. State lives in memory only, but all of it is in the
-pods' statuses too: `notice` takes it from there after a restart.
+pods' statuses too: `notice` restores it from there after a restart.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from steersman.cluster.node.cri import (
     RuntimeVersion,
 )
 from steersman.cluster.node.errors import NotHere, RuntimeFailed
-from steersman.cluster.node.health import HEALTHY, Health
-from steersman.cluster.node.simulated.addresses import PodAddresses
-from steersman.cluster.node.simulated.commands import Life, life_of
+from steersman.cluster.node.health import HEALTHY, ContainerHealth
+from steersman.cluster.node.simulated.addresses import SimulatedPodAddresses
+from steersman.cluster.node.simulated.commands import CommandRun, life_of
 from steersman.cluster.node.simulated.recovery import recovered
-from steersman.cluster.node.simulated.script import NEVER, PREFIX, Script
+from steersman.cluster.node.simulated.script import NEVER, PREFIX, ContainerScript
 from steersman.cluster.node.simulated.usage import usage_of
 from steersman.cluster.node.timers import Timers
 from steersman.objects.pod_lifecycle import is_sidecar
@@ -48,7 +48,7 @@ _JOB_S: Final = 1.0
 
 
 class _Pod:
-    """What the engine has of a pod."""
+    """The state of a simulated pod."""
 
     __slots__ = ("annotations", "containers", "ends", "sandbox", "specs", "stopping")
 
@@ -69,16 +69,18 @@ class _Pod:
 
 
 class SimulatedRuntime:
+    """`RuntimeService` and `Prober` over simulated containers."""
+
     def __init__(
         self,
         timers: Timers,
-        addresses: Callable[[], PodAddresses],
+        addresses: Callable[[], SimulatedPodAddresses],
         defaults: Mapping[str, str] | None = None,
     ) -> None:
-        """`addresses` gives the node's range when the first pod needs one; `defaults` see `Script`."""
+        """`addresses` is called when the first pod needs one; `defaults` are of `ContainerScript`."""
         self._timers = timers
         self._make_addresses = addresses
-        self._addresses: PodAddresses | None = None
+        self._addresses: SimulatedPodAddresses | None = None
         self._defaults = defaults
         self._listener: Callable[[ContainerEvent], None] = lambda _: None
         self._pods: dict[str, _Pod] = {}
@@ -118,7 +120,7 @@ class SimulatedRuntime:
         self._owners[sandbox_id] = config.uid
         return sandbox_id
 
-    def _pool(self) -> PodAddresses:
+    def _pool(self) -> SimulatedPodAddresses:
         if self._addresses is None:
             self._addresses = self._make_addresses()
         return self._addresses
@@ -183,7 +185,7 @@ class SimulatedRuntime:
         running = replace(status, state=ContainerState.RUNNING, started_at=self._now())
         _put(pod, running)
         self._schedule(uid, pod, running)
-        self._tell(uid, container_id)
+        self._notify(uid, container_id)
 
     async def stop_container(self, container_id: str, timeout_s: float) -> None:
         try:
@@ -238,7 +240,7 @@ class SimulatedRuntime:
 
     # --- as a prober
 
-    def health(self, pod: Mapping[str, Any], runtime: PodRuntime) -> Mapping[str, Health]:
+    def health(self, pod: Mapping[str, Any], runtime: PodRuntime) -> Mapping[str, ContainerHealth]:
         known = self._pods.get(pod["metadata"]["uid"])
         specs = {container["name"]: container for container in containers_of(pod["spec"])}
         return {
@@ -250,13 +252,13 @@ class SimulatedRuntime:
     def ended(self, uid: str) -> None:
         return None
 
-    def _health(self, pod: _Pod, container: Mapping[str, Any], status: ContainerStatus) -> Health:
+    def _health(self, pod: _Pod, container: Mapping[str, Any], status: ContainerStatus) -> ContainerHealth:
         script = self._script(pod, status.name)
         ran_s = self._now() - status.started_at
         started = ran_s >= script.probe_s("started-after", container.get("startupProbe"))
         ready = ran_s >= script.probe_s("ready-after", container.get("readinessProbe"))
         failed = ran_s >= script.seconds("unhealthy-after", NEVER)
-        return Health(started, ready, "liveness" if failed and started else "")
+        return ContainerHealth(started, ready, "liveness" if failed and started else "")
 
     # --- after a restart
 
@@ -305,7 +307,7 @@ class SimulatedRuntime:
         for what, moment_s in moments.items():
             self._timers.cancel((status.id, what))
             if ran_s < moment_s < NEVER:
-                call = lambda: self._tell(uid, status.id)  # noqa: E731 - one for each
+                call = lambda: self._notify(uid, status.id)  # noqa: E731 - one for each
                 self._timers.after(moment_s - ran_s, (status.id, what), call)
 
     def _end(self, uid: str, container_id: str) -> None:
@@ -317,7 +319,7 @@ class SimulatedRuntime:
         if pod is None or status is None or status.state is not ContainerState.RUNNING:
             return
         script = self._script(pod, status.name)
-        life: Life | None = (pod.specs.get(status.name) or {}).get("life")
+        life: CommandRun | None = (pod.specs.get(status.name) or {}).get("life")
         code = script.exit_code(status.attempt, 0 if life is None else life.code)
         reason = script.text("exit-reason") or ("Completed" if code == 0 else "Error")
         self._exit(uid, pod, status, code, reason, script.text("message"))
@@ -333,17 +335,17 @@ class SimulatedRuntime:
         pod.stopping.pop(status.id, None)
         for what in ("exit", "started-after", "ready-after", "unhealthy-after"):
             self._timers.cancel((status.id, what))
-        self._tell(uid, status.id)
+        self._notify(uid, status.id)
 
     # --- finding things
 
     def _now(self) -> float:
         return self._timers.clock.wall()
 
-    def _script(self, pod: _Pod, container: str) -> Script:
-        return Script(pod.annotations, container, self._defaults)
+    def _script(self, pod: _Pod, container: str) -> ContainerScript:
+        return ContainerScript(pod.annotations, container, self._defaults)
 
-    def _tell(self, uid: str, container_id: str) -> None:
+    def _notify(self, uid: str, container_id: str) -> None:
         self._listener(ContainerEvent(uid, container_id))
 
     def _pod_of(self, some_id: str) -> tuple[str, _Pod]:

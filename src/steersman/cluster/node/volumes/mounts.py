@@ -1,4 +1,4 @@
-"""What of a pod's volumes a container sees, and where."""
+"""The volume mounts of a container, from its pod's volumes."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from steersman.cluster.node.cri import Mount
 from steersman.cluster.node.environment import expand
 from steersman.cluster.node.volumes.errors import VolumeProblem
 from steersman.cluster.node.volumes.host_paths import part_of_volume
-from steersman.cluster.node.volumes.sources import Ready
+from steersman.cluster.node.volumes.sources import ReadyVolume
 from steersman.objects.fields import quote
 
 __all__ = ["container_mounts"]
 
 
 def container_mounts(
-    container: Mapping[str, Any], volumes: Mapping[str, Ready], variables: Mapping[str, str]
+    container: Mapping[str, Any], volumes: Mapping[str, ReadyVolume], variables: Mapping[str, str]
 ) -> tuple[Mount, ...]:
     """The container's mounts; parts of volumes that it names are made if need be. Raises `VolumeProblem`."""
     return tuple(
@@ -25,7 +25,7 @@ def container_mounts(
 
 
 def _mount(
-    container: str, mount: Mapping[str, Any], volumes: Mapping[str, Ready], variables: Mapping[str, str]
+    container: str, mount: Mapping[str, Any], volumes: Mapping[str, ReadyVolume], variables: Mapping[str, str]
 ) -> Mount:
     ready = volumes.get(mount["name"])
     if ready is None:

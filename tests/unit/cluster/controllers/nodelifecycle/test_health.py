@@ -9,7 +9,7 @@ import pytest
 
 from steersman.cluster.controllers.nodelifecycle.health import (
     STARTUP_GRACE_S,
-    Health,
+    NodeHealthData,
     NodeState,
     ObservationGaps,
     silent_conditions,
@@ -30,8 +30,8 @@ def node(ready: str = "True", heartbeat: str = "t1", **labels: str) -> NodeState
     return NodeState.read(Cached("", "n", 1, orjson.dumps(obj)))
 
 
-def health(state: NodeState | None = None, now: float = 0.0) -> Health:
-    return Health.first_seen(state or node(), now, CREATED_AT + now)
+def health(state: NodeState | None = None, now: float = 0.0) -> NodeHealthData:
+    return NodeHealthData.first_seen(state or node(), now, CREATED_AT + now)
 
 
 def test_a_node_counts_as_heard_of_when_it_is_first_seen() -> None:
@@ -83,7 +83,7 @@ def test_a_node_with_a_longer_lease_may_be_silent_for_longer() -> None:
 
 def test_being_given_up_is_no_sign_of_life() -> None:
     seen = health(node(ready=""))
-    seen.given_up(node(ready="Unknown"))
+    seen.marked_unknown(node(ready="Unknown"))
     assert (seen.ready, seen.heard_at) == ("Unknown", 0)
 
 
