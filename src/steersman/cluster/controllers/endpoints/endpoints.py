@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from steersman.client import ApiError, ClientError, Conflict
 from steersman.cluster.controllers.endpoints.endpointslice import CALM_S
-from steersman.cluster.controllers.endpoints.services import HEADLESS_LABEL, Selections, Service
+from steersman.cluster.controllers.endpoints.services import HEADLESS_LABEL, SelectingService, Selections
 from steersman.cluster.controllers.endpoints.subsets import (
     repacked,
     service_subsets,
@@ -72,7 +72,7 @@ class _ServiceEndpoints:
             self._gone.discard(request.key)
             return
         self._gone.discard(request.key)
-        service = Service.read(cached)
+        service = SelectingService.read(cached)
         if service.selector is None:
             return
         pods = self.selections.pods_of(service)
@@ -82,7 +82,7 @@ class _ServiceEndpoints:
         if new is not None:
             await self._write(service, new, old)
 
-    async def _write(self, service: Service, new: Object, old: Object | None) -> None:
+    async def _write(self, service: SelectingService, new: Object, old: Object | None) -> None:
         what = f"{service.namespace}/{service.name}"
         try:
             if old is None:
@@ -109,7 +109,7 @@ def _is_ours(cached: Cached) -> bool:
 
 
 def _endpoints(
-    service: Service, subsets: list[Object], old: Object | None, triggered_at: str
+    service: SelectingService, subsets: list[Object], old: Object | None, triggered_at: str
 ) -> Object | None:
     """The Endpoints to write; None if those that are there say the same."""
     metadata: Object = {"name": service.name, "namespace": service.namespace}

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from steersman.cluster.controllers.endpoints.backends import PodEndpoint
 from steersman.cluster.controllers.endpoints.port_order import slice_port_order
-from steersman.cluster.controllers.endpoints.services import HEADLESS_LABEL, Service
+from steersman.cluster.controllers.endpoints.services import HEADLESS_LABEL, SelectingService
 from steersman.cluster.controllers.endpoints.slices import (
     MANAGED_BY,
     SERVICE_NAME,
@@ -38,7 +38,7 @@ _CLOSE: Final = ("PreferClose", "PreferSameZone", "PreferSameNode")
 
 
 def plan_slices(
-    service: Service,
+    service: SelectingService,
     pods: Sequence[PodEndpoint],
     existing: Iterable[Object],
     zone_of: ZoneOf,
@@ -62,7 +62,9 @@ def plan_slices(
     return plan
 
 
-def _plan_family(service: Service, wanted: _Desired, existing: Sequence[Object], family: str) -> SlicePlan:
+def _plan_family(
+    service: SelectingService, wanted: _Desired, existing: Sequence[Object], family: str
+) -> SlicePlan:
     plan = SlicePlan()
     by_ports: dict[frozenset[Any], list[Object]] = {}
     for present in existing:
@@ -80,7 +82,9 @@ def _plan_family(service: Service, wanted: _Desired, existing: Sequence[Object],
     return recycled(plan, lambda doomed: owned_by(doomed, service))
 
 
-def _desired(service: Service, pods: Sequence[PodEndpoint], family: str, zone_of: ZoneOf) -> _Desired:
+def _desired(
+    service: SelectingService, pods: Sequence[PodEndpoint], family: str, zone_of: ZoneOf
+) -> _Desired:
     groups: _Desired = {}
     for pod in pods:
         if not pod.has_endpoint:
@@ -99,7 +103,7 @@ def _desired(service: Service, pods: Sequence[PodEndpoint], family: str, zone_of
     return groups
 
 
-def _ports(service: Service, pod: PodEndpoint) -> list[Object]:
+def _ports(service: SelectingService, pod: PodEndpoint) -> list[Object]:
     ports = []
     for port, number in service.target_ports(pod):
         port_object: Object = {"name": port.name, "port": number, "protocol": port.protocol}
@@ -109,7 +113,7 @@ def _ports(service: Service, pod: PodEndpoint) -> list[Object]:
     return ports
 
 
-def _endpoint(service: Service, pod: PodEndpoint, family: str, zone: str) -> Object:
+def _endpoint(service: SelectingService, pod: PodEndpoint, family: str, zone: str) -> Object:
     published = service.spec.publish_not_ready_addresses
     # A pod that is going away serves until it is gone, but nothing new should be sent there.
     ready = published or (pod.ready and not pod.deleting)
@@ -127,7 +131,7 @@ def _endpoint(service: Service, pod: PodEndpoint, family: str, zone: str) -> Obj
     return endpoint
 
 
-def _give_hints(service: Service, endpoints: Iterable[Object]) -> None:
+def _give_hints(service: SelectingService, endpoints: Iterable[Object]) -> None:
     """Put hints on endpoints that are ready, as the service says of its traffic."""
     preference = service.spec.traffic_distribution
     for endpoint in endpoints:
@@ -147,13 +151,13 @@ def _hints(preference: str | None, node: str, zone: str) -> Object:
     return hints
 
 
-def _group(service: Service, family: str, ports: list[Object]) -> Group:
+def _group(service: SelectingService, family: str, ports: list[Object]) -> Group:
     template = _new_slice(service, family, ports)
     labels = template["metadata"]["labels"]
     return Group(template, MOST_ENDPOINTS, lambda present: present["metadata"].get("labels") == labels)
 
 
-def _new_slice(service: Service, family: str, ports: list[Object]) -> Object:
+def _new_slice(service: SelectingService, family: str, ports: list[Object]) -> Object:
     labels = {name: value for name, value in service.labels.items() if name not in _RESERVED}
     if service.headless:
         labels[HEADLESS_LABEL] = ""
@@ -185,14 +189,14 @@ def slice_prefix(name: str) -> str:
     return name if is_dns1123_subdomain(f"{prefix}x") else prefix
 
 
-def owned_by(present: Object, service: Service) -> bool:
+def owned_by(present: Object, service: SelectingService) -> bool:
     return any(
         owner["uid"] == service.metadata.uid and owner["kind"] == "Service" and owner["apiVersion"] == "v1"
         for owner in present["metadata"].get("ownerReferences") or ()
     )
 
 
-def _add_placeholder(plan: SlicePlan, service: Service, family: str) -> None:
+def _add_placeholder(plan: SlicePlan, service: SelectingService, family: str) -> None:
     """A service without endpoints has one slice all the same, which says so."""
     placeholder = _new_slice(service, family, [])
     if len(plan.delete) == 1 and _same(plan.delete[0], placeholder):

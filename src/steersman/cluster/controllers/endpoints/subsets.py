@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from steersman.cluster.controllers.endpoints.backends import PodEndpoint
 from steersman.cluster.controllers.endpoints.port_order import endpoints_port_order
-from steersman.cluster.controllers.endpoints.services import Service
+from steersman.cluster.controllers.endpoints.services import SelectingService
 from steersman.objects.addresses import ip_family
 
 __all__ = ["MOST_ADDRESSES", "repacked", "service_subsets", "truncated", "without_versions"]
@@ -21,7 +21,7 @@ _PORT_FIELDS: Final = ("name", "port", "protocol", "appProtocol")
 _READY, _NOT_READY = "addresses", "notReadyAddresses"
 
 
-def service_subsets(service: Service, pods: Iterable[PodEndpoint]) -> list[Object]:
+def service_subsets(service: SelectingService, pods: Iterable[PodEndpoint]) -> list[Object]:
     """The subsets that tell of a service's pods."""
     subsets: list[Object] = []
     published = service.spec.publish_not_ready_addresses
@@ -40,7 +40,7 @@ def service_subsets(service: Service, pods: Iterable[PodEndpoint]) -> list[Objec
     return repacked(subsets)
 
 
-def _address(service: Service, pod: PodEndpoint) -> Object | None:
+def _address(service: SelectingService, pod: PodEndpoint) -> Object | None:
     if service.spec.ip_families or not service.headless:
         family = service.families[0]
     else:

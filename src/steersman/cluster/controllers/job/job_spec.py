@@ -10,7 +10,7 @@ from steersman.cluster.controllers.job.indexes import NO_INDEXES, Indexes
 from steersman.cluster.controllers.job.job_pods import JobPod
 from steersman.objects.conditions import condition_is
 
-__all__ = ["CONTROLLER_NAME", "Job", "finished_condition"]
+__all__ = ["CONTROLLER_NAME", "JobState", "finished_condition"]
 
 Object = dict[str, Any]
 
@@ -25,7 +25,7 @@ def finished_condition(job: Object) -> str:
 
 
 @dataclass(frozen=True)
-class Job:
+class JobState:
     """A Job as it was read; `status` is the one in the cache."""
 
     obj: Object

@@ -11,7 +11,7 @@ from steersman.cluster.controllers.job.job_pods import (
     TRACKING_FINALIZER,
     JobPod,
 )
-from steersman.cluster.controllers.job.job_spec import Job
+from steersman.cluster.controllers.job.job_spec import JobState
 from steersman.cluster.controllers.job.policies import judge_failure
 
 __all__ = ["name_prefix", "new_pod_template"]
@@ -23,7 +23,7 @@ _INDEX_VARIABLE: Final = "JOB_COMPLETION_INDEX"
 _PREFIX_LENGTH: Final = 58
 
 
-def name_prefix(job: Job, index: int | None) -> str | None:
+def name_prefix(job: JobState, index: int | None) -> str | None:
     """What the names of an index's pods begin with; None where the job's name is all there is to say."""
     if index is None:
         return None
@@ -31,7 +31,7 @@ def name_prefix(job: Job, index: int | None) -> str | None:
     return job.name[: _PREFIX_LENGTH - len(ending)] + ending
 
 
-def new_pod_template(job: Job, index: int | None, replaced: JobPod | None) -> Object:
+def new_pod_template(job: JobState, index: int | None, replaced: JobPod | None) -> Object:
     """The template of the next pod; `replaced` is the failed one of the same index before it."""
     template: Object = job.spec["template"]
     metadata = dict(template.get("metadata") or {})
@@ -53,7 +53,7 @@ def new_pod_template(job: Job, index: int | None, replaced: JobPod | None) -> Ob
     return {"metadata": metadata, "spec": spec}
 
 
-def _failure_counts(job: Job, replaced: JobPod | None) -> dict[str, str]:
+def _failure_counts(job: JobState, replaced: JobPod | None) -> dict[str, str]:
     if replaced is None:
         return {FAILURE_COUNT: "0"}
     counts = judge_failure(job, replaced).counts

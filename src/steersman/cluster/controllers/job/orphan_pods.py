@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from steersman.client import NotFound
 from steersman.cluster.controllers.job.job_pods import TRACKING_FINALIZER, is_tracked
-from steersman.cluster.controllers.job.job_spec import Job, finished_condition
+from steersman.cluster.controllers.job.job_spec import JobState, finished_condition
 from steersman.cluster.controllers.ownership import Ownership, children, index_by_controller
 from steersman.cluster.controllers.setup import Setup
 from steersman.objects.resources import JOBS, PODS
@@ -79,4 +79,4 @@ class _OrphanPods:
         if cached is None or cached.uid != controller.uid:
             return True
         job = cached.object()
-        return bool(finished_condition(job)) and not Job(job).managed_elsewhere
+        return bool(finished_condition(job)) and not JobState(job).managed_elsewhere

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from steersman.cluster.controllers.job.job_spec import Job
+from steersman.cluster.controllers.job.job_spec import JobState
 from steersman.cluster.controllers.job.tally import Counts
 from steersman.cluster.controllers.job.verdict import JobVerdict
 from steersman.objects.conditions import find_condition
@@ -42,7 +42,7 @@ def with_counts(status: Object, counts: Counts) -> Object:
     }
 
 
-def with_suspension(job: Job, status: Object, now: datetime) -> Object:
+def with_suspension(job: JobState, status: Object, now: datetime) -> Object:
     """Tells that the job is suspended, or that it is not any more; the very same status if that is told."""
     conditions = status.get("conditions") or []
     if job.suspended:
