@@ -41,7 +41,7 @@ _log = logging.getLogger(__name__)
 def annotate(attributes: Attributes, key: str, value: str) -> None:
     """Note something for the audit log: the first word on a key counts, a key that is none is dropped."""
     if is_qualified_name(key):
-        _log.warning("%s is no name of an audit annotation", quote(key))
+        _log.warning("%s is not a valid name of an audit annotation", quote(key))
         return
     attributes.annotations.setdefault(key, value)
 
