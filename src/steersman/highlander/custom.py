@@ -25,6 +25,7 @@ from steersman.highlander.tenant import Tenant
 from steersman.highlander.workloads.ownership import WorkloadKey
 from steersman.objects.conditions import set_condition
 from steersman.objects.custom import InvalidObjectError
+from steersman.objects.kinds import Object
 from steersman.objects.resources import CRON_JOBS, DEPLOYMENTS, PODS, STATEFUL_SETS
 from steersman.objects.times import format_time
 from steersman.runtime import Change, Key, Writes, add_finalizer, remove_finalizer
@@ -38,8 +39,6 @@ FINALIZER = "highlander.steersman.dev/stop"
 #: After a request that failed.
 _RETRY_S = 2.0
 _MAIN = (PODS, CRON_JOBS, DEPLOYMENTS, STATEFUL_SETS)
-
-Object = dict[str, Any]
 
 
 class CustomWorkloads:

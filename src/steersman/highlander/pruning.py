@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection
-from typing import Any
 
 from steersman.client import ClientError, Conflict
 from steersman.highlander.live import LiveObjects
 from steersman.highlander.workloads.objects import Part
 from steersman.highlander.workloads.ownership import key_of
+from steersman.objects.kinds import Object
 from steersman.objects.resource_type import ResourceType
 from steersman.objects.resources import CRON_JOBS, DEPLOYMENTS, PODS, SERVICES, STATEFUL_SETS
 from steersman.runtime import Key, Writes
@@ -22,7 +22,6 @@ __all__ = ["leftovers", "prune"]
 
 _log = logging.getLogger(__name__)
 
-Object = dict[str, Any]
 
 _PRUNED = (PODS, CRON_JOBS, DEPLOYMENTS, STATEFUL_SETS, SERVICES)
 

@@ -9,11 +9,11 @@ from steersman.highlander.live import LiveObjects
 from steersman.highlander.state import WorkloadKind, WorkloadPhase, WorkloadState
 from steersman.highlander.workloads.copies import is_living, pod_view
 from steersman.highlander.workloads.ownership import WorkloadKey, epoch_of
+from steersman.objects.kinds import Object
 from steersman.objects.resources import CRON_JOBS, DEPLOYMENTS, PODS, STATEFUL_SETS
 
 __all__ = ["observed"]
 
-Object = dict[str, Any]
 
 _MAIN = {
     WorkloadKind.PROCESS: PODS,

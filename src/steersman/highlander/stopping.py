@@ -14,13 +14,13 @@ from steersman.highlander.state import WorkloadKind
 from steersman.highlander.workloads.copies import living
 from steersman.highlander.workloads.ownership import WorkloadKey, epoch_of
 from steersman.objects.conditions import condition_is
+from steersman.objects.kinds import Object
 from steersman.objects.resource_type import ResourceType
 from steersman.objects.resources import CRON_JOBS, DEPLOYMENTS, JOBS, PODS, STATEFUL_SETS
 from steersman.runtime import Key, Writes
 
 __all__ = ["is_stopped", "living_copies", "stop"]
 
-Object = dict[str, Any]
 
 _SCALED = {WorkloadKind.SERVICE: DEPLOYMENTS, WorkloadKind.PERSISTENT: STATEFUL_SETS}
 

@@ -6,9 +6,10 @@ For whoever has to look into pods: admission, the Node authorizer, validation, s
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from steersman.objects.amounts import ZERO, Amounts, added, largest, parsed
+from steersman.objects.kinds import Object
 from steersman.objects.pod_lifecycle import is_sidecar
 
 __all__ = [
@@ -25,7 +26,6 @@ __all__ = [
     "secret_names",
 ]
 
-Object = dict[str, Any]
 
 #: On pods that a node makes of what runs on it anyway.
 MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"

@@ -36,7 +36,6 @@ __all__ = [
     "volume_mode",
 ]
 
-Object = Mapping[str, Any]
 
 BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
 BOUND_BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"
@@ -53,31 +52,31 @@ _DEFAULT_CLASS: Final = (
 )
 
 
-def annotations_of(obj: Object) -> Mapping[str, str]:
+def annotations_of(obj: Mapping[str, Any]) -> Mapping[str, str]:
     return obj["metadata"].get("annotations") or {}
 
 
-def phase_of(obj: Object) -> str:
+def phase_of(obj: Mapping[str, Any]) -> str:
     return (obj.get("status") or {}).get("phase") or ""
 
 
-def claim_key(claim: Object) -> str:
+def claim_key(claim: Mapping[str, Any]) -> str:
     return f"{claim['metadata']['namespace']}/{claim['metadata']['name']}"
 
 
-def class_of(obj: Object) -> str:
+def class_of(obj: Mapping[str, Any]) -> str:
     """The class of a claim or a volume; empty for none."""
     old = annotations_of(obj).get(_OLD_CLASS)
     name: str = old if old is not None else obj["spec"].get("storageClassName") or ""
     return name
 
 
-def has_class(claim: Object) -> bool:
+def has_class(claim: Mapping[str, Any]) -> bool:
     """Whether a claim says which class it wants, be it none."""
     return _OLD_CLASS in annotations_of(claim) or claim["spec"].get("storageClassName") is not None
 
 
-def default_class(classes: Iterable[Object]) -> str | None:
+def default_class(classes: Iterable[Mapping[str, Any]]) -> str | None:
     """The class of claims that do not say: the newest of those that are marked so."""
     marked: list[tuple[str, str]] = [
         (one["metadata"].get("creationTimestamp") or "", one["metadata"]["name"])
@@ -90,19 +89,19 @@ def default_class(classes: Iterable[Object]) -> str | None:
     return min(name for created, name in marked if created == newest)
 
 
-def requested(claim: Object) -> Quantity:
+def requested(claim: Mapping[str, Any]) -> Quantity:
     return Quantity.parse(((claim["spec"].get("resources") or {}).get("requests") or {}).get("storage", "0"))
 
 
-def capacity(volume: Object) -> Quantity:
+def capacity(volume: Mapping[str, Any]) -> Quantity:
     return Quantity.parse((volume["spec"].get("capacity") or {}).get("storage", "0"))
 
 
-def volume_mode(obj: Object) -> str:
+def volume_mode(obj: Mapping[str, Any]) -> str:
     return obj["spec"].get("volumeMode") or "Filesystem"
 
 
-def claim_reference(claim: Object) -> dict[str, Any]:
+def claim_reference(claim: Mapping[str, Any]) -> dict[str, Any]:
     """How a volume names its claim."""
     metadata = claim["metadata"]
     return {
@@ -112,7 +111,7 @@ def claim_reference(claim: Object) -> dict[str, Any]:
     }
 
 
-def is_for(volume: Object, claim: Object) -> bool:
+def is_for(volume: Mapping[str, Any], claim: Mapping[str, Any]) -> bool:
     """Whether a volume is bound to a claim, or reserved for it."""
     reference, metadata = volume["spec"].get("claimRef"), claim["metadata"]
     if reference is None or any(reference.get(part) != metadata.get(part) for part in ("name", "namespace")):
@@ -120,12 +119,14 @@ def is_for(volume: Object, claim: Object) -> bool:
     return not reference.get("uid") or reference["uid"] == metadata["uid"]
 
 
-def is_bound(claim: Object) -> bool:
+def is_bound(claim: Mapping[str, Any]) -> bool:
     """Whether claim and volume belong together for good."""
     return bool(claim["spec"].get("volumeName")) and BIND_COMPLETED in annotations_of(claim)
 
 
-def best_volume(claim: Object, volumes: Iterable[Object], *, waits: bool) -> Object | None:
+def best_volume(
+    claim: Mapping[str, Any], volumes: Iterable[Mapping[str, Any]], *, waits: bool
+) -> Mapping[str, Any] | None:
     """The volume reserved for a claim, else the smallest free one with the fewest ways to access it.
 
     Free volumes are not looked at for a claim that `waits` for its first consumer: the scheduler chooses.
@@ -141,11 +142,11 @@ def best_volume(claim: Object, volumes: Iterable[Object], *, waits: bool) -> Obj
     return min(fitting, key=_cost, default=None)
 
 
-def _cost(volume: Object) -> tuple[int, Quantity, str]:
+def _cost(volume: Mapping[str, Any]) -> tuple[int, Quantity, str]:
     return len(volume["spec"].get("accessModes") or ()), capacity(volume), volume["metadata"]["name"]
 
 
-def can_have(claim: Object, volume: Object) -> bool:
+def can_have(claim: Mapping[str, Any], volume: Mapping[str, Any]) -> bool:
     """Whether a volume is large enough and of the right kind, and nobody else's."""
     return (
         (volume["spec"].get("claimRef") is None or is_for(volume, claim))
@@ -156,7 +157,7 @@ def can_have(claim: Object, volume: Object) -> bool:
     )
 
 
-def is_free(claim: Object, volume: Object) -> bool:
+def is_free(claim: Mapping[str, Any], volume: Mapping[str, Any]) -> bool:
     """Whether a claim may choose a volume that it can have."""
     selector = claim["spec"].get("selector")
     labels = volume["metadata"].get("labels") or {}
@@ -168,7 +169,7 @@ def is_free(claim: Object, volume: Object) -> bool:
     )
 
 
-def mismatch(volume: Object, claim: Object) -> str:
+def mismatch(volume: Mapping[str, Any], claim: Mapping[str, Any]) -> str:
     """Why a claim cannot have the volume it asks for; empty if it can."""
     if "deletionTimestamp" in volume["metadata"]:
         return f'the volume is marked for deletion "{volume["metadata"]["name"]}"'
@@ -185,9 +186,9 @@ def mismatch(volume: Object, claim: Object) -> str:
     return ""
 
 
-def _attributes_class(obj: Object) -> str:
+def _attributes_class(obj: Mapping[str, Any]) -> str:
     return obj["spec"].get("volumeAttributesClassName") or ""
 
 
-def _access_modes(obj: Object) -> set[str]:
+def _access_modes(obj: Mapping[str, Any]) -> set[str]:
     return set(obj["spec"].get("accessModes") or ())

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from steersman.client import Client
+from steersman.objects.kinds import Object
 from steersman.objects.patches.apply import applied_values, is_applied
 from steersman.objects.resource_type import ResourceType
 from steersman.objects.selectors import LabelSelector
@@ -35,7 +36,6 @@ __all__ = ["Children"]
 
 _log = logging.getLogger(__name__)
 
-Object = dict[str, Any]
 Objects = list[Object]
 
 #: Remembered outcomes; beyond that they are forgotten, which costs requests, not correctness.

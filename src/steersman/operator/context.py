@@ -17,6 +17,7 @@ from pydantic import BaseModel
 
 from steersman.aio import Clock
 from steersman.client import Client
+from steersman.objects.kinds import Object
 from steersman.objects.resource_type import ResourceType, Typed
 from steersman.objects.times import format_time
 from steersman.operator.action import Action
@@ -30,7 +31,6 @@ __all__ = ["Context", "Tools"]
 
 R = TypeVar("R", bound=Typed)
 T = TypeVar("T", bound=Typed)
-Object = dict[str, Any]
 V = TypeVar("V")
 # Named since `Context.list` hides the type in the class.
 Several = list[V]

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any, Generic, Protocol, TypeVar
 
 from steersman.objects.errors import ObjectError
+from steersman.objects.kinds import Object
 from steersman.objects.resource_type import Typed
 from steersman.operator.action import Action
 from steersman.operator.context import Context, Tools
@@ -22,7 +23,6 @@ from steersman.runtime.finalizers import add_finalizer, remove_finalizer
 __all__ = ["Reconciler"]
 
 R = TypeVar("R", bound=Typed)
-Object = dict[str, Any]
 
 #: The condition that dependents without a reconcile function keep.
 _READY = "Ready"

@@ -10,13 +10,13 @@ from collections.abc import Callable
 from typing import Any
 
 from steersman.client import Conflict, Invalid, NotFound
+from steersman.objects.kinds import Object
 from steersman.objects.resource_type import ResourceType
 from steersman.runtime.keys import Key
 from steersman.runtime.writes import Writes, is_gone
 
 __all__ = ["add_finalizer", "remove_finalizer"]
 
-Object = dict[str, Any]
 Patch = list[dict[str, Any]]
 
 #: Every further try means that somebody changed the list in that very moment.

@@ -12,13 +12,13 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypedDict
 
+from steersman.objects.kinds import Object
 from steersman.objects.resource_type import ResourceType, Typed
 from steersman.webhooks.errors import WebhookError
 from steersman.webhooks.request import OPERATIONS, AdmissionRequest
 
 __all__ = ["Hook", "HookKeywords", "HookOptions", "Review", "path_of"]
 
-Object = dict[str, Any]
 #: A validating function returns warnings or nothing, a mutating one a changed object or nothing.
 Review = Callable[[AdmissionRequest[Any]], Awaitable[Any]]
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from steersman.cluster.admission.chain import Attributes, Object, Reader
+from steersman.cluster.admission.chain import Attributes, Reader
+from steersman.objects.kinds import Object
 from steersman.objects.quantities import Quantity
 
 __all__ = ["PersistentVolumeClaimResize", "storage_class_of"]

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
-from steersman.cluster.admission.chain import Attributes, Object, Reader
+from steersman.cluster.admission.chain import Attributes, Reader
 from steersman.cluster.admission.pod_totals import spec_totals
 from steersman.objects.amounts import Amounts
+from steersman.objects.kinds import Object
 from steersman.objects.quantities import Quantity
 
 __all__ = ["LimitRanger"]

@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from steersman.cluster.admission.chain import Attributes, Object, Reader
+from steersman.cluster.admission.chain import Attributes, Reader
 from steersman.objects.fields import quote
+from steersman.objects.kinds import Object
 from steersman.objects.pods import MIRROR_ANNOTATION, configmap_names, secret_names
 from steersman.objects.status import not_found
 

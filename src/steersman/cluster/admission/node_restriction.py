@@ -23,13 +23,14 @@ from typing import Final
 
 from cryptography.x509.oid import NameOID
 
-from steersman.cluster.admission.chain import Attributes, Object, Reader
+from steersman.cluster.admission.chain import Attributes, Reader
 from steersman.cluster.admission.node_pods import check_mirror_pod, claims_status, driver_audiences
 from steersman.cluster.auth.authorization import Action, Authorizer
 from steersman.cluster.auth.nodes import node_of
 from steersman.cluster.auth.users import NODE_PREFIX
 from steersman.cluster.schema.pem import certificate_request
 from steersman.objects.fields import quote
+from steersman.objects.kinds import Object
 from steersman.objects.pods import MIRROR_ANNOTATION
 from steersman.objects.status import StatusError, not_found
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from steersman.cluster.admission.chain import Object
 from steersman.objects.amounts import Amounts, added, largest
+from steersman.objects.kinds import Object
 from steersman.objects.pods import container_totals, is_pod_level
 from steersman.objects.quantities import Quantity
 

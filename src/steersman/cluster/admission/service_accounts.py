@@ -14,7 +14,8 @@ import random
 from collections.abc import Awaitable, Iterator
 from typing import Any, Final
 
-from steersman.cluster.admission.chain import Attributes, Object, Reader
+from steersman.cluster.admission.chain import Attributes, Reader
+from steersman.objects.kinds import Object
 from steersman.objects.names import generate_name
 from steersman.objects.pods import (
     MIRROR_ANNOTATION,

@@ -26,10 +26,9 @@ from steersman.cluster.cel import (
 )
 from steersman.cluster.cel.types import list_of, map_of, object_type
 from steersman.cluster.cel.values import SchemaMap
+from steersman.objects.kinds import Object
 
 __all__ = ["Claim", "ClaimMappings", "Expression", "Rule"]
-
-Object = dict[str, Any]
 
 
 class Claim(NamedTuple):

@@ -30,10 +30,10 @@ from steersman.cluster.auth.lookup import Lookup
 from steersman.cluster.auth.pki import PkiError, write_private
 from steersman.cluster.auth.rules import quote_list
 from steersman.cluster.auth.users import AUTHENTICATED_GROUP, User, account_groups, account_name
+from steersman.objects.kinds import Object
 
 __all__ = ["ServiceAccountTokens", "open_signing_key"]
 
-Object = dict[str, Any]
 
 _LEGACY_ISSUER = "kubernetes/serviceaccount"
 _LEGACY = "kubernetes.io/serviceaccount/"

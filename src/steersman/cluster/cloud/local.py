@@ -9,14 +9,14 @@ import asyncio
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 from ipaddress import IPv4Address, IPv4Network
-from typing import Any, Final
+from typing import Final
 
+from steersman.objects.kinds import Object
 from steersman.objects.resources import SERVICES
 from steersman.runtime import Manager
 
 __all__ = ["USUAL", "LocalLoadBalancers", "LocalProvider", "local_provider"]
 
-Object = dict[str, Any]
 
 USUAL: Final = IPv4Network("127.100.0.0/16")
 _IPV6: Final = "::1"

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from steersman.client import ClientError
 from steersman.cluster.cloud.provider import Instances
 from steersman.cluster.cloud.setup import CloudSetup
 from steersman.objects.conditions import condition_is
+from steersman.objects.kinds import Object
 from steersman.objects.resources import NODES
 from steersman.runtime import Change, Request, Result
 
 __all__ = ["SHUTDOWN", "add"]
 
-Object = dict[str, Any]
 
 SHUTDOWN: Final = "node.cloudprovider.kubernetes.io/shutdown"
 #: How often the cloud is asked about a node that is not ready.

@@ -10,12 +10,12 @@ from typing import Any, Final, NamedTuple
 from steersman.cluster.cloud.provider import Route, Routes
 from steersman.cluster.cloud.setup import CloudSetup
 from steersman.objects.conditions import find_condition, set_condition
+from steersman.objects.kinds import Object
 from steersman.objects.resources import NODES
 from steersman.runtime import Change, Key, Request, Requeue, Result
 
 __all__ = ["RoutePlan", "add", "plan_routes"]
 
-Object = dict[str, Any]
 
 _ALL: Final = Key("", "all-routes")
 #: How often routes that somebody else has changed are put right.

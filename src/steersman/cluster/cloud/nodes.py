@@ -8,12 +8,12 @@ from typing import Any, Final
 
 from steersman.cluster.cloud.provider import InstanceMetadata, Instances
 from steersman.cluster.cloud.setup import CloudSetup
+from steersman.objects.kinds import Object
 from steersman.objects.resources import NODES
 from steersman.runtime import Change, Request, Result
 
 __all__ = ["UNINITIALIZED", "add", "addresses", "initialized"]
 
-Object = dict[str, Any]
 
 UNINITIALIZED: Final = "node.cloudprovider.kubernetes.io/uninitialized"
 #: How often the addresses of a machine are looked at.

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
+
+from steersman.objects.kinds import Object
 
 __all__ = ["InstanceMetadata", "Instances", "LoadBalancers", "Provider", "Route", "Routes"]
-
-Object = dict[str, Any]
 
 
 class LoadBalancers(Protocol):

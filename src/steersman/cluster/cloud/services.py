@@ -13,12 +13,12 @@ from typing import Any, Final
 from steersman.client import Conflict, NotFound
 from steersman.cluster.cloud.provider import LoadBalancers
 from steersman.cluster.cloud.setup import CloudSetup
+from steersman.objects.kinds import Object
 from steersman.objects.resources import NODES, SERVICES
 from steersman.runtime import Cached, Change, Key, Request, add_finalizer, remove_finalizer
 
 __all__ = ["FINALIZER", "add", "demand", "takes_traffic"]
 
-Object = dict[str, Any]
 
 FINALIZER: Final = "service.kubernetes.io/load-balancer-cleanup"
 _EXCLUDED_LABEL: Final = "node.kubernetes.io/exclude-from-external-load-balancers"

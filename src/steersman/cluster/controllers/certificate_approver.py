@@ -8,19 +8,19 @@ waits: the right may be given later.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from steersman.cluster.auth.signers import KUBELET_CLIENT, SigningRefused, check_request, common_names
 from steersman.cluster.controllers.reconciling import moment, retrying_conflicts
 from steersman.cluster.controllers.setup import Setup
 from steersman.cluster.schema.pem import certificate_request
+from steersman.objects.kinds import Object
 from steersman.objects.resources import CERTIFICATE_SIGNING_REQUESTS, SUBJECT_ACCESS_REVIEWS
 from steersman.objects.times import format_time
 from steersman.runtime import Request, Requeue, RetryPolicy
 
 __all__ = ["add", "rights_for"]
 
-Object = dict[str, Any]
 
 _NAME: Final = "certificatesigningrequest-approving"
 #: What is told by the right that decided.

@@ -12,18 +12,18 @@ from __future__ import annotations
 
 import base64
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 from cryptography import x509
 
 from steersman.cluster.controllers.expiring import delete_when_over
 from steersman.cluster.controllers.setup import Setup
+from steersman.objects.kinds import Object
 from steersman.objects.resources import CERTIFICATE_SIGNING_REQUESTS
 from steersman.objects.times import parse_time
 
 __all__ = ["add", "expires_at"]
 
-Object = dict[str, Any]
 
 _DECIDED: Final = timedelta(hours=1)
 _PENDING: Final = timedelta(days=1)

@@ -7,12 +7,13 @@ pure part says what revisions are; `RevisionHistory` writes them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
 from steersman.client import AlreadyExists, Client
 from steersman.cluster.controllers.ownership import Claims, controller_reference
+from steersman.objects.kinds import Object
 from steersman.objects.resource_type import ResourceType
 from steersman.objects.resources import CONTROLLER_REVISIONS
 from steersman.objects.selectors import LabelSelector
@@ -20,7 +21,6 @@ from steersman.runtime import Informer, Key, Requeue, Writes
 
 __all__ = ["REVISION_LABEL", "RevisionHistory", "in_order", "new_revision", "revision_data", "template_of"]
 
-Object = dict[str, Any]
 
 #: On pods: the revision they are of.
 REVISION_LABEL: Final = "controller-revision-hash"

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from datetime import UTC, date, datetime, timedelta
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from steersman.cluster.controllers.reconciling import moment, retrying_conflicts
 from steersman.cluster.controllers.setup import Setup
+from steersman.objects.kinds import Object
 from steersman.objects.pods import secret_names
 from steersman.objects.resources import CONFIG_MAPS, PODS, SECRETS, SERVICE_ACCOUNTS
 from steersman.objects.times import parse_time
@@ -20,7 +21,6 @@ from steersman.runtime import Request, Result
 
 __all__ = ["add", "judge"]
 
-Object = dict[str, Any]
 
 _NAME: Final = "legacy-serviceaccount-token-cleaner"
 _TRACKING: Final = "kube-apiserver-legacy-service-account-token-tracking"

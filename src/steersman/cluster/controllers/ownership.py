@@ -15,6 +15,7 @@ import msgspec
 
 from steersman.client import Client, Invalid, NotFound
 from steersman.objects.errors import SelectorError
+from steersman.objects.kinds import Object
 from steersman.objects.kinds.types import meta_v1
 from steersman.objects.kinds.views.metadata import OwnerReference, OwnershipMetadata
 from steersman.objects.resource_type import ResourceType
@@ -32,7 +33,6 @@ __all__ = [
     "selector_of",
 ]
 
-Object = dict[str, Any]
 
 _INDEX: Final = "controller"
 

@@ -12,13 +12,13 @@ from typing import Any, Final, TypeVar
 
 from steersman.client import AlreadyExists, ApiError, ClientError, NotFound
 from steersman.cluster.controllers.templates import pod_from_template
+from steersman.objects.kinds import Object
 from steersman.objects.resource_type import ResourceType
 from steersman.objects.resources import PODS
 from steersman.runtime import Key, Recorder, Writes
 
 __all__ = ["BURST", "PodControl", "namespace_is_terminating", "slow_start", "together"]
 
-Object = dict[str, Any]
 T = TypeVar("T")
 
 #: How many pods of one owner are made or deleted in one go.

@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from steersman.client import NotFound
 from steersman.cluster.controllers.nodelifecycle.health import NodeState
@@ -21,13 +21,13 @@ from steersman.cluster.controllers.pods_on_nodes import index_by_node, pods_on
 from steersman.cluster.controllers.reconciling import moment, retrying_conflicts
 from steersman.cluster.controllers.setup import Setup
 from steersman.objects.conditions import condition_patch
+from steersman.objects.kinds import Object
 from steersman.objects.resources import NODES, PODS
 from steersman.objects.times import format_time
 from steersman.runtime import Cached, Change, Key, Request, Result
 
 __all__ = ["add", "excess", "verdict_on"]
 
-Object = dict[str, Any]
 Verdict = Literal["unscheduled", "orphaned", "out of service"]
 
 #: A node that is missing may only be missing from a cache, or be about to come back.

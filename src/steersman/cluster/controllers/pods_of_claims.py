@@ -7,16 +7,16 @@ and controlled by the pod.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
+from steersman.objects.kinds import Object
 from steersman.objects.kinds.views.pods import ClaimUserView
 from steersman.runtime import Cache, Cached, Key
 
 __all__ = ["ClaimUser", "claims_of", "index_by_claim", "unscheduled_pods", "users_of"]
 
-Object = dict[str, Any]
 
 _INDEX: Final = "claim"
 #: The volume sources that have to do with claims.

@@ -5,20 +5,20 @@ A condition of bound claims tells whether any pod has use for them.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from steersman.client import NotFound
 from steersman.cluster.controllers.pods_of_claims import ClaimUser, claims_of, index_by_claim, users_of
 from steersman.cluster.controllers.reconciling import moment, retrying_conflicts
 from steersman.cluster.controllers.setup import Setup
 from steersman.objects.conditions import condition_patch, find_condition
+from steersman.objects.kinds import Object
 from steersman.objects.resources import PERSISTENT_VOLUME_CLAIMS, PODS
 from steersman.objects.times import format_time
 from steersman.runtime import Change, Key, Request, add_finalizer, remove_finalizer
 
 __all__ = ["add"]
 
-Object = dict[str, Any]
 
 _FINALIZER: Final = "kubernetes.io/pvc-protection"
 #: Status, reason and message of the condition, by whether a pod has use for the claim.

@@ -8,11 +8,10 @@ from typing import Any
 
 from steersman.cluster.controllers.pod_states import PodState
 from steersman.objects.conditions import find_condition, remove_condition, set_condition
+from steersman.objects.kinds import Object
 from steersman.objects.times import format_time
 
 __all__ = ["replica_status"]
-
-Object = dict[str, Any]
 
 
 def replica_status(

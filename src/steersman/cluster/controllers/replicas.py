@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from steersman.client import ClientError
 from steersman.cluster.controllers.deletion_order import first_to_go
@@ -19,6 +18,7 @@ from steersman.cluster.controllers.pod_states import PodState, matters_to_owner,
 from steersman.cluster.controllers.reconciling import moment, retrying_conflicts
 from steersman.cluster.controllers.replica_status import replica_status
 from steersman.cluster.controllers.setup import Setup
+from steersman.objects.kinds import Object
 from steersman.objects.resource_type import ResourceType
 from steersman.objects.resources import PODS
 from steersman.objects.selectors import LabelSelector
@@ -26,8 +26,6 @@ from steersman.runtime import Request, Requeue, Result, RetryPolicy
 from steersman.runtime.cache import OWNER
 
 __all__ = ["ReplicaKind", "add_replica_controller"]
-
-Object = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

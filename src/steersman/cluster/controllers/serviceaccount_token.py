@@ -6,17 +6,17 @@ Without a key to sign with (`Options.sign_token`) there are none.
 from __future__ import annotations
 
 import base64
-from typing import Any, Final
+from typing import Final
 
 from steersman.client import Conflict
 from steersman.cluster.controllers.reconciling import retrying_conflicts
 from steersman.cluster.controllers.setup import Setup, SignToken
+from steersman.objects.kinds import Object
 from steersman.objects.resources import SECRETS, SERVICE_ACCOUNTS
 from steersman.runtime import Cached, Change, Key, Request
 
 __all__ = ["add"]
 
-Object = dict[str, Any]
 
 _TYPE: Final = "kubernetes.io/service-account-token"
 _ACCOUNT_NAME: Final = "kubernetes.io/service-account.name"

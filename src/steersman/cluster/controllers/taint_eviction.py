@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -14,6 +14,7 @@ from steersman.cluster.controllers.reconciling import moment, retrying_conflicts
 from steersman.cluster.controllers.setup import Setup
 from steersman.cluster.controllers.taints import NO_EXECUTE, Taint, Toleration
 from steersman.objects.conditions import condition_patch
+from steersman.objects.kinds import Object
 from steersman.objects.kinds.views.nodes import NodePlacementView
 from steersman.objects.kinds.views.pods import TaintedPodView
 from steersman.objects.resources import NODES, PODS
@@ -22,7 +23,6 @@ from steersman.runtime import Cached, Change, Key, Request, Result, RetryPolicy
 
 __all__ = ["add", "tolerated_s"]
 
-Object = dict[str, Any]
 
 _FOREVER: Final = float("inf")
 

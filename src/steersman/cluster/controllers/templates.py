@@ -9,6 +9,7 @@ from typing import Any, Final
 import orjson
 
 from steersman.cluster.controllers.ownership import controller_reference
+from steersman.objects.kinds import Object
 from steersman.objects.names import generate_name, name_is_dns_subdomain
 from steersman.objects.resource_type import ResourceType
 
@@ -24,7 +25,6 @@ __all__ = [
     "template_hash",
 ]
 
-Object = dict[str, Any]
 
 #: Labels that controllers put on the templates they derive.
 POD_TEMPLATE_HASH: Final = "pod-template-hash"

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 from steersman.cluster.controllers.reconciling import moment, retrying_conflicts
 from steersman.cluster.controllers.setup import Setup
+from steersman.objects.kinds import Object
 from steersman.objects.resources import JOBS
 from steersman.objects.times import parse_time
 from steersman.runtime import Request, Result
 
 __all__ = ["add", "expires_at"]
 
-Object = dict[str, Any]
 
 _ENDS: Final = ("Complete", "Failed")
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Final
+from typing import Final
 
 from steersman.aio import Backoff
 from steersman.client import ClientError
@@ -19,6 +19,7 @@ from steersman.cluster.dns.forwarding import Forwarding
 from steersman.cluster.dns.server import DnsServer
 from steersman.cluster.dns.zone import Zone
 from steersman.cluster.machine import Machine
+from steersman.objects.kinds import Object
 from steersman.objects.resources import ENDPOINT_SLICES, NAMESPACES, SERVICES
 from steersman.runtime import Cached, Manager
 
@@ -26,7 +27,6 @@ __all__ = ["ClusterDns", "add_dns"]
 
 _log = logging.getLogger(__name__)
 
-Object = dict[str, Any]
 
 _PORT: Final = 53
 _MANAGER: Final = "steersman-dns"

@@ -20,7 +20,7 @@ import random
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from ipaddress import IPv4Network, ip_address
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from steersman.cluster.dns.wire import (
     LONGEST_LABEL,
@@ -34,10 +34,10 @@ from steersman.cluster.dns.wire import (
     srv_record,
     txt_record,
 )
+from steersman.objects.kinds import Object
 
 __all__ = ["TTL_S", "Source", "Zone", "ZoneAnswer"]
 
-Object = dict[str, Any]
 
 TTL_S: Final = 5
 _VERSION: Final = b"1.1.0"

@@ -13,12 +13,12 @@ from typing import Any, Final, NamedTuple
 from steersman.cluster.node.cri import ContainerState, ContainerStatus, PodRuntime
 from steersman.cluster.node.health import Health
 from steersman.cluster.node.restarts import should_restart
+from steersman.objects.kinds import Object
 from steersman.objects.pod_lifecycle import is_sidecar
 from steersman.objects.times import format_time
 
 __all__ = ["LOST", "Reasons", "View", "container_statuses", "needs_start", "time_text"]
 
-Object = dict[str, Any]
 Container = Mapping[str, Any]
 #: Container → why it does not run: reason and message.
 Reasons = Mapping[str, tuple[str, str]]

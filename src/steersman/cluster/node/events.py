@@ -14,7 +14,6 @@ from steersman.runtime import Recorder
 
 __all__ = ["NodeEvents", "Told", "container_reference"]
 
-Object = Mapping[str, Any]
 Told = Literal["all", "warnings", "none"]
 
 
@@ -28,21 +27,23 @@ class NodeEvents:
         self._told = told
         self._recorder: Recorder | None = None
 
-    def normal(self, about: Object, reason: str, note: str) -> None:
+    def normal(self, about: Mapping[str, Any], reason: str, note: str) -> None:
         if self._told == "all":
             self._tell(about, "Normal", reason, note)
 
-    def warning(self, about: Object, reason: str, note: str) -> None:
+    def warning(self, about: Mapping[str, Any], reason: str, note: str) -> None:
         if self._told != "none":
             self._tell(about, "Warning", reason, note)
 
-    def _tell(self, about: Object, kind: Literal["Normal", "Warning"], reason: str, note: str) -> None:
+    def _tell(
+        self, about: Mapping[str, Any], kind: Literal["Normal", "Warning"], reason: str, note: str
+    ) -> None:
         if self._recorder is None:
             self._recorder = self._make()
         self._recorder.event(about, kind, reason, note, action=reason)
 
 
-def container_reference(pod: Object, container: Object) -> Object:
+def container_reference(pod: Mapping[str, Any], container: Mapping[str, Any]) -> Mapping[str, Any]:
     """A pod's container, as an event names it."""
     metadata = pod["metadata"]
     name = container["name"]

@@ -10,6 +10,7 @@ from steersman.cluster.node.cri import ImageStatus, RuntimeVersion
 from steersman.cluster.schema.version import KUBERNETES_VERSION
 from steersman.objects.amounts import parsed, subtracted, texts
 from steersman.objects.conditions import find_condition
+from steersman.objects.kinds import Object
 
 __all__ = [
     "NodeConfig",
@@ -20,7 +21,6 @@ __all__ = [
     "node_transitions",
 ]
 
-Object = dict[str, Any]
 
 #: No more images than this are listed.
 _MOST_IMAGES: Final = 50

@@ -17,7 +17,6 @@ from steersman.objects.tolerations import tolerates
 
 __all__ = ["CRITICAL", "Claim", "Load", "Refusal", "claim_of", "refusal"]
 
-Object = Mapping[str, Any]
 HostPort = tuple[str, str, int]
 
 #: Priority from which on a pod is needed for the cluster to work.
@@ -64,7 +63,7 @@ class Load:
             self.amounts[name] = self.amounts.get(name, 0) + amount
 
 
-def claim_of(spec: Object) -> Claim:
+def claim_of(spec: Mapping[str, Any]) -> Claim:
     """What a pod asks for."""
     totals: Amounts = container_totals(dict(spec), lambda one: (one.get("resources") or {}).get("requests"))
     if has_own_resources(dict(spec)):
@@ -85,7 +84,7 @@ def claim_of(spec: Object) -> Claim:
     return Claim(amounts, ports)
 
 
-def refusal(pod: Object, claim: Claim, node: Object, load: Load) -> Refusal | None:
+def refusal(pod: Mapping[str, Any], claim: Claim, node: Mapping[str, Any], load: Load) -> Refusal | None:
     """Why the node does not take the pod; None if it does. `load` is what is there already."""
     spec = pod["spec"]
     labels = node["metadata"].get("labels") or {}
@@ -105,7 +104,7 @@ def refusal(pod: Object, claim: Claim, node: Object, load: Load) -> Refusal | No
     )
 
 
-def _forbidden_sysctl(spec: Object) -> Refusal | None:
+def _forbidden_sysctl(spec: Mapping[str, Any]) -> Refusal | None:
     for sysctl in (spec.get("securityContext") or {}).get("sysctls") or ():
         name = sysctl["name"].replace("/", ".")
         shared = next((pair for start, pair in _HOST_SYSCTLS.items() if name.startswith(start)), ("", ""))
@@ -119,7 +118,7 @@ def _forbidden_sysctl(spec: Object) -> Refusal | None:
     return None
 
 
-def _pressure(pod: Object, node: Object) -> Refusal | None:
+def _pressure(pod: Mapping[str, Any], node: Mapping[str, Any]) -> Refusal | None:
     conditions = [
         condition["type"]
         for condition in node["status"].get("conditions") or ()
@@ -162,7 +161,7 @@ def _out_of(name: str, wanted: int, used: int, capacity: int) -> Refusal:
 
 
 def _unwanted(
-    spec: Object, claim: Claim, node: Object, labels: Mapping[str, str], load: Load
+    spec: Mapping[str, Any], claim: Claim, node: Mapping[str, Any], labels: Mapping[str, str], load: Load
 ) -> Refusal | None:
     if not node_affinity_of(spec).allows(node["metadata"]["name"], labels):
         return _predicate("NodeAffinity", "node(s) didn't match Pod's node affinity/selector")

@@ -11,11 +11,11 @@ from typing import Any, Final, NamedTuple
 
 from steersman.objects.conditions import find_condition
 from steersman.objects.fields import quote
+from steersman.objects.kinds import Object
 from steersman.objects.pod_lifecycle import is_sidecar
 
 __all__ = ["OWNED", "kubelet_conditions", "timed"]
 
-Object = dict[str, Any]
 Status = Mapping[str, Any]
 
 #: The types that only the node writes.

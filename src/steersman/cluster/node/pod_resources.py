@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from steersman.objects.amounts import Amounts, added, masked, parsed, texts
+from steersman.objects.kinds import Object
 from steersman.objects.pods import container_totals, has_own_resources
 
 __all__ = ["told_resources"]
 
-Object = dict[str, Any]
 
 #: What cgroups know of: all that can be said of a pod that runs.
 _ENFORCED: Final = ("cpu", "memory")

@@ -15,12 +15,12 @@ from steersman.cluster.node.phase import pod_phase
 from steersman.cluster.node.pod_conditions import OWNED, kubelet_conditions, timed
 from steersman.cluster.node.pod_resources import told_resources
 from steersman.objects.conditions import find_condition
+from steersman.objects.kinds import Object
 from steersman.objects.pod_lifecycle import is_sidecar, is_terminal_phase
 from steersman.objects.pods import quality_of_service
 
 __all__ = ["Ending", "final_status", "pod_status", "rejected_status", "sandbox_problem", "status_patch"]
 
-Object = dict[str, Any]
 Status = Mapping[str, Any]
 
 _CONTAINER_FIELDS: Final = (

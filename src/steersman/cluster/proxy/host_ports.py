@@ -21,7 +21,6 @@ from steersman.runtime import Change, Key, Manager, Recorder
 
 __all__ = ["HostPorts", "add_host_ports", "host_ports"]
 
-Object = Mapping[str, Any]
 
 _LOOPBACK: Final = "127.0.0.1"
 _ANY: Final = ("", "0.0.0.0", "::")  # noqa: S104 - what pods ask for, nothing is bound to it
@@ -40,7 +39,7 @@ def add_host_ports(manager: Manager, nodes: Mapping[str, str], home: Home | None
     return ports
 
 
-def host_ports(pod: Object, nodes: Mapping[str, str]) -> Iterator[tuple[Frontend, Backend]]:
+def host_ports(pod: Mapping[str, Any], nodes: Mapping[str, str]) -> Iterator[tuple[Frontend, Backend]]:
     """Where the ports of a pod are, and where they lead."""
     spec, status = pod["spec"], pod.get("status") or {}
     own, address = nodes.get(spec.get("nodeName", "")), status.get("podIP")

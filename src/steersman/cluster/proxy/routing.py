@@ -21,7 +21,6 @@ from steersman.cluster.proxy.frontends import Backend, Frontend, Route
 
 __all__ = ["PROXY_NAME_LABEL", "Place", "is_proxied", "local_endpoints", "routes"]
 
-Object = Mapping[str, Any]
 
 #: Services and slices with these labels are taken care of by others, or by nobody.
 PROXY_NAME_LABEL: Final = "service.kubernetes.io/service-proxy-name"
@@ -56,7 +55,7 @@ class _Endpoint:
     nodes: frozenset[str]
 
 
-def is_proxied(service: Object) -> bool:
+def is_proxied(service: Mapping[str, Any]) -> bool:
     spec = service["spec"]
     labels = service["metadata"].get("labels") or {}
     if PROXY_NAME_LABEL in labels or HEADLESS_LABEL in labels:
@@ -65,8 +64,8 @@ def is_proxied(service: Object) -> bool:
 
 
 def routes(
-    service: Object,
-    slices: Collection[Object],
+    service: Mapping[str, Any],
+    slices: Collection[Mapping[str, Any]],
     place: Place,
     lends: Callable[[str], bool],
     stand_ins: Mapping[int, int] = MappingProxyType({}),
@@ -97,7 +96,7 @@ def routes(
     return found
 
 
-def local_endpoints(service: Object, slices: Iterable[Object], place: Place) -> int:
+def local_endpoints(service: Mapping[str, Any], slices: Iterable[Mapping[str, Any]], place: Place) -> int:
     """How many ready endpoints this machine's nodes have, for who balances between nodes."""
     names, found = place.names, set()
     for port in service["spec"].get("ports") or ():
@@ -108,7 +107,7 @@ def local_endpoints(service: Object, slices: Iterable[Object], place: Place) -> 
 
 
 def _listening(
-    service: Object, port: Object, place: Place, lends: Callable[[str], bool]
+    service: Mapping[str, Any], port: Mapping[str, Any], place: Place, lends: Callable[[str], bool]
 ) -> Iterator[tuple[str, int, Collection[str], bool]]:
     """Address, port, the nodes that are local there, and whether traffic comes from outside."""
     spec, names = service["spec"], place.names
@@ -126,7 +125,7 @@ def _listening(
             yield address, port["nodePort"], nodes, True
 
 
-def _endpoints(slices: Iterable[Object], port: Object) -> Iterator[_Endpoint]:
+def _endpoints(slices: Iterable[Mapping[str, Any]], port: Mapping[str, Any]) -> Iterator[_Endpoint]:
     protocol = port.get("protocol") or "TCP"
     for each in slices:
         number = next(
@@ -181,21 +180,21 @@ def _hinted(ready: list[_Endpoint], place: Place) -> list[_Endpoint]:
     return ready
 
 
-def _affinity_s(spec: Object) -> int:
+def _affinity_s(spec: Mapping[str, Any]) -> int:
     if spec.get("sessionAffinity") != "ClientIP":
         return 0
     config = (spec.get("sessionAffinityConfig") or {}).get("clientIP") or {}
     return config.get("timeoutSeconds") or _AFFINITY_S
 
 
-def _group(service: Object, port: Object) -> str:
+def _group(service: Mapping[str, Any], port: Mapping[str, Any]) -> str:
     if service["spec"].get("sessionAffinity") != "ClientIP":
         return ""
     metadata = service["metadata"]
     return f"{metadata['namespace']}/{metadata['name']}:{port.get('name') or ''}"
 
 
-def _sources(service: Object, address: str) -> tuple[str, ...]:
+def _sources(service: Mapping[str, Any], address: str) -> tuple[str, ...]:
     """Only what a load balancer lets in is limited."""
     balancer = (service.get("status") or {}).get("loadBalancer") or {}
     if any(ingress.get("ip") == address for ingress in balancer.get("ingress") or ()):

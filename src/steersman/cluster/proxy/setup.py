@@ -13,7 +13,7 @@ import logging
 import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from steersman.aio import Scope
 from steersman.cluster.machine import Machine, MachineError
@@ -23,6 +23,7 @@ from steersman.cluster.proxy.process import ForwarderProcess, Home
 from steersman.cluster.proxy.routing import Place, is_proxied, local_endpoints, routes
 from steersman.cluster.proxy.stand_ins import StandInList, announce, is_announced, stand_ins_of
 from steersman.election import default_identity
+from steersman.objects.kinds import Object
 from steersman.objects.resources import ENDPOINT_SLICES, NODES, SERVICES
 from steersman.runtime import Cached, Change, Key, Manager, Recorder
 
@@ -30,7 +31,6 @@ __all__ = ["LowPorts", "ServiceProxy", "add_proxy"]
 
 _log = logging.getLogger(__name__)
 
-Object = dict[str, Any]
 
 _SERVICE_LABEL: Final = "kubernetes.io/service-name"
 _ZONE_LABEL: Final = "topology.kubernetes.io/zone"

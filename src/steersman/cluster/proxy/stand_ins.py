@@ -26,24 +26,23 @@ __all__ = ["StandInList", "announce", "is_announced", "stand_ins_of"]
 
 _log = logging.getLogger(__name__)
 
-Object = Mapping[str, Any]
 
 _MANAGER: Final = "steersman-proxy"
 #: What may be over when it is tried again.
 _PASSING: Final = (Conflict, ServerError, TooManyRequests, Unreachable)
 
 
-def stand_ins_of(service: Object, first_free: int) -> dict[int, int]:
+def stand_ins_of(service: Mapping[str, Any], first_free: int) -> dict[int, int]:
     ports = (port["port"] for port in service["spec"].get("ports") or ())
     return chosen_stand_ins(ports, first_free)
 
 
-def is_announced(service: Object, stand_ins: Mapping[int, int]) -> bool:
+def is_announced(service: Mapping[str, Any], stand_ins: Mapping[int, int]) -> bool:
     said = (service["metadata"].get("annotations") or {}).get(STAND_IN_PORTS) or ""
     return bool(said == stand_ins_text(stand_ins))
 
 
-async def announce(client: Client, service: Object, stand_ins: Mapping[int, int]) -> bool:
+async def announce(client: Client, service: Mapping[str, Any], stand_ins: Mapping[int, int]) -> bool:
     """Note a service's stand-ins on it, whoever else has said something there. False if that should be tried
     again."""
     key, uid = Key.of(service), service["metadata"]["uid"]

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
+from steersman.objects.kinds import Object
 from steersman.operator.fencing import fencing_policy
 from steersman.operator.packaging.manifests import manifests
 from steersman.operator.packaging.release import Release
@@ -21,7 +22,6 @@ from steersman.operator.packaging.workload import budget
 
 __all__ = ["MARKED_NAME", "MARKED_NAMESPACE", "chart"]
 
-Object = dict[str, Any]
 
 #: What stands for the name and the namespace of a release until the templates are written.
 MARKED_NAME: Final = "steersman-marked-name"

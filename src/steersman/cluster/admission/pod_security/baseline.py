@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, Final
 
-from steersman.cluster.admission.chain import Object
 from steersman.cluster.admission.pod_security.violations import (
     Check,
     Setters,
@@ -17,6 +16,7 @@ from steersman.cluster.admission.pod_security.violations import (
     verb,
 )
 from steersman.objects.fields import quote
+from steersman.objects.kinds import Object
 from steersman.objects.pods import containers_of
 
 __all__ = ["BASELINE", "in_user_namespace", "proc_mount", "setters_of", "valid_seccomp"]

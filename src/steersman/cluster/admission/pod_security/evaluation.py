@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
-from steersman.cluster.admission.chain import Object
 from steersman.cluster.admission.pod_security.baseline import BASELINE
 from steersman.cluster.admission.pod_security.levels import LevelVersion
 from steersman.cluster.admission.pod_security.restricted import RESTRICTED
 from steersman.cluster.admission.pod_security.violations import Check, Violation
+from steersman.objects.kinds import Object
 
 __all__ = ["evaluate"]
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from steersman.cluster.admission.chain import Attributes, Object, Reader
+from steersman.cluster.admission.chain import Attributes, Reader
 from steersman.cluster.admission.pod_security.evaluation import evaluate
 from steersman.cluster.admission.pod_security.levels import (
     PREFIX,
@@ -26,6 +26,7 @@ from steersman.cluster.admission.pod_security.levels import (
 )
 from steersman.cluster.admission.pod_security.violations import Violation
 from steersman.objects.fields import quote
+from steersman.objects.kinds import Object
 from steersman.objects.status import forbidden, internal_error, invalid
 
 __all__ = ["Exemptions", "PodSecurity"]

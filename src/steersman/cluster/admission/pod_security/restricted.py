@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from steersman.cluster.admission.chain import Object
 from steersman.cluster.admission.pod_security.baseline import (
     in_user_namespace,
     proc_mount,
@@ -20,6 +19,7 @@ from steersman.cluster.admission.pod_security.violations import (
     security,
     verb,
 )
+from steersman.objects.kinds import Object
 from steersman.objects.pods import containers_of
 
 __all__ = ["RESTRICTED"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from steersman.cluster.admission.chain import Object
+from steersman.objects.kinds import Object
 
 __all__ = ["Check", "Setters", "Violation", "counted", "quoted", "security", "verb"]
 

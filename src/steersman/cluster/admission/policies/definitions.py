@@ -11,11 +11,11 @@ from steersman.cluster.admission.webhooks.conditions import Compiler, MatchCondi
 from steersman.cluster.admission.webhooks.configurations import GROUP
 from steersman.cluster.admission.webhooks.matching import Match
 from steersman.cluster.schema.resources import GVK
+from steersman.objects.kinds import Object
 
 __all__ = ["Binding", "Compile", "Policy", "read_policies"]
 
 R = TypeVar("R")
-Object = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,12 @@ from collections.abc import Callable, Collection, Iterable
 from functools import lru_cache
 from typing import Final, Protocol
 
-from steersman.cluster.admission.chain import Attributes, Object
+from steersman.cluster.admission.chain import Attributes
 from steersman.cluster.admission.claims import storage_class_of
 from steersman.cluster.admission.pod_totals import charged_totals
 from steersman.cluster.admission.quota.scopes import Selector, claim_matches, pod_matches
 from steersman.objects.amounts import ONE, Amounts, added, parsed
+from steersman.objects.kinds import Object
 from steersman.objects.names import is_qualified_name
 from steersman.objects.pod_lifecycle import is_terminal
 from steersman.objects.pods import has_own_resources

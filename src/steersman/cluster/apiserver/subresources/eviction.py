@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from steersman.cluster.apiserver.pipeline.bodies import match_namespace, read_part
-from steersman.cluster.apiserver.pipeline.call import Api, Call, Object
+from steersman.cluster.apiserver.pipeline.call import Api, Call
 from steersman.cluster.apiserver.pipeline.options import DeleteOptions, WriteOptions
 from steersman.cluster.apiserver.reading.get import find
 from steersman.cluster.apiserver.resources.resource import Resource
@@ -14,6 +14,7 @@ from steersman.cluster.apiserver.verbs.delete import remove
 from steersman.cluster.schema.resources import GVK
 from steersman.http import Response
 from steersman.objects.conditions import condition_is, find_condition, set_condition
+from steersman.objects.kinds import Object
 from steersman.objects.selectors import LabelSelector
 from steersman.objects.status import StatusError, bad_request, forbidden, too_many_requests
 

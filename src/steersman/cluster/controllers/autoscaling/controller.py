@@ -17,6 +17,7 @@ from steersman.cluster.controllers.setup import Setup
 from steersman.objects.conditions import condition_is, set_condition
 from steersman.objects.errors import SelectorError
 from steersman.objects.fields import quote
+from steersman.objects.kinds import Object
 from steersman.objects.quantities import Quantity
 from steersman.objects.resource_type import ResourceType
 from steersman.objects.resources import HORIZONTAL_POD_AUTOSCALERS, PODS
@@ -26,7 +27,6 @@ from steersman.runtime import Key, Request, Result, generation_changed
 
 __all__ = ["add"]
 
-Object = dict[str, Any]
 
 _PERIOD_S: Final = 15.0
 #: How often a new size is tried to be written while others write too.

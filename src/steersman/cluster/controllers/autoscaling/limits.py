@@ -8,11 +8,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
+
+from steersman.objects.kinds import Object
 
 __all__ = ["DOWNSCALE_WINDOW_S", "History", "Limited", "limit"]
 
-Object = dict[str, Any]
 
 #: For how long a higher recommendation keeps the size from shrinking, where nobody says.
 DOWNSCALE_WINDOW_S: Final = 300

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from steersman.cluster.controllers.autoscaling.replica_count import (
     Scaling,
@@ -18,12 +17,12 @@ from steersman.cluster.controllers.autoscaling.replica_count import (
 from steersman.cluster.controllers.metrics_source import MetricsError, MetricsSource
 from steersman.cluster.controllers.selector_text import selector_text
 from steersman.objects.errors import SelectorError
+from steersman.objects.kinds import Object
 from steersman.objects.quantities import Quantity
 from steersman.objects.selectors import EVERYTHING, LabelSelector
 
 __all__ = ["NoProposal", "Proposal", "Proposals", "Target"]
 
-Object = dict[str, Any]
 
 _MAX_INT64 = 2**63 - 1
 

@@ -10,10 +10,11 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 from steersman.cluster.controllers.metrics_source import MetricsError, PodMetrics
 from steersman.objects.conditions import condition_is, find_condition
+from steersman.objects.kinds import Object
 from steersman.objects.pod_lifecycle import is_sidecar
 from steersman.objects.quantities import Quantity
 from steersman.objects.times import parse_time
@@ -27,7 +28,6 @@ __all__ = [
     "by_utilization",
 ]
 
-Object = dict[str, Any]
 Milli = dict[str, int]
 
 #: For so long a pod's use of CPU may be that of its start.

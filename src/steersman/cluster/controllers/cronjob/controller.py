@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 from steersman.client import AlreadyExists, ClientError
 from steersman.cluster.controllers.cronjob.due import due_start, wait_s
@@ -17,13 +17,13 @@ from steersman.cluster.controllers.reconciling import moment, retrying_conflicts
 from steersman.cluster.controllers.setup import Setup
 from steersman.objects.cron import CronTimes, Every, is_known_time_zone, parse_schedule
 from steersman.objects.fields import quote
+from steersman.objects.kinds import Object
 from steersman.objects.resources import CRON_JOBS, JOBS
 from steersman.objects.times import format_time, parse_time
 from steersman.runtime import Change, Controller, Key, Request, Requeue, Result, RetryPolicy
 
 __all__ = ["add"]
 
-Object = dict[str, Any]
 Schedule = CronTimes | Every
 
 #: The jobs of each history, and the field that says how many are kept.

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 from steersman.cluster.controllers.cronjob.schedule import next_time
 from steersman.objects.cron import CronTimes, Every
+from steersman.objects.kinds import Object
 from steersman.objects.times import parse_time
 
 __all__ = ["Due", "due_start", "wait_s"]
 
-Object = dict[str, Any]
 Schedule = CronTimes | Every
 
 #: More missed starts than this are worth a warning: a clock may be wrong.

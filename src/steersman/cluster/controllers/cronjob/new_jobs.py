@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Final
 
 from steersman.cluster.controllers.cronjob.schedule import time_zone
 from steersman.cluster.controllers.ownership import controller_reference
+from steersman.objects.kinds import Object
 from steersman.objects.resources import CRON_JOBS, JOBS
 
 __all__ = ["job_name", "job_reference", "new_job"]
 
-Object = dict[str, Any]
 
 _SCHEDULED: Final = "batch.kubernetes.io/cronjob-scheduled-timestamp"
 

@@ -29,12 +29,12 @@ from steersman.cluster.controllers.pod_states import PodState, matters_to_owner,
 from steersman.cluster.controllers.reconciling import moment, retrying_conflicts
 from steersman.cluster.controllers.setup import Setup
 from steersman.cluster.controllers.templates import template_hash
+from steersman.objects.kinds import Object
 from steersman.objects.resources import CONTROLLER_REVISIONS, DAEMON_SETS, NODES, PODS
 from steersman.runtime import Cached, Change, Key, Request, Requeue, Result, RetryPolicy
 
 __all__ = ["add"]
 
-Object = dict[str, Any]
 
 #: How many pods of one set are made or deleted in one go.
 _BURST = 250

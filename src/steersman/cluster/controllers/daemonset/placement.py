@@ -6,7 +6,7 @@ The scheduler places the pods; asking the same here tells which pods there shoul
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -20,13 +20,13 @@ from steersman.cluster.controllers.taints import (
     Taint,
     Toleration,
 )
+from steersman.objects.kinds import Object
 from steersman.objects.kinds.views.nodes import NodePlacementView
 from steersman.objects.node_selection import node_affinity_of
 from steersman.runtime import Cached
 
 __all__ = ["NodeState", "Placement", "pinned", "target_node", "tolerations"]
 
-Object = dict[str, Any]
 
 #: Problems of a node that its daemons live through: key and effect.
 _TOLERATED: Final = (

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from steersman.cluster.controllers.controller_revisions import REVISION_LABEL
 from steersman.cluster.controllers.daemonset.placement import NodeState, Placement, target_node
 from steersman.cluster.controllers.int_or_percent import scaled_value
 from steersman.cluster.controllers.pod_states import PodState
+from steersman.objects.kinds import Object
 
 __all__ = [
     "GENERATION_ANNOTATION",
@@ -26,7 +27,6 @@ __all__ = [
     "updated",
 ]
 
-Object = dict[str, Any]
 
 GENERATION_LABEL: Final = "pod-template-generation"
 GENERATION_ANNOTATION: Final = "deprecated.daemonset.template.generation"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
 from steersman.cluster.controllers.ownership import controller_reference
 from steersman.cluster.controllers.templates import POD_TEMPLATE_HASH, same_template, template_hash
@@ -30,7 +30,6 @@ __all__ = [
     "with_replica_annotations",
 ]
 
-Object = dict[str, Any]
 
 REVISION: Final = "deployment.kubernetes.io/revision"
 REVISION_HISTORY: Final = "deployment.kubernetes.io/revision-history"

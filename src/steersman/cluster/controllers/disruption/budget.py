@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 from steersman.cluster.controllers.int_or_percent import scaled_value
 from steersman.cluster.controllers.pod_states import PodState
 from steersman.objects.conditions import set_condition
+from steersman.objects.kinds import Object
 from steersman.objects.times import format_time, parse_time
 
 __all__ = ["Disrupted", "budget_status", "desired_healthy", "disrupted_pods", "failed_status", "needs_scale"]
 
-Object = dict[str, Any]
 
 _CONDITION: Final = "DisruptionAllowed"
 #: A pod whose eviction was allowed goes within this time, or not at all.

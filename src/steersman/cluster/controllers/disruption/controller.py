@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
 from steersman.cluster.controllers.disruption.budget import (
     budget_status,
@@ -20,13 +20,13 @@ from steersman.cluster.controllers.selector_text import selector_text
 from steersman.cluster.controllers.setup import Setup
 from steersman.objects.errors import SelectorError
 from steersman.objects.fields import quote
+from steersman.objects.kinds import Object
 from steersman.objects.resources import POD_DISRUPTION_BUDGETS, PODS
 from steersman.objects.selectors import NOTHING, LabelSelector
 from steersman.runtime import Cached, Change, Key, Request, Result, RetryPolicy
 
 __all__ = ["add"]
 
-Object = dict[str, Any]
 
 #: All the pods of a namespace are looked at for each budget: not more often than this.
 _INTERVAL_S: Final = 0.2

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from steersman.client import NotFound
 from steersman.cluster.controllers.reconciling import moment
 from steersman.cluster.controllers.setup import Setup
 from steersman.objects.conditions import find_condition
+from steersman.objects.kinds import Object
 from steersman.objects.pod_lifecycle import is_terminal
 from steersman.objects.resources import PODS
 from steersman.objects.times import format_time, parse_time
@@ -21,7 +22,6 @@ from steersman.runtime import Cached, Change, Informer, Key, Request, Result, Re
 
 __all__ = ["add_stale_conditions_controller", "stale_after_s"]
 
-Object = dict[str, Any]
 
 _TIMEOUT_S: Final = 120.0
 _CONDITION: Final = "DisruptionTarget"

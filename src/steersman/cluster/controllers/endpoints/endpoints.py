@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
 from steersman.client import ApiError, ClientError, Conflict
 from steersman.cluster.controllers.endpoints.endpointslice import CALM_S
@@ -18,12 +18,12 @@ from steersman.cluster.controllers.endpoints.trigger_times import TRIGGER_TIME, 
 from steersman.cluster.controllers.pod_control import namespace_is_terminating
 from steersman.cluster.controllers.reconciling import retrying_conflicts
 from steersman.cluster.controllers.setup import Setup
+from steersman.objects.kinds import Object
 from steersman.objects.resources import ENDPOINTS, PODS, SERVICES
 from steersman.runtime import Cached, Change, Key, Request, RetryPolicy
 
 __all__ = ["add"]
 
-Object = dict[str, Any]
 
 _MANAGED_BY: Final = "endpoints.kubernetes.io/managed-by"
 _CONTROLLER: Final = "endpoint-controller"

@@ -26,12 +26,12 @@ from steersman.cluster.controllers.endpoints.trigger_times import TRIGGER_TIME
 from steersman.cluster.controllers.reconciling import retrying_conflicts
 from steersman.cluster.controllers.setup import Setup
 from steersman.objects.addresses import canonical_ip, ip_family
+from steersman.objects.kinds import Object
 from steersman.objects.resources import ENDPOINT_SLICES, ENDPOINTS, SERVICES
 from steersman.runtime import Change, Key, Request, RetryPolicy
 
 __all__ = ["CONTROLLER", "MOST_ADDRESSES", "Mirrored", "add", "mirrored", "plan_mirror"]
 
-Object = dict[str, Any]
 
 #: As the slices' label says.
 CONTROLLER: Final = "endpointslicemirroring-controller.k8s.io"

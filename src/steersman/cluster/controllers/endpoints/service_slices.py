@@ -19,11 +19,11 @@ from steersman.cluster.controllers.endpoints.slices import (
     recycled,
 )
 from steersman.cluster.controllers.endpoints.zone_hints import Hinting
+from steersman.objects.kinds import Object
 from steersman.objects.names import is_dns1123_subdomain
 
 __all__ = ["CONTROLLER", "MOST_ENDPOINTS", "owned_by", "plan_slices", "slice_prefix"]
 
-Object = dict[str, Any]
 #: The zone of a node: empty if it has none, None if there is no such node.
 ZoneOf = Callable[[str], str | None]
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
 from steersman.client import ApiError
 from steersman.cluster.controllers.endpoints.slices import MANAGED_BY, SERVICE_NAME, Plan
 from steersman.cluster.controllers.pod_control import namespace_is_terminating
+from steersman.objects.kinds import Object
 from steersman.objects.resources import ENDPOINT_SLICES
 from steersman.runtime import Cache, Cached, Change, Key, Writes
 
 __all__ = ["ManagedSlices"]
 
-Object = dict[str, Any]
 
 _INDEX: Final = "service"
 

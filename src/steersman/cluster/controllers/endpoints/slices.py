@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from steersman.objects.kinds import Object
+
 __all__ = ["MANAGED_BY", "SERVICE_NAME", "Group", "Plan", "endpoint_identity", "pack", "port_key", "recycled"]
 
-Object = dict[str, Any]
 #: Endpoints by identity.
 Endpoints = dict[tuple[Any, ...], Object]
 

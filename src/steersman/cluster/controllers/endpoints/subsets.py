@@ -10,10 +10,10 @@ from steersman.cluster.controllers.endpoints.backends import Backend
 from steersman.cluster.controllers.endpoints.port_order import endpoints_port_order
 from steersman.cluster.controllers.endpoints.services import Service
 from steersman.objects.addresses import ip_family
+from steersman.objects.kinds import Object
 
 __all__ = ["MOST_ADDRESSES", "repacked", "service_subsets", "truncated", "without_versions"]
 
-Object = dict[str, Any]
 
 #: More addresses than this are left out.
 MOST_ADDRESSES: Final = 1000

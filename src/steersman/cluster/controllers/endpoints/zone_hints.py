@@ -10,16 +10,16 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
+from steersman.objects.kinds import Object
 from steersman.objects.kinds.views.nodes import NodeShareView
 from steersman.objects.quantities import Quantity
 
 __all__ = ["DISABLED", "ENABLED", "Hinting", "NodeShare", "asks_for_hints", "node_share", "zone_ratios"]
 
-Object = dict[str, Any]
 
 ENABLED: Final = "Topology Aware Hints has been enabled"
 DISABLED: Final = "Topology Aware Hints has been disabled"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from steersman.client import ClientError, NotFound
 from steersman.cluster.controllers.job.backoff import NO_FAILURES, Backoff
@@ -34,12 +34,12 @@ from steersman.cluster.controllers.pod_control import (
 )
 from steersman.cluster.controllers.reconciling import moment, retrying_conflicts
 from steersman.cluster.controllers.setup import Setup
+from steersman.objects.kinds import Object
 from steersman.objects.resources import JOBS, PODS
 from steersman.runtime import Key, Request, Requeue, Result, RetryPolicy
 
 __all__ = ["add"]
 
-Object = dict[str, Any]
 
 #: Many pods of a job end at about the same time: they are counted together.
 _INTERVAL_S: Final = 0.5

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from steersman.cluster.controllers.job.indexes import NO_INDEXES, Indexes
 from steersman.cluster.controllers.job.job_pods import JobPod
 from steersman.objects.conditions import condition_is
+from steersman.objects.kinds import Object
 
 __all__ = ["CONTROLLER_NAME", "Job", "finished_condition"]
 
-Object = dict[str, Any]
 
 #: What `managedBy` says of jobs that this controller looks after.
 CONTROLLER_NAME = "kubernetes.io/job-controller"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from steersman.cluster.controllers.job.job_pods import (
     COMPLETION_INDEX,
@@ -13,10 +13,10 @@ from steersman.cluster.controllers.job.job_pods import (
 )
 from steersman.cluster.controllers.job.job_spec import Job
 from steersman.cluster.controllers.job.policies import judge_failure
+from steersman.objects.kinds import Object
 
 __all__ = ["name_prefix", "new_pod_template"]
 
-Object = dict[str, Any]
 
 _INDEX_VARIABLE: Final = "JOB_COMPLETION_INDEX"
 #: What of a name is left for a prefix.

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from steersman.cluster.controllers.job.indexes import Indexes
 from steersman.cluster.controllers.job.job_pods import ContainerEnd, JobPod
 from steersman.cluster.controllers.job.job_spec import Job
+from steersman.objects.kinds import Object
 
 __all__ = ["Failure", "judge_failure", "success_message"]
-
-Object = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

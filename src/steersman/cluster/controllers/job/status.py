@@ -10,11 +10,11 @@ from steersman.cluster.controllers.job.job_spec import Job
 from steersman.cluster.controllers.job.tally import Counts
 from steersman.cluster.controllers.job.verdict import Verdict
 from steersman.objects.conditions import find_condition
+from steersman.objects.kinds import Object
 from steersman.objects.times import format_time
 
 __all__ = ["decided", "finished", "normal", "started", "with_counts", "with_suspension"]
 
-Object = dict[str, Any]
 
 #: What is not told when it is zero or empty.
 _OPTIONAL: Final = ("active", "succeeded", "failed", "completedIndexes")

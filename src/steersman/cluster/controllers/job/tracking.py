@@ -14,16 +14,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from steersman.cluster.controllers.job.job_pods import JobPod
 from steersman.cluster.controllers.job.policies import judge_failure
 from steersman.cluster.controllers.job.tally import Tally
 from steersman.cluster.controllers.job.verdict import Verdict
+from steersman.objects.kinds import Object
 
 __all__ = ["MOST_UNCOUNTED", "Tracking", "counted", "track"]
 
-Object = dict[str, Any]
 
 #: So many uids a status holds at once, to keep it small.
 MOST_UNCOUNTED: Final = 500

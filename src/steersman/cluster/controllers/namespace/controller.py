@@ -9,13 +9,13 @@ from steersman.cluster.controllers.namespace.conditions import conditions_of
 from steersman.cluster.controllers.namespace.emptying import Emptying
 from steersman.cluster.controllers.reconciling import moment, retrying_conflicts
 from steersman.cluster.controllers.setup import Setup
+from steersman.objects.kinds import Object
 from steersman.objects.resources import NAMESPACES, PODS
 from steersman.objects.times import format_time, parse_time
 from steersman.runtime import Change, Key, Request, Requeue, Result, RetryPolicy
 
 __all__ = ["add"]
 
-Object = dict[str, Any]
 
 _FINALIZER: Final = "kubernetes"
 #: Creations that were admitted before the deletion are stored by then.

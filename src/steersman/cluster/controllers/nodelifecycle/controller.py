@@ -28,6 +28,7 @@ from steersman.cluster.controllers.taints import (
     changed_taints,
     condition_taints,
 )
+from steersman.objects.kinds import Object
 from steersman.objects.kinds.views.leases import LeaseView
 from steersman.objects.resources import LEASES, NODES, PODS
 from steersman.objects.times import format_time
@@ -37,7 +38,6 @@ __all__ = ["add"]
 
 _log = logging.getLogger(__name__)
 
-Object = dict[str, Any]
 
 _LEASE_NAMESPACE: Final = "kube-node-lease"
 _MONITOR: Final = Key("", "all-nodes")

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from steersman.objects.conditions import find_condition
+from steersman.objects.kinds import Object
 from steersman.objects.kinds.views.nodes import NodeHealthView
 from steersman.objects.kinds.views.taints import Taint
 from steersman.objects.times import parse_time
@@ -20,7 +21,6 @@ from steersman.runtime import Cached
 
 __all__ = ["STARTUP_GRACE_S", "Attention", "Health", "NodeState", "Zone", "silent_conditions"]
 
-Object = dict[str, Any]
 Zone = tuple[str, str]
 
 #: How long a node that never said anything may take to begin.

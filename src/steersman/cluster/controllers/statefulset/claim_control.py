@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from steersman.client import ClientError
 from steersman.cluster.controllers.pod_states import PodState
@@ -14,12 +13,11 @@ from steersman.cluster.controllers.statefulset.volume_claims import (
     new_claim,
     right_owners,
 )
+from steersman.objects.kinds import Object
 from steersman.objects.resources import PERSISTENT_VOLUME_CLAIMS
 from steersman.runtime import Cache, Recorder, Writes
 
 __all__ = ["ClaimBeingDeleted", "ClaimControl"]
-
-Object = dict[str, Any]
 
 
 class ClaimBeingDeleted(ClientError):

@@ -23,6 +23,7 @@ from steersman.cluster.controllers.statefulset.claim_control import ClaimControl
 from steersman.cluster.controllers.statefulset.plan import Step, next_steps, sorted_out
 from steersman.cluster.controllers.statefulset.status import stateful_status
 from steersman.cluster.controllers.templates import fnv32, json_bytes, safe_encoded
+from steersman.objects.kinds import Object
 from steersman.objects.resources import (
     CONTROLLER_REVISIONS,
     PERSISTENT_VOLUME_CLAIMS,
@@ -33,7 +34,6 @@ from steersman.runtime import Cached, Key, Request, Result, RetryPolicy
 
 __all__ = ["add"]
 
-Object = dict[str, Any]
 
 #: So often steps follow from steps before others get a turn.
 _MOST_ROUNDS = 10

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from typing import Final
 
 from steersman.cluster.controllers.controller_revisions import REVISION_LABEL
 from steersman.cluster.controllers.pod_states import PodState
 from steersman.cluster.controllers.templates import pod_from_template
+from steersman.objects.kinds import Object
 from steersman.objects.resources import STATEFUL_SETS
 
 __all__ = [
@@ -25,7 +26,6 @@ __all__ = [
     "start",
 ]
 
-Object = dict[str, Any]
 
 _NAME_LABEL: Final = "statefulset.kubernetes.io/pod-name"
 _INDEX_LABEL: Final = "apps.kubernetes.io/pod-index"

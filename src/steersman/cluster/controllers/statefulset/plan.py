@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from steersman.cluster.controllers.int_or_percent import scaled_value
 from steersman.cluster.controllers.pod_states import PodState
@@ -22,10 +22,9 @@ from steersman.cluster.controllers.statefulset.identity import (
     revision_of,
     start,
 )
+from steersman.objects.kinds import Object
 
 __all__ = ["Members", "Step", "Storage", "next_steps", "sorted_out"]
-
-Object = dict[str, Any]
 
 
 class Step(NamedTuple):

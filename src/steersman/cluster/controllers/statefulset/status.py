@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
 
 from steersman.cluster.controllers.pod_states import PodState
 from steersman.cluster.controllers.statefulset.identity import count, revision_of
+from steersman.objects.kinds import Object
 
 __all__ = ["stateful_status"]
-
-Object = dict[str, Any]
 
 
 def stateful_status(

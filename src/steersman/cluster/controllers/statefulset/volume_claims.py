@@ -14,17 +14,16 @@ left alone.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from steersman.cluster.controllers.ownership import controller_reference
 from steersman.cluster.controllers.statefulset.identity import claim_name, count, ordinal_of, start
+from steersman.objects.kinds import Object
 from steersman.objects.kinds.types.meta_v1 import OwnerReference
 from steersman.objects.resource_type import ResourceType
 from steersman.objects.resources import PODS, STATEFUL_SETS
 
 __all__ = ["belongs_to_earlier_pod", "has_other_controller", "new_claim", "right_owners"]
 
-Object = dict[str, Any]
 References = Sequence[Object]
 
 

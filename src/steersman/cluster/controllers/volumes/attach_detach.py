@@ -6,7 +6,7 @@ Attaching itself is the driver's: a VolumeAttachment asks for it, and the answer
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
 from steersman.client import AlreadyExists, NotFound
 from steersman.cluster.controllers.pod_states import PodState
@@ -23,6 +23,7 @@ from steersman.cluster.controllers.volumes.attachments import (
     volume_of,
 )
 from steersman.objects.conditions import condition_is
+from steersman.objects.kinds import Object
 from steersman.objects.resource_type import ResourceType
 from steersman.objects.resources import (
     NODES,
@@ -35,7 +36,6 @@ from steersman.runtime import Cached, Change, Controller, Key, Request, Result, 
 
 __all__ = ["add"]
 
-Object = dict[str, Any]
 
 _CSI_DRIVERS: Final = ResourceType("storage.k8s.io", "v1", "CSIDriver", "csidrivers", namespaced=False)
 _BY_NODE, _BY_VOLUME = "node", "volume"

@@ -7,6 +7,8 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
+from steersman.objects.kinds import Object
+
 __all__ = [
     "Attachable",
     "AttachmentPlan",
@@ -17,7 +19,6 @@ __all__ = [
     "volume_of",
 ]
 
-Object = dict[str, Any]
 
 _our_name = re.compile(r"csi-[0-9a-f]{64}").fullmatch
 #: Volumes that several nodes may have at once.

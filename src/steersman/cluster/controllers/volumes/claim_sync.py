@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from steersman.cluster.controllers.pods_of_claims import unscheduled_pods
 from steersman.cluster.controllers.volumes.storage import Storage
+from steersman.objects.kinds import Object
 from steersman.objects.resources import PERSISTENT_VOLUME_CLAIMS
 from steersman.objects.volume_claims import (
     BIND_COMPLETED,
@@ -25,7 +26,6 @@ from steersman.runtime import Cache, Key, Request
 
 __all__ = ["ClaimSync"]
 
-Object = dict[str, Any]
 
 _OLD_PROVISIONER: Final = "volume.beta.kubernetes.io/storage-provisioner"
 #: Provisioners of this kind are part of Kubernetes; there are none left.

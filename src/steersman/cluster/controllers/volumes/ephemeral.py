@@ -7,19 +7,19 @@ its pod needs it is made again.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
 from steersman.client import AlreadyExists, ApiError
 from steersman.cluster.controllers.ownership import Ownership, controller_reference
 from steersman.cluster.controllers.pod_control import namespace_is_terminating
 from steersman.cluster.controllers.pods_of_claims import claims_of, index_by_claim, users_of
 from steersman.cluster.controllers.setup import Setup
+from steersman.objects.kinds import Object
 from steersman.objects.resources import PERSISTENT_VOLUME_CLAIMS, PODS
 from steersman.runtime import Change, Key, Request, Requeue, RetryPolicy
 
 __all__ = ["add", "claim_for"]
 
-Object = dict[str, Any]
 
 _NAME: Final = "ephemeral-volume"
 

@@ -10,12 +10,13 @@ import asyncio
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from steersman.client import AlreadyExists, ClientError
 from steersman.cluster.controllers.reconciling import retrying_conflicts
 from steersman.cluster.controllers.setup import Setup
 from steersman.cluster.controllers.volumes.growth import wants_more
+from steersman.objects.kinds import Object
 from steersman.objects.resources import (
     NODES,
     PERSISTENT_VOLUME_CLAIMS,
@@ -40,7 +41,6 @@ from steersman.runtime import Change, Key, Request, Requeue, RetryPolicy, remove
 
 __all__ = ["NAME", "STORAGE_CLASS", "add", "new_volume"]
 
-Object = dict[str, Any]
 
 NAME: Final = LOCAL_PATH
 _FINALIZER: Final = "steersman.dev/local-path"

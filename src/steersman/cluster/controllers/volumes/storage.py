@@ -3,9 +3,10 @@ together. Shared by the syncs of claims and of volumes."""
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from steersman.cluster.controllers.setup import Setup
+from steersman.objects.kinds import Object
 from steersman.objects.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES
 from steersman.objects.volume_claims import (
     BIND_COMPLETED,
@@ -21,7 +22,6 @@ from steersman.runtime import Cached, Key
 
 __all__ = ["Storage"]
 
-Object = dict[str, Any]
 
 _VOLUMES: Final = "claim"
 _CLAIMS: Final = "unbound"

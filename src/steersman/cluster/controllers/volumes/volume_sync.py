@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from steersman.cluster.controllers.volumes.storage import Storage
+from steersman.objects.kinds import Object
 from steersman.objects.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
 from steersman.objects.volume_claims import (
     PROVISIONED_BY,
@@ -17,7 +17,6 @@ from steersman.runtime import Key, Request
 
 __all__ = ["VolumeSync"]
 
-Object = dict[str, Any]
 
 _temporary = re.compile("/tmp/.+").search  # noqa: S108 - Kubernetes' words
 

@@ -13,8 +13,6 @@ from steersman.objects.fields import quote
 
 __all__ = ["Identity", "identity_of"]
 
-Object = Mapping[str, Any]
-
 
 class Identity(NamedTuple):
     """None: as the node itself."""
@@ -26,7 +24,7 @@ class Identity(NamedTuple):
 
 
 def identity_of(
-    container: Object, pod: Object, image_user: str, accounts: Accounts, *, about: str
+    container: Mapping[str, Any], pod: Mapping[str, Any], image_user: str, accounts: Accounts, *, about: str
 ) -> Identity:
     """`container` and `pod` are security contexts; `about` is the pod as messages name it.
 
@@ -71,7 +69,7 @@ def _unprivileged(uid: int | None, gid: int | None) -> Identity:
     return Identity()
 
 
-def _either(container: Object, pod: Object, field: str) -> Any:
+def _either(container: Mapping[str, Any], pod: Mapping[str, Any], field: str) -> Any:
     own = container.get(field)
     return pod.get(field) if own is None else own
 

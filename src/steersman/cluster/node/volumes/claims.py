@@ -16,7 +16,6 @@ from steersman.objects.volume_claims import LOCAL_PATH, PROVISIONED_BY, annotati
 
 __all__ = ["ClaimProblem", "ClaimedFolder", "claimed_folder", "ephemeral_claim"]
 
-Object = Mapping[str, Any]
 
 _PROTECTION: Final = "kubernetes.io/pvc-protection"
 #: What a volume has besides the one field that says what it is.
@@ -37,13 +36,13 @@ class ClaimedFolder(NamedTuple):
     owned: bool
 
 
-def ephemeral_claim(pod: Object, volume: str) -> str:
+def ephemeral_claim(pod: Mapping[str, Any], volume: str) -> str:
     """The name of the claim that is made for an ephemeral volume."""
     return f"{pod['metadata']['name']}-{volume}"
 
 
 async def claimed_folder(
-    client: Client, pod: Object, volume: Object, *, wants_device: bool = False
+    client: Client, pod: Mapping[str, Any], volume: Mapping[str, Any], *, wants_device: bool = False
 ) -> ClaimedFolder:
     """Where the volume of a claim is. Raises `VolumeProblem`."""
     namespace = pod["metadata"]["namespace"]
@@ -68,7 +67,7 @@ async def claimed_folder(
     return ClaimedFolder(_folder(found), readonly, owned)
 
 
-async def _bound_claim(client: Client, namespace: str, name: str) -> Object:
+async def _bound_claim(client: Client, namespace: str, name: str) -> Mapping[str, Any]:
     try:
         claim = await client.get(PERSISTENT_VOLUME_CLAIMS, name, namespace)
     except ClientError as error:
@@ -83,7 +82,7 @@ async def _bound_claim(client: Client, namespace: str, name: str) -> Object:
     return claim
 
 
-def _check_owner(pod: Object, claim: Object) -> None:
+def _check_owner(pod: Mapping[str, Any], claim: Mapping[str, Any]) -> None:
     owners = claim["metadata"].get("ownerReferences") or ()
     if not any(owner.get("uid") == pod["metadata"]["uid"] and owner.get("controller") for owner in owners):
         where = f"{claim['metadata']['namespace']}/{claim['metadata']['name']}"
@@ -91,7 +90,7 @@ def _check_owner(pod: Object, claim: Object) -> None:
         raise VolumeProblem(f"PVC {where} was not created for pod {whose} (pod is not owner)")
 
 
-async def _volume(client: Client, claim: Object) -> Object:
+async def _volume(client: Client, claim: Mapping[str, Any]) -> Mapping[str, Any]:
     name = claim["spec"]["volumeName"]
     try:
         found = await client.get(PERSISTENT_VOLUMES, name)
@@ -112,7 +111,7 @@ async def _volume(client: Client, claim: Object) -> Object:
     return found
 
 
-def _folder(volume: Object) -> str:
+def _folder(volume: Mapping[str, Any]) -> str:
     spec = volume["spec"]
     if (source := spec.get("hostPath")) is not None:
         path: str = source["path"]

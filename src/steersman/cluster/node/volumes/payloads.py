@@ -15,13 +15,14 @@ from steersman.cluster.node.volumes.errors import VolumeProblem
 
 __all__ = ["DEFAULT_MODE", "Files", "config_map_files", "downward_files", "secret_files"]
 
-Object = Mapping[str, Any]
 Files = dict[str, File]
 
 DEFAULT_MODE: Final = 0o644
 
 
-def config_map_files(found: Object, items: Sequence[Object], mode: int, *, optional: bool) -> Files:
+def config_map_files(
+    found: Mapping[str, Any], items: Sequence[Mapping[str, Any]], mode: int, *, optional: bool
+) -> Files:
     entries = {key: text.encode() for key, text in (found.get("data") or {}).items()}
     entries |= {key: b64decode(text) for key, text in (found.get("binaryData") or {}).items()}
     return _chosen(
@@ -29,12 +30,16 @@ def config_map_files(found: Object, items: Sequence[Object], mode: int, *, optio
     )
 
 
-def secret_files(found: Object, items: Sequence[Object], mode: int, *, optional: bool) -> Files:
+def secret_files(
+    found: Mapping[str, Any], items: Sequence[Mapping[str, Any]], mode: int, *, optional: bool
+) -> Files:
     entries = {key: b64decode(text) for key, text in (found.get("data") or {}).items()}
     return _chosen(entries, items, mode, "references non-existent secret key: " if not optional else "")
 
 
-def _chosen(entries: Mapping[str, bytes], items: Sequence[Object], mode: int, complaint: str) -> Files:
+def _chosen(
+    entries: Mapping[str, bytes], items: Sequence[Mapping[str, Any]], mode: int, complaint: str
+) -> Files:
     """All entries, or those that items choose; without a complaint one may be missing."""
     if not items:
         return {key: File(data, mode) for key, data in entries.items()}
@@ -48,7 +53,9 @@ def _chosen(entries: Mapping[str, bytes], items: Sequence[Object], mode: int, co
     return files
 
 
-def downward_files(pod: Object, items: Iterable[Object], mode: int, node: NodeFacts) -> Files:
+def downward_files(
+    pod: Mapping[str, Any], items: Iterable[Mapping[str, Any]], mode: int, node: NodeFacts
+) -> Files:
     files: Files = {}
     for item in items:
         try:
@@ -64,6 +71,6 @@ def downward_files(pod: Object, items: Iterable[Object], mode: int, node: NodeFa
     return files
 
 
-def _mode(item: Object, default: int) -> int:
+def _mode(item: Mapping[str, Any], default: int) -> int:
     mode = item.get("mode")
     return default if mode is None else int(mode)

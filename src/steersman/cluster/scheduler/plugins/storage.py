@@ -24,25 +24,26 @@ __all__ = [
 CSI_DRIVERS: Final = ResourceType("storage.k8s.io", "v1", "CSIDriver", "csidrivers", namespaced=False)
 CSI_CAPACITIES: Final = ResourceType("storage.k8s.io", "v1", "CSIStorageCapacity", "csistoragecapacities")
 
-Object = Mapping[str, Any]
 
-
-def requested_bytes(claim: Object) -> int | None:
+def requested_bytes(claim: Mapping[str, Any]) -> int | None:
     amount = ((claim["spec"].get("resources") or {}).get("requests") or {}).get("storage")
     return None if amount is None else Quantity.parse(amount).value
 
 
-def allows_node(volume: Object, labels: Mapping[str, str]) -> bool:
+def allows_node(volume: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
     required = (volume["spec"].get("nodeAffinity") or {}).get("required")
     return required is None or read_node_selector(required).matches("", labels)
 
 
 def find_volume(
-    claim: Object, volumes: Iterable[Object], labels: Mapping[str, str], taken: Iterable[str]
-) -> Object | None:
+    claim: Mapping[str, Any],
+    volumes: Iterable[Mapping[str, Any]],
+    labels: Mapping[str, str],
+    taken: Iterable[str],
+) -> Mapping[str, Any] | None:
     """The smallest volume that a claim can have on a node with these labels; its own, if there is one."""
     excluded = frozenset(taken)
-    smallest: Object | None = None
+    smallest: Mapping[str, Any] | None = None
     for volume in volumes:
         if volume["metadata"]["name"] in excluded or not can_have(claim, volume):
             continue

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from steersman.aio import Scope, wait_for_tasks
 from steersman.cluster.scheduler.errors import VolumesNotBound
@@ -27,6 +27,7 @@ from steersman.cluster.scheduler.plugins.storage import (
     is_claimed,
     requested_bytes,
 )
+from steersman.objects.kinds import Object
 from steersman.objects.quantities import Quantity
 from steersman.objects.resources import (
     PERSISTENT_VOLUME_CLAIMS,
@@ -49,8 +50,6 @@ _CONFLICT: Final = "node(s) didn't match PersistentVolume's node affinity"
 _NONE_FREE: Final = "node(s) didn't find available persistent volumes to bind"
 _NO_SPACE: Final = "node(s) did not have enough free storage"
 _GONE: Final = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
-
-Object = dict[str, Any]
 
 
 @dataclass(slots=True)

@@ -14,8 +14,9 @@ from steersman.cluster.schema.validation.device_parts import (
     validate_pool_name,
     validate_selectors,
 )
-from steersman.cluster.schema.validation.rules import Object, invalids
+from steersman.cluster.schema.validation.rules import invalids
 from steersman.objects.fields import FieldError, Path, forbidden, invalid, too_many
+from steersman.objects.kinds import Object
 from steersman.objects.names import is_dns1123_label, is_qualified_name
 
 __all__ = [

@@ -9,7 +9,6 @@ from steersman.cluster.apiserver.resources.columns.definitions import (
     UNSET,
     Cells,
     ColumnDefinition,
-    Object,
     Table,
     age,
     at,
@@ -20,6 +19,7 @@ from steersman.cluster.apiserver.resources.columns.definitions import (
     since,
     wide,
 )
+from steersman.objects.kinds import Object
 from steersman.objects.selectors import format_label_selector
 from steersman.objects.times import human_duration
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from steersman.cluster.apiserver.resources.strategies.strategy import Object, Strategy, status_endpoint
+from steersman.cluster.apiserver.resources.strategies.strategy import Strategy, status_endpoint
 from steersman.objects.addresses import cidr_warnings, ip_family, ip_warnings
 from steersman.objects.fields import FieldError, Path, invalid
+from steersman.objects.kinds import Object
 
 __all__ = [
     "SERVICES",
