@@ -22,7 +22,7 @@ from steersman.cluster.controllers.statefulset.identity import (
     revision_of,
     start,
 )
-from steersman.objects.kinds import Object
+from steersman.objects.kinds.types.apps_v1 import StatefulSet
 
 __all__ = ["Members", "Step", "Storage", "next_steps", "sorted_out"]
 
@@ -71,7 +71,7 @@ class Members:
         return enumerate(self.replicas, self.first)
 
 
-def sorted_out(stateful_set: Object, pods: Sequence[PodState]) -> Members:
+def sorted_out(stateful_set: StatefulSet, pods: Sequence[PodState]) -> Members:
     first, wanted = start(stateful_set), count(stateful_set)
     by_ordinal = {ordinal_of(pod.name): pod for pod in pods}
     replicas = [by_ordinal.pop(ordinal, None) for ordinal in range(first, first + wanted)]
@@ -80,7 +80,7 @@ def sorted_out(stateful_set: Object, pods: Sequence[PodState]) -> Members:
 
 
 def next_steps(
-    stateful_set: Object, members: Members, storage: Storage, update_revision: str, now: datetime
+    stateful_set: StatefulSet, members: Members, storage: Storage, update_revision: str, now: datetime
 ) -> list[Step]:
     min_ready_s = stateful_set["spec"].get("minReadySeconds") or 0
     judge = _Judge(min_ready_s, now)
@@ -145,7 +145,7 @@ def _first_condemned(members: Members, judge: _Judge) -> list[Step]:
     return [Step("delete", ordinal_of(highest.name))]
 
 
-def _updates(stateful_set: Object, members: Members, revision: str, judge: _Judge) -> list[Step]:
+def _updates(stateful_set: StatefulSet, members: Members, revision: str, judge: _Judge) -> list[Step]:
     """Which pods of an old revision go now, the highest first, so that not too many are unavailable."""
     strategy = stateful_set["spec"].get("updateStrategy") or {}
     if strategy.get("type") == "OnDelete":

@@ -1,0 +1,26 @@
+"""Whether a Job is finished: it is Complete or Failed, and none of its pods runs or will be created.
+
+Controllers of Jobs and CronJobs, the cleaner of finished Jobs and Highlander need the rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, Literal
+
+from steersman.objects.conditions import condition_is
+
+__all__ = ["FinishedCondition", "finished_condition", "is_finished"]
+
+FinishedCondition = Literal["Complete", "Failed"]
+_FINISHED: Final[tuple[FinishedCondition, ...]] = ("Complete", "Failed")
+
+
+def finished_condition(job: Mapping[str, Any]) -> FinishedCondition | None:
+    """The condition that says how a Job finished; None if it is not finished."""
+    conditions = (job.get("status") or {}).get("conditions")
+    return next((kind for kind in _FINISHED if condition_is(conditions, kind)), None)
+
+
+def is_finished(job: Mapping[str, Any]) -> bool:
+    return finished_condition(job) is not None
