@@ -10,16 +10,17 @@ from typing import Any, Final, Literal
 
 from steersman.objects.conditions import condition_is
 
-__all__ = ["FinishedCondition", "finished_condition", "is_finished"]
+__all__ = ["FINISHED_CONDITIONS", "FinishedCondition", "finished_condition", "is_finished"]
 
 FinishedCondition = Literal["Complete", "Failed"]
-_FINISHED: Final[tuple[FinishedCondition, ...]] = ("Complete", "Failed")
+#: In the order in which they are looked for.
+FINISHED_CONDITIONS: Final[tuple[FinishedCondition, ...]] = ("Complete", "Failed")
 
 
 def finished_condition(job: Mapping[str, Any]) -> FinishedCondition | None:
     """The condition that says how a Job finished; None if it is not finished."""
     conditions = (job.get("status") or {}).get("conditions")
-    return next((kind for kind in _FINISHED if condition_is(conditions, kind)), None)
+    return next((kind for kind in FINISHED_CONDITIONS if condition_is(conditions, kind)), None)
 
 
 def is_finished(job: Mapping[str, Any]) -> bool:

@@ -8,7 +8,7 @@ from typing import Final
 
 from steersman.cluster.controllers.cronjob.schedule import next_time
 from steersman.objects.cron import CronTimes, Every
-from steersman.objects.kinds import Object
+from steersman.objects.kinds.types.batch_v1 import CronJob
 from steersman.objects.times import parse_time
 
 __all__ = ["Due", "due_start", "wait_s"]
@@ -35,9 +35,11 @@ class Due:
         return self.missed > _MANY
 
 
-def due_start(cron_job: Object, schedule: Schedule, now: datetime, *, within_deadline: bool = True) -> Due:
+def due_start(cron_job: CronJob, schedule: Schedule, now: datetime, *, within_deadline: bool = True) -> Due:
     """The last start that should have been by now. Raises ValueError for a schedule that never fires."""
-    since = parse_time(cron_job["metadata"]["creationTimestamp"])
+    created = cron_job["metadata"]["creationTimestamp"]
+    assert created is not None  # the API server sets it
+    since = parse_time(created)
     if last := (cron_job.get("status") or {}).get("lastScheduleTime"):
         since = parse_time(last)
     deadline = cron_job["spec"].get("startingDeadlineSeconds")
@@ -62,7 +64,7 @@ def due_start(cron_job: Object, schedule: Schedule, now: datetime, *, within_dea
     return Due(since, start, missed)
 
 
-def wait_s(cron_job: Object, schedule: Schedule, now: datetime) -> float:
+def wait_s(cron_job: CronJob, schedule: Schedule, now: datetime) -> float:
     """How long until the next start."""
     try:
         due = due_start(cron_job, schedule, now, within_deadline=False)

@@ -6,12 +6,15 @@ Such pods belong to no job, or to one that is gone or over. Pods of other contro
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import cast
 
 from steersman.client import NotFound
 from steersman.cluster.controllers.job.job_pods import TRACKING_FINALIZER, is_tracked
-from steersman.cluster.controllers.job.job_spec import Job, finished_condition
+from steersman.cluster.controllers.job.job_spec import Job
 from steersman.cluster.controllers.ownership import Ownership, children, index_by_controller
 from steersman.cluster.controllers.setup import Setup
+from steersman.objects.jobs import is_finished
+from steersman.objects.kinds.types import batch_v1
 from steersman.objects.resources import JOBS, PODS
 from steersman.runtime import Cached, Change, Informer, Key, Request, RetryPolicy
 
@@ -42,7 +45,7 @@ class _OrphanPods:
         """The pods of a job that is gone or over."""
         job = change.new or change.old
         assert job is not None
-        if change.new is not None and not finished_condition(change.new.object()):
+        if change.new is not None and not is_finished(change.new.object()):
             return ()
         return [pod.key for pod in children(self._pods, job.uid) if is_tracked(pod)]
 
@@ -75,5 +78,5 @@ class _OrphanPods:
         cached = self._jobs.get((pod.key.namespace, controller.name))
         if cached is None or cached.uid != controller.uid:
             return True
-        job = cached.object()
-        return bool(finished_condition(job)) and not Job(job).managed_elsewhere
+        job = cast("batch_v1.Job", cached.object())
+        return is_finished(job) and not Job(job).managed_elsewhere

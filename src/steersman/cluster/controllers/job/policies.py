@@ -8,7 +8,10 @@ from typing import Final
 from steersman.cluster.controllers.job.indexes import Indexes
 from steersman.cluster.controllers.job.job_pods import ContainerEnd, JobPod
 from steersman.cluster.controllers.job.job_spec import Job
-from steersman.objects.kinds import Object
+from steersman.objects.kinds.types.batch_v1 import (
+    PodFailurePolicyOnExitCodesRequirement,
+    PodFailurePolicyRule,
+)
 
 __all__ = ["Failure", "judge_failure", "success_message"]
 
@@ -43,7 +46,7 @@ def judge_failure(job: Job, pod: JobPod) -> Failure:
     return _NO_RULE
 
 
-def _why(rule: Object, pod: JobPod) -> str:
+def _why(rule: PodFailurePolicyRule, pod: JobPod) -> str:
     """What in the pod matches the rule; empty if nothing does."""
     shown = f"{pod.state.metadata.namespace}/{pod.state.name}"
     if requirement := rule.get("onExitCodes"):
@@ -56,7 +59,9 @@ def _why(rule: Object, pod: JobPod) -> str:
     return f"Pod {shown} has condition {found}" if found else ""
 
 
-def _exit_code_matches(requirement: Object, name: str, end: ContainerEnd) -> bool:
+def _exit_code_matches(
+    requirement: PodFailurePolicyOnExitCodesRequirement, name: str, end: ContainerEnd
+) -> bool:
     if requirement.get("containerName", name) != name or not end.exit_code:
         return False
     listed = end.exit_code in requirement["values"]

@@ -14,37 +14,39 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, cast
 
 from steersman.cluster.controllers.job.job_pods import JobPod
+from steersman.cluster.controllers.job.job_spec import PodEnd
 from steersman.cluster.controllers.job.policies import judge_failure
 from steersman.cluster.controllers.job.tally import Tally
 from steersman.cluster.controllers.job.verdict import Verdict
-from steersman.objects.kinds import Object
+from steersman.objects.kinds.types.batch_v1 import JobStatus, UncountedTerminatedPods
 
 __all__ = ["MOST_UNCOUNTED", "Tracking", "counted", "track"]
 
 
 #: So many uids a status holds at once, to keep it small.
 MOST_UNCOUNTED: Final = 500
+_ENDS: Final[tuple[PodEnd, ...]] = ("succeeded", "failed")
 
 
 @dataclass(frozen=True, slots=True)
 class Tracking:
     """What is to be done: write the status, then let the pods go."""
 
-    status: Object
+    status: JobStatus
     release: Sequence[JobPod]
     #: Whether pods are left for another time since the lists are full.
     full: bool
 
 
-def counted(status: Object, tracked: Collection[str]) -> Object:
+def counted(status: JobStatus, tracked: Collection[str]) -> JobStatus:
     """The status with those uncounted pods counted that are not `tracked` any more."""
     uncounted = status.get("uncountedTerminatedPods") or {}
-    left: Object = {}
+    left: UncountedTerminatedPods = {}
     status = {**status, "uncountedTerminatedPods": left}
-    for how in ("succeeded", "failed"):
+    for how in _ENDS:
         uids = uncounted.get(how) or []
         remaining = [uid for uid in uids if uid in tracked]
         if remaining:
@@ -54,14 +56,14 @@ def counted(status: Object, tracked: Collection[str]) -> Object:
     return status
 
 
-def track(tally: Tally, status: Object, verdict: Verdict | None) -> Tracking:
+def track(tally: Tally, status: JobStatus, verdict: Verdict | None) -> Tracking:
     """Which pods can be counted, and the status that says so."""
     job = tally.job
     tracked = [pod for pod in tally.pods if pod.tracked]
     if job.indexed:
         tracked.sort(key=lambda pod: -1 if pod.index is None else pod.index)
     status = counted(status, {pod.uid for pod in tracked})
-    uncounted = {how: list(status["uncountedTerminatedPods"].get(how, ())) for how in ("succeeded", "failed")}
+    uncounted = {how: list(status["uncountedTerminatedPods"].get(how, ())) for how in _ENDS}
     indexes: set[int] = set()
     release: list[JobPod] = []
     full = False
@@ -79,7 +81,8 @@ def track(tally: Tally, status: Object, verdict: Verdict | None) -> Tracking:
         if len(indexes) + sum(map(len, uncounted.values())) >= MOST_UNCOUNTED:
             full = True
             break
-    status["uncountedTerminatedPods"] = {how: uids for how, uids in uncounted.items() if uids}
+    left = {how: uids for how, uids in uncounted.items() if uids}
+    status["uncountedTerminatedPods"] = cast("UncountedTerminatedPods", left)
     if job.indexed:
         _tell_indexes(tally, status)
     return Tracking(status, release, full)
@@ -106,7 +109,7 @@ def _add(uids: list[str], uid: str) -> None:
         uids.append(uid)
 
 
-def _tell_indexes(tally: Tally, status: Object) -> None:
+def _tell_indexes(tally: Tally, status: JobStatus) -> None:
     status["succeeded"] = len(tally.succeeded_indexes)
     status["completedIndexes"] = str(tally.succeeded_indexes)
     if tally.failed_indexes is None:
