@@ -14,6 +14,7 @@ from steersman.highlander.live import LiveObjects
 from steersman.highlander.workloads.objects import Part
 from steersman.highlander.workloads.ownership import key_of
 from steersman.objects.kinds import Object
+from steersman.objects.lifetime import is_deleting
 from steersman.objects.resource_type import ResourceType
 from steersman.objects.resources import CRON_JOBS, DEPLOYMENTS, PODS, SERVICES, STATEFUL_SETS
 from steersman.runtime import Key, Writes
@@ -44,7 +45,7 @@ async def prune(
     found = leftovers(live, tenant, wanted())
     problem: ClientError | None = None
     for resource, obj in found:
-        if "deletionTimestamp" not in obj["metadata"]:
+        if not is_deleting(obj):
             try:
                 await writes.delete(resource, Key.of(obj), obj["metadata"]["uid"])
             except Conflict:

@@ -15,6 +15,7 @@ from steersman.highlander.workloads.copies import living
 from steersman.highlander.workloads.ownership import WorkloadKey, epoch_of
 from steersman.objects.jobs import is_finished
 from steersman.objects.kinds import Object
+from steersman.objects.lifetime import is_deleting
 from steersman.objects.resource_type import ResourceType
 from steersman.objects.resources import CRON_JOBS, DEPLOYMENTS, JOBS, PODS, STATEFUL_SETS
 from steersman.runtime import Key, Writes
@@ -78,7 +79,7 @@ def _unfinished(jobs: list[Object]) -> list[Object]:
 
 
 async def _delete(writes: Writes, resource: ResourceType, obj: Object) -> None:
-    if "deletionTimestamp" in obj["metadata"]:
+    if is_deleting(obj):
         return
     try:
         await writes.delete(resource, Key.of(obj), obj["metadata"]["uid"])

@@ -6,8 +6,8 @@ the new list (the very same one when nothing changed). Called by controllers and
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar, cast
 
 __all__ = ["condition_is", "condition_patch", "find_condition", "remove_condition", "set_condition"]
 
@@ -30,7 +30,7 @@ def condition_is(conditions: Iterable[Condition] | None, kind: str, status: str 
 
 
 def set_condition(
-    conditions: Sequence[Condition] | None,
+    conditions: list[C] | None,
     kind: str,
     status: str,
     *,
@@ -38,7 +38,7 @@ def set_condition(
     message: str = "",
     observed_generation: int | None = None,
     now: str,
-) -> Sequence[Condition]:
+) -> list[C]:
     """The conditions with this one as given; `now` becomes its transition time if its status changed."""
     old = find_condition(conditions, kind)
     unmoved = old is not None and old.get("status") == status
@@ -52,10 +52,10 @@ def set_condition(
     if observed_generation is not None:
         new["observedGeneration"] = observed_generation
     if old is None:
-        return [*(conditions or ()), new]
+        return [*(conditions or ()), cast("C", new)]
     if all(old.get(field) == new.get(field) for field in _CONTENT):
-        return conditions or ()
-    return [new if condition is old else condition for condition in conditions or ()]
+        return conditions or []
+    return [cast("C", new) if condition is old else condition for condition in conditions or ()]
 
 
 def condition_patch(conditions: Iterable[Condition] | None, condition: Condition) -> dict[str, Any]:

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from steersman.objects.kinds.types.core_v1 import ObjectReference, PersistentVolume, PersistentVolumeClaim
+from steersman.objects.lifetime import is_deleting
 from steersman.objects.quantities import Quantity
 from steersman.objects.selectors import LabelSelector
 
@@ -56,22 +58,22 @@ def annotations_of(obj: Mapping[str, Any]) -> Mapping[str, str]:
     return obj["metadata"].get("annotations") or {}
 
 
-def phase_of(obj: Mapping[str, Any]) -> str:
+def phase_of(obj: PersistentVolume | PersistentVolumeClaim) -> str:
     return (obj.get("status") or {}).get("phase") or ""
 
 
-def claim_key(claim: Mapping[str, Any]) -> str:
+def claim_key(claim: PersistentVolumeClaim) -> str:
     return f"{claim['metadata']['namespace']}/{claim['metadata']['name']}"
 
 
-def class_of(obj: Mapping[str, Any]) -> str:
+def class_of(obj: PersistentVolume | PersistentVolumeClaim) -> str:
     """The class of a claim or a volume; empty for none."""
     old = annotations_of(obj).get(_OLD_CLASS)
     name: str = old if old is not None else obj["spec"].get("storageClassName") or ""
     return name
 
 
-def has_class(claim: Mapping[str, Any]) -> bool:
+def has_class(claim: PersistentVolumeClaim) -> bool:
     """Whether a claim says which class it wants, be it none."""
     return _OLD_CLASS in annotations_of(claim) or claim["spec"].get("storageClassName") is not None
 
@@ -89,29 +91,32 @@ def default_class(classes: Iterable[Mapping[str, Any]]) -> str | None:
     return min(name for created, name in marked if created == newest)
 
 
-def requested(claim: Mapping[str, Any]) -> Quantity:
+def requested(claim: PersistentVolumeClaim) -> Quantity:
     return Quantity.parse(((claim["spec"].get("resources") or {}).get("requests") or {}).get("storage", "0"))
 
 
-def capacity(volume: Mapping[str, Any]) -> Quantity:
+def capacity(volume: PersistentVolume) -> Quantity:
     return Quantity.parse((volume["spec"].get("capacity") or {}).get("storage", "0"))
 
 
-def volume_mode(obj: Mapping[str, Any]) -> str:
+def volume_mode(obj: PersistentVolume | PersistentVolumeClaim) -> str:
     return obj["spec"].get("volumeMode") or "Filesystem"
 
 
-def claim_reference(claim: Mapping[str, Any]) -> dict[str, Any]:
+def claim_reference(claim: PersistentVolumeClaim) -> ObjectReference:
     """How a volume names its claim."""
     metadata = claim["metadata"]
     return {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
-        **{part: metadata[part] for part in ("namespace", "name", "uid", "resourceVersion")},
+        "namespace": metadata["namespace"],
+        "name": metadata["name"],
+        "uid": metadata["uid"],
+        "resourceVersion": metadata["resourceVersion"],
     }
 
 
-def is_for(volume: Mapping[str, Any], claim: Mapping[str, Any]) -> bool:
+def is_for(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
     """Whether a volume is bound to a claim, or reserved for it."""
     reference, metadata = volume["spec"].get("claimRef"), claim["metadata"]
     if reference is None or any(reference.get(part) != metadata.get(part) for part in ("name", "namespace")):
@@ -119,14 +124,14 @@ def is_for(volume: Mapping[str, Any], claim: Mapping[str, Any]) -> bool:
     return not reference.get("uid") or reference["uid"] == metadata["uid"]
 
 
-def is_bound(claim: Mapping[str, Any]) -> bool:
+def is_bound(claim: PersistentVolumeClaim) -> bool:
     """Whether claim and volume belong together for good."""
     return bool(claim["spec"].get("volumeName")) and BIND_COMPLETED in annotations_of(claim)
 
 
 def best_volume(
-    claim: Mapping[str, Any], volumes: Iterable[Mapping[str, Any]], *, waits: bool
-) -> Mapping[str, Any] | None:
+    claim: PersistentVolumeClaim, volumes: Iterable[PersistentVolume], *, waits: bool
+) -> PersistentVolume | None:
     """The volume reserved for a claim, else the smallest free one with the fewest ways to access it.
 
     Free volumes are not looked at for a claim that `waits` for its first consumer: the scheduler chooses.
@@ -142,22 +147,22 @@ def best_volume(
     return min(fitting, key=_cost, default=None)
 
 
-def _cost(volume: Mapping[str, Any]) -> tuple[int, Quantity, str]:
+def _cost(volume: PersistentVolume) -> tuple[int, Quantity, str]:
     return len(volume["spec"].get("accessModes") or ()), capacity(volume), volume["metadata"]["name"]
 
 
-def can_have(claim: Mapping[str, Any], volume: Mapping[str, Any]) -> bool:
+def can_have(claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
     """Whether a volume is large enough and of the right kind, and nobody else's."""
     return (
         (volume["spec"].get("claimRef") is None or is_for(volume, claim))
         and capacity(volume) >= requested(claim)
         and volume_mode(claim) == volume_mode(volume)
         and _attributes_class(claim) == _attributes_class(volume)
-        and "deletionTimestamp" not in volume["metadata"]
+        and not is_deleting(volume)
     )
 
 
-def is_free(claim: Mapping[str, Any], volume: Mapping[str, Any]) -> bool:
+def is_free(claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
     """Whether a claim may choose a volume that it can have."""
     selector = claim["spec"].get("selector")
     labels = volume["metadata"].get("labels") or {}
@@ -169,9 +174,9 @@ def is_free(claim: Mapping[str, Any], volume: Mapping[str, Any]) -> bool:
     )
 
 
-def mismatch(volume: Mapping[str, Any], claim: Mapping[str, Any]) -> str:
+def mismatch(volume: PersistentVolume, claim: PersistentVolumeClaim) -> str:
     """Why a claim cannot have the volume it asks for; empty if it can."""
-    if "deletionTimestamp" in volume["metadata"]:
+    if is_deleting(volume):
         return f'the volume is marked for deletion "{volume["metadata"]["name"]}"'
     if capacity(volume) < requested(claim):
         return "requested PV is too small"
@@ -186,9 +191,9 @@ def mismatch(volume: Mapping[str, Any], claim: Mapping[str, Any]) -> str:
     return ""
 
 
-def _attributes_class(obj: Mapping[str, Any]) -> str:
+def _attributes_class(obj: PersistentVolume | PersistentVolumeClaim) -> str:
     return obj["spec"].get("volumeAttributesClassName") or ""
 
 
-def _access_modes(obj: Mapping[str, Any]) -> set[str]:
+def _access_modes(obj: PersistentVolume | PersistentVolumeClaim) -> set[str]:
     return set(obj["spec"].get("accessModes") or ())

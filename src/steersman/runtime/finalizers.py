@@ -6,7 +6,7 @@ all; then the object is read again. The answer goes into the cache, so that the 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from steersman.client import Conflict, Invalid, NotFound
@@ -23,12 +23,16 @@ Patch = list[dict[str, Any]]
 _MOST_TRIES = 10
 
 
-async def add_finalizer(writes: Writes, resource: ResourceType, obj: Object, name: str) -> Object | None:
+async def add_finalizer(
+    writes: Writes, resource: ResourceType, obj: Mapping[str, Any], name: str
+) -> Object | None:
     """The object with the finalizer; as it is if it is being deleted; None if it is gone."""
     return await _change(writes, resource, obj, _addition, name)
 
 
-async def remove_finalizer(writes: Writes, resource: ResourceType, obj: Object, name: str) -> Object | None:
+async def remove_finalizer(
+    writes: Writes, resource: ResourceType, obj: Mapping[str, Any], name: str
+) -> Object | None:
     """The object without the finalizer; None if it is gone, perhaps because this was the last one."""
     return await _change(writes, resource, obj, _removal, name)
 
@@ -36,15 +40,15 @@ async def remove_finalizer(writes: Writes, resource: ResourceType, obj: Object, 
 async def _change(
     writes: Writes,
     resource: ResourceType,
-    obj: Object,
-    make_patch: Callable[[Object, str], Patch | None],
+    obj: Mapping[str, Any],
+    make_patch: Callable[[Mapping[str, Any], str], Patch | None],
     name: str,
 ) -> Object | None:
     key, uid = Key.of(obj), obj["metadata"]["uid"]
     for tries_left in reversed(range(_MOST_TRIES)):
         patch = make_patch(obj, name)
         if patch is None:
-            return obj
+            return dict(obj)
         try:
             answer = await writes.patch(resource, key, patch, type="json")
             return None if is_gone(answer) else answer
@@ -61,7 +65,7 @@ async def _change(
     raise AssertionError("the last try returns or raises")
 
 
-def _addition(obj: Object, name: str) -> Patch | None:
+def _addition(obj: Mapping[str, Any], name: str) -> Patch | None:
     metadata = obj["metadata"]
     present = metadata.get("finalizers") or []
     if name in present or metadata.get("deletionTimestamp"):
@@ -79,7 +83,7 @@ def _addition(obj: Object, name: str) -> Patch | None:
     ]
 
 
-def _removal(obj: Object, name: str) -> Patch | None:
+def _removal(obj: Mapping[str, Any], name: str) -> Patch | None:
     metadata = obj["metadata"]
     present = metadata.get("finalizers") or []
     if name not in present:

@@ -142,7 +142,7 @@ class ServiceAccountTokens:
             }
         )
 
-    def issue_legacy(self, account: Object, secret: Object) -> str:
+    def issue_legacy(self, account: Mapping[str, Any], secret: Mapping[str, Any]) -> str:
         """The token to be put into a Secret's data.token; good as long as it is there."""
         metadata = account["metadata"]
         return self._key.sign(

@@ -14,6 +14,7 @@ from steersman.client import Conflict, NotFound
 from steersman.cluster.cloud.provider import LoadBalancers
 from steersman.cluster.cloud.setup import CloudSetup
 from steersman.objects.kinds import Object
+from steersman.objects.lifetime import is_deleting
 from steersman.objects.resources import NODES, SERVICES
 from steersman.runtime import Cached, Change, Key, Request, add_finalizer, remove_finalizer
 
@@ -104,7 +105,7 @@ class _BalancedServices:
             self._ensured.pop(request.key, None)
             return
         service = cached.object()
-        deleting = "deletionTimestamp" in service["metadata"]
+        deleting = is_deleting(service)
         try:
             if _wants(service) and not deleting:
                 await self._keep(request.key, service)

@@ -18,7 +18,7 @@ from cryptography import x509
 
 from steersman.cluster.controllers.expiring import delete_when_over
 from steersman.cluster.controllers.setup import Setup
-from steersman.objects.kinds import Object
+from steersman.objects.kinds.types.certificates_v1 import CertificateSigningRequest
 from steersman.objects.resources import CERTIFICATE_SIGNING_REQUESTS
 from steersman.objects.times import parse_time
 
@@ -29,7 +29,7 @@ _DECIDED: Final = timedelta(hours=1)
 _PENDING: Final = timedelta(days=1)
 
 
-def expires_at(request: Object) -> datetime | None:
+def expires_at(request: CertificateSigningRequest) -> datetime | None:
     """When nobody needs a request any more; None if that cannot be told."""
     status = request.get("status") or {}
     conditions = status.get("conditions") or ()

@@ -6,12 +6,13 @@ and controlled by the pod.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 import msgspec
 
-from steersman.objects.kinds import Object
+from steersman.objects.kinds.types.core_v1 import PersistentVolumeClaim
+from steersman.objects.kinds.types.meta_v1 import ObjectMeta
 from steersman.objects.kinds.views.pods import ClaimUserView
 from steersman.runtime import Cache, Cached, Key
 
@@ -32,7 +33,7 @@ class ClaimUser(ClaimUserView, frozen=True, gc=False):
         return _decode(cached.data)
 
     @classmethod
-    def of(cls, pod: Object) -> ClaimUser:
+    def of(cls, pod: Mapping[str, Any]) -> ClaimUser:
         """The same of a whole pod."""
         return msgspec.convert(pod, cls)
 
@@ -45,15 +46,15 @@ class ClaimUser(ClaimUserView, frozen=True, gc=False):
             elif volume.ephemeral is not None:
                 yield f"{self.metadata.name}-{volume.name}", True
 
-    def holds(self, claim: Object) -> bool:
+    def holds(self, claim: PersistentVolumeClaim) -> bool:
         """Whether its node may be using the claim: a pod without a node gets none that is being deleted."""
         return bool(self.spec.node_name) and self._names(claim, its_own=not self._shut_down)
 
-    def needs(self, claim: Object) -> bool:
+    def needs(self, claim: PersistentVolumeClaim) -> bool:
         """Whether it has use for the claim, now or when it gets a node."""
         return not self._over and self._names(claim, its_own=True)
 
-    def _names(self, claim: Object, *, its_own: bool) -> bool:
+    def _names(self, claim: PersistentVolumeClaim, *, its_own: bool) -> bool:
         metadata = claim["metadata"]
         for name, ephemeral in self.claims:
             if name != metadata["name"]:
@@ -62,7 +63,7 @@ class ClaimUser(ClaimUserView, frozen=True, gc=False):
                 return True
         return False
 
-    def _controls(self, metadata: Object) -> bool:
+    def _controls(self, metadata: ObjectMeta) -> bool:
         owners = metadata.get("ownerReferences") or ()
         return any(one.get("controller") and one["uid"] == self.metadata.uid for one in owners)
 

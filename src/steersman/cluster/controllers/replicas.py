@@ -19,6 +19,7 @@ from steersman.cluster.controllers.pod_states import PodState, matters_to_owner,
 from steersman.cluster.controllers.reconciling import moment, retrying_conflicts
 from steersman.cluster.controllers.replica_status import replica_status
 from steersman.cluster.controllers.setup import Setup
+from steersman.objects.lifetime import is_deleting
 from steersman.objects.resource_type import ResourceType
 from steersman.objects.resources import PODS
 from steersman.objects.selectors import LabelSelector
@@ -69,7 +70,7 @@ class _Replicas:
             return None
         owner = cached.object()
         selector = selector_of(cached)
-        deleting = "deletionTimestamp" in owner["metadata"]
+        deleting = is_deleting(owner)
         active, terminating = await self._claim(owner, selector, deleting)
         excess = 0 if deleting else len(active) - (owner["spec"].get("replicas") or 0)
         failed: ClientError | None = None

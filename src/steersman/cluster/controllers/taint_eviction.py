@@ -14,7 +14,7 @@ from steersman.cluster.controllers.reconciling import moment, retrying_conflicts
 from steersman.cluster.controllers.setup import Setup
 from steersman.cluster.controllers.taints import NO_EXECUTE, Taint, Toleration
 from steersman.objects.conditions import condition_patch
-from steersman.objects.kinds import Object
+from steersman.objects.kinds.types.core_v1 import PodCondition
 from steersman.objects.kinds.views.nodes import NodePlacementView
 from steersman.objects.kinds.views.pods import TaintedPodView
 from steersman.objects.resources import NODES, PODS
@@ -123,7 +123,7 @@ class _TaintEviction:
         return None
 
     async def _evict(self, cached: Cached, pod: TaintedPodView) -> None:
-        condition: Object = {
+        condition: PodCondition = {
             "type": "DisruptionTarget",
             "status": "True",
             "reason": "DeletionByTaintManager",

@@ -9,6 +9,7 @@ from steersman.cluster.controllers.reconciling import moment, retrying_conflicts
 from steersman.cluster.controllers.setup import Setup
 from steersman.objects.jobs import FINISHED_CONDITIONS
 from steersman.objects.kinds.types.batch_v1 import Job
+from steersman.objects.lifetime import is_deleting
 from steersman.objects.resources import JOBS
 from steersman.objects.times import parse_time
 from steersman.runtime import Request, Result
@@ -19,7 +20,7 @@ __all__ = ["add", "expires_at"]
 def expires_at(job: Job) -> datetime | None:
     """When a job's time is up; None if that is not known, or nobody wants it to be."""
     ttl_s = job["spec"].get("ttlSecondsAfterFinished")
-    if ttl_s is None or "deletionTimestamp" in job["metadata"]:
+    if ttl_s is None or is_deleting(job):
         return None
     for condition in (job.get("status") or {}).get("conditions") or ():
         ended = condition["type"] in FINISHED_CONDITIONS and condition["status"] == "True"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from steersman.client import AlreadyExists, ClientError, Conflict, NotFound
 from steersman.cluster.node.container_statuses import time_text
@@ -19,6 +19,7 @@ from steersman.cluster.node.node_context import NodeContext
 from steersman.cluster.node.node_object import NodeHealth, initial_node, node_status_patch, node_transitions
 from steersman.cluster.node.pod_head import PodHead
 from steersman.cluster.node.worker import PodWorker
+from steersman.objects.kinds.types.core_v1 import Pod
 from steersman.objects.pod_lifecycle import is_terminal
 from steersman.objects.resources import LEASES, NODES
 from steersman.objects.times import format_micro_time
@@ -100,7 +101,7 @@ class NodeAgent:
         """Show the engine what it ran before this process was started, before it starts anything new: that
         must not get the address of something that runs."""
         if _ADDRESS in cached.data:
-            pod = cached.object()
+            pod = cast("Pod", cached.object())
             if not is_terminal(pod):
                 self.host.notice(pod)
 
@@ -171,7 +172,7 @@ class NodeAgent:
         for worker in self.workers.values():
             cached = self.host.pods.get(worker.key)
             if cached is not None and cached.uid == worker.uid and not worker.ended:
-                yield Candidate(cached.object(), self.host.runtime.pod_sandbox_stats(worker.uid))
+                yield Candidate(cast("Pod", cached.object()), self.host.runtime.pod_sandbox_stats(worker.uid))
 
     def _health(self, cached: Cached | None) -> NodeHealth | None:
         annotations = {} if cached is None else cached.metadata().get("annotations") or {}

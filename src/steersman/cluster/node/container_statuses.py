@@ -14,12 +14,13 @@ from steersman.cluster.node.cri import ContainerState, ContainerStatus, PodRunti
 from steersman.cluster.node.health import Health
 from steersman.cluster.node.restarts import should_restart
 from steersman.objects.kinds import Object
+from steersman.objects.kinds.types.core_v1 import Container, Pod, PodSpec, VolumeMount
+from steersman.objects.lifetime import is_deleting
 from steersman.objects.pod_lifecycle import is_sidecar
 from steersman.objects.times import format_time
 
 __all__ = ["LOST", "Reasons", "View", "container_statuses", "needs_start", "time_text"]
 
-Container = Mapping[str, Any]
 #: Container → why it does not run: reason and message.
 Reasons = Mapping[str, tuple[str, str]]
 
@@ -46,7 +47,7 @@ _DONE_UNSEEN: Final = {
 class View(NamedTuple):
     """What is known of a pod at this moment."""
 
-    pod: Mapping[str, Any]
+    pod: Pod
     runtime: PodRuntime
     runtime_name: str
     #: Of running containers, by ID.
@@ -54,9 +55,8 @@ class View(NamedTuple):
     reasons: Reasons
 
     @property
-    def spec(self) -> Mapping[str, Any]:
-        spec: Mapping[str, Any] = self.pod["spec"]
-        return spec
+    def spec(self) -> PodSpec:
+        return self.pod["spec"]
 
 
 def time_text(seconds: float) -> str:
@@ -66,7 +66,7 @@ def time_text(seconds: float) -> str:
 
 def needs_start(view: View, container: Container) -> bool:
     """Whether the container is to be started (again), now or after some wait."""
-    if "deletionTimestamp" in view.pod["metadata"]:
+    if is_deleting(view.pod):
         return False
     latest = view.runtime.latest(container["name"])
     if latest is None or latest.state in (ContainerState.UNKNOWN, ContainerState.CREATED):
@@ -117,7 +117,7 @@ def _blank(container: Container) -> Object:
     return status
 
 
-def _mount(mount: Mapping[str, Any]) -> Object:
+def _mount(mount: VolumeMount) -> Object:
     shown: Object = {"name": mount["name"], "mountPath": mount["mountPath"]}
     if mount.get("readOnly"):
         shown |= {"readOnly": True, "recursiveReadOnly": "Disabled"}
@@ -179,7 +179,7 @@ def _of_nothing(view: View, container: Container, old: Mapping[str, Any] | None)
     status["lastState"] = old.get("lastState") or {}
     if "running" in (old.get("state") or {}) and "terminated" not in status["lastState"]:
         status["lastState"] = {"terminated": dict(_LOST_RUNNING)}
-        if "deletionTimestamp" not in view.pod["metadata"]:
+        if not is_deleting(view.pod):
             status["restartCount"] += 1
     return status
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
+from steersman.objects.kinds.types.core_v1 import Container, Pod
 from steersman.objects.pods import CONTAINER_FIELDS
 from steersman.runtime import Recorder
 
@@ -43,7 +44,7 @@ class NodeEvents:
         self._recorder.event(about, kind, reason, note, action=reason)
 
 
-def container_reference(pod: Mapping[str, Any], container: Mapping[str, Any]) -> Mapping[str, Any]:
+def container_reference(pod: Pod, container: Container) -> Mapping[str, Any]:
     """A pod's container, as an event names it."""
     metadata = pod["metadata"]
     name = container["name"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from steersman.cluster.node.node_object import NodeConfig, NodeHealth, initial_n
 from steersman.cluster.node.pod_admission import Claim, Load, Refusal, refusal
 from steersman.cluster.node.preparation import Preparation
 from steersman.cluster.node.timers import Timers
+from steersman.objects.kinds.types.core_v1 import Pod
 from steersman.objects.usage import Usage
 from steersman.runtime import Cache, Key
 
@@ -43,7 +44,7 @@ class NodeContext:
     #: Runs a pod's work as a task.
     start: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
     #: Shows the engine a pod that is to run: it may have run it before this process was started.
-    notice: Callable[[Mapping[str, Any]], None]
+    notice: Callable[[Pod], None]
     #: What pods hold until nothing of them runs any more, by uid.
     claims: dict[str, tuple[Key, Claim]] = field(default_factory=dict)
     #: What the whole machine uses, where that is measured.
@@ -73,7 +74,7 @@ class NodeContext:
                 load.add(claim)
         return load
 
-    def refusal(self, pod: Mapping[str, Any], claim: Claim) -> Refusal | None:
+    def refusal(self, pod: Pod, claim: Claim) -> Refusal | None:
         """Why this node does not take a pod."""
         cached = self.nodes.get(("", self.name))
         if cached is not None:

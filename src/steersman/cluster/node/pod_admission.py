@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from steersman.objects.amounts import Amounts, parsed
 from steersman.objects.fields import quote
+from steersman.objects.kinds.types.core_v1 import Pod, PodSpec
 from steersman.objects.node_selection import node_affinity_of
 from steersman.objects.pods import container_totals, has_own_resources, quality_of_service
 from steersman.objects.tolerations import tolerates
@@ -63,7 +64,7 @@ class Load:
             self.amounts[name] = self.amounts.get(name, 0) + amount
 
 
-def claim_of(spec: Mapping[str, Any]) -> Claim:
+def claim_of(spec: PodSpec) -> Claim:
     """What a pod asks for."""
     totals: Amounts = container_totals(dict(spec), lambda one: (one.get("resources") or {}).get("requests"))
     if has_own_resources(dict(spec)):
@@ -84,7 +85,7 @@ def claim_of(spec: Mapping[str, Any]) -> Claim:
     return Claim(amounts, ports)
 
 
-def refusal(pod: Mapping[str, Any], claim: Claim, node: Mapping[str, Any], load: Load) -> Refusal | None:
+def refusal(pod: Pod, claim: Claim, node: Mapping[str, Any], load: Load) -> Refusal | None:
     """Why the node does not take the pod; None if it does. `load` is what is there already."""
     spec = pod["spec"]
     labels = node["metadata"].get("labels") or {}
@@ -104,7 +105,7 @@ def refusal(pod: Mapping[str, Any], claim: Claim, node: Mapping[str, Any], load:
     )
 
 
-def _forbidden_sysctl(spec: Mapping[str, Any]) -> Refusal | None:
+def _forbidden_sysctl(spec: PodSpec) -> Refusal | None:
     for sysctl in (spec.get("securityContext") or {}).get("sysctls") or ():
         name = sysctl["name"].replace("/", ".")
         shared = next((pair for start, pair in _HOST_SYSCTLS.items() if name.startswith(start)), ("", ""))
@@ -118,7 +119,7 @@ def _forbidden_sysctl(spec: Mapping[str, Any]) -> Refusal | None:
     return None
 
 
-def _pressure(pod: Mapping[str, Any], node: Mapping[str, Any]) -> Refusal | None:
+def _pressure(pod: Pod, node: Mapping[str, Any]) -> Refusal | None:
     conditions = [
         condition["type"]
         for condition in node["status"].get("conditions") or ()
@@ -161,7 +162,7 @@ def _out_of(name: str, wanted: int, used: int, capacity: int) -> Refusal:
 
 
 def _unwanted(
-    spec: Mapping[str, Any], claim: Claim, node: Mapping[str, Any], labels: Mapping[str, str], load: Load
+    spec: PodSpec, claim: Claim, node: Mapping[str, Any], labels: Mapping[str, str], load: Load
 ) -> Refusal | None:
     if not node_affinity_of(spec).allows(node["metadata"]["name"], labels):
         return _predicate("NodeAffinity", "node(s) didn't match Pod's node affinity/selector")

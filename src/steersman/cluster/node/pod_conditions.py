@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 from steersman.objects.conditions import find_condition
 from steersman.objects.fields import quote
 from steersman.objects.kinds import Object
+from steersman.objects.kinds.types.core_v1 import Pod, PodSpec
 from steersman.objects.pod_lifecycle import is_sidecar
 
 __all__ = ["OWNED", "kubelet_conditions", "timed"]
@@ -38,7 +39,7 @@ _TRUE: Final = _Verdict("True")
 
 
 def kubelet_conditions(
-    pod: Mapping[str, Any],
+    pod: Pod,
     old: Status,
     *,
     phase: str,
@@ -85,7 +86,7 @@ def _condition(kind: str, verdict: _Verdict, generation: int) -> Object:
     return condition
 
 
-def _containers_ready(spec: Mapping[str, Any], statuses: Mapping[str, Status], phase: str) -> _Verdict:
+def _containers_ready(spec: PodSpec, statuses: Mapping[str, Status], phase: str) -> _Verdict:
     sidecars = (one for one in spec.get("initContainers") or () if is_sidecar(one))
     names = [container["name"] for container in (*sidecars, *(spec.get("containers") or ()))]
     unknown = [name for name in names if name not in statuses]
@@ -98,7 +99,7 @@ def _containers_ready(spec: Mapping[str, Any], statuses: Mapping[str, Status], p
     return _Verdict("False", "ContainersNotReady", message) if message else _TRUE
 
 
-def _ready(spec: Mapping[str, Any], status: Status, containers_ready: _Verdict) -> _Verdict:
+def _ready(spec: PodSpec, status: Status, containers_ready: _Verdict) -> _Verdict:
     if containers_ready.status != "True":
         return containers_ready
     problems = []
@@ -114,9 +115,7 @@ def _ready(spec: Mapping[str, Any], status: Status, containers_ready: _Verdict) 
     return _Verdict("False", "ReadinessGatesNotReady", ", ".join(problems)) if problems else _TRUE
 
 
-def _initialized(
-    spec: Mapping[str, Any], statuses: Mapping[str, Status], phase: str, old: Status
-) -> _Verdict:
+def _initialized(spec: PodSpec, statuses: Mapping[str, Status], phase: str, old: Status) -> _Verdict:
     containers = spec.get("initContainers") or ()
     unknown = [one["name"] for one in containers if one["name"] not in statuses]
     incomplete = [

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final, Literal
 
 from steersman.objects.amounts import Amounts, added, masked, parsed, texts
 from steersman.objects.kinds import Object
+from steersman.objects.kinds.types.core_v1 import PodSpec
 from steersman.objects.pods import container_totals, has_own_resources
 
 __all__ = ["told_resources"]
@@ -14,10 +14,10 @@ __all__ = ["told_resources"]
 
 #: What cgroups know of: all that can be said of a pod that runs.
 _ENFORCED: Final = ("cpu", "memory")
-_SIDES: Final = ("requests", "limits")
+_SIDES: Final[tuple[Literal["requests", "limits"], ...]] = ("requests", "limits")
 
 
-def told_resources(spec: Mapping[str, Any], phase: str | None) -> Object:
+def told_resources(spec: PodSpec, phase: str | None) -> Object:
     """`resources` and `allocatedResources` of the status of a pod that was in this phase before."""
     requests, limits = (_totals(spec, side) for side in _SIDES)
     told: Object = {"allocatedResources": texts(requests)} if requests else {}
@@ -31,17 +31,17 @@ def told_resources(spec: Mapping[str, Any], phase: str | None) -> Object:
     return told | {"resources": {side: texts(amounts) for side, amounts in sides if amounts}}
 
 
-def _totals(spec: Mapping[str, Any], side: str) -> Amounts:
-    totals = container_totals(dict(spec), lambda one: (one.get("resources") or {}).get(side))
-    if has_own_resources(dict(spec)):
+def _totals(spec: PodSpec, side: Literal["requests", "limits"]) -> Amounts:
+    totals = container_totals(spec, lambda one: (one.get("resources") or {}).get(side))
+    if has_own_resources(spec):
         totals |= parsed((spec.get("resources") or {}).get(side))
     overhead = parsed(spec.get("overhead"))
     return added(totals, overhead if side == "requests" else masked(overhead, totals))
 
 
-def _bounding(spec: Mapping[str, Any], limits: Amounts) -> Amounts:
+def _bounding(spec: PodSpec, limits: Amounts) -> Amounts:
     """Those that hold for the pod: a container without one is not held by the others'."""
-    if has_own_resources(dict(spec)):
+    if has_own_resources(spec):
         return limits
     containers = [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]
     given = [(one.get("resources") or {}).get("limits") or {} for one in containers]

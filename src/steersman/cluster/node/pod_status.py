@@ -16,14 +16,15 @@ from steersman.cluster.node.pod_conditions import OWNED, kubelet_conditions, tim
 from steersman.cluster.node.pod_resources import told_resources
 from steersman.objects.conditions import find_condition
 from steersman.objects.kinds import Object
+from steersman.objects.kinds.types.core_v1 import Pod, PodSpec
 from steersman.objects.pod_lifecycle import is_sidecar, is_terminal_phase
-from steersman.objects.pods import quality_of_service
+from steersman.objects.pods import ContainerField, ContainerStatusField, quality_of_service
 
 __all__ = ["Ending", "final_status", "pod_status", "rejected_status", "sandbox_problem", "status_patch"]
 
 Status = Mapping[str, Any]
 
-_CONTAINER_FIELDS: Final = (
+_CONTAINER_FIELDS: Final[tuple[tuple[ContainerField, ContainerStatusField], ...]] = (
     ("initContainers", "initContainerStatuses"),
     ("containers", "containerStatuses"),
     ("ephemeralContainers", "ephemeralContainerStatuses"),
@@ -135,7 +136,7 @@ def sandbox_problem(view: View) -> str:
     return "" if view.runtime.sandbox is not None else "pod sandbox is not ready"
 
 
-def _disruption(pod: Mapping[str, Any], ending: Ending) -> Object:
+def _disruption(pod: Pod, ending: Ending) -> Object:
     condition: Object = {
         "type": "DisruptionTarget",
         "status": "True",
@@ -147,7 +148,7 @@ def _disruption(pod: Mapping[str, Any], ending: Ending) -> Object:
     return condition
 
 
-def rejected_status(pod: Mapping[str, Any], reason: str, message: str, now: str) -> Object:
+def rejected_status(pod: Pod, reason: str, message: str, now: str) -> Object:
     """The status of a pod that the node does not take."""
     old = pod.get("status") or {}
     status: Object = {
@@ -163,7 +164,7 @@ def rejected_status(pod: Mapping[str, Any], reason: str, message: str, now: str)
     return status
 
 
-def final_status(pod: Mapping[str, Any], status: Status) -> Object:
+def final_status(pod: Pod, status: Status) -> Object:
     """The last status of a pod that is deleted: everything has ended, somehow."""
     final = dict(status)
     old = pod.get("status") or {}
@@ -183,7 +184,7 @@ def _has_begun(status: Status) -> bool:
     return "waiting" not in status["state"] or "terminated" in (status.get("lastState") or {})
 
 
-def _was_initialized(spec: Mapping[str, Any], old: Status) -> bool:
+def _was_initialized(spec: PodSpec, old: Status) -> bool:
     containers = spec.get("initContainers") or ()
     if not containers or any(_has_begun(one) for one in old.get("containerStatuses") or ()):
         return True

@@ -10,9 +10,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from steersman.cluster.admission.chain import Attributes, Reader
 from steersman.cluster.admission.pod_security.evaluation import evaluate
@@ -132,7 +132,13 @@ class PodSecurity:
         self._evaluate(attributes, policy, metadata, spec, enforce=False)
 
     def _evaluate(
-        self, attributes: Attributes, policy: Policy, metadata: Object, spec: Object, *, enforce: bool
+        self,
+        attributes: Attributes,
+        policy: Policy,
+        metadata: Mapping[str, Any],
+        spec: Mapping[str, Any],
+        *,
+        enforce: bool,
     ) -> None:
         if spec.get("runtimeClassName") in self._exempt.runtime_classes:
             _note(attributes, "exempt", "runtimeClass")

@@ -44,6 +44,7 @@ from steersman.cluster.schema.structural.publishing import definitions
 from steersman.cluster.schema.validation.crd_conversion import ca_bundle_is_valid
 from steersman.cluster.store import Conflict, Event, NotFound, Subscription, Unavailable
 from steersman.objects.kinds import Object
+from steersman.objects.lifetime import is_deleting
 from steersman.objects.managed import track_update
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ class Definitions:
             self._recheck_names(key)
             return
         definition = self._resource.read(record.value)
-        if "deletionTimestamp" in definition["metadata"]:
+        if is_deleting(definition):
             await self._finish_deletion(key, definition, record.revision)
             return
         now = timestamp(self._api.now())

@@ -14,6 +14,7 @@ from steersman.cluster.schema.validation.pods import validate_binding
 from steersman.http import Response
 from steersman.objects.fields import join
 from steersman.objects.kinds import Object
+from steersman.objects.lifetime import is_deleting
 from steersman.objects.status import StatusError, bad_request, conflict
 
 __all__ = ["bind"]
@@ -63,7 +64,7 @@ async def bind(api: Api, call: Call) -> Response:
 def _unbindable(pod: Object) -> str:
     """Why a pod cannot be bound; empty when it can."""
     name = pod["metadata"]["name"]
-    if "deletionTimestamp" in pod["metadata"]:
+    if is_deleting(pod):
         return f"pod {name} is being deleted, cannot be assigned to a host"
     if pod["spec"].get("nodeName"):
         return f'pod {name} is already assigned to node "{pod["spec"]["nodeName"]}"'

@@ -15,6 +15,7 @@ from steersman.cluster.schema.resources import GVK
 from steersman.http import Response
 from steersman.objects.conditions import condition_is, find_condition, set_condition
 from steersman.objects.kinds import Object
+from steersman.objects.lifetime import is_deleting
 from steersman.objects.selectors import LabelSelector
 from steersman.objects.status import StatusError, bad_request, forbidden, too_many_requests
 
@@ -58,7 +59,7 @@ def _match_dry_run(call: Call, eviction: Object) -> None:
 
 def _beyond_budgets(pod: Object) -> bool:
     """Pods that do not serve (yet, or any more) are not disrupted."""
-    return "deletionTimestamp" in pod["metadata"] or pod["status"].get("phase") in (
+    return is_deleting(pod) or pod["status"].get("phase") in (
         "Succeeded",
         "Failed",
         "Pending",

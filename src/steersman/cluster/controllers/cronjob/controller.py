@@ -19,6 +19,7 @@ from steersman.objects.fields import quote
 from steersman.objects.jobs import finished_condition
 from steersman.objects.kinds.types.batch_v1 import CronJob, CronJobSpec, CronJobStatus, Job
 from steersman.objects.kinds.types.core_v1 import ObjectReference
+from steersman.objects.lifetime import is_deleting
 from steersman.objects.resources import CRON_JOBS, JOBS
 from steersman.objects.times import format_time, parse_time
 from steersman.runtime import Change, Controller, Key, Request, Requeue, Result, RetryPolicy
@@ -112,7 +113,7 @@ class _CronJobs:
         for job in jobs:
             self._note(sync, job)
         await self._drop_missing(sync, {job["metadata"]["uid"] for job in jobs})
-        if "deletionTimestamp" in cron_job["metadata"]:
+        if is_deleting(cron_job):
             return None
         schedule = self._schedule(cron_job)
         if schedule is None:

@@ -9,6 +9,7 @@ from typing import Final
 from steersman.cluster.controllers.cronjob.schedule import next_time
 from steersman.objects.cron import CronTimes, Every
 from steersman.objects.kinds.types.batch_v1 import CronJob
+from steersman.objects.lifetime import created_at
 from steersman.objects.times import parse_time
 
 __all__ = ["Due", "due_start", "wait_s"]
@@ -37,9 +38,7 @@ class Due:
 
 def due_start(cron_job: CronJob, schedule: Schedule, now: datetime, *, within_deadline: bool = True) -> Due:
     """The last start that should have been by now. Raises ValueError for a schedule that never fires."""
-    created = cron_job["metadata"]["creationTimestamp"]
-    assert created is not None  # the API server sets it
-    since = parse_time(created)
+    since = created_at(cron_job)
     if last := (cron_job.get("status") or {}).get("lastScheduleTime"):
         since = parse_time(last)
     deadline = cron_job["spec"].get("startingDeadlineSeconds")

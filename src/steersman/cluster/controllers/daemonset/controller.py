@@ -32,6 +32,7 @@ from steersman.cluster.controllers.templates import template_hash
 from steersman.objects.kinds.types.apps_v1 import ControllerRevision, DaemonSet
 from steersman.objects.kinds.types.core_v1 import PodTemplateSpec
 from steersman.objects.kinds.types.meta_v1 import ObjectMeta
+from steersman.objects.lifetime import is_deleting
 from steersman.objects.resources import CONTROLLER_REVISIONS, DAEMON_SETS, NODES, PODS
 from steersman.runtime import Cached, Change, Key, Request, Requeue, Result, RetryPolicy
 
@@ -98,7 +99,7 @@ class _DaemonSets:
             note = "This daemon set is selecting all pods. A non-empty selector is required."
             self._recorder.event(daemon_set, "Warning", "SelectingAll", note)
             return None
-        if "deletionTimestamp" in daemon_set["metadata"]:
+        if is_deleting(daemon_set):
             return None  # its history may be gone before its pods are
         return await self._reconcile(cached, daemon_set)
 

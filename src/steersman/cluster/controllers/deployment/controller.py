@@ -27,6 +27,7 @@ from steersman.cluster.controllers.setup import Setup
 from steersman.cluster.controllers.templates import POD_TEMPLATE_HASH, same_template
 from steersman.objects.kinds.types.apps_v1 import Deployment, DeploymentStatus, ReplicaSet
 from steersman.objects.kinds.types.core_v1 import PodTemplateSpec
+from steersman.objects.lifetime import is_deleting
 from steersman.objects.resources import DEPLOYMENTS, PODS, REPLICA_SETS
 from steersman.runtime import Change, Key, Request, Requeue, Result, RetryPolicy
 
@@ -139,7 +140,7 @@ class _Rollout:
 
     async def run(self) -> Result | None:
         deployment = self._deployment
-        if "deletionTimestamp" in deployment["metadata"]:
+        if is_deleting(deployment):
             await self._store(progress.counted(deployment, list(self._sets.values()), self._new, self._now))
             return None
         deployment["status"] = progress.pausing(deployment, self._now)

@@ -27,6 +27,7 @@ from steersman.cluster.controllers.reconciling import retrying_conflicts
 from steersman.cluster.controllers.setup import Setup
 from steersman.objects.addresses import canonical_ip, ip_family
 from steersman.objects.kinds import Object
+from steersman.objects.lifetime import is_deleting
 from steersman.objects.resources import ENDPOINT_SLICES, ENDPOINTS, SERVICES
 from steersman.runtime import Change, Key, Request, RetryPolicy
 
@@ -89,7 +90,7 @@ class _Mirror:
         wanted = mirrored(endpoints)
         self._tell(endpoints, wanted)
         plan = plan_mirror(endpoints, wanted, existing)
-        await self.managed.write(plan, may_create="deletionTimestamp" not in endpoints["metadata"])
+        await self.managed.write(plan, may_create=not is_deleting(endpoints))
 
     def _to_mirror(self, key: Key) -> Object | None:
         cached, service = self.endpoints.cache.get(key), self.services.cache.get(key)

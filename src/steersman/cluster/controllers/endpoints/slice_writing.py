@@ -10,6 +10,7 @@ from steersman.client import ApiError
 from steersman.cluster.controllers.endpoints.slices import MANAGED_BY, SERVICE_NAME, Plan
 from steersman.cluster.controllers.pod_control import namespace_is_terminating
 from steersman.objects.kinds import Object
+from steersman.objects.lifetime import is_deleting
 from steersman.objects.resources import ENDPOINT_SLICES
 from steersman.runtime import Cache, Cached, Change, Key, Writes
 
@@ -37,8 +38,7 @@ class ManagedSlices:
         return [
             one
             for one in found
-            if one["metadata"]["labels"].get(MANAGED_BY) == self._manager
-            and "deletionTimestamp" not in one["metadata"]
+            if one["metadata"]["labels"].get(MANAGED_BY) == self._manager and not is_deleting(one)
         ]
 
     def on_slice(self, change: Change) -> Iterable[Key]:

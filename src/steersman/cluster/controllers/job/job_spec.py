@@ -10,6 +10,7 @@ from steersman.cluster.controllers.job.indexes import NO_INDEXES, Indexes
 from steersman.cluster.controllers.job.job_pods import JobPod
 from steersman.objects.kinds.types import batch_v1
 from steersman.objects.kinds.types.batch_v1 import JobSpec, JobStatus
+from steersman.objects.lifetime import is_deleting
 
 __all__ = ["CONTROLLER_NAME", "Job", "PodEnd"]
 
@@ -41,7 +42,7 @@ class Job:
 
     @property
     def deleting(self) -> bool:
-        return "deletionTimestamp" in self.obj["metadata"]
+        return is_deleting(self.obj)
 
     @property
     def managed_elsewhere(self) -> bool:

@@ -10,6 +10,7 @@ from steersman.cluster.controllers.namespace.emptying import Emptying
 from steersman.cluster.controllers.reconciling import moment, retrying_conflicts
 from steersman.cluster.controllers.setup import Setup
 from steersman.objects.kinds import Object
+from steersman.objects.lifetime import is_deleting
 from steersman.objects.resources import NAMESPACES, PODS
 from steersman.objects.times import format_time, parse_time
 from steersman.runtime import Change, Key, Request, Requeue, Result, RetryPolicy
@@ -54,7 +55,7 @@ class NamespaceController:
 
     async def reconcile(self, request: Request) -> Result | None:
         namespace = await self._client.find(NAMESPACES, request.name)
-        if namespace is None or "deletionTimestamp" not in namespace["metadata"]:
+        if namespace is None or not is_deleting(namespace):
             return None
         now = moment(self._setup.clock)
         age_s = (now - parse_time(namespace["metadata"]["deletionTimestamp"])).total_seconds()

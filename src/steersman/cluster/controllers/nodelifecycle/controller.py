@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import msgspec
 
@@ -29,6 +29,7 @@ from steersman.cluster.controllers.taints import (
     condition_taints,
 )
 from steersman.objects.kinds import Object
+from steersman.objects.kinds.types.core_v1 import Node
 from steersman.objects.kinds.views.leases import LeaseView
 from steersman.objects.resources import LEASES, NODES, PODS
 from steersman.objects.times import format_time
@@ -239,7 +240,7 @@ class _NodeLifecycle:
         return not health.see_lease(spec.get("renewTime") or "", self._clock.monotonic(), lease_s)
 
     async def _mark_silent(self, cached: Cached) -> NodeState:
-        node = cached.object()
+        node = cast("Node", cached.object())
         old = NodeState.read(cached)
         conditions = silent_conditions(node, self._now())
         status = {**(node.get("status") or {}), "conditions": conditions}

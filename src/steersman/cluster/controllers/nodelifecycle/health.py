@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 
 from steersman.objects.conditions import find_condition
-from steersman.objects.kinds import Object
+from steersman.objects.kinds.types.core_v1 import Node, NodeCondition
 from steersman.objects.kinds.views.nodes import NodeHealthView
 from steersman.objects.kinds.views.taints import Taint
 from steersman.objects.times import parse_time
@@ -160,7 +160,7 @@ class Attention:
         self._due_at = due_at
 
 
-def silent_conditions(node: Object, now: str) -> list[Object]:
+def silent_conditions(node: Node, now: str) -> list[NodeCondition]:
     """The conditions of a node that is silent: nobody knows how it is."""
     conditions = list((node.get("status") or {}).get("conditions") or ())
     for kind in _REPORTED:

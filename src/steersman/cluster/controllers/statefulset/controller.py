@@ -25,6 +25,7 @@ from steersman.cluster.controllers.statefulset.status import stateful_status
 from steersman.cluster.controllers.templates import fnv32, json_bytes, safe_encoded
 from steersman.objects.kinds.types.apps_v1 import ControllerRevision, StatefulSet
 from steersman.objects.kinds.types.core_v1 import Pod
+from steersman.objects.lifetime import is_deleting
 from steersman.objects.resources import (
     CONTROLLER_REVISIONS,
     PERSISTENT_VOLUME_CLAIMS,
@@ -96,7 +97,7 @@ class _StatefulSets:
         history = await self._history.list(stateful_set, selector)
         revisions = await self._revisions(stateful_set, history)
         done, failed = True, None
-        if "deletionTimestamp" not in stateful_set["metadata"]:
+        if not is_deleting(stateful_set):
             done, failed = await self._advance(cached, stateful_set, revisions)
         pods = await self._members(cached, stateful_set)
         now = moment(self._clock)

@@ -6,7 +6,7 @@ Attaching itself is the driver's: a VolumeAttachment asks for it, and the answer
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, cast
 
 from steersman.client import AlreadyExists, NotFound
 from steersman.cluster.controllers.pod_states import PodState
@@ -24,6 +24,9 @@ from steersman.cluster.controllers.volumes.attachments import (
 )
 from steersman.objects.conditions import condition_is
 from steersman.objects.kinds import Object
+from steersman.objects.kinds.types.core_v1 import AttachedVolume, Node, PersistentVolume
+from steersman.objects.kinds.types.storage_v1 import VolumeAttachment
+from steersman.objects.lifetime import is_deleting
 from steersman.objects.resource_type import ResourceType
 from steersman.objects.resources import (
     NODES,
@@ -72,7 +75,9 @@ class _AttachDetach:
         self._overdue: dict[str, float] = {}
         index_by_node(self.pods.cache)
         index_by_claim(self.pods.cache)
-        self.attachments.cache.add_index(_BY_NODE, lambda one: (one.object()["spec"]["nodeName"],))
+        self.attachments.cache.add_index(
+            _BY_NODE, lambda one: (cast("VolumeAttachment", one.object())["spec"]["nodeName"],)
+        )
         self.attachments.cache.add_index(_BY_VOLUME, _volumes_of)
 
     # --- who is concerned
@@ -98,7 +103,7 @@ class _AttachDetach:
         seen = [cached for cached in (change.old, change.new) if cached is not None]
         keys = {Key("", cached.object()["spec"]["nodeName"]) for cached in seen}
         if change.new is None:
-            keys |= self._users_of(volume_of(seen[0].object()))
+            keys |= self._users_of(volume_of(cast("VolumeAttachment", seen[0].object())))
         return keys
 
     def _users_of(self, volume: str) -> set[Key]:
@@ -117,7 +122,11 @@ class _AttachDetach:
         """A node that uses other volumes than before, or is gone."""
         if not self.attachments.cache.by_index(_BY_NODE, change.key.name):
             return ()
-        uses = [_in_use(cached.object()) for cached in (change.old, change.new) if cached is not None]
+        uses = [
+            _in_use(cast("Node", cached.object()))
+            for cached in (change.old, change.new)
+            if cached is not None
+        ]
         return () if len(uses) == 2 and uses[0] == uses[1] else (change.key,)
 
     # --- one node
@@ -125,7 +134,7 @@ class _AttachDetach:
     async def reconcile(self, request: Request) -> Result | None:
         name = request.name
         cached = self.nodes.cache.get(request.key)
-        node = cached.object() if cached is not None else None
+        node = cast("Node", cached.object()) if cached is not None else None
         wanted = {} if node is None else self._wanted(name)
         present = self._present(name)
         known = {**wanted, **self._known(present)}
@@ -141,14 +150,16 @@ class _AttachDetach:
         for volume in plan.attach:
             await self._attach(volume, name)
         for attachment in plan.detach:
-            if "deletionTimestamp" not in attachment["metadata"]:
+            if not is_deleting(attachment):
                 await self._detach(attachment)
         if node is not None:
             await self._tell(node, attached_volumes(self._present(name), known), wanted)
         return None if wait_s is None else Result.requeue(wait_s)
 
-    def _present(self, node: str) -> list[Object]:
-        found = (one.object() for one in self.attachments.cache.by_index(_BY_NODE, node))
+    def _present(self, node: str) -> list[VolumeAttachment]:
+        found = (
+            cast("VolumeAttachment", one.object()) for one in self.attachments.cache.by_index(_BY_NODE, node)
+        )
         return [one for one in found if is_ours(one)]
 
     def _wanted(self, node: str) -> dict[str, Attachable]:
@@ -169,28 +180,28 @@ class _AttachDetach:
 
     def _attachable(self, volume: str) -> Attachable | None:
         cached = self._volumes.cache.get(("", volume))
-        found = Attachable.of(cached.object()) if cached is not None else None
+        found = Attachable.of(cast("PersistentVolume", cached.object())) if cached is not None else None
         if found is None:
             return None
         driver = self._drivers.cache.get(("", found.driver))
         needed = driver is None or driver.object()["spec"].get("attachRequired", True)
         return found if needed else None
 
-    def _known(self, attachments: Iterable[Object]) -> dict[str, Attachable]:
+    def _known(self, attachments: Iterable[VolumeAttachment]) -> dict[str, Attachable]:
         names = map(volume_of, attachments)
         return {name: found for name in names if (found := self._attachable(name)) is not None}
 
     def _holders(self, volumes: Iterable[str]) -> dict[str, set[str]]:
         return {
             volume: {
-                one.object()["spec"]["nodeName"]
+                cast("VolumeAttachment", one.object())["spec"]["nodeName"]
                 for one in self.attachments.cache.by_index(_BY_VOLUME, volume)
             }
             for volume in volumes
         }
 
     def _let_go(
-        self, node: Object | None, present: list[Object], wanted: set[str], used: set[str]
+        self, node: Node | None, present: list[VolumeAttachment], wanted: set[str], used: set[str]
     ) -> float | None:
         """Take from `used` what a dead node will not let go of; how long until that is to be seen again."""
         waits = []
@@ -217,7 +228,7 @@ class _AttachDetach:
         except AlreadyExists:
             return  # one that is being deleted; its end is heard of
 
-    async def _detach(self, attachment: Object) -> None:
+    async def _detach(self, attachment: VolumeAttachment) -> None:
         """Those that wait for the volume are told: the watch tells nobody of their own writes."""
         metadata = attachment["metadata"]
         self._overdue.pop(metadata["name"], None)
@@ -243,7 +254,7 @@ class _AttachDetach:
             if any(self._of_claim(cached.key.namespace, claim) == volume for claim in claims_of(cached))
         ]
 
-    async def _tell(self, node: Object, attached: list[Object], wanted: dict[str, Attachable]) -> None:
+    async def _tell(self, node: Node, attached: list[AttachedVolume], wanted: dict[str, Attachable]) -> None:
         before = (node.get("status") or {}).get("volumesAttached") or []
         if attached == before:
             return
@@ -264,10 +275,10 @@ def _use(pod: PodState) -> tuple[str, str, bool]:
     return pod.uid, pod.node, pod.terminal
 
 
-def _in_use(node: Object) -> set[str]:
+def _in_use(node: Node) -> set[str]:
     return set((node.get("status") or {}).get("volumesInUse") or ())
 
 
 def _volumes_of(attachment: Cached) -> tuple[str, ...]:
-    name = volume_of(attachment.object())
+    name = volume_of(cast("VolumeAttachment", attachment.object()))
     return (name,) if name else ()

@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from steersman.objects.kinds import Object
+from steersman.objects.kinds.types.core_v1 import AttachedVolume, PersistentVolume
+from steersman.objects.kinds.types.storage_v1 import VolumeAttachment
 
 __all__ = [
     "Attachable",
@@ -34,7 +35,7 @@ class Attachable(NamedTuple):
     shared: bool
 
     @classmethod
-    def of(cls, volume: Mapping[str, Any]) -> Attachable | None:
+    def of(cls, volume: PersistentVolume) -> Attachable | None:
         """None for volumes of other kinds: those need nothing done to nodes."""
         csi = volume["spec"].get("csi")
         if csi is None:
@@ -48,20 +49,20 @@ class Attachable(NamedTuple):
         return f"kubernetes.io/csi/{self.driver}^{self.handle}"
 
 
-def volume_of(attachment: Mapping[str, Any]) -> str:
+def volume_of(attachment: VolumeAttachment) -> str:
     """The name of the volume; empty if it has none of its own."""
     name: str = attachment["spec"]["source"].get("persistentVolumeName") or ""
     return name
 
 
-def is_ours(attachment: Mapping[str, Any]) -> bool:
+def is_ours(attachment: VolumeAttachment) -> bool:
     """Whether it was made here; what others make is theirs to delete."""
     return _our_name(attachment["metadata"]["name"]) is not None and bool(volume_of(attachment))
 
 
 class AttachmentPlan(NamedTuple):
     attach: list[Attachable]
-    detach: list[Object]
+    detach: list[VolumeAttachment]
     #: Volumes that another node has and that only one may have.
     refused: list[Attachable]
 
@@ -69,7 +70,7 @@ class AttachmentPlan(NamedTuple):
 def plan_attachments(
     node: str,
     wanted: Iterable[Attachable],
-    attachments: Iterable[Object],
+    attachments: Iterable[VolumeAttachment],
     in_use: Collection[str],
     of_volume: Mapping[str, Collection[str]],
 ) -> AttachmentPlan:
@@ -91,7 +92,7 @@ def plan_attachments(
     return AttachmentPlan(attach, detach, refused)
 
 
-def new_attachment(volume: Attachable, node: str) -> Object:
+def new_attachment(volume: Attachable, node: str) -> VolumeAttachment:
     digest = hashlib.sha256(f"{volume.handle}{volume.driver}{node}".encode()).hexdigest()
     return {
         "metadata": {"name": f"csi-{digest}"},
@@ -103,7 +104,9 @@ def new_attachment(volume: Attachable, node: str) -> Object:
     }
 
 
-def attached_volumes(attachments: Iterable[Object], volumes: Mapping[str, Attachable]) -> list[Object]:
+def attached_volumes(
+    attachments: Iterable[VolumeAttachment], volumes: Mapping[str, Attachable]
+) -> list[AttachedVolume]:
     """What a node's status says is attached, in order."""
     names = [
         volumes[name].unique_name

@@ -4,6 +4,7 @@ the same volume, the other at volumes. Each is woken by what the other does."""
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import cast
 
 from steersman.cluster.controllers.pods_of_claims import index_by_claim
 from steersman.cluster.controllers.reconciling import retrying_conflicts
@@ -11,6 +12,7 @@ from steersman.cluster.controllers.setup import Setup
 from steersman.cluster.controllers.volumes.claim_sync import ClaimSync
 from steersman.cluster.controllers.volumes.storage import Storage
 from steersman.cluster.controllers.volumes.volume_sync import VolumeSync
+from steersman.objects.kinds.types.core_v1 import PersistentVolume
 from steersman.objects.resources import PODS
 from steersman.objects.volume_claims import class_of, phase_of
 from steersman.runtime import Change, Key, RetryPolicy
@@ -62,7 +64,7 @@ class _Waking:
     def _searching(self, change: Change) -> list[Key]:
         if change.new is None:
             return []
-        volume = change.new.object()
+        volume = cast("PersistentVolume", change.new.object())
         if volume["spec"].get("claimRef") is not None or phase_of(volume) != "Available":
             return []
         return self._storage.unbound_claims(class_of(volume))

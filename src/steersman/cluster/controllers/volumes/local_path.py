@@ -10,13 +10,17 @@ import asyncio
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 from steersman.client import AlreadyExists, ClientError
 from steersman.cluster.controllers.reconciling import retrying_conflicts
 from steersman.cluster.controllers.setup import Setup
 from steersman.cluster.controllers.volumes.growth import wants_more
 from steersman.objects.kinds import Object
+from steersman.objects.kinds.types.core_v1 import PersistentVolume, PersistentVolumeClaim
+from steersman.objects.kinds.types.meta_v1 import ObjectMeta
+from steersman.objects.kinds.types.storage_v1 import StorageClass
+from steersman.objects.lifetime import is_deleting
 from steersman.objects.resources import (
     NODES,
     PERSISTENT_VOLUME_CLAIMS,
@@ -113,7 +117,7 @@ class _LocalPath:
     def waiting_claims(self, change: Change) -> Iterable[Key]:
         if change.initial or change.new is None or change.new.object().get("provisioner") != NAME:
             return ()
-        claims = (cached.object() for cached in self.claims.cache)
+        claims = (cast("PersistentVolumeClaim", cached.object()) for cached in self.claims.cache)
         return [
             Key.of(one) for one in claims if class_of(one) == change.key.name and phase_of(one) == "Pending"
         ]
@@ -124,8 +128,8 @@ class _LocalPath:
         cached = self.claims.cache.get(request.key)
         if cached is None:
             return
-        claim = cached.object()
-        if "deletionTimestamp" in claim["metadata"]:
+        claim = cast("PersistentVolumeClaim", cached.object())
+        if is_deleting(claim):
             return
         if claim["spec"].get("volumeName"):
             await self._expand(claim)
@@ -139,12 +143,12 @@ class _LocalPath:
         if self.volumes.cache.get(("", _name_for(claim))) is None:
             await self._provision(claim, storage_class)
 
-    def _class_of(self, claim: Object) -> Object | None:
+    def _class_of(self, claim: PersistentVolumeClaim) -> StorageClass | None:
         cached = self.classes.cache.get(("", class_of(claim)))
-        found = cached.object() if cached is not None else None
+        found = cast("StorageClass", cached.object()) if cached is not None else None
         return found if found is not None and found.get("provisioner") == NAME else None
 
-    async def _provision(self, claim: Object, storage_class: Object) -> None:
+    async def _provision(self, claim: PersistentVolumeClaim, storage_class: StorageClass) -> None:
         event = self._recorder.event
         name = _name_for(claim)
         failed = f'failed to provision volume with StorageClass "{storage_class["metadata"]["name"]}"'
@@ -166,18 +170,18 @@ class _LocalPath:
             return
         event(claim, "Normal", "ProvisioningSucceeded", f"Successfully provisioned volume {name}")
 
-    def _hostname(self, claim: Object) -> str:
+    def _hostname(self, claim: PersistentVolumeClaim) -> str:
         """The label of the node that was chosen for the claim's first pod."""
         node = annotations_of(claim).get(SELECTED_NODE)
         cached = self._nodes.cache.get(("", node)) if node else None
         return cached.labels().get(_HOSTNAME, "") if cached is not None else ""
 
-    async def _expand(self, claim: Object) -> None:
+    async def _expand(self, claim: PersistentVolumeClaim) -> None:
         """A directory has room for whatever the machine has room for: only the objects have to say so."""
         if not wants_more(claim):
             return
         cached = self.volumes.cache.get(("", claim["spec"]["volumeName"]))
-        volume = cached.object() if cached is not None else None
+        volume = cast("PersistentVolume", cached.object()) if cached is not None else None
         if volume is None or annotations_of(volume).get(PROVISIONED_BY) != NAME:
             return
         size = {"storage": str(requested(claim))}
@@ -196,7 +200,7 @@ class _LocalPath:
         cached = self.volumes.cache.get(request.key)
         if cached is None:
             return
-        volume = cached.object()
+        volume = cast("PersistentVolume", cached.object())
         spec = volume["spec"]
         if annotations_of(volume).get(PROVISIONED_BY) != NAME or phase_of(volume) not in (
             "Released",
@@ -209,7 +213,7 @@ class _LocalPath:
         if path.parent == self._root and path.name == request.name:  # a directory that was made here
             await asyncio.to_thread(shutil.rmtree, path, ignore_errors=True)
         left = await remove_finalizer(self._writes, PERSISTENT_VOLUMES, volume, _FINALIZER)
-        if left is not None and "deletionTimestamp" not in left["metadata"]:
+        if left is not None and not is_deleting(left):
             await self._writes.delete(
                 PERSISTENT_VOLUMES, request.key, volume["metadata"]["uid"], propagation=None
             )
@@ -221,14 +225,14 @@ def _make_folder(path: Path) -> None:
     path.chmod(0o777)
 
 
-def _name_for(claim: Object) -> str:
+def _name_for(claim: PersistentVolumeClaim) -> str:
     return f"pvc-{claim['metadata']['uid']}"
 
 
-def new_volume(claim: Object, storage_class: Object, path: str, hostname: str) -> Object:
+def new_volume(claim: PersistentVolumeClaim, storage_class: StorageClass, path: str, hostname: str) -> Object:
     """The volume for a claim; with a hostname, only for pods of that node."""
     policy = storage_class.get("reclaimPolicy") or "Delete"
-    metadata: Object = {"name": _name_for(claim), "annotations": {PROVISIONED_BY: NAME}}
+    metadata: ObjectMeta = {"name": _name_for(claim), "annotations": {PROVISIONED_BY: NAME}}
     if policy == "Delete":
         metadata["finalizers"] = [_FINALIZER]
     spec: Object = {

@@ -19,6 +19,7 @@ from steersman.cluster.schema.version import KUBERNETES_MINOR
 from steersman.http import Client, ClientContext, HttpError, Timeouts, client_tls
 from steersman.http.errors import ConnectFailed, TimedOut
 from steersman.objects.fields import quote
+from steersman.objects.kinds.types.core_v1 import Container
 
 __all__ = ["NOT_HTTPS", "Failed", "Got", "action_headers", "action_url", "dialling", "http_get", "http_probe"]
 
@@ -40,7 +41,7 @@ class Got(NamedTuple):
     body: str
 
 
-def action_url(action: Mapping[str, Any], container: Mapping[str, Any], ip: str) -> str:
+def action_url(action: Mapping[str, Any], container: Container, ip: str) -> str:
     """Where an httpGet action leads. Raises `ProbeErrored`."""
     scheme = (action.get("scheme") or "http").lower()
     port = port_number(container, action["port"])
@@ -66,9 +67,7 @@ def action_headers(action: Mapping[str, Any], purpose: str) -> Headers:
     return tuple((name.encode(), value.encode()) for name, value in fields)
 
 
-async def http_probe(
-    action: Mapping[str, Any], container: Mapping[str, Any], ip: str, timeout_s: float
-) -> Outcome:
+async def http_probe(action: Mapping[str, Any], container: Container, ip: str, timeout_s: float) -> Outcome:
     url = action_url(action, container, ip)
     try:
         got = await http_get(url, action_headers(action, "probe"), timeout_s)

@@ -8,13 +8,12 @@ from typing import Any
 
 from steersman.cluster.node.probing.http_get import dialling
 from steersman.cluster.node.probing.outcome import Outcome, failure, port_number, success
+from steersman.objects.kinds.types.core_v1 import Container
 
 __all__ = ["tcp_probe"]
 
 
-async def tcp_probe(
-    action: Mapping[str, Any], container: Mapping[str, Any], ip: str, timeout_s: float
-) -> Outcome:
+async def tcp_probe(action: Mapping[str, Any], container: Container, ip: str, timeout_s: float) -> Outcome:
     port = port_number(container, action["port"])
     host = action.get("host") or ip
     where = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

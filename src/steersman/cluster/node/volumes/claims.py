@@ -5,12 +5,12 @@ Claims are asked for when a pod starts, not watched: a volume that is bound stay
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
 from steersman.client import Client, ClientError
 from steersman.cluster.node.volumes.errors import VolumeProblem
 from steersman.cluster.node.volumes.host_paths import check_host_path, refuse_backsteps
+from steersman.objects.kinds.types.core_v1 import PersistentVolume, PersistentVolumeClaim, Pod, Volume
 from steersman.objects.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
 from steersman.objects.volume_claims import LOCAL_PATH, PROVISIONED_BY, annotations_of
 
@@ -36,13 +36,13 @@ class ClaimedFolder(NamedTuple):
     owned: bool
 
 
-def ephemeral_claim(pod: Mapping[str, Any], volume: str) -> str:
+def ephemeral_claim(pod: Pod, volume: str) -> str:
     """The name of the claim that is made for an ephemeral volume."""
     return f"{pod['metadata']['name']}-{volume}"
 
 
 async def claimed_folder(
-    client: Client, pod: Mapping[str, Any], volume: Mapping[str, Any], *, wants_device: bool = False
+    client: Client, pod: Pod, volume: Volume, *, wants_device: bool = False
 ) -> ClaimedFolder:
     """Where the volume of a claim is. Raises `VolumeProblem`."""
     namespace = pod["metadata"]["namespace"]
@@ -67,7 +67,7 @@ async def claimed_folder(
     return ClaimedFolder(_folder(found), readonly, owned)
 
 
-async def _bound_claim(client: Client, namespace: str, name: str) -> Mapping[str, Any]:
+async def _bound_claim(client: Client, namespace: str, name: str) -> PersistentVolumeClaim:
     try:
         claim = await client.get(PERSISTENT_VOLUME_CLAIMS, name, namespace)
     except ClientError as error:
@@ -79,10 +79,10 @@ async def _bound_claim(client: Client, namespace: str, name: str) -> Mapping[str
         raise ClaimProblem("PVC is not bound")
     if not claim["spec"].get("volumeName"):
         raise ClaimProblem("PVC has empty pvc.Spec.VolumeName")
-    return claim
+    return cast("PersistentVolumeClaim", claim)
 
 
-def _check_owner(pod: Mapping[str, Any], claim: Mapping[str, Any]) -> None:
+def _check_owner(pod: Pod, claim: PersistentVolumeClaim) -> None:
     owners = claim["metadata"].get("ownerReferences") or ()
     if not any(owner.get("uid") == pod["metadata"]["uid"] and owner.get("controller") for owner in owners):
         where = f"{claim['metadata']['namespace']}/{claim['metadata']['name']}"
@@ -90,7 +90,7 @@ def _check_owner(pod: Mapping[str, Any], claim: Mapping[str, Any]) -> None:
         raise VolumeProblem(f"PVC {where} was not created for pod {whose} (pod is not owner)")
 
 
-async def _volume(client: Client, claim: Mapping[str, Any]) -> Mapping[str, Any]:
+async def _volume(client: Client, claim: PersistentVolumeClaim) -> PersistentVolume:
     name = claim["spec"]["volumeName"]
     try:
         found = await client.get(PERSISTENT_VOLUMES, name)
@@ -108,17 +108,17 @@ async def _volume(client: Client, claim: Mapping[str, Any]) -> Mapping[str, Any]
             f"found PV object {name} but its pv.Spec.ClaimRef.UID {reference.get('uid', '')} "
             f"does not point to claim.UID {uid}"
         )
-    return found
+    return cast("PersistentVolume", found)
 
 
-def _folder(volume: Mapping[str, Any]) -> str:
+def _folder(volume: PersistentVolume) -> str:
     spec = volume["spec"]
     if (source := spec.get("hostPath")) is not None:
         path: str = source["path"]
         check_host_path(path, source.get("type") or "")
         return path
-    if (source := spec.get("local")) is not None:
-        path = source["path"]
+    if (local := spec.get("local")) is not None:
+        path = local["path"]
         try:
             refuse_backsteps(path)
         except VolumeProblem as problem:

@@ -12,6 +12,7 @@ from typing import Any, Final
 from steersman.cluster.node.downward import NodeFacts, NotTold, field_value, resource_value
 from steersman.cluster.node.volumes.atomic import File
 from steersman.cluster.node.volumes.errors import VolumeProblem
+from steersman.objects.kinds.types.core_v1 import Pod
 
 __all__ = ["DEFAULT_MODE", "Files", "config_map_files", "downward_files", "secret_files"]
 
@@ -53,9 +54,7 @@ def _chosen(
     return files
 
 
-def downward_files(
-    pod: Mapping[str, Any], items: Iterable[Mapping[str, Any]], mode: int, node: NodeFacts
-) -> Files:
+def downward_files(pod: Pod, items: Iterable[Mapping[str, Any]], mode: int, node: NodeFacts) -> Files:
     files: Files = {}
     for item in items:
         try:

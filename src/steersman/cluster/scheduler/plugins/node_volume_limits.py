@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from steersman.cluster.scheduler.framework.cycle import Cycle
 from steersman.cluster.scheduler.framework.events import EventKind, Hints, Occurrence
@@ -13,6 +13,8 @@ from steersman.cluster.scheduler.framework.plugin import Resources
 from steersman.cluster.scheduler.framework.verdicts import SKIP, Refusal, Skip
 from steersman.cluster.scheduler.model.node import Node
 from steersman.cluster.scheduler.model.pod import Pod
+from steersman.objects.kinds.types.core_v1 import PersistentVolume, PersistentVolumeClaim
+from steersman.objects.kinds.types.storage_v1 import StorageClass
 from steersman.objects.resources import (
     CSI_NODES,
     PERSISTENT_VOLUME_CLAIMS,
@@ -73,19 +75,26 @@ class NodeVolumeLimits:
         """(volume, driver) of each CSI volume; one that is not made yet goes by its claim."""
         for pod in pods:
             for name in pod.claim_names():
-                claim = self._handle.find(PERSISTENT_VOLUME_CLAIMS, name, pod.namespace)
+                claim = cast(
+                    "PersistentVolumeClaim | None",
+                    self._handle.find(PERSISTENT_VOLUME_CLAIMS, name, pod.namespace),
+                )
                 if claim is not None and (found := self._volume(claim)) is not None:
                     yield found
 
-    def _volume(self, claim: dict[str, Any]) -> tuple[str, str] | None:
+    def _volume(self, claim: PersistentVolumeClaim) -> tuple[str, str] | None:
         volume_name = claim["spec"].get("volumeName")
-        volume = self._handle.find(PERSISTENT_VOLUMES, volume_name) if volume_name else None
+        volume = (
+            cast("PersistentVolume | None", self._handle.find(PERSISTENT_VOLUMES, volume_name))
+            if volume_name
+            else None
+        )
         if volume is not None:
             source = volume["spec"].get("csi")
             return (
                 None if source is None else (f"{source['driver']}/{source['volumeHandle']}", source["driver"])
             )
-        storage_class = self._handle.find(STORAGE_CLASSES, class_of(claim))
+        storage_class = cast("StorageClass | None", self._handle.find(STORAGE_CLASSES, class_of(claim)))
         if storage_class is None:
             return None
         metadata, driver = claim["metadata"], storage_class["provisioner"]
@@ -100,7 +109,9 @@ class NodeVolumeLimits:
         for cached in cache.by_index(_BY_NODE, node):
             spec = cached.object()["spec"]
             name = (spec.get("source") or {}).get("persistentVolumeName")
-            volume = self._handle.find(PERSISTENT_VOLUMES, name) if name else None
+            volume = (
+                cast("PersistentVolume | None", self._handle.find(PERSISTENT_VOLUMES, name)) if name else None
+            )
             source = None if volume is None else volume["spec"].get("csi")
             if source is not None:
                 yield f"{source['driver']}/{source['volumeHandle']}", source["driver"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, cast
 
 from steersman.aio import Scope, wait_for_tasks
 from steersman.cluster.scheduler.errors import VolumesNotBound
@@ -27,7 +27,12 @@ from steersman.cluster.scheduler.plugins.storage import (
     is_claimed,
     requested_bytes,
 )
-from steersman.objects.kinds import Object
+from steersman.objects.kinds.types.core_v1 import (
+    PersistentVolume,
+    PersistentVolumeClaim,
+    TopologySelectorTerm,
+)
+from steersman.objects.kinds.types.storage_v1 import StorageClass
 from steersman.objects.quantities import Quantity
 from steersman.objects.resources import (
     PERSISTENT_VOLUME_CLAIMS,
@@ -35,7 +40,14 @@ from steersman.objects.resources import (
     STORAGE_CLASSES,
 )
 from steersman.objects.selectors import LabelSelector
-from steersman.objects.volume_claims import SELECTED_NODE, annotations_of, class_of, is_bound, is_for
+from steersman.objects.volume_claims import (
+    SELECTED_NODE,
+    annotations_of,
+    claim_reference,
+    class_of,
+    is_bound,
+    is_for,
+)
 from steersman.runtime import Change, Key
 from steersman.runtime.cached import number
 
@@ -56,14 +68,14 @@ _GONE: Final = "node(s) unavailable due to one or more pvc(s) bound to non-exist
 class _Bindings:
     """What is to be done on one node: claims and the volumes for them, claims to provision for."""
 
-    volumes: list[tuple[Object, Object]] = field(default_factory=list)
-    provisions: list[Object] = field(default_factory=list)
+    volumes: list[tuple[PersistentVolumeClaim, PersistentVolume]] = field(default_factory=list)
+    provisions: list[PersistentVolumeClaim] = field(default_factory=list)
 
 
 @dataclass(slots=True)
 class _Note:
-    bound: list[Object]
-    waiting: list[Object]
+    bound: list[PersistentVolumeClaim]
+    waiting: list[PersistentVolumeClaim]
     by_node: dict[str, _Bindings] = field(default_factory=dict)
 
 
@@ -109,9 +121,11 @@ class VolumeBinding:
         cycle.write(self.name, note)
         return None
 
-    def _claim(self, pod: Pod, name: str, *, ephemeral: bool) -> Object | str:
+    def _claim(self, pod: Pod, name: str, *, ephemeral: bool) -> PersistentVolumeClaim | str:
         """The claim, or what is wrong with it."""
-        claim = self._handle.find(PERSISTENT_VOLUME_CLAIMS, name, pod.namespace)
+        claim = cast(
+            "PersistentVolumeClaim | None", self._handle.find(PERSISTENT_VOLUME_CLAIMS, name, pod.namespace)
+        )
         if claim is None:
             if ephemeral:
                 return f'waiting for ephemeral volume controller to create the persistentvolumeclaim "{name}"'
@@ -127,14 +141,19 @@ class VolumeBinding:
             return f"PVC {pod.namespace}/{name} was not created for pod {pod.key} (pod is not owner)"
         return claim
 
-    def _waits(self, claim: Object) -> bool:
-        storage_class = self._handle.find(STORAGE_CLASSES, class_of(claim))
+    def _waits(self, claim: PersistentVolumeClaim) -> bool:
+        storage_class = cast("StorageClass | None", self._handle.find(STORAGE_CLASSES, class_of(claim)))
         return storage_class is not None and storage_class.get("volumeBindingMode") == "WaitForFirstConsumer"
 
     def filter(self, cycle: Cycle, pod: Pod, node: Node) -> Refusal | None:
         note = cycle.read(self.name, _Note)
         reasons = []
-        volumes = [self._handle.find(PERSISTENT_VOLUMES, claim["spec"]["volumeName"]) for claim in note.bound]
+        volumes = [
+            cast(
+                "PersistentVolume | None", self._handle.find(PERSISTENT_VOLUMES, claim["spec"]["volumeName"])
+            )
+            for claim in note.bound
+        ]
         if any(volume is not None and not allows_node(volume, node.labels) for volume in volumes):
             reasons.append(_CONFLICT)
         bindings = _Bindings()
@@ -147,10 +166,12 @@ class VolumeBinding:
         note.by_node[node.name] = bindings
         return None
 
-    def _find(self, claims: list[Object], node: Node, bindings: _Bindings) -> list[str]:
+    def _find(self, claims: list[PersistentVolumeClaim], node: Node, bindings: _Bindings) -> list[str]:
         """Find volumes for claims, or see whether they can be made for the node; what is in the way."""
         provisions = []
-        volumes = [cached.object() for cached in self._handle.cache(PERSISTENT_VOLUMES)]
+        volumes = [
+            cast("PersistentVolume", cached.object()) for cached in self._handle.cache(PERSISTENT_VOLUMES)
+        ]
         for claim in sorted(claims, key=lambda each: requested_bytes(each) or 0):
             selected = self._selected.get(Key.of(claim)) or annotations_of(claim).get(SELECTED_NODE)
             if selected:
@@ -165,7 +186,7 @@ class VolumeBinding:
             if found is None:
                 provisions.append(claim)
             else:
-                bindings.volumes.append((claim, dict(found)))
+                bindings.volumes.append((claim, found))
         for claim in provisions:
             reason = self._cannot_provision(claim, node)
             if reason:
@@ -173,8 +194,8 @@ class VolumeBinding:
         bindings.provisions = provisions
         return []
 
-    def _cannot_provision(self, claim: Object, node: Node) -> str:
-        storage_class = self._handle.find(STORAGE_CLASSES, class_of(claim))
+    def _cannot_provision(self, claim: PersistentVolumeClaim, node: Node) -> str:
+        storage_class = cast("StorageClass | None", self._handle.find(STORAGE_CLASSES, class_of(claim)))
         if storage_class is None or storage_class.get("provisioner") in (None, "", _NO_PROVISIONER):
             return _NONE_FREE
         terms = storage_class.get("allowedTopologies") or ()
@@ -182,7 +203,7 @@ class VolumeBinding:
             return _NONE_FREE
         return "" if self._has_space(claim, storage_class, node) else _NO_SPACE
 
-    def _has_space(self, claim: Object, storage_class: Object, node: Node) -> bool:
+    def _has_space(self, claim: PersistentVolumeClaim, storage_class: StorageClass, node: Node) -> bool:
         """Whether a driver that reports its capacity has enough for the node."""
         wanted = requested_bytes(claim)
         driver = self._handle.find(CSI_DRIVERS, storage_class["provisioner"])
@@ -245,7 +266,9 @@ class VolumeBinding:
                 raise VolumesNotBound("binding volumes: context deadline exceeded")
         self.unreserve(cycle, pod, node)
 
-    async def _bound(self, pod: Pod, claims: list[Object], node: str, bindings: _Bindings) -> None:
+    async def _bound(
+        self, pod: Pod, claims: list[PersistentVolumeClaim], node: str, bindings: _Bindings
+    ) -> None:
         """Wait until all claims are bound; whoever binds them may also give up on the node."""
         provisioned = {
             Key.of(claim): number(claim["metadata"]["resourceVersion"]) for claim in bindings.provisions
@@ -254,7 +277,10 @@ class VolumeBinding:
         while pending:
             self._changed.clear()
             for key in tuple(pending):
-                claim = self._handle.find(PERSISTENT_VOLUME_CLAIMS, key.name, key.namespace)
+                claim = cast(
+                    "PersistentVolumeClaim | None",
+                    self._handle.find(PERSISTENT_VOLUME_CLAIMS, key.name, key.namespace),
+                )
                 if claim is None:
                     raise VolumesNotBound(
                         f'failed to check provisioning pvc: could not find v1.PersistentVolumeClaim "{key}"'
@@ -281,25 +307,19 @@ class VolumeBinding:
         }
 
 
-def _is_in(term: Object, node: Node) -> bool:
+def _is_in(term: TopologySelectorTerm, node: Node) -> bool:
     return all(
         node.labels.get(each["key"]) in each["values"] for each in term.get("matchLabelExpressions") or ()
     )
 
 
-def _bound(volume: Object, claim: Object) -> Object:
+def _bound(volume: PersistentVolume, claim: PersistentVolumeClaim) -> PersistentVolume:
     """The volume, reserved for the claim."""
-    metadata = claim["metadata"]
     annotations = dict(annotations_of(volume))
     if not is_for(volume, claim):
         annotations[_BOUND_BY_CONTROLLER] = "yes"
-    reference = {
-        "apiVersion": "v1",
-        "kind": "PersistentVolumeClaim",
-        **{part: metadata[part] for part in ("namespace", "name", "uid", "resourceVersion")},
-    }
     return {
         **volume,
         "metadata": {**volume["metadata"], "annotations": annotations},
-        "spec": {**volume["spec"], "claimRef": reference},
+        "spec": {**volume["spec"], "claimRef": claim_reference(claim)},
     }
