@@ -1,6 +1,8 @@
-"""Build hook: what is made from text and is in the package, not in the repository: the schema table of the
-built-in types (schema/boil.py), their validation rules (schema/rule_table) and Python's types of them
-(objects/kinds/generating)."""
+"""Build hook: makes what is in the package and not in the repository.
+
+The schema table of the built-in types (schema/table_building.py), their validation rules (schema/rule_table)
+and Python's types of them (objects/kinds/generating).
+"""
 
 from __future__ import annotations
 
@@ -18,19 +20,21 @@ KINDS = Path("src/steersman/objects/kinds")
 class SchemaTableHook(BuildHookInterface):  # type: ignore[type-arg]
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         folder = Path(self.root) / SCHEMA
-        boil = _load(folder / "boil.py")
-        definitions = boil.find_definitions()
+        table_building = _load(folder / "table_building.py")
+        definitions = table_building.find_definitions()
         if definitions is None:
-            raise RuntimeError(f"{boil.SOURCE_PACKAGE} is not installed in the build environment")
-        boil.boil(definitions, folder)
+            raise RuntimeError(f"{table_building.SOURCE_PACKAGE} is not installed in the build environment")
+        table_building.build(definitions, folder)
         kinds = Path(self.root) / KINDS
         sys.path.insert(0, str(Path(self.root) / "src"))
         from steersman.cluster.schema.rule_table import building
         from steersman.objects.kinds import generating
 
-        building.build(folder / boil.TABLE)
+        building.build(folder / table_building.TABLE)
         generating.generate(generating.sources(folder, kinds), kinds)
-        build_data["artifacts"] += [f"/{SCHEMA}/{name}" for name in (boil.TABLE, boil.PROSE)]
+        build_data["artifacts"] += [
+            f"/{SCHEMA}/{name}" for name in (table_building.TABLE, table_building.PROSE)
+        ]
         build_data["artifacts"] += [f"/{KINDS}/{name}" for name in generating.MADE]
         build_data["artifacts"].append(f"/{SCHEMA}/validation/compiled/_[!_]*.py")
 

@@ -23,7 +23,7 @@ from benchmarks.process import cpu_seconds, memory_mb
 from benchmarks.table import Table
 from steersman.aio import Scope
 from steersman.cluster.machine import open_machine
-from steersman.cluster.proxy.frontends import Backend, Frontend, Route
+from steersman.cluster.proxy.frontends import Backend, Frontend, FrontendRoute
 from steersman.cluster.proxy.process import ForwarderProcess
 
 __all__ = ["run"]
@@ -46,7 +46,9 @@ async def _run(options: Options) -> list[Table]:
             running = scope.start(forwarder.run())
             with _served() as ports:
                 frontends = {name: Frontend("TCP", _HOST, _free_port()) for name in ports}
-                routes = {frontends[name]: Route((Backend(_HOST, port),)) for name, port in ports.items()}
+                routes = {
+                    frontends[name]: FrontendRoute((Backend(_HOST, port),)) for name, port in ports.items()
+                }
                 await forwarder.apply(routes)
                 carried = await _carried(forwarder, ports, frontends, options)
                 tables = [carried, await _held(forwarder, options)]
@@ -98,7 +100,7 @@ async def _held(forwarder: ForwarderProcess, options: Options) -> Table:
     count = 200 if options.quick else 1000
     listener = socket.create_server((_HOST, 0), backlog=count)
     frontend = Frontend("TCP", _HOST, _free_port())
-    await forwarder.apply({frontend: Route((Backend(_HOST, listener.getsockname()[1]),))})
+    await forwarder.apply({frontend: FrontendRoute((Backend(_HOST, listener.getsockname()[1]),))})
     before, opened = _memory(forwarder), []
     try:
         for _ in range(count):
@@ -116,7 +118,7 @@ async def _listened(forwarder: ForwarderProcess, addresses: list[str], port: int
     """What 1,000 services cost that nobody asks."""
     table = Table("Services that listen")
     before, listened = _memory(forwarder), _free_port()
-    route = Route((Backend(_HOST, port), Backend("127.0.0.2", port)))
+    route = FrontendRoute((Backend(_HOST, port), Backend("127.0.0.2", port)))
     started = time.perf_counter()
     await forwarder.apply({Frontend("TCP", address, listened): route for address in addresses})
     table.add("time to open 1,000", (time.perf_counter() - started) * 1e3, "ms")

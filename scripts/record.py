@@ -192,7 +192,7 @@ def _steer() -> str:
 def demo(recording: Recording) -> None:
     terminal = recording.terminal(columns=90, rows=24)
     terminal.type("clear; steer demo")
-    terminal.wait("is deleted; another takes its place")
+    terminal.wait("is deleted; a new pod replaces it")
     terminal.wait("Open http.* in a browser")
     recording.picture("demo", terminal)
 

@@ -15,7 +15,6 @@ from steersman import (
     Context,
     CustomResource,
     Deployment,
-    Field,
     Ingress,
     IngressRule,
     Job,
@@ -25,19 +24,20 @@ from steersman import (
     Secret,
     Service,
     StatefulSet,
+    WireField,
     list_map,
 )
 
 
 class ShopSpec(Model):
     #: The version of the shop: what the images are tagged with.
-    version: str = Field(pattern=r"^\d+(\.\d+)*$")
-    replicas: int = Field(2, ge=0, le=20)
+    version: str = WireField(pattern=r"^\d+(\.\d+)*$")
+    replicas: int = WireField(2, ge=0, le=20)
     host: str | None = None
 
 
 class ShopStatus(Model):
-    conditions: Annotated[list[Condition], list_map("type")] = Field(default_factory=list)
+    conditions: Annotated[list[Condition], list_map("type")] = WireField(default_factory=list)
 
 
 class Shop(CustomResource, group="examples.steersman.dev", version="v1"):

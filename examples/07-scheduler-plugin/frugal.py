@@ -13,9 +13,16 @@ from typing import Final
 from steersman import Client
 from steersman.aio import Clock
 from steersman.cluster.scheduler import ProfileConfig, add_scheduler
-from steersman.cluster.scheduler.framework import MAX_SCORE, Cycle, EventKind, Hints, Occurrence, Refusal
-from steersman.cluster.scheduler.model.node import Node
-from steersman.cluster.scheduler.model.pod import Pod
+from steersman.cluster.scheduler.framework import (
+    MAX_SCORE,
+    ClusterEvent,
+    CycleState,
+    EventKind,
+    Hints,
+    Refusal,
+)
+from steersman.cluster.scheduler.model.node import NodeInfo
+from steersman.cluster.scheduler.model.pod import PodInfo
 from steersman.election.lease import LeaseElector
 from steersman.runtime import Manager
 
@@ -39,16 +46,16 @@ class Price:
 
     name = "Price"
 
-    def sign(self, pod: Pod) -> str | None:
+    def sign(self, pod: PodInfo) -> str | None:
         return pod.labels.get(MOST)
 
-    def filter(self, cycle: Cycle, pod: Pod, node: Node) -> Refusal | None:
+    def filter(self, cycle: CycleState, pod: PodInfo, node: NodeInfo) -> Refusal | None:
         return None if affordable(pod, node.facts.labels) else TOO_EXPENSIVE
 
-    def score(self, cycle: Cycle, pod: Pod, node: Node) -> int:
+    def score(self, cycle: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         return cents(node.facts.labels, PRICE) or 0
 
-    def normalize(self, cycle: Cycle, pod: Pod, scores: Sequence[int]) -> Sequence[int]:
+    def normalize(self, cycle: CycleState, pod: PodInfo, scores: Sequence[int]) -> Sequence[int]:
         """The cheapest gets 100, the dearest 0."""
         low, high = min(scores), max(scores)
         span = high - low
@@ -60,12 +67,12 @@ class Price:
         return {EventKind.NODE_ADDED: is_cheap_enough, EventKind.NODE_LABELS: is_cheap_enough}
 
 
-def affordable(pod: Pod, node_labels: Mapping[str, str]) -> bool:
+def affordable(pod: PodInfo, node_labels: Mapping[str, str]) -> bool:
     most, price = cents(pod.labels, MOST), cents(node_labels, PRICE)
     return most is None or (price is not None and price <= most)
 
 
-def is_cheap_enough(pod: Pod, what: Occurrence) -> bool:
+def is_cheap_enough(pod: PodInfo, what: ClusterEvent) -> bool:
     return what.new_node is not None and affordable(pod, what.new_node.labels)
 
 

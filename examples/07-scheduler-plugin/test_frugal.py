@@ -10,7 +10,7 @@ from frugal import MOST, PRICE, SCHEDULER, Price, cents, frugal
 
 from steersman import Client
 from steersman.aio import Scope
-from steersman.cluster.scheduler.framework import Cycle
+from steersman.cluster.scheduler.framework import CycleState
 from steersman.objects.resources import NODES, PODS
 from steersman.testing import Cluster, eventually, virtual_time
 
@@ -25,7 +25,7 @@ def test_prices_are_whole_numbers(text: str, expected: int | None) -> None:
     [([40, 10, 25], [0, 100, 50]), ([7, 7], [100, 100]), ([0, 30], [100, 0])],
 )
 def test_the_cheapest_node_gets_the_highest_score(prices: list[int], scores: list[int]) -> None:
-    assert Price().normalize(Cycle(), None, prices) == scores  # type: ignore[arg-type]
+    assert Price().normalize(CycleState(), None, prices) == scores  # type: ignore[arg-type]
 
 
 @asynccontextmanager

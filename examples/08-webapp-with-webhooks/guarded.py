@@ -18,9 +18,9 @@ from steersman import (
     CustomResource,
     Denied,
     Deployment,
-    Field,
     Model,
     Operator,
+    WireField,
 )
 
 REGISTRY = "docker.io"
@@ -28,8 +28,8 @@ PROTECTED = "example.com/protected"
 
 
 class WebAppSpec(Model):
-    image: str = Field(min_length=1, description="What the pods run, such as nginx:1.25.")
-    replicas: int = Field(1, ge=0, le=50)
+    image: str = WireField(min_length=1, description="What the pods run, such as nginx:1.25.")
+    replicas: int = WireField(1, ge=0, le=50)
 
 
 class WebApp(CustomResource, group="example.com", version="v1"):
@@ -59,7 +59,7 @@ async def check(request: AdmissionRequest[WebApp]) -> list[str]:
     if tag == "latest":
         warnings.append("spec.image: latest is another image every day")
     if request.old is not None and request.old.spec.replicas and not replicas:
-        warnings.append(f"nobody will be served by {request.name} any more")
+        warnings.append(f"no server will be running by {request.name} any more")
     return warnings
 
 

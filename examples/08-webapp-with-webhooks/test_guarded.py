@@ -55,4 +55,4 @@ async def test_warnings_reach_whoever_writes(
     await client.create(web("nginx:latest"))
     await client.patch(WebApp, "shop", {"spec": {"replicas": 0}})
     assert "latest is another image every day" in caplog.text
-    assert "nobody will be served by shop any more" in caplog.text
+    assert "no server will be running by shop any more" in caplog.text

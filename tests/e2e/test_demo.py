@@ -18,7 +18,7 @@ def test_the_story_comes_to_its_end() -> None:
     )
     assert (told.returncode, told.stderr) == (0, "")
     lines = told.stdout.splitlines()
-    for step in ("A cluster is up", "A WebApp is created", "It is scaled to 5", "crashes", "is deleted"):
+    for step in ("A cluster is up", "A WebApp is created", "The app is scaled to 5", "crashes", "is deleted"):
         assert any(step in line for line in lines), told.stdout
     # A request that a crashing process had taken may be lost, and once more on a busy machine.
     found = re.fullmatch(r"([1-9]\d*) requests were answered, (\d+) failed\.", lines[-1])

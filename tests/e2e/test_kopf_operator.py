@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
-from steersman.cluster.auth.pki import Authority
+from steersman.cluster.auth.pki import StoredAuthority
 from tests.support.kubectl import WAIT, Kubectl
 from tests.support.steer import DEADLINE_S, Steer
 
@@ -64,7 +64,7 @@ def account_config(server: Steer, kubectl: Kubectl, file: Path) -> None:
 @contextmanager
 def operator(namespace: str, folder: Path) -> Iterator[None]:
     """`kopf run` for the time of the block. What it says is shown when something in the block fails."""
-    authority = Authority.make("hooks-authority")
+    authority = StoredAuthority.make("hooks-authority")
     pair = authority.issue("hook", names=["localhost"], server=True)
     (folder / "ca.pem").write_bytes(authority.pem)
     (folder / "hook.pem").write_bytes(pair.certificate)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from steersman.cluster.auth.pki import Authority
+from steersman.cluster.auth.pki import StoredAuthority
 from tests.support.kubectl import Kubectl
 from tests.support.manifests import config_map, deployment, pod
 
@@ -290,7 +290,7 @@ def test_create_without_namespace(cluster_kubectl: Kubectl, command: str, made: 
 
 
 def test_create_secret_tls(kubectl: Kubectl, tmp_path: Any) -> None:
-    pair = Authority.make("test").issue("shop.example.com", names=["shop.example.com"], server=True)
+    pair = StoredAuthority.make("test").issue("shop.example.com", names=["shop.example.com"], server=True)
     (tmp_path / "tls.crt").write_bytes(pair.certificate)
     (tmp_path / "tls.key").write_bytes(pair.key)
     kubectl("create", "secret", "tls", "cert", f"--cert={tmp_path}/tls.crt", f"--key={tmp_path}/tls.key")

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from steersman.aio import Scope
 from steersman.cluster.node.errors import NotHere, RuntimeFailed
-from steersman.cluster.node.streaming import Channel, Output
+from steersman.cluster.node.streaming import Channel, OutputChunk
 
 __all__ = ["LocalProcesses", "LocalSession"]
 
@@ -29,7 +29,7 @@ class LocalSession:
         self._process = process
         self._terminal = terminal
         self._keeps = keeps
-        self._said: asyncio.Queue[Output | None] = asyncio.Queue(4)
+        self._said: asyncio.Queue[OutputChunk | None] = asyncio.Queue(4)
         self._scope = Scope()
         self._scope.start(self._listen())
         self.closed = False
@@ -49,7 +49,7 @@ class LocalSession:
 
     async def _pump(self, channel: Channel, reader: asyncio.StreamReader) -> None:
         while data := await reader.read(_PART_BYTES):
-            await self._said.put(Output(channel, data))
+            await self._said.put(OutputChunk(channel, data))
 
     async def _listen_to_terminal(self, terminal: int) -> None:
         loop = asyncio.get_running_loop()
@@ -66,9 +66,9 @@ class LocalSession:
                 return
             if not data:
                 return
-            await self._said.put(Output(Channel.STDOUT, data))
+            await self._said.put(OutputChunk(Channel.STDOUT, data))
 
-    async def read(self) -> Output | None:
+    async def read(self) -> OutputChunk | None:
         return await self._said.get()
 
     async def write(self, data: bytes) -> None:

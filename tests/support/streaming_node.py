@@ -15,11 +15,11 @@ from typing import Any, Self, TypeVar
 from urllib.parse import parse_qs
 
 from steersman.client import Client
-from steersman.cluster.auth.pki import Authority
+from steersman.cluster.auth.pki import StoredAuthority
 from steersman.cluster.local import ClusterConfig, LocalCluster
 from steersman.cluster.node.api.port_forwarding import ForwardedPod, serve_port_forward
 from steersman.cluster.node.api.remote_commands import CommandOptions, serve_remote_command
-from steersman.cluster.node.api.upgrading import IDLE_TIMEOUT_S
+from steersman.cluster.node.api.stream_upgrades import IDLE_TIMEOUT_S
 from steersman.http import Request, Response, Server, server_tls
 from tests.support.local_processes import LocalProcesses
 
@@ -43,7 +43,7 @@ class StreamingNode:
         self.log: Response | Callable[[Request], Awaitable[Response | None]] = Response(200, b"a line\n")
         self.server = Server(self._serve)
 
-    async def start(self, authority: Authority) -> None:
+    async def start(self, authority: StoredAuthority) -> None:
         pair = authority.issue("system:node:talker", names=("127.0.0.1",), server=True)
         await self.server.start(
             "127.0.0.1", 0, server_tls(pair.certificate, pair.key, client_cas=authority.pem)

@@ -28,6 +28,6 @@ def _low_ports() -> str:
     first = first_free_port()
     example = chosen_stand_ins([min(80, first - 1)] if first > 1 else [], first)
     return "".join(
-        f"Ports below {first} are for root: a service's {port} answers at {other} (steer url SERVICE).\n"
+        f"Ports below {first} need root: port {port} of a Service answers at {other} (see `steer url`).\n"
         for port, other in example.items()
     )

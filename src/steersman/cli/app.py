@@ -36,10 +36,10 @@ _EXAMPLES = """Kubernetes operators in Python: run a cluster, an operator, a dem
 Examples:
 
 \b
-  steer demo                       see it all work
-  steer new webapp-operator        begin a project
-  steer run webapp.py --cluster    run an operator in a cluster of its own
-  steer up                         a cluster for kubectl and everything else
+  steer demo                       run a live demo
+  steer new webapp-operator        create an operator project
+  steer run webapp.py --cluster    run an operator with a temporary cluster
+  steer up                         start a cluster for kubectl and others
 """
 
 app = typer.Typer(

@@ -70,8 +70,8 @@ async def running_operators(where: Where, operator: str) -> AsyncIterator[list[R
             raise no_use_of_the_api(error) from None
         if not replicas:
             raise CommandFailed(
-                f"no pod with the label {_NAME}={operator} runs at {client.host}; "
-                "give the operator's name, or --address"
+                f"no pod with the label {_NAME}={operator} is running at {client.host}; "
+                "give the name of the operator, or --address"
             )
         yield replicas
 
@@ -89,7 +89,7 @@ def _metrics_port(pod: Mapping[str, Any]) -> int:
         for port in container.get("ports") or ():
             if port.get("name") == _METRICS:
                 return int(port["containerPort"])
-    raise CommandFailed(f"the pod {pod['metadata']['name']} has no port that is called {_METRICS}")
+    raise CommandFailed(f"the pod {pod['metadata']['name']} has no port named {_METRICS}")
 
 
 def _nothing(_: ClientError) -> None:

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 __all__ = ["component"]
 
-_EXAMPLES = """Run one part of a cluster in a process of its own.
+_EXAMPLES = """Run one component of a cluster as a separate process.
 
-Ctrl-C stops it. Any number of replicas may run: by a Lease in kube-system one of them works, the others stand
-by. Who is started before the API server waits for it.
+Ctrl-C stops it. You can run any number of replicas: they elect a leader by a Lease in kube-system, and
+only the leader is active. A component that starts before the API server waits for it.
 
 Examples:
 
@@ -35,7 +35,7 @@ Examples:
   steer component controllers --kubeconfig FILE
   steer component controllers --names deployment,replicaset
   steer component scheduler
-  steer component nodes                   one of this machine, with DNS
+  steer component nodes                   a node on this machine, with DNS
 
 \b
   steer component nodes --runtime simulated --nodes 100
@@ -66,45 +66,64 @@ _LEASES = {Part.CONTROLLERS: "kube-controller-manager", Part.SCHEDULER: "kube-sc
 
 
 def component(
-    part: Annotated[Part, typer.Argument(metavar="PART", help="Which part.")],
+    part: Annotated[Part, typer.Argument(metavar="PART", help="The component to run.")],
     kubeconfig: KubeconfigOption = None,
     context: ContextOption = None,
     names: Annotated[
-        str, typer.Option(metavar="all|NAMES", help="Which controllers; -NAME leaves one out.")
+        str, typer.Option(metavar="all|NAMES", help="The controllers to run; -NAME excludes one.")
     ] = "all",
-    nodes: Annotated[int, typer.Option(metavar="N", help="How many nodes.", min=1)] = 1,
+    nodes: Annotated[int, typer.Option(metavar="N", help="The number of nodes to run.", min=1)] = 1,
     first: Annotated[int, typer.Option(metavar="N", help="The number of the first node.", min=1)] = 1,
     runtime: Annotated[
-        Runtime, typer.Option(help="What runs pods: processes of this machine, or nothing.")
+        Runtime, typer.Option(help="How pods run: as processes on this machine, or simulated.")
     ] = Runtime.PROCESS,
     data: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="What nodes keep.", show_default="in the user's state folder"),
+        typer.Option(
+            metavar="DIR",
+            help="The folder for the data of the nodes.",
+            show_default="in the user's state folder",
+        ),
     ] = None,
     service_cidr: Annotated[
-        str, typer.Option(metavar="CIDR", help="Range of service addresses (process nodes).")
+        str, typer.Option(metavar="CIDR", help="The IP range of the Services' cluster IPs (process nodes).")
     ] = "10.96.0.0/16",
     heartbeat: Annotated[
-        float, typer.Option(metavar="SECONDS", help="How often nodes renew their leases.", min=0.1)
+        float,
+        typer.Option(metavar="SECONDS", help="The interval at which nodes renew their Leases.", min=0.1),
     ] = 10.0,
     node_grace: Annotated[
         float,
         typer.Option(
             metavar="SECONDS",
-            help="How long a node may miss its lease before it is marked (controllers).",
+            help="How long a node's Lease may be overdue before the node is marked unhealthy (controllers).",
             min=0.1,
         ),
     ] = 50.0,
     leader_elect: Annotated[
-        bool, typer.Option("--leader-elect/--no-leader-elect", help="Let one replica work at a time.")
+        bool,
+        typer.Option(
+            "--leader-elect/--no-leader-elect",
+            help="Elect a leader, so that one replica is active at a time.",
+        ),
     ] = True,
     lease_duration: Annotated[
-        float, typer.Option(metavar="SECONDS", help="After which another replica takes over.", min=0.1)
+        float,
+        typer.Option(
+            metavar="SECONDS",
+            help="How long a leader may be silent before another replica takes over.",
+            min=0.1,
+        ),
     ] = 15.0,
     metrics_bind: Annotated[
-        str, typer.Option(metavar="[HOST]:PORT", help="Where probes and metrics listen; off for nowhere.")
+        str,
+        typer.Option(
+            metavar="[HOST]:PORT", help="The address of the health probes and metrics; off disables them."
+        ),
     ] = "off",
-    log_level: Annotated[LogLevel, typer.Option(help="What to log, to standard error.")] = LogLevel.INFO,
+    log_level: Annotated[
+        LogLevel, typer.Option(help="The lowest level of messages to log to standard error.")
+    ] = LogLevel.INFO,
 ) -> None:
     from steersman.cluster.components import Components
     from steersman.cluster.controllers.registry import chosen

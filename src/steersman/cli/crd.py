@@ -11,14 +11,14 @@ from steersman.cli.failure import CommandFailed
 
 __all__ = ["crd"]
 
-_EXAMPLES = """Print the custom resource definitions of a module.
+_EXAMPLES = """Print the CustomResourceDefinitions of a module.
 
 Examples:
 
 \b
   steer crd webapp.py | kubectl apply -f -
   steer crd shop.operators > crds.yaml
-  steer crd shop.operators:orders --output json    of one operator
+  steer crd shop.operators:orders --output json    one operator only
 """
 
 
@@ -27,10 +27,12 @@ def crd(
         str,
         typer.Argument(
             metavar="MODULE[:NAME]",
-            help="A module's name or a file; NAME is one of its operators or classes.",
+            help="A module or file; NAME selects one of its operators or classes.",
         ),
     ],
-    output: Annotated[Format, typer.Option(help="YAML documents, or a List as JSON.")] = Format.YAML,
+    output: Annotated[
+        Format, typer.Option(help="The output format: YAML documents, or a List in JSON.")
+    ] = Format.YAML,
 ) -> None:
     from steersman.cli.loading import load
 

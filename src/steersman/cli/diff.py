@@ -21,16 +21,17 @@ if TYPE_CHECKING:
 
 __all__ = ["diff"]
 
-_EXAMPLES = """Show what operators would write if they ran now.
+_EXAMPLES = """Show which changes operators would make if they ran now.
 
-Nothing is written: reconciles are run, and their writes sent as dry runs. What they do outside of the API is
-really done. As with `diff`, 1 is returned if something would change, 2 if a reconcile fails.
+Nothing is written to the cluster: each reconcile function runs, and its writes are sent as dry runs. Side
+effects outside the Kubernetes API do happen. The exit code is 1 if something would change and 2 if a
+reconcile fails, as with `diff`.
 
 Examples:
 
 \b
-  steer diff webapp.py                of all objects
-  steer diff webapp.py web -n shop    of one
+  steer diff webapp.py                all objects
+  steer diff webapp.py web -n shop    one object
 """
 
 _COLOURS = {"+": "\x1b[32m", "-": "\x1b[31m", "@": "\x1b[36m"}
@@ -39,15 +40,19 @@ _COLOURS = {"+": "\x1b[32m", "-": "\x1b[31m", "@": "\x1b[36m"}
 def diff(
     module: ModuleArgument,
     name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="Of one object.", show_default="all")
+        str | None, typer.Argument(metavar="NAME", help="The name of one object.", show_default="all")
     ] = None,
     namespace: Annotated[
         str | None,
-        typer.Option("--namespace", "-n", metavar="NAME", help="Of the objects.", show_default="all"),
+        typer.Option(
+            "--namespace", "-n", metavar="NAME", help="The namespace of the objects.", show_default="all"
+        ),
     ] = None,
     kubeconfig: KubeconfigOption = None,
     context: ContextOption = None,
-    output: Annotated[Output, typer.Option(help="json: a list for scripts.")] = Output.TEXT,
+    output: Annotated[
+        Output, typer.Option(help="The output format; json prints a list for scripts.")
+    ] = Output.TEXT,
 ) -> None:
     from steersman.cli.loading import load
     from steersman.client import ClientError, NoSuchKind

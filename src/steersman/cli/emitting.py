@@ -17,7 +17,7 @@ class Format(StrEnum):
 
 
 def emit(objects: Sequence[Mapping[str, Any]], output: Format) -> None:
-    """YAML documents, or a List as JSON."""
+    """Print Kubernetes objects to standard output: YAML documents, or a List in JSON."""
     if output is Format.JSON:
         listed = {"apiVersion": "v1", "kind": "List", "items": objects}
         sys.stdout.write(json.dumps(listed, indent=2) + "\n")

@@ -50,11 +50,11 @@ def no_use_of_the_api(error: ClientError, code: int = 1) -> CommandFailed:
 
     hint = ""
     if isinstance(error, NoKubeconfig):
-        hint = "; `steer up` starts a cluster and writes one, KUBECONFIG or --kubeconfig names it"
+        hint = "; `steer up` starts a cluster and writes a kubeconfig; KUBECONFIG or --kubeconfig selects one"
     elif isinstance(error, Unreachable):
-        hint = "; is the cluster up? `steer up` starts one, KUBECONFIG or --kubeconfig names another"
+        hint = "; is the cluster up? `steer up` starts one; KUBECONFIG or --kubeconfig selects another"
     elif isinstance(error, Unauthorized):
-        hint = "; this kubeconfig's user is not known there, perhaps it is of another cluster"
+        hint = "; the user of the kubeconfig is unknown there; is the kubeconfig for another cluster?"
     return CommandFailed(one_line(error) + hint, code)
 
 
@@ -72,10 +72,10 @@ def _explained(error: BaseException) -> CommandFailed:
         said = error.strerror or one_line(error)
         return CommandFailed(f"{error.filename}: {said}" if error.filename else said)
     if isinstance(error, MemoryError):
-        return CommandFailed("there is not enough memory")
+        return CommandFailed("not enough memory")
     if isinstance(error, ModuleNotFoundError) and not f"{error.name}.".startswith("steersman."):
         return CommandFailed(
-            f"{error.name} is not installed: pip install 'steersman[all]' brings all there is"
+            f"{error.name} is not installed: pip install 'steersman[all]' installs all packages"
         )
     return CommandFailed(_mistake(error), _MISTAKE) if is_mistake(error) else _raised_on_purpose(error)
 
@@ -92,4 +92,4 @@ def _mistake(error: BaseException) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     place = f" ({os.path.basename(frames[-1].filename)}, line {frames[-1].lineno})" if frames else ""
     said = f"{type(error).__name__}: {one_line(error)}".removesuffix(": ")
-    return f"a mistake in steer itself: {said}{place}; {TRACEBACK}=1 shows the whole of it, to be reported"
+    return f"a bug in steer: {said}{place}; {TRACEBACK}=1 shows the traceback for a bug report"

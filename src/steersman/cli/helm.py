@@ -21,12 +21,13 @@ from steersman.cli.packaged import (
 
 __all__ = ["FolderOption", "helm", "write_chart"]
 
-FolderOption = Annotated[Path, typer.Option("--dir", metavar="DIR", help="Where to write it.")]
+FolderOption = Annotated[Path, typer.Option("--dir", metavar="DIR", help="The folder to write the chart to.")]
 
-_EXAMPLES = """Write a Helm chart of operators.
+_EXAMPLES = """Generate a Helm chart for operators.
 
-It is what `steer manifests` prints, with values to change. Names follow the release, the namespace is Helm's;
-definitions are in crds/. What is in the folder under the same names is replaced.
+The chart contains the objects that `steer manifests` prints, with values to configure them. The names
+derive from the release name, the namespace is the release namespace, and the CustomResourceDefinitions
+are in crds/. Existing files of the same names are overwritten.
 
 Examples:
 
@@ -44,11 +45,14 @@ def helm(
     ha: HaOption = None,
     watch_namespace: WatchOption = None,
     fencing: Annotated[
-        bool, typer.Option("--fencing", help="Turn fencing on by default (ha.fencing).")
+        bool, typer.Option("--fencing", help="Enable fencing by default (ha.fencing).")
     ] = False,
-    chart_version: Annotated[str, typer.Option(metavar="VERSION", help="Of the chart.")] = "0.1.0",
+    chart_version: Annotated[
+        str, typer.Option(metavar="VERSION", help="The version of the chart.")
+    ] = "0.1.0",
     app_version: Annotated[
-        str | None, typer.Option(metavar="VERSION", help="Of the operator.", show_default="the image's tag")
+        str | None,
+        typer.Option(metavar="VERSION", help="The version of the operator.", show_default="the image's tag"),
     ] = None,
 ) -> None:
     from steersman.operator.packaging.chart import MARKED_NAME, MARKED_NAMESPACE, chart

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 __all__ = ["highlander"]
 
-_EXAMPLES = """Run workloads of which there must be only one copy.
+_EXAMPLES = """Run workloads of which exactly one copy may run.
 
-Options without a command are those of `run`.
+Without a command, the options are those of `run`.
 
 Examples:
 
@@ -34,7 +34,7 @@ Examples:
   steer highlander schema > highlander.schema.json      for editors
   steer highlander manifests --config highlander.yaml | kubectl apply -f -
   steer highlander helm --dir chart
-  steer highlander step-down --token-file token         another takes over
+  steer highlander step-down --token-file token         hand over leadership
 """
 
 
@@ -50,14 +50,14 @@ class _RunsByDefault(TyperGroup):
 highlander = typer.Typer(cls=_RunsByDefault, help=_EXAMPLES, rich_markup_mode=None)
 
 ConfigOption = Annotated[
-    Path | None, typer.Option("--config", metavar="FILE", help="The configuration, in YAML.")
+    Path | None, typer.Option("--config", metavar="FILE", help="The configuration file, in YAML.")
 ]
 
 
 @highlander.callback(invoke_without_command=True)
 def _highlander(
     context: typer.Context,
-    version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
+    version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
 ) -> None:
     if version:
         from importlib.metadata import version as version_of
@@ -74,28 +74,30 @@ def run(
     id: Annotated[  # noqa: A002 - the flag's name
         str | None, typer.Option("--id", help="The name of this controller.", show_default="the host's name")
     ] = None,
-    tenant: Annotated[str | None, typer.Option(help="Run only this tenant of those in the file.")] = None,
+    tenant: Annotated[
+        str | None, typer.Option(help="Run only this tenant of the configuration file.")
+    ] = None,
     port: Annotated[
-        str | None, typer.Option(help="The port of the API and the dashboard; 0 for a free one.")
+        str | None, typer.Option(help="The port of the API and the dashboard; 0 selects a free one.")
     ] = None,
     namespace: Annotated[str | None, typer.Option(help="The namespace of the workloads.")] = None,
     storage_type: Annotated[
-        str | None, typer.Option(metavar="redis|db|lease|raft", help="Where the lock is.")
+        str | None, typer.Option(metavar="redis|db|lease|raft", help="The engine that elects the leader.")
     ] = None,
     redis_addr: Annotated[str | None, typer.Option(metavar="HOST:PORT|URL")] = None,
     redis_password: Annotated[
         str | None,
         typer.Option(
-            help="The password of Redis. Other users of this machine can see it: use redis.passwordFile."
+            help="The password of Redis. Other users of this machine can see it: prefer redis.passwordFile."
         ),
     ] = None,
     redis_db: Annotated[str | None, typer.Option(metavar="NUMBER")] = None,
     database_url: Annotated[str | None, typer.Option(metavar="URL", help="The URL of PostgreSQL.")] = None,
     kubeconfig: Annotated[str | None, typer.Option(metavar="FILE")] = None,
     cluster_name: Annotated[
-        str | None, typer.Option(help="The cluster's name in labels and on the dashboard.")
+        str | None, typer.Option(help="The name of the cluster in labels and on the dashboard.")
     ] = None,
-    log_level: Annotated[LogLevel, typer.Option(help="What to log.")] = LogLevel.INFO,
+    log_level: Annotated[LogLevel, typer.Option(help="The lowest level of messages to log.")] = LogLevel.INFO,
 ) -> None:
     """Contend for the lock; run the workloads while holding it.
 
@@ -108,7 +110,7 @@ def run(
 
 @highlander.command("validate")
 def validate(config: Annotated[Path, typer.Option("--config", metavar="FILE")]) -> None:
-    """Say what is wrong with a file, by line and field.
+    """Check a configuration file; errors name line and field.
 
     Nothing is run.
 
@@ -124,7 +126,7 @@ def validate(config: Annotated[Path, typer.Option("--config", metavar="FILE")]) 
 
 @highlander.command("schema")
 def schema() -> None:
-    """The JSON Schema of the file, for editors.
+    """Print the JSON Schema of the configuration file.
 
     Example: steer highlander schema > highlander.schema.json
     """

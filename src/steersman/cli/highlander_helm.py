@@ -8,9 +8,10 @@ from steersman.cli.helm import FolderOption, write_chart
 
 __all__ = ["helm"]
 
-_EXAMPLES = """Write the Helm chart of Highlander.
+_EXAMPLES = """Generate the Helm chart of Highlander.
 
-It makes what `steer highlander manifests` prints, of a configuration in its values. Definitions are in crds/.
+The chart creates the objects that `steer highlander manifests` prints, from a configuration in its
+values. The CustomResourceDefinitions are in crds/.
 
 Examples:
 

@@ -12,11 +12,11 @@ from steersman.cli.failure import CommandFailed
 
 __all__ = ["manifests"]
 
-_EXAMPLES = """Print what a cluster needs to run a configuration.
+_EXAMPLES = """Print the manifests to run Highlander in a cluster.
 
-That is rights, controllers and how to reach them. Rights are those that the configuration needs and no
-others. What is not to be in a file comes from a Secret with any of the keys api-token, redis-addr,
-redis-password, database-url.
+These are RBAC rules, a workload for the controllers and a Service. The RBAC rules grant only what the
+configuration needs. Put secret values into a Secret with any of the keys api-token, redis-addr,
+redis-password and database-url.
 
 Examples:
 
@@ -27,30 +27,44 @@ Examples:
 
 
 def manifests(
-    config: Annotated[Path, typer.Option(metavar="FILE", help="The configuration, in YAML.")],
-    image: Annotated[str, typer.Option(help="With `steer` in it.")] = "steersman:latest",
+    config: Annotated[Path, typer.Option(metavar="FILE", help="The configuration file, in YAML.")],
+    image: Annotated[
+        str, typer.Option(help="The image of the controllers; it must contain `steer`.")
+    ] = "steersman:latest",
     name: Annotated[
-        str, typer.Option(help="Of everything made.", show_default="highlander, or highlander-TENANT")
+        str,
+        typer.Option(
+            help="The name of all generated objects.", show_default="highlander, or highlander-TENANT"
+        ),
     ] = "",
-    namespace: Annotated[str, typer.Option(help="Of the controllers.")] = "highlander",
+    namespace: Annotated[str, typer.Option(help="The namespace of the controllers.")] = "highlander",
     replicas: Annotated[
-        int | None, typer.Option(min=1, help="How many controllers.", show_default="2; with Raft 3")
+        int | None, typer.Option(min=1, help="The number of controllers.", show_default="2; with Raft 3")
     ] = None,
     tenant: Annotated[
-        str, typer.Option(help="Only this one of the file's tenants.", show_default="all of them")
+        str, typer.Option(help="The only tenant of the file to include.", show_default="all of them")
     ] = "",
     secret: Annotated[
-        str, typer.Option(metavar="NAME", help="Where secrets are.", show_default="--name")
+        str,
+        typer.Option(
+            metavar="NAME", help="The name of the Secret with passwords and tokens.", show_default="--name"
+        ),
     ] = "",
     fencing: Annotated[
-        bool, typer.Option("--fencing", help="Have the API refuse late writes of former leaders.")
+        bool, typer.Option("--fencing", help="Have the API server reject late writes of former leaders.")
     ] = False,
-    network_policy: Annotated[bool, typer.Option(help="Who may look at the API and the dashboard.")] = True,
+    network_policy: Annotated[
+        bool, typer.Option(help="Restrict access to the API and the dashboard.")
+    ] = True,
     service_monitor: Annotated[
-        bool, typer.Option("--service-monitor", help="For Prometheus' operator, if the cluster has it.")
+        bool, typer.Option("--service-monitor", help="Add a ServiceMonitor for the Prometheus Operator.")
     ] = False,
-    monitoring_namespace: Annotated[str, typer.Option(help="Where scrapes come from.")] = "monitoring",
-    output: Annotated[Format, typer.Option(help="YAML documents, or a List as JSON.")] = Format.YAML,
+    monitoring_namespace: Annotated[
+        str, typer.Option(help="The namespace that Prometheus scrapes from.")
+    ] = "monitoring",
+    output: Annotated[
+        Format, typer.Option(help="The output format: YAML documents, or a List in JSON.")
+    ] = Format.YAML,
 ) -> None:
     from steersman.highlander.config import load
     from steersman.highlander.errors import ConfigError

@@ -20,20 +20,28 @@ if TYPE_CHECKING:
 
 __all__ = ["drain", "step_down"]
 
-AddressOption = Annotated[str, typer.Option(metavar="URL", help="Where the controller listens.")]
+AddressOption = Annotated[str, typer.Option(metavar="URL", help="The URL of the controller's API.")]
 TenantOption = Annotated[
-    str, typer.Option(help="Which of its tenants.", show_default="the first of the process")
+    str, typer.Option(help="The tenant of the controller.", show_default="the first of the process")
 ]
 TokenOption = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Has the token.", show_default="HIGHLANDER_API_TOKEN")
+    Path | None,
+    typer.Option(
+        metavar="FILE", help="The file that contains the API token.", show_default="HIGHLANDER_API_TOKEN"
+    ),
 ]
-CaOption = Annotated[Path | None, typer.Option(metavar="FILE", help="Who signed its certificate.")]
+CaOption = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="The CA certificate that signed the controller's certificate."),
+]
 CertOption = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="A certificate and its key, instead of a token.")
+    Path | None, typer.Option(metavar="FILE", help="A client certificate and its key, instead of a token.")
 ]
 TimeoutOption = Annotated[
     float,
-    typer.Option(metavar="SECONDS", help="How long to wait until its workloads are gone; 0: do not."),
+    typer.Option(
+        metavar="SECONDS", help="How long to wait until the workloads have stopped; 0 does not wait."
+    ),
 ]
 
 _ADDRESS = "http://127.0.0.1:8080"
@@ -92,10 +100,12 @@ def step_down(
     token_file: TokenOption = None,
     ca_file: CaOption = None,
     cert_file: CertOption = None,
-    reason: Annotated[str, typer.Option(help="As the history shows it.")] = "asked to step down",
+    reason: Annotated[str, typer.Option(help="The reason to show in the history.")] = "asked to step down",
     timeout: TimeoutOption = _TIMEOUT_S,
 ) -> None:
-    """Have a leader stop its workloads; another takes over.
+    """Hand leadership over to another controller.
+
+    The leader stops its workloads first.
 
     Example: steer highlander step-down --token-file token --reason maintenance
     """
@@ -109,10 +119,14 @@ def drain(
     token_file: TokenOption = None,
     ca_file: CaOption = None,
     cert_file: CertOption = None,
-    undo: Annotated[bool, typer.Option("--undo", help="Contend again.")] = False,
+    undo: Annotated[
+        bool, typer.Option("--undo", help="End the drain: let the controller contend for the lock again.")
+    ] = False,
     timeout: TimeoutOption = _TIMEOUT_S,
 ) -> None:
-    """Have a controller let go and contend no more.
+    """Drain a controller: it stops its workloads.
+
+    It no longer contends for the lock until `drain --undo`.
 
     Example: steer highlander drain --token-file token
     """
@@ -136,7 +150,7 @@ def _order(controller: _Controller, name: str, body: dict[str, str], timeout_s: 
         raise CommandFailed(f"{controller.address}: {error}") from None
     if timeout_s > 0 and not idle:
         raise CommandFailed(
-            f"{controller.address}: {name} was taken, but after {timeout_s:g} s workloads are left"
+            f"{controller.address}: {name} was accepted, but workloads still run after {timeout_s:g} s"
         )
     typer.echo(f"{name}: done")
 

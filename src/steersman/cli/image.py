@@ -22,19 +22,20 @@ if TYPE_CHECKING:
 
 __all__ = ["image"]
 
-_EXAMPLES = """Folders of this machine that pods can run as images.
+_EXAMPLES = """Manage folders that pods can run as container images.
 
-What is in the folder is seen by the pod's containers at /. The root of a system (with bin/sh, or
-etc/os-release) is all they see, as with images of registries; other files are laid over this machine's. How
-it is run is said by options, or by an image.json in the folder:
+The containers of a pod see the contents of the folder at /. If the folder is the root of a Linux system
+(it has bin/sh or etc/os-release), they see nothing else, as with an image from a registry; otherwise the
+files are overlaid on those of this machine. Set the entrypoint with options, or with an image.json in the
+folder:
 {"entrypoint": ["python3", "/server.py"], "env": {"PORT": "8080"}, "workingDir": "/"}.
 
 Examples:
 
 \b
-  steer image add shop:1 ./shop      pods of the image shop:1 run it
+  steer image add shop:1 ./shop      use ./shop as the image shop:1
   steer image add shop:1 ./shop --command "python3 /server.py" --env PORT=8080
-  steer image add debian:13 ./root   the root of a system, as by debootstrap
+  steer image add debian:13 ./root   a root file system, from debootstrap
   steer image list
   steer image remove shop:1
 """
@@ -46,29 +47,34 @@ image = typer.Typer(
 )
 
 _Name = Annotated[
-    str, typer.Argument(metavar="NAME", help="The image's name, as in a pod; without a tag it is :latest.")
+    str,
+    typer.Argument(metavar="NAME", help="The name of the image, as in a pod; the default tag is :latest."),
 ]
 
 
 @image.command("add")
 def add(
     name: _Name,
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="What the image contains.")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder with the contents of the image.")],
     command: Annotated[
-        str, typer.Option(metavar="WORDS", help="The entrypoint: what runs unless the pod has a command.")
+        str, typer.Option(metavar="WORDS", help="The entrypoint, used unless the pod sets `command`.")
     ] = "",
     args: Annotated[
-        str, typer.Option(metavar="WORDS", help="The default arguments, unless the pod has its own (cmd).")
+        str,
+        typer.Option(metavar="WORDS", help="The default arguments (CMD), used unless the pod sets `args`."),
     ] = "",
     env: Annotated[
         list[str] | None, typer.Option(metavar="NAME=VALUE", help="An environment variable; can be repeated.")
     ] = None,
     user: Annotated[
-        str, typer.Option(metavar="USER[:GROUP]", help="The user to run as: names of the image, or numbers.")
+        str,
+        typer.Option(
+            metavar="USER[:GROUP]", help="The user and group to run as: names in the image, or numeric IDs."
+        ),
     ] = "",
     workdir: Annotated[str, typer.Option(metavar="PATH", help="The working directory in the image.")] = "",
 ) -> None:
-    """Have a folder be an image.
+    """Add a folder as an image.
 
     It is not copied: changes are seen by what starts after them. What is said here goes before what an
     image.json in the folder says.
@@ -115,15 +121,17 @@ def _progress() -> Iterator[Callable[[int, int], None]]:
     from rich.console import Console
     from rich.filesize import decimal
 
-    with Console(stderr=True).status("looking at the files") as status:
+    with Console(stderr=True).status("reading the files") as status:
         yield lambda files, size: status.update(f"{files:,} files, {decimal(size)}")
 
 
 @image.command("list")
 def list_images(
-    output: Annotated[Output, typer.Option(help="json: a list for scripts.")] = Output.TEXT,
+    output: Annotated[
+        Output, typer.Option(help="The output format; json prints a list for scripts.")
+    ] = Output.TEXT,
 ) -> None:
-    """Show the images that were added.
+    """List the images that were added.
 
     Example: steer image list --output json
     """
@@ -140,7 +148,7 @@ def list_images(
 
 @image.command("remove")
 def remove(name: _Name) -> None:
-    """Remove an image from the list. Its folder stays.
+    """Remove an image from the list. Its folder is kept.
 
     Example: steer image remove shop:1
     """

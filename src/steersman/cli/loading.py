@@ -45,7 +45,7 @@ class Loaded:
                 found.setdefault(id(value.definition), value)
         if not found:
             raise CommandFailed(
-                f"{self.text}: there is no operator in it; make one: op = Operator(MyResource)"
+                f"{self.text}: found no operator in it; create one: op = Operator(MyResource)"
             )
         return list(found.values())
 
@@ -103,13 +103,13 @@ def _name(kind: type[CustomResource]) -> str:
 
 def _by_name(name: str) -> ModuleType:
     if not all(part.isidentifier() for part in name.split(".")):
-        raise CommandFailed(f"{name!r} is neither the name of a module nor a file that ends in .py", 2)
+        raise CommandFailed(f"{name!r} is neither a module name nor a .py file", 2)
     sys.path.insert(0, str(Path.cwd()))
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name is not None and f"{name}.".startswith(f"{error.name}."):
-            raise CommandFailed(f"there is no module {name!r} here, nor is one installed") from None
+            raise CommandFailed(f"the module {name!r} is neither in this folder nor installed") from None
         raise CommandFailed(f"{name}: {_described(error)}") from error
     except KeyboardInterrupt:
         raise

@@ -21,12 +21,12 @@ from steersman.cli.packaged import (
 
 __all__ = ["manifests"]
 
-_EXAMPLES = """Print all that a cluster needs to run operators.
+_EXAMPLES = """Print the manifests to run operators in a cluster.
 
-That is a namespace, the definitions, rights and pods. With --ha raft the replicas are a Raft cluster
-(StatefulSet, disks, network policy); they talk TLS with the certificates of the Secret NAME-raft-tls (ca.crt,
-tls.crt, tls.key), such as cert-manager makes. With redis and postgres the address of the store is the key
-`url` of the Secret NAME-lock.
+These are a namespace, CustomResourceDefinitions, RBAC rules and a workload. With --ha raft, the replicas
+form a Raft cluster (StatefulSet, persistent volumes, NetworkPolicy) and use TLS with the certificates of
+the Secret NAME-raft-tls (ca.crt, tls.crt, tls.key), such as those that cert-manager issues. With redis
+and postgres, the URL of the store is the key `url` of the Secret NAME-lock.
 
 Examples:
 
@@ -45,12 +45,19 @@ def manifests(
     ha: HaOption = None,
     watch_namespace: WatchOption = None,
     fencing: Annotated[
-        bool, typer.Option("--fencing", help="Have the API refuse late writes of former leaders.")
+        bool, typer.Option("--fencing", help="Have the API server reject late writes of former leaders.")
     ] = False,
     lock_secret: Annotated[
-        str, typer.Option(metavar="NAME", help="The Secret of redis or postgres.", show_default="NAME-lock")
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="The name of the Secret with the URL of Redis or PostgreSQL.",
+            show_default="NAME-lock",
+        ),
     ] = "",
-    output: Annotated[Format, typer.Option(help="YAML documents, or a List as JSON.")] = Format.YAML,
+    output: Annotated[
+        Format, typer.Option(help="The output format: YAML documents, or a List in JSON.")
+    ] = Format.YAML,
 ) -> None:
     from steersman.operator.packaging import manifests as made
 

@@ -38,7 +38,7 @@ class LogLevel(StrEnum):
 AddressOption = Annotated[
     str | None,
     typer.Option(
-        metavar="HOST:PORT", help="Where an operator's metrics are, instead of looking for its pods."
+        metavar="HOST:PORT", help="The metrics address of an operator, instead of looking up its pods."
     ),
 ]
 KubeconfigOption = Annotated[
@@ -49,7 +49,7 @@ KubeconfigOption = Annotated[
 ]
 ContextOption = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="The context of the kubeconfig.", show_default="its current one"),
+    typer.Option(metavar="NAME", help="The kubeconfig context to use.", show_default="its current one"),
 ]
 
 

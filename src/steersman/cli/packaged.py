@@ -24,24 +24,30 @@ __all__ = [
 ModuleArgument = Annotated[
     str,
     typer.Argument(
-        metavar="MODULE[:NAME]", help="A module's name or a file; NAME is one of its operators, else all."
+        metavar="MODULE[:NAME]", help="A module or file; NAME selects one of its operators (default: all)."
     ),
 ]
 NameOption = Annotated[
     str | None,
     typer.Option(
-        metavar="NAME", help="The name of the workload and its service account.", show_default="KIND-operator"
+        metavar="NAME", help="The name of the workload and its ServiceAccount.", show_default="KIND-operator"
     ),
 ]
 NamespaceOption = Annotated[
     str | None,
-    typer.Option("--namespace", "-n", metavar="NAME", help="The namespace it runs in.", show_default="NAME"),
+    typer.Option(
+        "--namespace",
+        "-n",
+        metavar="NAME",
+        help="The namespace that the operator runs in.",
+        show_default="NAME",
+    ),
 ]
 WatchOption = Annotated[
     list[str] | None,
     typer.Option(
         metavar="NAME",
-        help="Work in this namespace only; can be repeated.",
+        help="Watch this namespace only; can be repeated.",
         show_default="as the operator declares",
     ),
 ]
@@ -49,15 +55,17 @@ HaOption = Annotated[
     str | None,
     typer.Option(
         metavar="lease|raft|redis|postgres|none",
-        help="How the replicas elect a leader.",
+        help="The engine that elects a leader among the replicas.",
         show_default="as the operator declares",
     ),
 ]
-ImageOption = Annotated[str, typer.Option(metavar="IMAGE", help="The image of the pods.")]
+ImageOption = Annotated[
+    str, typer.Option(metavar="IMAGE", help="The container image of the operator's pods.")
+]
 ReplicasOption = Annotated[
     int | None,
     typer.Option(
-        metavar="N", min=0, help="The number of pods.", show_default="1; 2 with an election, 3 with raft"
+        metavar="N", min=0, help="The number of replicas.", show_default="1; 2 with an election, 3 with raft"
     ),
 ]
 

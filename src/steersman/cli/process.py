@@ -59,7 +59,7 @@ def confirmed(question: str, *, default: bool = False) -> bool:
     try:
         return typer.confirm(question, default=default, err=True)
     except typer.Abort:
-        raise CommandFailed("there was no answer, so nothing was changed") from None
+        raise CommandFailed("there was no confirmation, so nothing was changed") from None
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

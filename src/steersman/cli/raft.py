@@ -36,10 +36,10 @@ _EXAMPLES = """Inspect and operate the nodes of a Raft cluster.
 Examples:
 
 \b
-  steer raft status                            of the node on this machine
-  steer raft transfer 2 --tls /etc/raft-tls    node 2 shall lead
+  steer raft status                            the node on this machine
+  steer raft transfer 2 --tls /etc/raft-tls    make node 2 the leader
   steer raft snapshot --output json
-  steer raft put greeting hello                into the nodes' shared state
+  steer raft put greeting hello                write to the replicated state
   steer raft get greeting
 
 \b
@@ -47,13 +47,14 @@ Examples:
 """
 
 Address = Annotated[
-    str, typer.Option(metavar="HOST:PORT", help="The address of a node, as other members reach it.")
+    str,
+    typer.Option(metavar="HOST:PORT", help="The Raft address of a node (the port that other members use)."),
 ]
 Tls = Annotated[
     Path | None,
     typer.Option(
         metavar="FOLDER",
-        help="A folder with ca.crt, tls.crt and tls.key of a member.",
+        help="The folder with a member's ca.crt, tls.crt and tls.key.",
         show_default="plaintext",
     ),
 ]
@@ -66,7 +67,9 @@ Name = Annotated[
         show_default="the host's; of an IP address, that of tls.crt",
     ),
 ]
-Format = Annotated[Output, typer.Option("--output", help="Text for people, JSON for programs.")]
+Format = Annotated[
+    Output, typer.Option("--output", help="The output format: text for people, JSON for scripts.")
+]
 
 _ADDRESS = "127.0.0.1:7100"
 
@@ -77,7 +80,7 @@ raft = typer.Typer(help=_EXAMPLES, no_args_is_help=True, rich_markup_mode=None)
 def status(
     address: Address = _ADDRESS, tls: Tls = None, name: Name = "", output: Format = Output.TEXT
 ) -> None:
-    """How a node sees itself: role, term, leader, log.
+    """Show the status of a node: role, term, leader, log.
 
     Example: steer raft status --address 127.0.0.1:7100
     """
@@ -89,7 +92,7 @@ def status(
 def members(
     address: Address = _ADDRESS, tls: Tls = None, name: Name = "", output: Format = Output.TEXT
 ) -> None:
-    """Who belongs to the cluster, and how far each has come.
+    """List the members and their replication progress.
 
     The leader knows that; it is found by asking the node at ADDRESS.
 
@@ -108,14 +111,14 @@ def members(
 def transfer(
     node: Annotated[
         int | None,
-        typer.Argument(metavar="NODE", help="The number of the node to make the leader.", show_default="any"),
+        typer.Argument(metavar="NODE", help="The ID of the node to make the leader.", show_default="any"),
     ] = None,
     address: Address = _ADDRESS,
     tls: Tls = None,
     name: Name = "",
     output: Format = Output.TEXT,
 ) -> None:
-    """Hand leadership to another node. The leader is found by asking the one at ADDRESS.
+    """Transfer leadership to another node. The node at ADDRESS names the current leader.
 
     Example: steer raft transfer 2
     """
@@ -127,7 +130,7 @@ def transfer(
 def snapshot(
     address: Address = _ADDRESS, tls: Tls = None, name: Name = "", output: Format = Output.TEXT
 ) -> None:
-    """Replace a node's log by a snapshot of its state.
+    """Compact the log of a node into a snapshot.
 
     Example: steer raft snapshot --address 127.0.0.1:7100
     """
@@ -150,7 +153,7 @@ Over = Annotated[
 def get(
     key: Key, address: Address = _ADDRESS, tls: Tls = None, name: Name = "", output: Format = Output.TEXT
 ) -> None:
-    """Print the value of a key, as of now. The leader is found by asking the node at ADDRESS.
+    """Print the value of a key (a linearizable read). The node at ADDRESS names the current leader.
 
     Example: steer raft get greeting --output json
     """
@@ -173,7 +176,7 @@ def put(
     name: Name = "",
     output: Format = Output.TEXT,
 ) -> None:
-    """Write a key when a majority of the nodes has it. The leader is found by asking the one at ADDRESS.
+    """Write a key and wait for a majority of the nodes. The node at ADDRESS names the current leader.
 
     Example: steer raft put greeting hello --over 0
     """
@@ -190,7 +193,7 @@ def delete(
     name: Name = "",
     output: Format = Output.TEXT,
 ) -> None:
-    """Delete a key. The leader is found by asking the node at ADDRESS.
+    """Delete a key. The node at ADDRESS names the current leader.
 
     Example: steer raft delete greeting
     """
@@ -207,7 +210,7 @@ def _shown(data: bytes) -> dict[str, str]:
 
 def _written(key: str, held: bool, over: int | None, output: Output) -> None:
     if not held:
-        found = "is there already" if over == 0 else f"does not have version {over}"
+        found = "already exists" if over == 0 else f"does not have version {over}"
         raise CommandFailed(f"nothing was changed: {key} {found}")
     if output is Output.JSON:
         sys.stdout.write(json.dumps({"key": key}) + "\n")
@@ -264,7 +267,7 @@ def _talk(
     try:
         return run_briefly(ask(_located(address, host.strip("[]"), tls, name), tls))
     except OutcomeUnknown as error:
-        raise CommandFailed(f"it may have been done, or not: {one_line(error)}") from None
+        raise CommandFailed(f"the outcome is unknown: {one_line(error)}") from None
     except NodeError as error:
         text = one_line(error)
         if tls is None and isinstance(error, PeerUnavailable) and not _heard(text):
@@ -316,7 +319,7 @@ async def _ask(at: Located, tls: TlsFiles | None, order: Order, *, of_leader: bo
         return await _obeyed(at, tls, order)
     report = await _obeyed(at, tls, AnyOrder("status"))
     if not report.leader:
-        raise CommandFailed(f"{report.name} knows of no leader")
+        raise CommandFailed(f"{report.name} does not know a leader")
     if report.role != "leader":
         at = Located(report.leader, report.leader_at)
     elif order.action == "status":
@@ -345,7 +348,7 @@ def _show(report: NodeReport, output: Output, lines: Iterable[str]) -> None:
 
 def _status_lines(report: NodeReport) -> Sequence[str]:
     if not report.cluster_id:
-        return [f"node {report.node} ({report.name}) belongs to no cluster {report.cluster} yet"]
+        return [f"node {report.node} ({report.name}) is not a member of the cluster {report.cluster} yet"]
     votes = sum(member.role != "learner" for member in report.members)
     return _table(
         [

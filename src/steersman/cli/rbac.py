@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 
 __all__ = ["rbac"]
 
-_EXAMPLES = """Print the rights that operators need, and no others.
+_EXAMPLES = """Print the RBAC rules that operators need.
 
-They are derived from what operators declare, and bound to a service account. What a function does beyond
-that is declared too: op.uses(Secret, "get").
+The rules are derived from what the operators declare, grant nothing else, and are bound to a
+ServiceAccount. If a function uses other resources, declare them: op.uses(Secret, "get").
 
 Examples:
 
 \b
   steer rbac webapp.py | kubectl apply -f -
-  steer rbac webapp.py --explain                 what each right is for
-  steer rbac webapp.py --watch-namespace shop    a Role, no ClusterRole
+  steer rbac webapp.py --explain                 why each rule is needed
+  steer rbac webapp.py --watch-namespace shop    Roles, no ClusterRole
 """
 
 
@@ -44,8 +44,10 @@ def rbac(
     namespace: NamespaceOption = None,
     watch_namespace: WatchOption = None,
     ha: HaOption = None,
-    explain: Annotated[bool, typer.Option("--explain", help="A table of rights with reasons.")] = False,
-    output: Annotated[Format, typer.Option(help="YAML documents, or JSON.")] = Format.YAML,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Print a table of the rights and why each is needed.")
+    ] = False,
+    output: Annotated[Format, typer.Option(help="The output format: YAML documents, or JSON.")] = Format.YAML,
 ) -> None:
     from steersman.operator.packaging import rbac as made
 

@@ -81,7 +81,7 @@ class _Reload:
             changed = await self._change(self._running)
             if changed is not None:
                 self._times = files_of(self._root)
-                _say(f"{changed.name} has changed: starting again")
+                _say(f"{changed.name} has changed: restarting")
             await self._running.stop()
 
     async def _change(self, running: _Process) -> Path | None:
@@ -167,7 +167,7 @@ def root_of(module: str) -> Path:
     top = where.partition(".")[0]
     spec = importlib.util.find_spec(top) if top.isidentifier() else None
     if spec is None or spec.origin is None:
-        raise CommandFailed(f"there is no module {where!r} here, nor is one installed")
+        raise CommandFailed(f"the module {where!r} is neither in this folder nor installed")
     file = Path(spec.origin)
     return file.parent if spec.submodule_search_locations else file
 

@@ -32,14 +32,14 @@ _EXAMPLES = """Run operators in the foreground; Ctrl-C stops them.
 Examples:
 
 \b
-  steer run webapp.py --cluster          in a cluster of its own
-  steer run webapp.py --cluster --dev    start again whenever the code changes
-  steer run webapp.py --install-crds     in the cluster of KUBECONFIG
-  steer run webapp.py --ha lease         one of several leads
+  steer run webapp.py --cluster          with a temporary cluster
+  steer run webapp.py --cluster --dev    restart whenever the code changes
+  steer run webapp.py --install-crds     in the cluster of the kubeconfig
+  steer run webapp.py --ha lease         with leader election
   steer run shop.operators:orders --namespace shop --namespace test
 
 \b
-  curl 'localhost:8080/readyz?verbose'   how it is; also /healthz, /metrics
+  curl 'localhost:8080/readyz?verbose'   health; also /healthz, /metrics
 """
 
 _log = logging.getLogger(__name__)

@@ -33,42 +33,43 @@ class LogFormat(StrEnum):
 
 NamespacesOption = Annotated[
     list[str] | None,
-    typer.Option(metavar="NAME", help="Work in this namespace only; can be repeated.", show_default="all"),
+    typer.Option(metavar="NAME", help="Watch this namespace only; can be repeated.", show_default="all"),
 ]
-ClusterOption = Annotated[
-    bool, typer.Option("--cluster", help="Start a cluster for this run, which keeps nothing.")
-]
+ClusterOption = Annotated[bool, typer.Option("--cluster", help="Start a temporary cluster for this run.")]
 InstallOption = Annotated[
     bool,
     typer.Option(
         "--install-crds",
         "--install",
-        help="Install the definitions first (always so with --cluster); otherwise you are asked.",
+        help="Install the CustomResourceDefinitions first, without asking (implied by --cluster).",
     ),
 ]
-DevOption = Annotated[bool, typer.Option("--dev", help="Start again whenever the code changes.")]
+DevOption = Annotated[bool, typer.Option("--dev", help="Restart whenever the code changes.")]
 ElectionOption = Annotated[
     str | None,
     typer.Option(
         metavar="lease|raft|redis|postgres",
-        help="Take part in an election, for operators that declare none; one replica leads.",
+        help="Enable leader election for operators that do not declare it.",
         show_default="as the operator declares",
     ),
 ]
 ElectionNameOption = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="What --ha elects the leader of.", show_default="KIND-operator"),
+    typer.Option(metavar="NAME", help="The name of the lock that --ha uses.", show_default="KIND-operator"),
 ]
 ProbesOption = Annotated[
-    str, typer.Option(metavar="[HOST]:PORT", help="Where probes and metrics listen; off for nowhere.")
+    str,
+    typer.Option(
+        metavar="[HOST]:PORT", help="The address of the health probes and metrics; off disables them."
+    ),
 ]
 LogFormatOption = Annotated[
-    LogFormat, typer.Option(help="The format of the log on standard error; auto is text on a terminal.")
+    LogFormat, typer.Option(help="The log format; auto is text on a terminal, else JSON.")
 ]
-LogLevelOption = Annotated[LogLevel, typer.Option(help="What to log.")]
+LogLevelOption = Annotated[LogLevel, typer.Option(help="The lowest level of messages to log.")]
 ConfigOption = Annotated[
     Path | None,
     typer.Option(
-        metavar="FILE", help="Options in YAML or TOML; flags and STEERSMAN_… variables come before them."
+        metavar="FILE", help="A YAML or TOML file with options; flags and STEERSMAN_… variables override it."
     ),
 ]

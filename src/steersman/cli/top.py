@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 
 __all__ = ["top"]
 
-_EXAMPLES = """Show what a running operator does, live; Ctrl-C ends it.
+_EXAMPLES = """Show live statistics of a running operator.
 
-Queues, rates, slow and failing objects, of each replica.
+For each replica: work queues, rates, slow and failing objects. Ctrl-C stops it.
 
 Examples:
 
 \b
   steer top webapp-operator
-  steer top --address localhost:8080         one that runs on this machine
+  steer top --address localhost:8080         an operator on this machine
   steer top webapp-operator --once --output json
 """
 
@@ -49,19 +49,19 @@ class Sample(NamedTuple):
 
 def top(
     operator: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="The operator's name; its pods are found by it.")
+        str | None, typer.Argument(metavar="NAME", help="The name of the operator, to look up its pods.")
     ] = None,
     address: AddressOption = None,
     kubeconfig: KubeconfigOption = None,
     context: ContextOption = None,
     every: Annotated[float, typer.Option(metavar="SECONDS", help="Seconds between updates.", min=0.1)] = 1.0,
     once: Annotated[bool, typer.Option("--once", help="Print once and exit.")] = False,
-    output: Annotated[Output, typer.Option(help="json: only with --once.")] = Output.TEXT,
+    output: Annotated[Output, typer.Option(help="The output format; json requires --once.")] = Output.TEXT,
 ) -> None:
     if operator is None and address is None:
-        raise CommandFailed("which operator? Give its name, or --address", 2)
+        raise CommandFailed("give the name of an operator, or --address", 2)
     if output is Output.JSON and not once:
-        raise CommandFailed("--output json goes with --once", 2)
+        raise CommandFailed("--output json requires --once", 2)
     where = Where(address, kubeconfig, context)
     with contextlib.suppress(Interrupted):  # the way to end it
         run_briefly(_watch(where, operator or "", every_s=every, once=once, output=output))

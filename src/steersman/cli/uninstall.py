@@ -31,15 +31,16 @@ __all__ = ["uninstall"]
 
 _EXAMPLES = """Remove operators and their objects from a cluster.
 
-Pods, webhooks, objects, definitions and rights go, in an order in which nothing hangs. The operator's
-finalizers are taken off its objects first, so that nothing waits for an operator that is gone; what it would
-have cleaned up outside of the cluster stays. Give the options that `steer manifests` was given.
+This deletes the pods, webhooks, custom objects, CustomResourceDefinitions and RBAC rules, in an order
+that leaves nothing stuck in deletion. The operator's finalizers are removed from its objects first;
+external resources that the operator would have cleaned up remain. Use the same options as with `steer
+manifests`.
 
 Examples:
 
 \b
   steer uninstall webapp.py
-  steer uninstall webapp.py --yes --keep-crds    objects stay, as they are
+  steer uninstall webapp.py --yes --keep-crds    keep the objects
 """
 
 _PATIENCE_S: Final = 60.0
@@ -56,9 +57,7 @@ def uninstall(
     ha: HaOption = None,
     keep_crds: Annotated[
         bool,
-        typer.Option(
-            "--keep-crds", help="Keep the custom resource definitions, and with them their objects."
-        ),
+        typer.Option("--keep-crds", help="Keep the CustomResourceDefinitions and their objects."),
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
     kubeconfig: KubeconfigOption = None,
@@ -83,7 +82,7 @@ uninstall.__doc__ = _EXAMPLES
 
 def _ask(what: str) -> None:
     if not sys.stdin.isatty():
-        raise CommandFailed(f"this would remove {what}; --yes does it without asking")
+        raise CommandFailed(f"this would remove {what}; confirm with --yes")
     if not confirmed(f"Remove {what}?"):
         raise CommandFailed("nothing was removed")
 
@@ -162,7 +161,7 @@ class Removal:
                 while await self._client.list(PODS, self._release.namespace, labels=labels):  # noqa: ASYNC110
                     await asyncio.sleep(_POLL_S)
         except TimeoutError:
-            raise CommandFailed(f"pods of {self._release.name} are still there; try again later") from None
+            raise CommandFailed(f"pods of {self._release.name} are still running; try again later") from None
 
     async def _remove_webhooks(self) -> None:
         from steersman.webhooks import default_names
@@ -215,7 +214,7 @@ class Removal:
             held = ", ".join(obj["metadata"].get("finalizers", ()))
             if held:
                 where = "/".join(filter(None, (obj["metadata"].get("namespace"), obj["metadata"]["name"])))
-                self._say(f"{resource.kind} {where} is kept by finalizers of others: {held}")
+                self._say(f"{resource.kind} {where} is still there because of other finalizers: {held}")
 
     async def _each(self, definition: Definition[Any]) -> AsyncIterator[dict[str, Any]]:
         """All objects of a kind; none if the API does not serve it."""

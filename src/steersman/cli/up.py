@@ -27,16 +27,16 @@ __all__ = ["up"]
 
 _EXAMPLES = """Start a Kubernetes-compatible cluster; Ctrl-C stops it.
 
-Its pods end with it. If it is killed they run on, and are its pods again when it is started with the same
-folder; what --data :memory: has ends soon after.
+Stopping the cluster also stops its pods. If the process is killed, the pods keep running, and a cluster
+that is started with the same data folder takes them over; with --data :memory:, they stop soon after.
 
 Examples:
 
 \b
   steer up                                   a cluster that keeps its data
-  steer up --data :memory: --port 0          keeps nothing, on a free port
-  steer up --nodes 100 --runtime simulated   nodes that pretend to run pods
-  steer up --wait --output json              for scripts, when pods can run
+  steer up --data :memory: --port 0          no data on disk, on a free port
+  steer up --nodes 100 --runtime simulated   nodes that only simulate pods
+  steer up --wait --output json              for scripts: wait for the nodes
 
 \b
   export KUBECONFIG=~/.local/state/steersman/cluster/kubeconfig
@@ -118,7 +118,7 @@ def _check_admin_token(token: str | None) -> None:
 
 def _check_audit(policy: Path | None, log: str | None, output: Output) -> None:
     if output is Output.JSON and (log == "-" or (policy is not None and log is None)):
-        raise CommandFailed("--audit-log: name a file, since --output json needs standard output", 2)
+        raise CommandFailed("--audit-log: give a file, because --output json uses standard output", 2)
 
 
 def _plugins(option: str, text: str) -> list[str]:
@@ -129,7 +129,7 @@ def _plugins(option: str, text: str) -> list[str]:
     for name in names:
         if name not in PLUGIN_NAMES:
             raise CommandFailed(
-                f"{option}: no plugin is called {name!r}; there are {', '.join(PLUGIN_NAMES)}", 2
+                f"{option}: there is no plugin {name!r}; there are {', '.join(PLUGIN_NAMES)}", 2
             )
     return names
 

@@ -19,73 +19,90 @@ __all__ = [
 DataOption = Annotated[
     str | None,
     typer.Option(
-        metavar="DIR", help="Data folder; :memory: keeps nothing.", show_default="the user's state folder"
+        metavar="DIR",
+        help="The data folder; :memory: stores nothing on disk.",
+        show_default="the user's state folder",
     ),
 ]
-BindOption = Annotated[str, typer.Option(metavar="ADDRESS", help="Address to listen on.")]
-PortOption = Annotated[int, typer.Option(metavar="N", help="Port to listen on; 0 takes a free one.")]
+BindOption = Annotated[str, typer.Option(metavar="ADDRESS", help="The address to listen on.")]
+PortOption = Annotated[int, typer.Option(metavar="N", help="The port to listen on; 0 selects a free one.")]
 WrittenKubeconfigOption = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="Where to write the kubeconfig.", show_default="in the data folder"),
+    typer.Option(
+        metavar="FILE", help="The file to write the kubeconfig to.", show_default="in the data folder"
+    ),
 ]
 AdminTokenOption = Annotated[
     str | None,
     typer.Option(
         metavar="TOKEN",
-        help="The admin's bearer token.",
+        help="The bearer token of the admin user.",
         envvar="STEER_ADMIN_TOKEN",
         show_default="generated once",
     ),
 ]
 ServiceCidrOption = Annotated[
-    str | None, typer.Option(metavar="CIDR", help="Range of service addresses.", show_default="a free one")
+    str | None,
+    typer.Option(
+        metavar="CIDR", help="The IP range of the Services' cluster IPs.", show_default="a free one"
+    ),
 ]
 EnableAdmissionOption = Annotated[
     str,
-    typer.Option(metavar="A,B", help="Admission plugins to add that are off by default.", show_default=False),
+    typer.Option(
+        metavar="A,B", help="Admission plugins to enable in addition to the default ones.", show_default=False
+    ),
 ]
 DisableAdmissionOption = Annotated[
-    str, typer.Option(metavar="A,B", help="Admission plugins to leave out.", show_default=False)
+    str, typer.Option(metavar="A,B", help="Admission plugins to disable.", show_default=False)
 ]
 NewKeysOption = Annotated[
     bool,
     typer.Option(
-        "--new-keys", help="Make new keys for those missing in the folder; old tokens become invalid."
+        "--new-keys", help="Generate keys that are missing in the data folder; old tokens become invalid."
     ),
 ]
 NodesOption = Annotated[
     int | None,
-    typer.Option(metavar="N", help="Nodes to run.", min=0, show_default="1, with all controllers"),
+    typer.Option(
+        metavar="N", help="The number of nodes to run.", min=0, show_default="1, with all controllers"
+    ),
 ]
 RuntimeOption = Annotated[
     str,
     typer.Option(
         metavar="process|simulated|MIX",
-        help="What runs pods: processes of this machine, nothing (simulated), or both, as in "
+        help="How pods run: as processes on this machine, simulated, or both, for example "
         "process=1,simulated=3.",
     ),
 ]
 ControllersOption = Annotated[
-    str, typer.Option(metavar="none|all|NAMES", help="Controllers to run; -NAME leaves one out.")
+    str, typer.Option(metavar="none|all|NAMES", help="The controllers to run; -NAME excludes one.")
 ]
 EncryptionKeyOption = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="Encrypt Secrets on disk: base64 keys of 32 bytes, newest first."),
+    typer.Option(
+        metavar="FILE", help="Keys to encrypt Secrets on disk: 32 bytes each in base64, newest first."
+    ),
 ]
 AuthenticationOption = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Other issuers of tokens (AuthenticationConfiguration).")
+    Path | None, typer.Option(metavar="FILE", help="An AuthenticationConfiguration with other token issuers.")
 ]
 AuditPolicyOption = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="What to audit (audit.k8s.io/v1 Policy).")
+    Path | None, typer.Option(metavar="FILE", help="The audit policy (audit.k8s.io/v1 Policy).")
 ]
 AuditLogOption = Annotated[
-    str | None, typer.Option(metavar="FILE", help="Where audit events go; - is standard output.")
+    str | None, typer.Option(metavar="FILE", help="The file to write audit events to; - is standard output.")
 ]
 InflightOption = Annotated[
-    int, typer.Option(metavar="N", help="Requests served at the same time.", min=1)
+    int, typer.Option(metavar="N", help="The maximum number of requests served concurrently.", min=1)
 ]  # fmt: skip
-LogLevelOption = Annotated[LogLevel, typer.Option(help="What to log, to standard error.")]
-OutputOption = Annotated[Output, typer.Option(help="json: one line of JSON when ready.")]
+LogLevelOption = Annotated[
+    LogLevel, typer.Option(help="The lowest level of messages to log to standard error.")
+]
+OutputOption = Annotated[
+    Output, typer.Option(help="The output format; json prints one line when the cluster is ready.")
+]
 WaitOption = Annotated[
-    bool, typer.Option("--wait", help="Wait until nodes are ready before saying that the cluster is up.")
+    bool, typer.Option("--wait", help="Wait until all nodes are ready.")
 ]  # fmt: skip

@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 
 __all__ = ["url"]
 
-_EXAMPLES = """Show where a service answers on this machine.
+_EXAMPLES = """Show the URL of a Service on this machine.
 
-It waits until something does. Without root low ports are not to be had, and a
-service's port 80 answers at another, such as 8080.
+The command waits until the Service answers. Without root privileges, ports below 1024 cannot be opened,
+and a Service's port 80 is available at another port, such as 8080.
 
 Examples:
 
 \b
-  steer url web                  curl "$(steer url web)" asks it
+  steer url web                  curl "$(steer url web)" send a request
   steer url web -n shop --port metrics
-  steer url web --output json    all of its ports, for scripts
+  steer url web --output json    all ports, for scripts
 """
 
 Service = Mapping[str, Any]
@@ -43,20 +43,31 @@ _USUAL: Final = {"http": 80, "https": _HTTPS}
 
 
 def url(
-    name: Annotated[str, typer.Argument(metavar="SERVICE", help="The name of the service.")],
+    name: Annotated[str, typer.Argument(metavar="SERVICE", help="The name of the Service.")],
     namespace: Annotated[
-        str | None, typer.Option("--namespace", "-n", metavar="NAME", show_default="the kubeconfig's")
+        str | None,
+        typer.Option(
+            "--namespace",
+            "-n",
+            metavar="NAME",
+            help="The namespace of the Service.",
+            show_default="the kubeconfig's",
+        ),
     ] = None,
     port: Annotated[
         str | None,
-        typer.Option(metavar="NAME|NUMBER", help="The port, by name or number.", show_default="the first"),
+        typer.Option(
+            metavar="NAME|NUMBER", help="The Service port, by name or number.", show_default="the first"
+        ),
     ] = None,
     wait: Annotated[
-        float, typer.Option(metavar="SECONDS", help="How long to wait for an answer.", min=0)
+        float, typer.Option(metavar="SECONDS", help="How long to wait for the Service to answer.", min=0)
     ] = 30.0,
     kubeconfig: KubeconfigOption = None,
     context: ContextOption = None,
-    output: Annotated[Output, typer.Option(help="json: a list with all ports.")] = Output.TEXT,
+    output: Annotated[
+        Output, typer.Option(help="The output format; json prints a list of all ports.")
+    ] = Output.TEXT,
 ) -> None:
     name = name.removeprefix("service/").removeprefix("svc/")
     found = asyncio.run(_find(name, namespace, port, wait, kubeconfig, context))
@@ -110,7 +121,7 @@ def _ports(service: Service, wanted: str | None) -> list[dict[str, Any]]:
     address = _address(service)
     if address is None:
         kind = "ExternalName" if spec.get("type") == "ExternalName" else "headless"
-        raise CommandFailed(f"the service {name} has no address of its own: it is {kind}")
+        raise CommandFailed(f"the service {name} has no cluster IP: it is {kind}")
     found = []
     for port in spec.get("ports") or ():
         if wanted is not None and wanted not in (port.get("name"), str(port["port"])):

@@ -16,32 +16,38 @@ from steersman.cli.process import run_briefly
 
 __all__ = ["why"]
 
-_EXAMPLES = """Show the last reconciles of an object, and their causes.
+_EXAMPLES = """Show the last reconciles of an object and their triggers.
 
-Also how long they took, what was written and what went wrong. The operator is asked: in its pods, which are
-found by its name, or at an address.
+Each line also shows the duration, the writes and the error, if any. The information comes from the
+running operator: from its pods, which are found by its name, or from an address.
 
 Examples:
 
 \b
   steer why webapp/web
   steer why webapp/web -n shop --operator shop-operator
-  steer why webapp/web --address localhost:8080    one of this machine
+  steer why webapp/web --address localhost:8080    an operator on this machine
 """
 
 
 def why(
-    what: Annotated[str, typer.Argument(metavar="KIND/NAME", help="The object, as for kubectl.")],
+    what: Annotated[str, typer.Argument(metavar="KIND/NAME", help="The object, in the notation of kubectl.")],
     namespace: Annotated[
-        str, typer.Option("--namespace", "-n", metavar="NAME", help="Of the object; empty for none.")
+        str,
+        typer.Option(
+            "--namespace", "-n", metavar="NAME", help="The namespace of the object; empty if cluster-scoped."
+        ),
     ] = "default",
     operator: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The operator's name.", show_default="KIND-operator")
+        str | None,
+        typer.Option(metavar="NAME", help="The name of the operator.", show_default="KIND-operator"),
     ] = None,
     address: AddressOption = None,
     kubeconfig: KubeconfigOption = None,
     context: ContextOption = None,
-    output: Annotated[Output, typer.Option(help="json: a list for scripts.")] = Output.TEXT,
+    output: Annotated[
+        Output, typer.Option(help="The output format; json prints a list for scripts.")
+    ] = Output.TEXT,
 ) -> None:
     kind, slash, name = what.partition("/")
     if not (kind and slash and name):
@@ -53,7 +59,7 @@ def why(
     if output is Output.JSON:
         sys.stdout.write(json.dumps(found, indent=2) + "\n")
     elif not found:
-        raise CommandFailed(f"no reconcile of {kind} {namespace}/{name} is remembered")
+        raise CommandFailed(f"no reconcile of {kind} {namespace}/{name} is recorded")
     else:
         today = datetime.now().astimezone().date()
         sys.stdout.writelines(f"{line}\n" for entry in found for line in _lines(entry, today))

@@ -21,13 +21,13 @@ from steersman.cluster.machine.ports import first_free_port, may_listen
 from steersman.cluster.node.agent import NodeAgent
 from steersman.cluster.node.api import NodeApi
 from steersman.cluster.node.nodes import Nodes
-from steersman.cluster.node.pod_preparation import PodServices, Surroundings, pod_services
+from steersman.cluster.node.pod_preparation import PodServices, PodSettings, pod_services
 from steersman.cluster.node.process.assembly import NodeParts, ProcessNodeConfig, add_process_node
 from steersman.cluster.node.process.image_index import default_index_file
 from steersman.cluster.node.process.keeper.protocol import LOCK
 from steersman.cluster.node.serving_certificate import CertificateFiles, keep_renewed
 from steersman.cluster.proxy.host_ports import add_host_ports
-from steersman.cluster.proxy.process import Home
+from steersman.cluster.proxy.process import ForwarderFiles
 from steersman.cluster.proxy.setup import LowPorts, add_proxy
 from steersman.http import server_tls
 from steersman.objects.resources import SERVICES
@@ -84,7 +84,7 @@ async def machine_nodes(nodes: Nodes, wanted: MachineNodes) -> AsyncIterator[Non
     }
     dns = add_dns(manager, machine)
     has_dns = may_listen(_DNS_PORT)
-    surroundings = Surroundings(
+    surroundings = PodSettings(
         dns=(dns.address,) if has_dns else (),
         names=None if has_dns else dns,
         api=None if may_listen(_API_PORT) else wanted.api,
@@ -97,7 +97,7 @@ async def machine_nodes(nodes: Nodes, wanted: MachineNodes) -> AsyncIterator[Non
 
     unknown = {*addresses, _SERVICES}
     locks = tuple(wanted.folder / name / LOCK for name in addresses)
-    homes = (Home(wanted.folder, name, locks, stays) for name in (_SERVICES, _HOST_PORTS))
+    homes = (ForwarderFiles(wanted.folder, name, locks, stays) for name in (_SERVICES, _HOST_PORTS))
     wanted.folder.mkdir(parents=True, exist_ok=True)
     low_ports = LowPorts(first_free_port(), wanted.folder / _STAND_INS)
     add_proxy(
@@ -169,7 +169,7 @@ async def _node_api(
 
 
 def _services(
-    nodes: Nodes, config: ProcessNodeConfig, surroundings: Surroundings, parts: NodeParts
+    nodes: Nodes, config: ProcessNodeConfig, surroundings: PodSettings, parts: NodeParts
 ) -> PodServices:
     manager = nodes.manager
     return pod_services(

@@ -58,15 +58,15 @@ class LiveObjects:
     def synced(self) -> bool:
         return all(informer.synced for informer in self._informers.values())
 
-    def look_at(self, namespaces: Collection[str]) -> None:
-        """Look at these namespaces as well."""
+    def add_namespaces(self, namespaces: Collection[str]) -> None:
+        """Watch these namespaces as well."""
         if self._namespaces is not None and not self._namespaces.issuperset(namespaces):
             self._namespaces = self._namespaces.union(namespaces)
             for informer in self._informers.values():
                 informer.watch_namespaces(self._namespaces)
 
-    def look_away_from(self, namespaces: Collection[str]) -> None:
-        """These are nobody's any more."""
+    def remove_namespaces(self, namespaces: Collection[str]) -> None:
+        """Stop watching these namespaces."""
         if self._namespaces is not None and not self._namespaces.isdisjoint(namespaces):
             self._namespaces = self._namespaces.difference(namespaces)
             for informer in self._informers.values():

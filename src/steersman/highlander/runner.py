@@ -46,7 +46,7 @@ from steersman.objects.resources import PODS
 from steersman.operator.children import Children
 from steersman.runtime import Key
 
-__all__ = ["Reign", "Runner"]
+__all__ = ["Runner", "RunnerContext"]
 
 _log = logging.getLogger(__name__)
 
@@ -58,8 +58,8 @@ _RETRIES = Backoff(first_s=0.5, ceiling_s=30.0)
 _STEADY_S = 300.0
 
 
-class Reign:
-    """What all runners of one leadership have in common."""
+class RunnerContext:
+    """What all runners of one leadership share: client, caches, pinned writes, clock."""
 
     def __init__(
         self,
@@ -99,16 +99,18 @@ class _Failures:
 class Runner:
     """`run` until cancelled; then `stop_until_gone`, if it is to be stopped."""
 
-    def __init__(self, spec: WorkloadSpec, key: WorkloadKey, reign: Reign, *, paused: bool = False) -> None:
+    def __init__(
+        self, spec: WorkloadSpec, key: WorkloadKey, context: RunnerContext, *, paused: bool = False
+    ) -> None:
         self.key = key
         self._spec = spec
-        self._reign = reign
+        self._context = context
         self._paused = paused
         self._wake = asyncio.Event()
         #: Pods that must be gone before the workload goes on: a restart.
         self._unwanted: set[str] = set()
         self._failures = _Failures()
-        self._started_at = reign.clock.monotonic()
+        self._started_at = context.clock.monotonic()
         self._was_ready = False
         self._deadline = self._started_at + spec.readiness_timeout.total_seconds()
 
@@ -132,8 +134,8 @@ class Runner:
         self.wake()
 
     def restart(self) -> None:
-        reign = self._reign
-        pods = reign.live.of_workload(PODS, reign.tenant, self.key)
+        context = self._context
+        pods = context.live.of_workload(PODS, context.tenant, self.key)
         # What a process left behind when it ended stands in the way of the next.
         goes = pods if self.key.kind is WorkloadKind.PROCESS else living(pods)
         self._unwanted = {pod["metadata"]["uid"] for pod in goes}
@@ -168,15 +170,15 @@ class Runner:
             except Exception as error:  # noqa: BLE001 - one workload's trouble must not be all workloads'
                 attempts += 1
                 wait_s = _RETRIES.wait_s(attempts)
-                _log.exception("%s of %s", self.key, self._reign.tenant)
+                _log.exception("%s of %s", self.key, self._context.tenant)
                 self._failed(error)
-            await wait_for_event(self._wake, self._reign.clock, wait_s)
+            await wait_for_event(self._wake, self._context.clock, wait_s)
 
     async def stop_until_gone(self) -> None:
         """Stop it and return when nothing of it runs any more."""
-        started_at = self._reign.clock.monotonic()
+        started_at = self._context.clock.monotonic()
         attempts = 0
-        reign = self._reign
+        context = self._context
         while True:
             self._wake.clear()
             wait_s: float | None = None
@@ -189,22 +191,22 @@ class Runner:
                 attempts += 1
                 wait_s = _RETRIES.wait_s(attempts)
                 self._failed(error)
-            if wait_s is None and is_stopped(reign.live, reign.tenant, self.key):
+            if wait_s is None and is_stopped(context.live, context.tenant, self.key):
                 break
             self._show(WorkloadPhase.STOPPING)
-            await wait_for_event(self._wake, self._reign.clock, wait_s)
+            await wait_for_event(self._wake, self._context.clock, wait_s)
         self._show(WorkloadPhase.PAUSED if self._paused else WorkloadPhase.STOPPED)
         labels = {"type": str(self.key.kind), "name": self.key.name}
-        took_s = self._reign.clock.monotonic() - started_at
-        self._reign.board.observe("workload_shutdown_duration_seconds", took_s, **labels)
-        self._reign.board.count("workload_operations_total", operation="stop", **labels)
+        took_s = self._context.clock.monotonic() - started_at
+        self._context.board.observe("workload_shutdown_duration_seconds", took_s, **labels)
+        self._context.board.count("workload_operations_total", operation="stop", **labels)
 
     async def _step(self) -> float | None:
         """One look and what follows from it; how long to wait for the next if nothing changes."""
-        reign, key = self._reign, self.key
+        context, key = self._context, self.key
         if self._paused:
             await self._stop()
-            stopped = is_stopped(reign.live, reign.tenant, key)
+            stopped = is_stopped(context.live, context.tenant, key)
             self._show(WorkloadPhase.PAUSED if stopped else WorkloadPhase.STOPPING)
             return None
         if self._others():
@@ -216,55 +218,55 @@ class Runner:
             self._show(WorkloadPhase.STOPPING)
             return None
         self._unwanted = set()
-        wanted = parts(self._spec, key, reign.stamp, default_grace_s=reign.default_grace_s)
+        wanted = parts(self._spec, key, context.stamp, default_grace_s=context.default_grace_s)
         if key.kind is WorkloadKind.PROCESS:
             return await self._process(wanted[0])
-        if living_copies(reign.live, reign.tenant, key) and any(self._rests(part) for part in wanted):
+        if living_copies(context.live, context.tenant, key) and any(self._rests(part) for part in wanted):
             # A pod that is ending does not count for whoever would start the next.
             self._show(WorkloadPhase.STOPPING)
             return None
         for part in wanted:
             await self._refuse_foreign(part)
-            if _cached(reign.live, part) is None:
+            if _cached(context.live, part) is None:
                 # What makes an object may arrive late, when it has been made: then it must start nothing.
-                await reign.children.apply(part.resource, at_rest(part).object)
-            await reign.children.apply(part.resource, part.object)
+                await context.children.apply(part.resource, at_rest(part).object)
+            await context.children.apply(part.resource, part.object)
         return self._show_life()
 
     async def _stop(self) -> None:
-        reign = self._reign
-        await stop(reign.writes, reign.live, reign.tenant, self.key, reign.stamp.epoch)
+        context = self._context
+        await stop(context.writes, context.live, context.tenant, self.key, context.stamp.epoch)
 
     def _remains(self) -> bool:
         """Whether something is left of what a restart does away with."""
-        reign = self._reign
-        there = {pod["metadata"]["uid"] for pod in reign.live.of_workload(PODS, reign.tenant, self.key)}
-        return bool(self._unwanted & there) or not is_stopped(reign.live, reign.tenant, self.key)
+        context = self._context
+        there = {pod["metadata"]["uid"] for pod in context.live.of_workload(PODS, context.tenant, self.key)}
+        return bool(self._unwanted & there) or not is_stopped(context.live, context.tenant, self.key)
 
     def _rests(self, part: Part) -> bool:
-        live = _cached(self._reign.live, part)
+        live = _cached(self._context.live, part)
         return live is not None and is_at_rest(part.resource, live)
 
     def _others(self) -> list[Any]:
         """Living copies that another leader has started."""
-        copies = living_copies(self._reign.live, self._reign.tenant, self.key)
-        return [pod for pod in copies if epoch_of(pod) != self._reign.stamp.epoch]
+        copies = living_copies(self._context.live, self._context.tenant, self.key)
+        return [pod for pod in copies if epoch_of(pod) != self._context.stamp.epoch]
 
     async def _process(self, wanted: Part) -> float | None:
-        reign, failures = self._reign, self._failures
-        cached = _cached(reign.live, wanted)
+        context, failures = self._context, self._failures
+        cached = _cached(context.live, wanted)
         if cached is None:
-            rest_s = failures.not_before - reign.clock.monotonic()
+            rest_s = failures.not_before - context.clock.monotonic()
             if rest_s > 0:
                 self._show(WorkloadPhase.BACKING_OFF)
                 return rest_s
             await self._refuse_foreign(wanted)
-            made = await reign.writes.create(wanted.resource, wanted.object)
-            reign.board.count("workload_operations_total", operation="start", **self._labels())
+            made = await context.writes.create(wanted.resource, wanted.object)
+            context.board.count("workload_operations_total", operation="start", **self._labels())
             self._expect_ready()
             await self._let_run(made)
             return self._show_life()
-        if not belongs_to(cached, reign.tenant, self.key):
+        if not belongs_to(cached, context.tenant, self.key):
             raise _foreign(wanted)
         metadata = cached["metadata"]
         if "deletionTimestamp" in metadata:
@@ -275,8 +277,8 @@ class Runner:
         if same and phase == "Succeeded" and not is_living(cached):
             self._show(WorkloadPhase.COMPLETED)
             return None
-        if not same or epoch_of(cached) != reign.stamp.epoch:
-            await reign.writes.delete(wanted.resource, Key.of(cached), metadata["uid"])
+        if not same or epoch_of(cached) != context.stamp.epoch:
+            await context.writes.delete(wanted.resource, Key.of(cached), metadata["uid"])
             self._show(WorkloadPhase.STOPPING)
             return None
         if phase == "Failed" and not is_living(cached):
@@ -287,32 +289,32 @@ class Runner:
     async def _let_run(self, pod: dict[str, Any]) -> None:
         """Have a process' pod scheduled that was made in this epoch, and is seen to be there."""
         if has_gate(pod):
-            await self._reign.writes.patch(PODS, Key.of(pod), without_gate(pod), type="strategic")
+            await self._context.writes.patch(PODS, Key.of(pod), without_gate(pod), type="strategic")
 
     async def _process_failed(self, wanted: Part, pod: dict[str, Any]) -> float | None:
-        reign, failures, now = self._reign, self._failures, self._reign.clock.monotonic()
+        context, failures, now = self._context, self._failures, self._context.clock.monotonic()
         if failures.uid != pod["metadata"]["uid"]:
             failures.uid = pod["metadata"]["uid"]
             failures.count += 1
             failures.in_a_row = 1 if now - self._started_at > _STEADY_S else failures.in_a_row + 1
             failures.not_before = now + _RESTARTS.wait_s(failures.in_a_row)
-            reign.board.count("workload_errors_total", error_type="failed", **self._labels())
+            context.board.count("workload_errors_total", error_type="failed", **self._labels())
         limit = self._spec.max_restarts
         if limit is not None and failures.count > limit:
             self._show(WorkloadPhase.FAILED)
             return None
-        reign.board.count("workload_retry_attempts_total")
-        await reign.writes.delete(wanted.resource, Key.of(pod), failures.uid)
+        context.board.count("workload_retry_attempts_total")
+        await context.writes.delete(wanted.resource, Key.of(pod), failures.uid)
         self._show(WorkloadPhase.BACKING_OFF)
         return max(0.0, failures.not_before - now)
 
     async def _refuse_foreign(self, part: Part) -> None:
         """An object of the name that is not part of this workload must be left alone."""
-        reign = self._reign
-        found = _cached(reign.live, part)
+        context = self._context
+        found = _cached(context.live, part)
         if found is None:
-            found = await reign.client.find(part.resource, part.name, self.key.namespace)
-        if found is not None and not belongs_to(found, reign.tenant, self.key):
+            found = await context.client.find(part.resource, part.name, self.key.namespace)
+        if found is not None and not belongs_to(found, context.tenant, self.key):
             raise _foreign(part)
 
     # what it shows
@@ -321,19 +323,19 @@ class Runner:
         return {"type": str(self.key.kind), "name": self.key.name}
 
     def _expect_ready(self) -> None:
-        self._started_at = self._reign.clock.monotonic()
+        self._started_at = self._context.clock.monotonic()
         self._deadline = self._started_at + self._spec.readiness_timeout.total_seconds()
         self._was_ready = False
 
     def _show_life(self) -> float | None:
         """Show what the objects say; when the deadline for being ready is to be looked at."""
-        state = observed(self._reign.live, self._reign.tenant, self.key, self._spec)
-        now = self._reign.clock.monotonic()
+        state = observed(self._context.live, self._context.tenant, self.key, self._spec)
+        now = self._context.clock.monotonic()
         if state.ready:
             if not self._was_ready:
                 self._was_ready = True
                 took_s = now - self._started_at
-                board = self._reign.board
+                board = self._context.board
                 board.observe("workload_startup_duration_seconds", took_s, **self._labels())
                 if self._failures.in_a_row:
                     board.count("workload_retry_success_total")
@@ -347,11 +349,11 @@ class Runner:
         return None
 
     def _show(self, phase: WorkloadPhase, error: str = "") -> None:
-        state = observed(self._reign.live, self._reign.tenant, self.key, self._spec)
+        state = observed(self._context.live, self._context.tenant, self.key, self._spec)
         ready = state.ready and phase in (WorkloadPhase.RUNNING, WorkloadPhase.COMPLETED)
         if error and state.last_error:
             error = f"{error}; {state.last_error}"
-        self._reign.board.show(
+        self._context.board.show(
             replace(
                 state,
                 phase=phase,
@@ -363,9 +365,9 @@ class Runner:
         )
 
     def _failed(self, error: Exception) -> None:
-        _log.warning("%s of %s: %s", self.key, self._reign.tenant, error)
-        self._reign.board.count("workload_errors_total", error_type=type(error).__name__, **self._labels())
-        known = self._reign.board.workloads.get(str(self.key))
+        _log.warning("%s of %s: %s", self.key, self._context.tenant, error)
+        self._context.board.count("workload_errors_total", error_type=type(error).__name__, **self._labels())
+        known = self._context.board.workloads.get(str(self.key))
         self._show(known.phase if known is not None else WorkloadPhase.STARTING, str(error))
 
 

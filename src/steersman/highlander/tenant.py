@@ -37,7 +37,7 @@ from steersman.highlander.leadership import Step, Steps
 from steersman.highlander.live import LiveObjects
 from steersman.highlander.pausing import load_paused, save_paused
 from steersman.highlander.pruning import prune
-from steersman.highlander.runner import Reign, Runner
+from steersman.highlander.runner import Runner, RunnerContext
 from steersman.highlander.showing import observed
 from steersman.highlander.state import Board, ControllerPhase, ControllerState, WorkloadPhase
 from steersman.highlander.stopping import stop
@@ -78,7 +78,7 @@ Specs = dict[WorkloadKey, WorkloadSpec]
 class _Reigning:
     """What there is while this controller leads."""
 
-    reign: Reign
+    context: RunnerContext
     scope: Scope
     runners: dict[WorkloadKey, Runner]
     tasks: dict[WorkloadKey, asyncio.Task[None]]
@@ -264,7 +264,7 @@ class Tenant:
         """The elector's work: returns when everything has stopped, is cancelled when leadership is lost."""
         self._note_win(leadership)
         stamp = Stamp(self.name, self.board.controller.id, self._config.cluster.name, leadership.term)
-        reign = Reign(
+        context = RunnerContext(
             self._client, self._live, leadership, stamp, self.board, self._clock, self._default_grace_s()
         )
         began = self._clock.monotonic()
@@ -272,12 +272,12 @@ class Tenant:
         try:
             await self._take_over()
             async with Scope() as scope:
-                self._reigning = _Reigning(reign, scope, runners, {}, self._clock.monotonic())
+                self._reigning = _Reigning(context, scope, runners, {}, self._clock.monotonic())
                 self._leadership.take(Step.LEAD)
                 self._run_workloads()
                 self.board.change(phase=ControllerPhase.LEADING, phase_detail="")
                 self.board.observe("failover_duration_seconds", self._clock.monotonic() - began)
-                scope.start(self._keep_pruning(reign), name=f"tenant {self.name}: pruning")
+                scope.start(self._keep_pruning(context), name=f"tenant {self.name}: pruning")
                 await self._leadership.until_letting_go()
                 if not self._leave:
                     await self._stop_all(self._reigning)
@@ -319,7 +319,7 @@ class Tenant:
             if runner is not None:
                 runner.change(spec)
                 continue
-            runner = Runner(spec, key, reigning.reign, paused=str(key) in self._paused)
+            runner = Runner(spec, key, reigning.context, paused=str(key) in self._paused)
             reigning.runners[key] = runner
             reigning.tasks[key] = reigning.scope.start(runner.run(), name=f"workload {key}")
         for key in [key for key in reigning.runners if key not in specs]:
@@ -353,12 +353,12 @@ class Tenant:
             stopping = [scope.start(stop_one(key)) for key in keys]
             await wait_for_tasks(stopping, self._clock, self._config.election.retry_period.total_seconds())
 
-    async def _keep_pruning(self, reign: Reign) -> None:
+    async def _keep_pruning(self, context: RunnerContext) -> None:
         while True:
             self._changed.clear()
             wait_s = _PRUNE_S
             try:
-                pruned = await prune(reign.writes, self._live, self.name, lambda: self._wanted(reign))
+                pruned = await prune(context.writes, self._live, self.name, lambda: self._wanted(context))
                 if pruned:
                     _log.info("tenant %s: %d objects are not wanted any more", self.name, pruned)
             except LeadershipLost:
@@ -368,10 +368,10 @@ class Tenant:
                 wait_s = _LOOK_S
             await wait_for_event(self._changed, self._clock, wait_s)
 
-    def _wanted(self, reign: Reign) -> list[Part]:
+    def _wanted(self, context: RunnerContext) -> list[Part]:
         wanted: list[Part] = []
         for key, spec in self.specs.items():
-            wanted += parts(spec, key, reign.stamp, default_grace_s=reign.default_grace_s)
+            wanted += parts(spec, key, context.stamp, default_grace_s=context.default_grace_s)
         return wanted
 
     def _default_grace_s(self) -> int | None:
@@ -528,7 +528,7 @@ class Tenant:
         self.check(config)
         before = set(self.specs)
         self._config = config
-        self._live.look_at(self.namespaces)
+        self._live.add_namespaces(self.namespaces)
         self._refresh_workloads(before)
         self.board.change(priority=config.priority, remains_follower=config.remains_follower, config_error="")
         if config.remains_follower:

@@ -156,7 +156,7 @@ class Tenants:
         except BaseException:
             self._scope.start(self._let_go_of(cluster), name="closing a client")
             raise
-        cluster.live.look_at(tenant.namespaces)
+        cluster.live.add_namespaces(tenant.namespaces)
         custom = None
         if config.follows_custom_resources:
             custom = CustomWorkloads(tenant, cluster.client, cluster.live, self._clock)
@@ -210,7 +210,7 @@ class Tenants:
             member.custom.close()
         others = [each for each in (*self._members.values(), *self._leaving) if each.cluster is cluster]
         still = {namespace for each in others for namespace in each.tenant.namespaces}
-        cluster.live.look_away_from(member.tenant.namespaces - still)
+        cluster.live.remove_namespaces(member.tenant.namespaces - still)
         await self._let_go_of(cluster)
 
     async def _let_go_of(self, cluster: _Cluster) -> None:

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import orjson
 
-from steersman.cluster.auth.pki import Authority
+from steersman.cluster.auth.pki import StoredAuthority
 from steersman.http import Request, Response, Server, server_tls
 from tests.conformance.promises.keeping import NAMESPACE, Collection, Object
 from tests.support.api import ApiClient
@@ -25,7 +25,7 @@ __all__ = ["SERVICE", "Backend", "Handler", "ca_bundle", "service_for", "serving
 Handler = Callable[[Request], Response | Awaitable[Response]]
 
 SERVICE: Final = "e2e-test-webhook"
-_AUTHORITY: Final = Authority.make("e2e-server-cert-ca")
+_AUTHORITY: Final = StoredAuthority.make("e2e-server-cert-ca")
 
 
 def ca_bundle() -> str:

@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from steersman.cluster.auth.pki import Authority
+from steersman.cluster.auth.pki import StoredAuthority
 from tests.support.api import ApiClient
 from tests.support.manifests import pod
 
@@ -187,7 +187,7 @@ async def _certify(requests: Collection, created: Object) -> None:
         "CertificateSigningRequest",
         created["metadata"]["uid"],
     )
-    certificate = base64.b64encode(Authority.make("e2e.example.com").pem).decode()
+    certificate = base64.b64encode(StoredAuthority.make("e2e.example.com").pem).decode()
     annotations = {"metadata": {"annotations": {"patchedstatus": "true"}}}
     patched = await requests.patch(
         name, {**annotations, "status": {"certificate": certificate}}, part="status"

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from steersman.cluster.auth.pki import Authority
+from steersman.cluster.auth.pki import StoredAuthority
 
 from .crud import Crud, run_crud
 from .keeping import Object, keep, promised
@@ -140,7 +140,9 @@ _REQUESTS = promised("PodCertificateRequest API should support PodCertificateReq
 
 
 def test_cluster_trust_bundles() -> None:
-    first, second = (Authority.make(name).pem.decode() for name in ("crud-root-initial", "crud-root-updated"))
+    first, second = (
+        StoredAuthority.make(name).pem.decode() for name in ("crud-root-initial", "crud-root-updated")
+    )
     case = Crud(
         _BUNDLES,
         "certificates.k8s.io/v1",

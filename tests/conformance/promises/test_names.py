@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from steersman.cluster.dns.wire import Kind, text_of
+from steersman.cluster.dns.wire import RecordType, text_of
 from steersman.objects.resources import SERVICES
 from steersman.testing import eventually
 from tests.integration.dns.resolver import ask
@@ -78,7 +78,7 @@ async def test_services(world: Serving) -> None:
     assert found == {names[0]: [address], names[1]: [pod["status"]["podIP"]]}
     server = await cluster_ip(world, "kube-dns", "kube-system")
     for service, target in (("regular", f"regular.{_DOMAIN}."), ("headless", None)):
-        answer = await ask(server, 53, f"_http._tcp.{service}.{_DOMAIN}", Kind.SRV)
+        answer = await ask(server, 53, f"_http._tcp.{service}.{_DOMAIN}", RecordType.SRV)
         (record,) = answer.answers
         assert record.target is not None
         dashed = pod["status"]["podIP"].replace(".", "-")
@@ -118,7 +118,7 @@ async def test_external_names(world: Serving) -> None:
     name = f"external.{_DOMAIN}"
 
     async def leads_to() -> str:
-        answer = await ask(server, 53, name, Kind.CNAME)
+        answer = await ask(server, 53, name, RecordType.CNAME)
         targets = [text_of(each.target) for each in answer.answers if each.target is not None]
         return targets[0] if targets else ""
 

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from steersman.cluster.auth.jwt import VerificationKey, parse
-from steersman.cluster.auth.pki import Authority
+from steersman.cluster.auth.pki import StoredAuthority
 from steersman.objects.resource_type import ResourceType
 from steersman.objects.resources import EVENTS, PODS, SERVICES
 from steersman.objects.times import format_time
@@ -128,7 +128,7 @@ def bundle(**source: Any) -> Object:
 def bundles(running: Running) -> None:
     async def make() -> None:
         for number in range(BUNDLES):
-            spec = {"signerName": SIGNER, "trustBundle": Authority.make(f"ca {number}").pem.decode()}
+            spec = {"signerName": SIGNER, "trustBundle": StoredAuthority.make(f"ca {number}").pem.decode()}
             labels = {"half": str(number % 2)}
             await running.make(TRUST_BUNDLES, f"test.test:signer:{number}", spec, labels=labels)
 
@@ -223,7 +223,7 @@ def certificate(**fields: Any) -> Object:
     return projected({"podCertificate": {**source, **fields}})
 
 
-async def sign(running: Running, authority: Authority, pod: str) -> None:
+async def sign(running: Running, authority: StoredAuthority, pod: str) -> None:
     """Be the signer: issue what a pod's node asks for."""
 
     async def asked() -> Object | None:
@@ -277,7 +277,7 @@ async def sign(running: Running, authority: Authority, pod: str) -> None:
 async def shown(running: Running, name: str, **fields: Any) -> x509.Certificate:
     """The certificate that a pod finds."""
     await look(running, name, "cat /v0/chain.pem", certificate(**fields))
-    await sign(running, Authority.make("signer"), name)
+    await sign(running, StoredAuthority.make("signer"), name)
     return x509.load_pem_x509_certificate((await said(running, name)).encode())
 
 
@@ -346,7 +346,7 @@ open("/dev/termination-log", "wb").write(answer)
 
 @promise(f"{CERTIFICATES} should allow server and client pods to establish an mTLS connection")
 async def test_pods_prove_to_each_other_who_they_are(running: Running) -> None:
-    authority = Authority.make("signer")
+    authority = StoredAuthority.make("signer")
     trust = {"signerName": POD_SIGNER, "trustBundle": authority.pem.decode()}
     await running.make(TRUST_BUNDLES, "e2e.example.com:spiffe:primary-bundle", trust)
     own = {"signerName": POD_SIGNER, "keyType": "ED25519", "credentialBundlePath": "own.pem"}

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 import pytest
 
-from steersman.cluster.auth.pki import Authority
+from steersman.cluster.auth.pki import StoredAuthority
 from steersman.objects.resources import DEPLOYMENTS, NODES, PODS, SECRETS, SERVICES
 from steersman.testing import eventually
 from tests.support.ports import free_port
@@ -91,7 +91,7 @@ _PORTS = (
 
 @promise("Proxy version v1 should proxy through a service and a pod")
 async def test_services_and_pods_by_every_port(running: Running) -> None:
-    pair = Authority.make("porter").issue("porter", names=["porter"], server=True)
+    pair = StoredAuthority.make("porter").issue("porter", names=["porter"], server=True)
     keys = {"tls.crt": pair.certificate.decode(), "tls.key": pair.key.decode()}
     named = {"name": "porter", "namespace": NAMESPACE}
     await running.client.create({"metadata": named, "stringData": keys}, kind=SECRETS)

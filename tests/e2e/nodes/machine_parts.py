@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import IO, Any
 
 from steersman.cluster.machine import open_machine
+from steersman.cluster.machine.addresses_in_use import listeners, neighbours
 from steersman.cluster.machine.errors import RangeTaken
 from steersman.cluster.machine.machine import _open_netlink
-from steersman.cluster.machine.neighbours import listeners, neighbours
 from steersman.cluster.machine.ranges import LOOPBACK, ROUTED, Ranges, take_first_free
 from steersman.cluster.node.process.keeper.stragglers import MARK, marked
 from tests.e2e.living.parts import NAMESPACE, Part, Parts, soon

@@ -20,9 +20,9 @@ HELLO = str(EXAMPLES / "02-hello" / "hello.py")
 @pytest.mark.parametrize(
     ("module", "said"),
     [
-        ("no_such_module", "there is no module 'no_such_module' here, nor is one installed"),
+        ("no_such_module", "the module 'no_such_module' is neither in this folder nor installed"),
         ("no/such/file.py", "no/such/file.py: there is no such file"),
-        ("json", "json: there is no operator in it; make one: op = Operator(MyResource)"),
+        ("json", "json: found no operator in it; create one: op = Operator(MyResource)"),
     ],
 )
 def test_a_module_that_cannot_be_run(module: str, said: str) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from steersman.cluster.auth.pki import Authority
+from steersman.cluster.auth.pki import StoredAuthority
 from tests.support.manifests import config_map
 from tests.support.steer import DEADLINE_S, Answer, Api
 
@@ -150,7 +150,7 @@ class Handler(BaseHTTPRequestHandler):
 @pytest.fixture
 def hook(api: Api, namespace: str, tmp_path: Path) -> Iterator[Hooks]:
     """A webhook asked about every config map of the namespace."""
-    authority = Authority.make("hooks-authority")
+    authority = StoredAuthority.make("hooks-authority")
     pair = authority.issue("hook", names=["localhost"], server=True)
     (tmp_path / "pem").write_bytes(pair.certificate + pair.key)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -101,7 +101,7 @@ def test_changes_take_effect_and_mistakes_are_survived(session: Session, file: P
     first = int(session.line("version 1").split()[-1])
     session.line("running teas.dev.example.com")
     file.write_text(PROGRAM.replace("{version}", "2"))
-    session.line("brewing.py has changed: starting again")
+    session.line("brewing.py has changed: restarting")
     session.line("version 2")
     assert has_ended(first)
     file.write_text("this is no Python")

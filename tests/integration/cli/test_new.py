@@ -65,15 +65,18 @@ def test_the_image_does_not_run_as_root(project: Path) -> None:
 def test_nothing_is_overwritten(project: Path) -> None:
     result = CliRunner().invoke(entry.app, ["new", "tea-shop", "--dir", str(project)])
     assert isinstance(result.exception, CommandFailed)
-    assert str(result.exception) == f"{project} is there already, and not empty"
+    assert str(result.exception) == f"{project} already exists and is not empty"
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["Tea"], "'Tea' is no name for a project: use small letters, digits and dashes"),
-        (["json-operator"], "'json-operator' is no name for a project: Python has its own 'json'"),
-        (["tea", "--kind", "tea pot"], "'tea pot' is no name for a kind"),
+        (["Tea"], "'Tea' is not a valid project name: use lower-case letters, digits and dashes"),
+        (
+            ["json-operator"],
+            "'json-operator' is not a valid project name: the standard library has the module 'json'",
+        ),
+        (["tea", "--kind", "tea pot"], "'tea pot' is not a valid kind"),
         (["tea", "--group", "no group"], "no group"),
     ],
 )

@@ -80,7 +80,7 @@ def test_what_others_hold_is_told_and_left_to_them(cluster: Cluster) -> None:
     installed(cluster)
     cluster.run(cluster.apply(web("a", OURS, OTHERS)), timeout_s=20)
     said = uninstall(cluster, "--yes").stdout.splitlines()
-    assert f"WebApp default/a is kept by finalizers of others: {OTHERS}" in said
+    assert f"WebApp default/a is still there because of other finalizers: {OTHERS}" in said
     left = cluster.run(cluster.client().get(WEBAPPS, "a"), timeout_s=20)
     assert left["metadata"]["finalizers"] == [OTHERS]
 
@@ -101,4 +101,4 @@ def test_nothing_happens_unasked(cluster: Cluster) -> None:
         result = uninstall(cluster)
     assert isinstance(result.exception, CommandFailed)
     assert "webapp-operator from " in str(result.exception)
-    assert "with all 1 objects of WebApp; --yes does it without asking" in str(result.exception)
+    assert "with all 1 objects of WebApp; confirm with --yes" in str(result.exception)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from steersman.cluster.auth.pki import Authority, KeyPair
+from steersman.cluster.auth.pki import KeyPair, StoredAuthority
 from tests.support.steer import Steer, running
 
 pytestmark = pytest.mark.slow
@@ -89,7 +89,7 @@ def test_a_wrong_token_is_refused_everywhere(server: Steer, path: str) -> None:
 
 
 def test_a_certificate_of_the_cluster_is_a_user(server: Steer, folder: Path, tmp_path: Path) -> None:
-    authority = Authority.open(folder)
+    authority = StoredAuthority.open(folder)
     master = kept(tmp_path, authority.issue("ann", organizations=["devs", "system:masters"]))
     assert server.api.get("/api/v1/namespaces", token="", certificate=master).status == 200
     nobody = kept(tmp_path, authority.issue("bob", organizations=["devs"]))
@@ -99,13 +99,15 @@ def test_a_certificate_of_the_cluster_is_a_user(server: Steer, folder: Path, tmp
 
 
 def test_a_certificate_of_another_authority_is_refused(server: Steer, tmp_path: Path) -> None:
-    stranger = kept(tmp_path, Authority.make("other").issue("ann", organizations=["system:masters"]))
+    stranger = kept(tmp_path, StoredAuthority.make("other").issue("ann", organizations=["system:masters"]))
     answer = server.api.get("/api/v1/namespaces", token="", certificate=stranger)
     assert (answer.status, answer.json["reason"]) == (401, "Unauthorized")
 
 
 def test_a_certificate_for_servers_is_no_user(server: Steer, folder: Path, tmp_path: Path) -> None:
-    pair = Authority.open(folder).issue("ann", organizations=["system:masters"], names=["ann"], server=True)
+    pair = StoredAuthority.open(folder).issue(
+        "ann", organizations=["system:masters"], names=["ann"], server=True
+    )
     answer = server.api.get("/api/v1/namespaces", token="", certificate=kept(tmp_path, pair))
     assert answer.status == 401
 

@@ -16,12 +16,12 @@ import pytest
 import yaml
 
 from steersman.cluster.auth.jwt import SigningKey, key_set
-from steersman.cluster.auth.pki import Authority
+from steersman.cluster.auth.pki import StoredAuthority
 from tests.support.steer import DEADLINE_S, Api, Steer, refused, running
 from tests.support.waiting import soon
 
 KEY = SigningKey.make()
-AUTHORITY = Authority.make("issuers")
+AUTHORITY = StoredAuthority.make("issuers")
 
 
 @contextmanager

@@ -33,7 +33,7 @@ def one_line(said: str) -> str:
         (["--service-cidr", "lots"], "--service-cidr: 'lots' does not appear to be an IPv4 or IPv6 network"),
         (["--service-cidr", "10.0.0.0/30"], "--service-cidr: 10.0.0.0/30 must be between /8 and /29"),
         (["--service-cidr", "fd00::/64"], "--service-cidr: fd00::/64 must be /108 or smaller"),
-        (["--disable-admission", "NoSuch"], "--disable-admission: no plugin is called 'NoSuch'; there are "),
+        (["--disable-admission", "NoSuch"], "--disable-admission: there is no plugin 'NoSuch'; there are "),
         (["--controllers", "a,,b"], "--controllers: 'a,,b' is not none, all or names separated by commas"),
         (["--admin-token", ""], "--admin-token: must not be empty or contain spaces"),
         (["--admin-token", "a b"], "--admin-token: must not be empty or contain spaces"),

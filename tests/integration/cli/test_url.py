@@ -59,8 +59,8 @@ def url(cluster: Steer, folder: Path, *arguments: str) -> tuple[int, str]:
         pytest.param(["web", "-n", ".."], "'..' is no namespace of an object", id="dots for a namespace"),
         pytest.param(["web", "--port", "nosuch"], "the service web has no port nosuch", id="no such port"),
         pytest.param(["web", "--port", "81"], "the service web has no port 81", id="no such number"),
-        pytest.param(["headless"], "the service headless has no address of its own: it is headless"),
-        pytest.param(["elsewhere"], "the service elsewhere has no address of its own: it is ExternalName"),
+        pytest.param(["headless"], "the service headless has no cluster IP: it is headless"),
+        pytest.param(["elsewhere"], "the service elsewhere has no cluster IP: it is ExternalName"),
         pytest.param(["web", "--wait", "nan"], "Invalid value for '--wait'", id="no number"),
     ],
 )

@@ -83,7 +83,7 @@ def test_why_for_a_script(address: str, kind: str) -> None:
 def test_why_of_what_was_never_seen(address: str) -> None:
     result = invoke("why", "tea/kettle", "--address", address)
     assert isinstance(result.exception, CommandFailed)
-    assert str(result.exception) == "no reconcile of tea default/kettle is remembered"
+    assert str(result.exception) == "no reconcile of tea default/kettle is recorded"
 
 
 def test_top_once(address: str) -> None:
@@ -121,8 +121,8 @@ def test_top_for_a_script(address: str) -> None:
     ("arguments", "said"),
     [
         (("why", "tea"), "'tea' is not KIND/NAME, such as webapp/web"),
-        (("top",), "which operator? Give its name, or --address"),
-        (("top", "x", "--output", "json"), "--output json goes with --once"),
+        (("top",), "give the name of an operator, or --address"),
+        (("top", "x", "--output", "json"), "--output json requires --once"),
         (("why", "tea/pot", "--address", "127.0.0.1:1"), "127.0.0.1:1 does not answer"),
     ],
 )

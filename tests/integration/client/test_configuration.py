@@ -23,7 +23,7 @@ from steersman.aio import SystemClock
 from steersman.client import Client, ConfigError, CredentialsError, Unauthorized, Unreachable
 from steersman.client.connecting import connect, find_settings
 from steersman.client.in_cluster import in_cluster
-from steersman.cluster.auth.pki import Authority, KeyPair
+from steersman.cluster.auth.pki import KeyPair, StoredAuthority
 from steersman.cluster.local import ClusterConfig, LocalCluster
 from steersman.http import server_tls
 from tests.integration.client.conftest import DEADLINE_S
@@ -53,7 +53,7 @@ class Kit:
         }
         return self.folder / self.file("config", yaml.safe_dump(content))
 
-    def certificate(self, name: str, authority: Authority | None = None) -> KeyPair:
+    def certificate(self, name: str, authority: StoredAuthority | None = None) -> KeyPair:
         return (authority or self.cluster.authority).issue(name, organizations=ADMINS)
 
     def plugin(self, **status: str) -> dict[str, Any]:
@@ -234,7 +234,7 @@ def test_a_renewed_client_certificate_is_shown_on_the_next_request(tmp_path: Pat
 
 def test_a_new_certificate_of_a_plugin_is_shown_on_the_next_request(tmp_path: Path) -> None:
     async def act(kit: Kit) -> None:
-        stranger = kit.certificate("mallory", Authority.make())
+        stranger = kit.certificate("mallory", StoredAuthority.make())
         user = kit.plugin(
             clientCertificateData=stranger.certificate.decode(), clientKeyData=stranger.key.decode()
         )
@@ -253,7 +253,7 @@ def test_a_renewed_authority_is_trusted_and_the_old_one_no_longer(tmp_path: Path
         path = kit.kubeconfig(by_token(kit))
         async with Client.load(kubeconfig=path, clock=clock) as client:
             assert await whoami(client) == "admin"
-            replace(kit, "ca.crt", Authority.make().pem)
+            replace(kit, "ca.crt", StoredAuthority.make().pem)
             clock.now += 60
             with pytest.raises(Unreachable, match="CERTIFICATE_VERIFY_FAILED") as caught:
                 await whoami(client)
@@ -298,7 +298,7 @@ def test_a_server_is_verified_under_the_name_given(tmp_path: Path) -> None:
 
 def test_an_unknown_server_is_refused_unless_told_otherwise(tmp_path: Path) -> None:
     async def act(kit: Kit) -> None:
-        stranger = {"certificate-authority-data": encoded(Authority.make().pem)}
+        stranger = {"certificate-authority-data": encoded(StoredAuthority.make().pem)}
         async with Client.load(kubeconfig=kit.kubeconfig(by_token(kit), stranger)) as client:
             with pytest.raises(Unreachable, match="CERTIFICATE_VERIFY_FAILED"):
                 await whoami(client)
@@ -341,7 +341,7 @@ def test_certificates_that_cannot_be_used_are_named_at_once(
 
 
 def test_a_key_of_another_certificate_is_named(tmp_path: Path) -> None:
-    authority = Authority.make()
+    authority = StoredAuthority.make()
     one, other = authority.issue("a"), authority.issue("b")
     user = {"client-certificate-data": encoded(one.certificate), "client-key-data": encoded(other.key)}
     content = {
@@ -426,7 +426,7 @@ def test_everything_goes_through_the_proxy(
 def test_the_proxy_itself_may_speak_tls(
     runner: Callable[[Coroutine[Any, Any, None]], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    authority = Authority.make()
+    authority = StoredAuthority.make()
     (tmp_path / "proxy-ca").write_bytes(authority.pem)
     # Proxies are verified against the machine's authorities; this is how OpenSSL is told of others.
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "proxy-ca"))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from ipaddress import IPv4Address
 from typing import Any
 
-from steersman.cluster.dns.wire import Kind, Message, Question, name_of, read, write
+from steersman.cluster.dns.wire import DnsMessage, DnsQuestion, RecordType, name_of, read, write
 
 PATIENCE_S = 20.0
 
@@ -46,26 +46,26 @@ async def ask(
     address: str,
     port: int,
     name: str,
-    kind: int = Kind.A,
+    kind: int = RecordType.A,
     *,
     payload: int | None = None,
     by_tcp: bool = False,
-) -> Message:
-    query = write(Message(4711, Question(name_of(name), kind), recursion_desired=True, payload=payload))
+) -> DnsMessage:
+    query = write(DnsMessage(4711, DnsQuestion(name_of(name), kind), recursion_desired=True, payload=payload))
     answer = read(await (ask_by_tcp if by_tcp else ask_bytes)(address, port, query))
     assert answer.is_response
     assert answer.number == 4711
     return answer
 
 
-def addresses(answer: Message) -> list[str]:
-    return sorted(str(IPv4Address(record.data)) for record in answer.answers if record.kind == Kind.A)
+def addresses(answer: DnsMessage) -> list[str]:
+    return sorted(str(IPv4Address(record.data)) for record in answer.answers if record.kind == RecordType.A)
 
 
 class PlayedResolver(asyncio.DatagramProtocol):
     """A resolver of another network, answering with what `answer` makes of a query."""
 
-    def __init__(self, answer: Callable[[Message], Message | None]) -> None:
+    def __init__(self, answer: Callable[[DnsMessage], DnsMessage | None]) -> None:
         self._answer = answer
         self.asked: list[str] = []
 

@@ -16,7 +16,7 @@ from steersman.aio import Scope
 from steersman.client import Client
 from steersman.cluster.dns import ClusterDns, add_dns
 from steersman.cluster.dns.forwarding import Forwarding
-from steersman.cluster.dns.wire import Code, Kind, Message, address_record, read, text_of
+from steersman.cluster.dns.wire import DnsMessage, RecordType, ResponseCode, address_record, read, text_of
 from steersman.cluster.local import ClusterConfig, LocalCluster
 from steersman.cluster.machine import open_machine
 from steersman.objects.resources import ENDPOINT_SLICES, SERVICES
@@ -33,7 +33,7 @@ class World:
         self.dns = dns
         self.resolver = resolver
 
-    async def ask(self, name: str, kind: int = Kind.A, **options: Any) -> Message:
+    async def ask(self, name: str, kind: int = RecordType.A, **options: Any) -> DnsMessage:
         return await ask(self.dns.address, self.dns.port, name, kind, **options)
 
     async def service(self, name: str, **spec: Any) -> Object:
@@ -55,17 +55,17 @@ class World:
         await self.client.create(body, kind=ENDPOINT_SLICES)
 
 
-def outside(query: Message) -> Message | None:
+def outside(query: DnsMessage) -> DnsMessage | None:
     """What the rest of the world has: one name, and one that nobody answers for."""
     assert query.question is not None
     name = text_of(query.question.name).lower()
     if name == "silent.example.":
         return None
-    answer = Message(query.number, query.question, is_response=True, payload=query.payload)
+    answer = DnsMessage(query.number, query.question, is_response=True, payload=query.payload)
     if name == "example.com.":
         answer.answers.append(address_record(query.question.name, "192.0.2.7", 60))
     else:
-        answer.code = Code.NXDOMAIN
+        answer.code = ResponseCode.NXDOMAIN
     return answer
 
 
@@ -120,24 +120,24 @@ def in_world(
 async def test_service_is_found_by_its_name(world: World) -> None:
     service = await world.service("web")
 
-    async def found() -> Message | None:
+    async def found() -> DnsMessage | None:
         answer = await world.ask("web.default.svc.cluster.local")
         return answer if answer.answers else None
 
     answer = await eventually(found)
     assert addresses(answer) == [service["spec"]["clusterIP"]]
-    assert (answer.code, answer.authoritative, answer.answers[0].ttl) == (Code.NOERROR, True, 5)
+    assert (answer.code, answer.authoritative, answer.answers[0].ttl) == (ResponseCode.NOERROR, True, 5)
     assert addresses(await world.ask("web.default.svc.cluster.local", by_tcp=True)) == addresses(answer)
 
 
 @in_world
 async def test_missing_name_and_missing_record_differ(world: World) -> None:
     missing = await world.ask("nowhere.default.svc.cluster.local")
-    assert missing.code == Code.NXDOMAIN
-    assert [record.kind for record in missing.authority] == [Kind.SOA]
-    empty = await world.ask("kubernetes.default.svc.cluster.local", Kind.AAAA)
-    assert (empty.code, empty.answers) == (Code.NOERROR, [])
-    assert [record.kind for record in empty.authority] == [Kind.SOA]
+    assert missing.code == ResponseCode.NXDOMAIN
+    assert [record.kind for record in missing.authority] == [RecordType.SOA]
+    empty = await world.ask("kubernetes.default.svc.cluster.local", RecordType.AAAA)
+    assert (empty.code, empty.answers) == (ResponseCode.NOERROR, [])
+    assert [record.kind for record in empty.authority] == [RecordType.SOA]
 
 
 @in_world
@@ -164,8 +164,8 @@ async def test_cluster_knows_where_dns_is(world: World) -> None:
 async def test_reverse_name_of_a_service(world: World) -> None:
     reverse = ".".join(reversed(world.dns.address.split("."))) + ".in-addr.arpa"
 
-    async def found() -> Message | None:
-        answer = await world.ask(reverse, Kind.PTR)
+    async def found() -> DnsMessage | None:
+        answer = await world.ask(reverse, RecordType.PTR)
         return answer if answer.answers else None
 
     answer = await eventually(found)
@@ -191,8 +191,8 @@ async def test_other_names_are_asked_for_elsewhere(world: World) -> None:
     answer = await world.ask("example.com")
     assert addresses(answer) == ["192.0.2.7"]
     assert not answer.authoritative
-    assert (await world.ask("nothing.example")).code == Code.NXDOMAIN
-    assert (await world.ask("silent.example")).code == Code.SERVFAIL
+    assert (await world.ask("nothing.example")).code == ResponseCode.NXDOMAIN
+    assert (await world.ask("silent.example")).code == ResponseCode.SERVFAIL
     assert not any(name.endswith("cluster.local") for name in world.resolver.asked)
 
 
@@ -202,11 +202,11 @@ async def test_external_name_is_followed(world: World) -> None:
     await world.service("inner", type="ExternalName", externalName="mirror.default.svc.cluster.local")
     await eventually(lambda: world.dns.service("default", "inner"))
     answer = await world.ask("inner.default.svc.cluster.local")
-    assert [record.kind for record in answer.answers] == [Kind.CNAME, Kind.CNAME, Kind.A]
+    assert [record.kind for record in answer.answers] == [RecordType.CNAME, RecordType.CNAME, RecordType.A]
     assert addresses(answer) == ["192.0.2.7"]
     await world.service("loop", type="ExternalName", externalName="loop.default.svc.cluster.local")
     await eventually(lambda: world.dns.service("default", "loop"))
-    assert (await world.ask("loop.default.svc.cluster.local")).code == Code.NOERROR
+    assert (await world.ask("loop.default.svc.cluster.local")).code == ResponseCode.NOERROR
 
 
 @in_world
@@ -218,11 +218,14 @@ async def test_hosts_lines_name_all_services(world: World) -> None:
 
 
 REFUSED = {
-    "no bytes of a question": (b"\x12\x67" + b"\0" * 2 + b"\0\x01" + b"\0" * 6 + b"\x41", Code.FORMERR),
-    "no question": (b"\x12\x67" + b"\0" * 10, Code.FORMERR),
-    "an update": (b"\x12\x67\x28\0\0\1" + b"\0" * 6 + b"\1a\0\0\1\0\1", Code.NOTIMP),
-    "class CHAOS": (b"\x12\x67\0\0\0\1" + b"\0" * 6 + b"\1a\0\0\x10\0\3", Code.REFUSED),
-    "a transfer": (b"\x12\x67\0\0\0\1" + b"\0" * 6 + b"\1a\0\0\xfc\0\1", Code.REFUSED),
+    "no bytes of a question": (
+        b"\x12\x67" + b"\0" * 2 + b"\0\x01" + b"\0" * 6 + b"\x41",
+        ResponseCode.FORMERR,
+    ),
+    "no question": (b"\x12\x67" + b"\0" * 10, ResponseCode.FORMERR),
+    "an update": (b"\x12\x67\x28\0\0\1" + b"\0" * 6 + b"\1a\0\0\1\0\1", ResponseCode.NOTIMP),
+    "class CHAOS": (b"\x12\x67\0\0\0\1" + b"\0" * 6 + b"\1a\0\0\x10\0\3", ResponseCode.REFUSED),
+    "a transfer": (b"\x12\x67\0\0\0\1" + b"\0" * 6 + b"\1a\0\0\xfc\0\1", ResponseCode.REFUSED),
 }
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from steersman.aio import SystemClock
-from steersman.cluster.auth.pki import Authority
+from steersman.cluster.auth.pki import StoredAuthority
 from steersman.election import ElectionConfigError
 from steersman.election.lock.contest import StoreUnavailable as PostgresUnavailable
 from steersman.election.lock.contest import StoreUnavailable as RedisUnavailable
@@ -142,7 +142,7 @@ def test_who_may_not_create_tables_uses_one_that_is_there(guarded_postgres: Post
 @contextmanager
 def certified() -> Iterator[tuple[Path, Path]]:
     """Folders with ca.crt, tls.crt and tls.key: a server's, which may be read by it, and a client's."""
-    authority = Authority.make()
+    authority = StoredAuthority.make()
     with private_folder() as server, private_folder() as client:
         for folder, pair in (
             (server, authority.issue("server", names=["127.0.0.1"], server=True)),

@@ -22,9 +22,9 @@ from steersman.cluster.node.cri import ContainerConfig, ExecResult
 from steersman.cluster.node.events import NodeEvents
 from steersman.cluster.node.node_context import NodeContext
 from steersman.cluster.node.nodes import WRITER
-from steersman.cluster.node.pod_preparation import PodServices, Surroundings, pod_services
+from steersman.cluster.node.pod_preparation import PodServices, PodSettings, pod_services
 from steersman.cluster.node.simulated import SimulatedImages, SimulatedRuntime
-from steersman.cluster.node.simulated.addresses import PodAddresses
+from steersman.cluster.node.simulated.addresses import SimulatedPodAddresses
 from steersman.objects.resources import EVENTS, NAMESPACES, PODS, SERVICES
 from steersman.runtime import Manager, Recorder
 from steersman.testing import Faults, VirtualClock, eventually, run_virtual
@@ -97,7 +97,7 @@ class PreparedWorld:
         client = Client(transport, credentials=FixedFields(fields), clock=self.clock)
         self.manager = Manager(client, clock=self.clock, address=None)
         nodes = Nodes(self.manager, only=NODE)
-        self.engine = RecordingRuntime(nodes.timers, lambda: PodAddresses("10.244.0.0/24"))
+        self.engine = RecordingRuntime(nodes.timers, lambda: SimulatedPodAddresses("10.244.0.0/24"))
         config = NodeConfig(NODE, ("172.18.0.2",), {"cpu": "4", "memory": "8Gi", "pods": "110"})
         recorder = self.manager.add_recorder(Recorder(client, WRITER, NODE, clock=self.clock))
         events = NodeEvents(lambda: recorder)
@@ -113,9 +113,7 @@ class PreparedWorld:
             runtime=self.engine,
             events=events,
             services=self.manager.informers.get(SERVICES),
-            surroundings=Surroundings(
-                ("10.96.0.10",), names=self.names, hosts=hosts, resolv_conf=resolv_conf
-            ),
+            surroundings=PodSettings(("10.96.0.10",), names=self.names, hosts=hosts, resolv_conf=resolv_conf),
             image_folder=self._image,
         )
         host = NodeContext(

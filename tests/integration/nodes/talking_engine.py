@@ -7,27 +7,27 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from steersman.cluster.node.simulated.engine import SimulatedRuntime
-from steersman.cluster.node.streaming import Channel, Output, Session
+from steersman.cluster.node.streaming import Channel, OutputChunk, Session
 
 
 class Echo:
     """A session with something that says what it was told, and first what it is."""
 
     def __init__(self, name: str) -> None:
-        self._said: asyncio.Queue[Output | None] = asyncio.Queue()
-        self._said.put_nowait(Output(Channel.STDOUT, name.encode()))
+        self._said: asyncio.Queue[OutputChunk | None] = asyncio.Queue()
+        self._said.put_nowait(OutputChunk(Channel.STDOUT, name.encode()))
 
-    async def read(self) -> Output | None:
+    async def read(self) -> OutputChunk | None:
         return await self._said.get()
 
     async def write(self, data: bytes) -> None:
-        self._said.put_nowait(Output(Channel.STDOUT, data))
+        self._said.put_nowait(OutputChunk(Channel.STDOUT, data))
 
     async def end_input(self) -> None:
         self._said.put_nowait(None)
 
     def resize(self, columns: int, rows: int) -> None:
-        self._said.put_nowait(Output(Channel.STDERR, f"{columns}x{rows}".encode()))
+        self._said.put_nowait(OutputChunk(Channel.STDERR, f"{columns}x{rows}".encode()))
 
     async def wait(self) -> int:
         return 0

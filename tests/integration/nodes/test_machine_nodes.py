@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from steersman.aio import Scope
-from steersman.cluster.auth.pki import Authority, key_pem, key_usage, names_of_server, write_private
+from steersman.cluster.auth.pki import StoredAuthority, key_pem, key_usage, names_of_server, write_private
 from steersman.cluster.local import ClusterConfig, LocalCluster
 from steersman.cluster.machine import open_machine
 from steersman.cluster.machine_nodes import MachineNodes, machine_nodes
@@ -34,7 +34,7 @@ AGE_S = 4.0
 class ShortLived:
     """Certificates that have to be renewed in a moment."""
 
-    def __init__(self, authority: Authority, folder: Path) -> None:
+    def __init__(self, authority: StoredAuthority, folder: Path) -> None:
         self._authority = authority
         self._folder = folder
         self.made = 0

@@ -46,8 +46,8 @@ def test_the_nodes_state_is_read_and_written_from_the_command_line():
                 "version": value.version,
             }
             assert json.loads(binary[1])["base64"] == "/w=="
-            assert missing == (1, "", "steer: there is no nothing\n")
-            assert conflict == (1, "", "steer: nothing was changed: greeting is there already\n")
+            assert missing == (1, "", "steer: key 'nothing' not found\n")
+            assert conflict == (1, "", "steer: nothing was changed: greeting already exists\n")
             assert own == (1, "", "steer: keys that begin with steersman/ are the cluster's own\n")
             deleted = await steer("delete", "greeting", "--over", str(value.version), "--output", "json")
             assert deleted == (0, '{"key": "greeting"}\n', "")

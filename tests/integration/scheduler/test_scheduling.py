@@ -7,8 +7,8 @@ from collections import Counter
 
 from steersman.client import NotFound
 from steersman.cluster.scheduler import ProfileConfig
-from steersman.cluster.scheduler.framework import Cycle, Handle, Refusal, Wait
-from steersman.cluster.scheduler.model import Node, Pod
+from steersman.cluster.scheduler.framework import CycleState, Handle, Refusal, Wait
+from steersman.cluster.scheduler.model import NodeInfo, PodInfo
 from steersman.cluster.scheduler.plugins.default_binder import DefaultBinder
 from steersman.objects.conditions import find_condition
 from steersman.objects.resources import NODES, PODS, SERVICES
@@ -153,10 +153,10 @@ class OnlyTwo:
 
     name = "OnlyTwo"
 
-    def filter(self, cycle: Cycle, pod: Pod, node: Node) -> Refusal | None:
+    def filter(self, cycle: CycleState, pod: PodInfo, node: NodeInfo) -> Refusal | None:
         return None if node.name == "two" else Refusal(self.name, ("node(s) are not two",))
 
-    def permit(self, cycle: Cycle, pod: Pod, node: str) -> Wait | None:
+    def permit(self, cycle: CycleState, pod: PodInfo, node: str) -> Wait | None:
         return Wait(30.0) if pod.labels.get("patient") else None
 
 
@@ -192,7 +192,7 @@ class Clumsy:
         self._binder = DefaultBinder(handle)
         self._tries = 0
 
-    async def bind(self, cycle: Cycle, pod: Pod, node: str) -> bool:
+    async def bind(self, cycle: CycleState, pod: PodInfo, node: str) -> bool:
         self._tries += 1
         if self._tries == 1:
             raise NotFound(404, "NotFound", "no such thing")

@@ -65,7 +65,7 @@ def operator(seen: list[AdmissionRequest[Any]] | None = None) -> Operator[WebApp
         if ":" not in app.spec.image:
             raise Denied("an image needs a tag", field="spec.image")
         if request.old is not None and request.old.spec.replicas and not app.spec.replicas:
-            return ["nobody will be served"]
+            return ["no server will be running"]
         if app.spec.image == "broken:1":
             raise RuntimeError("password=hunter2")
         return []

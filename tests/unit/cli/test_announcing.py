@@ -9,7 +9,7 @@ import pytest
 from steersman.cli.announcing import announce
 from steersman.cluster.machine import ports
 
-LOW = "Ports below 1024 are for root: a service's 80 answers at 8080 (steer url SERVICE).\n"
+LOW = "Ports below 1024 need root: port 80 of a Service answers at 8080 (see `steer url`).\n"
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ LOW = "Ports below 1024 are for root: a service's 80 answers at 8080 (steer url 
         pytest.param(
             53,
             True,
-            "Ports below 53 are for root: a service's 52 answers at 8052 (steer url SERVICE).\n",
+            "Ports below 53 need root: port 52 of a Service answers at 8052 (see `steer url`).\n",
             id="some low ports are free",
         ),
     ],

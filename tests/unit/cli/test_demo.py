@@ -18,12 +18,12 @@ from steersman.testing import eventually
 
 STORY = [
     "A cluster is up at https://127.0.0.1:45123.",
-    "A WebApp is created: 3 replicas. The operator makes the rest.",
-    "It answers at http://127.100.0.1:8080.",
-    "It is scaled to 5, by a change of its spec.",
-    "The process of hello-6f6684b759-2fs6x crashes; its node starts it again.",
-    "The pod hello-6f6684b759-zpcqm is deleted; another takes its place.",
-    "All 5 are ready, and no request failed.",
+    "A WebApp is created with 3 replicas. The operator creates its pods.",
+    "The app answers at http://127.100.0.1:8080.",
+    "The app is scaled to 5 replicas by a change of its spec.",
+    "The process of hello-6f6684b759-2fs6x crashes; its node restarts it.",
+    "The pod hello-6f6684b759-zpcqm is deleted; a new pod replaces it.",
+    "All 5 pods are ready, and no request failed.",
     "Open http://127.100.0.1:8080 in a browser. Ctrl-C stops everything.",
     "175 requests were answered, 0 failed.",
 ]

@@ -196,7 +196,7 @@ def test_workloads_that_do_not_go_are_told(
     address, tenant = controller
     monkeypatch.setenv("HIGHLANDER_API_TOKEN", "opensesame")
     monkeypatch.setattr(tenant, "drain", tenant.reload)
-    with pytest.raises(CommandFailed, match=r"after 0\.1 s workloads are left"):
+    with pytest.raises(CommandFailed, match=r"workloads still run after 0\.1 s"):
         run("drain", "--address", address, "--timeout", "0.1")
 
 

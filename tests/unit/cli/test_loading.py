@@ -145,13 +145,13 @@ def test_the_definition_of_an_imported_class_is_found_through_its_operator() -> 
 @pytest.mark.parametrize(
     ("content", "text", "said"),
     [
-        ("", "nothing", "there is no module 'nothing' here, nor is one installed"),
-        ("", "house.nothing", "there is no module 'house.nothing' here, nor is one installed"),
+        ("", "nothing", "the module 'nothing' is neither in this folder nor installed"),
+        ("", "house.nothing", "the module 'house.nothing' is neither in this folder nor installed"),
         ("", "nothing.py", "nothing.py: there is no such file"),
-        ("", "what is this", "'what is this' is neither the name of a module nor a file that ends in .py"),
+        ("", "what is this", "'what is this' is neither a module name nor a .py file"),
         ("x = 1\n", "brewing.py:y", "brewing.py: there is no 'y' in it"),
-        ("x = 1\n", "brewing.py", "brewing.py: there is no operator in it; make one: "),
-        ("x = 1\n", "brewing.py:x", "brewing.py:x: there is no operator in it; make one: "),
+        ("x = 1\n", "brewing.py", "brewing.py: found no operator in it; create one: "),
+        ("x = 1\n", "brewing.py:x", "brewing.py:x: found no operator in it; create one: "),
         ("\nx = (\n", "brewing.py", "brewing.py: line 2: SyntaxError: '(' was never closed"),
         ("\nimport nothing\n", "brewing", "brewing: ModuleNotFoundError: No module named 'nothing' ("),
         ("\n\n1 / 0\n", "brewing.py", "brewing.py: ZeroDivisionError: division by zero (brewing.py, line 3)"),

@@ -178,10 +178,10 @@ def test_bad_values_are_refused_before_anything_starts(
 
 def test_unknown_plugins_are_refused_with_the_known_ones(started: list[tuple[ClusterConfig, Output]]) -> None:
     result = invoke("--enable-admission", "nope")
-    assert str(result.exception).startswith("--enable-admission: no plugin is called 'nope'; there are Name")
+    assert str(result.exception).startswith("--enable-admission: there is no plugin 'nope'; there are Name")
     result = invoke("--disable-admission", "Priority,nope")
     assert isinstance(result.exception, CommandFailed)
-    assert str(result.exception).startswith("--disable-admission: no plugin is called 'nope'; there are Name")
+    assert str(result.exception).startswith("--disable-admission: there is no plugin 'nope'; there are Name")
     assert "PodSecurity" in str(result.exception)
     assert started == []
 

@@ -22,17 +22,18 @@ if TYPE_CHECKING:
 
 __all__ = ["demo"]
 
-_EXAMPLES = """Show it all, live: a cluster, an operator and a web app.
+_EXAMPLES = """Run a live demo: a cluster, an operator and a web app.
 
-The app is scaled and healed before your eyes. Everything runs on this machine, as processes, and is gone
-afterwards. On a terminal the app stays until Ctrl-C, so that you can open it in a browser and play with it.
+You see the app being created, scaled and healed. Everything runs as processes on this machine and is
+removed at the end. On a terminal the app keeps running until you press Ctrl-C, so that you can open it in
+a browser.
 
 Examples:
 
 \b
   steer demo
-  steer demo --for 0      end when the story is over
-  steer demo --pause 5    leave more time to look
+  steer demo --for 0      stop after the last step
+  steer demo --pause 5    pause longer after each step
 """
 
 _SITE: Final = Path(__file__).parent / "site"
@@ -42,12 +43,12 @@ def demo(
     stay: Annotated[
         float | None,
         typer.Option(
-            "--for", metavar="SECONDS", help="How long to stay after the story.",
+            "--for", metavar="SECONDS", help="How long to keep everything running after the last step.",
             show_default="until Ctrl-C on a terminal, else 0", min=0,
         ),
     ] = None,
     pause: Annotated[
-        float, typer.Option(metavar="SECONDS", help="How long to look at each step.", min=0)
+        float, typer.Option(metavar="SECONDS", help="How long to pause after each step.", min=0)
     ] = 2.0,
 ) -> None:  # fmt: skip
     require_cluster_packages()
@@ -60,7 +61,7 @@ def demo(
     try:
         run_loop(_play(stay, pause))
     except NotThere as error:
-        raise CommandFailed(f"the demo did not work: {error}") from None
+        raise CommandFailed(f"the demo failed: {error}") from None
 
 
 demo.__doc__ = _EXAMPLES

@@ -30,36 +30,36 @@ class NotThere(Exception):
 
 async def tell(client: Client, scene: Scene, *, pause_s: float) -> None:
     """The whole story. Raises `NotThere`."""
-    scene.say(f"A WebApp is created: {_FIRST} replicas. The operator makes the rest.")
+    scene.say(f"A WebApp is created with {_FIRST} replicas. The operator creates its pods.")
     scene.wanted = _FIRST
     app = {"metadata": {"name": _NAME}, "spec": {"greeting": "Ahoy!", "replicas": _FIRST}}
     await client.create(WebApp.from_object(app))
     await _settled(scene)
     await _until("an address", lambda: _find_address(client, scene))
-    scene.say(f"It answers at {scene.url}.")
+    scene.say(f"The app answers at {scene.url}.")
     await asyncio.sleep(pause_s)
 
-    scene.say(f"It is scaled to {_MORE}, by a change of its spec.")
+    scene.say(f"The app is scaled to {_MORE} replicas by a change of its spec.")
     scene.wanted = _MORE
     await client.patch(WebApp, _NAME, {"spec": {"replicas": _MORE}})
     await _settled(scene)
     await asyncio.sleep(pause_s)
 
     victim = scene.pod_lines()[0]
-    scene.say(f"The process of {victim.name} crashes; its node starts it again.")
+    scene.say(f"The process of {victim.name} crashes; its node restarts it.")
     await _crash(victim)
     await _until("a restart", lambda: _restarted(scene, victim))
     await _settled(scene)
     await asyncio.sleep(pause_s)
 
     victim = scene.pod_lines()[-1]
-    scene.say(f"The pod {victim.name} is deleted; another takes its place.")
+    scene.say(f"The pod {victim.name} is deleted; a new pod replaces it.")
     await client.delete(PODS, victim.name)
     await _until("a replacement", lambda: _replaced(scene, victim))
     await _settled(scene)
     await asyncio.sleep(pause_s)
     failed = f"{scene.failures} requests failed" if scene.failures else "no request failed"
-    scene.say(f"All {_MORE} are ready, and {failed}.")
+    scene.say(f"All {_MORE} pods are ready, and {failed}.")
 
 
 async def _crash(victim: PodLine) -> None:
@@ -105,4 +105,4 @@ async def _until(what: str, holds: Callable[[], Awaitable[bool]]) -> None:
         if await holds():
             return
         await asyncio.sleep(_LOOK_S)
-    raise NotThere(f"waited {_DEADLINE_S:.0f} s for {what}")
+    raise NotThere(f"timed out after {_DEADLINE_S:.0f} s waiting for {what}")

@@ -19,7 +19,7 @@ from steersman.cli.failure import CommandFailed
 
 __all__ = ["new"]
 
-_EXAMPLES = """Begin an operator: a project with tests, image, manifests.
+_EXAMPLES = """Create an operator project with tests, image and manifests.
 
 Examples:
 
@@ -36,19 +36,27 @@ _SUFFIX_OF_NAMES: Final = "-operator"
 
 
 def new(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Of the project: small letters and dashes.")],
-    group: Annotated[str, typer.Option(metavar="GROUP", help="The API group of its kind.")] = "example.com",
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="The name of the project: lower-case letters and dashes.")
+    ],
+    group: Annotated[
+        str, typer.Option(metavar="GROUP", help="The API group of the custom resource.")
+    ] = "example.com",
     kind: Annotated[
-        str | None, typer.Option(metavar="KIND", help="What it is an operator of.", show_default="from NAME")
+        str | None,
+        typer.Option(metavar="KIND", help="The kind of the custom resource.", show_default="from NAME"),
     ] = None,
     folder: Annotated[
-        Path | None, typer.Option("--dir", metavar="DIR", help="Where to put it.", show_default="./NAME")
+        Path | None,
+        typer.Option(
+            "--dir", metavar="DIR", help="The folder to create the project in.", show_default="./NAME"
+        ),
     ] = None,
 ) -> None:
     values = _values(name, group, kind)
     target = folder or Path(name)
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise CommandFailed(f"{target} is there already, and not empty")
+        raise CommandFailed(f"{target} already exists and is not empty")
     try:
         for source in sorted(path for path in _PROJECT.rglob(f"*{_SUFFIX}") if path.is_file()):
             _write(source, target, values)
@@ -67,14 +75,18 @@ def _values(name: str, group: str, kind: str | None) -> dict[str, str]:
     from steersman.objects.custom import CustomResource, DefinitionError
 
     if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name) or len(name) > 50:
-        raise CommandFailed(f"{name!r} is no name for a project: use small letters, digits and dashes", 2)
+        raise CommandFailed(
+            f"{name!r} is not a valid project name: use lower-case letters, digits and dashes", 2
+        )
     base = name.removesuffix(_SUFFIX_OF_NAMES)
     package = base.replace("-", "_")
     if keyword.iskeyword(package) or package in sys.stdlib_module_names | {"steersman", "tests"}:
-        raise CommandFailed(f"{name!r} is no name for a project: Python has its own {package!r}", 2)
+        raise CommandFailed(
+            f"{name!r} is not a valid project name: the standard library has the module {package!r}", 2
+        )
     kind = kind or "".join(word.capitalize() for word in base.split("-"))
     if not re.fullmatch(r"[A-Z][A-Za-z0-9]*", kind):
-        raise CommandFailed(f"{kind!r} is no name for a kind: use letters and digits, such as WebApp", 2)
+        raise CommandFailed(f"{kind!r} is not a valid kind: use letters and digits, such as WebApp", 2)
     try:
         made = cast(
             "type[CustomResource]", new_class(kind, (CustomResource,), {"group": group, "version": "v1"})

@@ -1,4 +1,4 @@
-"""Admission plugins and the chain that asks them, in Kubernetes' order."""
+"""The admission plugins of kube-apiserver and the chain that calls them, in Kubernetes' order."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from steersman.cluster.admission.certificates import (
     CertificateSubjectRestriction,
     ClusterTrustBundleAttest,
 )
-from steersman.cluster.admission.chain import Attributes, Chain, Pending, Plugin, Reader
+from steersman.cluster.admission.chain import AdmissionChain, AdmissionPlugin, Attributes, Reader, Reservation
 from steersman.cluster.admission.claims import PersistentVolumeClaimResize
 from steersman.cluster.admission.classes import (
     DefaultIngressClass,
@@ -33,11 +33,11 @@ from steersman.cluster.auth.authorization import Authorizer
 __all__ = [
     "OPTIONAL_PLUGINS",
     "PLUGIN_NAMES",
+    "AdmissionChain",
+    "AdmissionPlugin",
     "Attributes",
-    "Chain",
-    "Pending",
-    "Plugin",
     "Reader",
+    "Reservation",
     "ResourceQuota",
     "build_chain",
 ]
@@ -57,7 +57,7 @@ PLUGIN_NAMES = (
 OPTIONAL_PLUGINS = frozenset(("OwnerReferencesPermissionEnforcement",))
 
 #: Plugins that need only look at stored objects.
-_BUILDERS: dict[str, Callable[[Reader], Plugin]] = {
+_BUILDERS: dict[str, Callable[[Reader], AdmissionPlugin]] = {
     "NamespaceLifecycle": NamespaceLifecycle,
     "LimitRanger": LimitRanger,
     "TaintNodesByCondition": lambda _: TaintNodesByCondition(),
@@ -75,7 +75,7 @@ _BUILDERS: dict[str, Callable[[Reader], Plugin]] = {
 }
 
 #: Plugins that ask what users may do besides.
-_AUTHORIZED_BUILDERS: dict[str, Callable[[Reader, Authorizer], Plugin]] = {
+_AUTHORIZED_BUILDERS: dict[str, Callable[[Reader, Authorizer], AdmissionPlugin]] = {
     "NodeRestriction": NodeRestriction,
     "CertificateApproval": lambda _, authorizer: CertificateApproval(authorizer),
     "CertificateSigning": lambda _, authorizer: CertificateSigning(authorizer),
@@ -91,8 +91,8 @@ def build_chain(
     authorizer: Authorizer | None = None,
     resources_of: ResourcesOf = lambda _: (),
     lenient_default_account: bool = True,
-    others: Iterable[Plugin] = (),
-) -> Chain:
+    others: Iterable[AdmissionPlugin] = (),
+) -> AdmissionChain:
     """The plugins that are not disabled, and the optional ones that are `enabled`. `others` are those that
     need more than is known here: webhooks, policies, ResourceQuota; their names say where they belong.
     Without an authorizer, plugins that ask one are left out."""
@@ -104,4 +104,4 @@ def build_chain(
     plugins += others
     left_out = {*disabled, *OPTIONAL_PLUGINS.difference(enabled)}
     chosen = [plugin for plugin in plugins if plugin.name not in left_out]
-    return Chain(sorted(chosen, key=lambda plugin: PLUGIN_NAMES.index(plugin.name)), PLUGIN_NAMES)
+    return AdmissionChain(sorted(chosen, key=lambda plugin: PLUGIN_NAMES.index(plugin.name)), PLUGIN_NAMES)

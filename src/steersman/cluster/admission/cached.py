@@ -1,4 +1,4 @@
-"""What stored objects mean to those who ask at every write: worked out once, kept until they change."""
+"""Values computed from stored objects, cached until one of these objects changes."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Generic, TypeVar
 from steersman.cluster.store import Store, Subscription
 from steersman.cluster.store_changes import follow
 
-__all__ = ["Cached"]
+__all__ = ["CachedObjects"]
 
 T = TypeVar("T")
 
 
-class Cached(Generic[T]):
-    """What a set of stored objects means, worked out again only after one of them changed.
+class CachedObjects(Generic[T]):
+    """A value computed from all objects of some resources, computed again only after one of them changed.
 
-    `follow` keeps it in step with a store.
+    `follow` subscribes it to a store.
     """
 
     __slots__ = ("_made", "_make", "prefixes")

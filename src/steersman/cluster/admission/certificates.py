@@ -1,4 +1,5 @@
-"""Who may approve, sign and vouch for certificates, and which none may ask for.
+"""The plugins CertificateApproval, CertificateSigning, ClusterTrustBundleAttest and
+CertificateSubjectRestriction.
 
 Approving, signing and attesting need a permission of their own, on the signer that the object names:
 `approve`, `sign` or `attest` on signers.certificates.k8s.io DOMAIN/NAME or DOMAIN/*.
@@ -30,7 +31,7 @@ _CLIENT_SIGNER: Final = "kubernetes.io/kube-apiserver-client"
 
 
 class _SignerPermission:
-    """Asks whether a user may do something to a signer."""
+    """Checks whether a user has a permission on a signer."""
 
     def __init__(self, authorizer: Authorizer) -> None:
         self._authorizer = authorizer
@@ -47,7 +48,7 @@ class _SignerPermission:
 
 
 class CertificateApproval(_SignerPermission):
-    """Approving or denying a request."""
+    """Approving or denying a CertificateSigningRequest needs `approve` on its signer."""
 
     name = "CertificateApproval"
 
@@ -64,7 +65,7 @@ class CertificateApproval(_SignerPermission):
 
 
 class CertificateSigning(_SignerPermission):
-    """Writing the certificate, or the condition that there will be none."""
+    """Writing a certificate, or its Failed condition, needs `sign` on its signer."""
 
     name = "CertificateSigning"
 
@@ -87,7 +88,7 @@ _SIGNED: Final = ("certificate", "conditions")
 
 
 class ClusterTrustBundleAttest(_SignerPermission):
-    """Saying whom a signer's certificates are to be checked against."""
+    """Writing a ClusterTrustBundle with a signer name needs `attest` on that signer."""
 
     name = "ClusterTrustBundleAttest"
 
@@ -114,7 +115,7 @@ def _essence(obj: Object) -> Object:
 
 
 class CertificateSubjectRestriction:
-    """No request may make its owner a master of the cluster."""
+    """Rejects requests for client certificates of the group system:masters."""
 
     name = "CertificateSubjectRestriction"
 

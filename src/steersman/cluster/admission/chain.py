@@ -1,8 +1,8 @@
-"""Admission: what may change or refuse a write between authorization and storage.
+"""The admission chain: plugins that change or reject a write between authorization and storage.
 
-Plugins are asked in a fixed order, first all `admit` (may change the object), later, on the final object,
-all `validate` (may only refuse). A plugin refuses by raising a StatusError. Which plugins care about which
-writes is decided once per (operation, resource), so the others cost nothing.
+Plugins are called in a fixed order: first every `admit` (may change the object), later, on the final object,
+every `validate` (may only reject). A plugin rejects by raising a StatusError. Which plugins handle which
+writes is computed once per (operation, resource), so the others cost nothing.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from steersman.cluster.schema.resources import GVK
 from steersman.objects.kinds import Object
 from steersman.objects.status import StatusError, forbidden
 
-__all__ = ["Attributes", "Chain", "Pending", "Plugin", "Reader"]
+__all__ = ["AdmissionChain", "AdmissionPlugin", "Attributes", "Reader", "Reservation"]
 
 
 class Reader(Protocol):
-    """How plugins look at stored objects."""
+    """Read access of plugins to stored objects."""
 
     def get(self, group: str, plural: str, namespace: str, name: str) -> Object | None: ...
 
     def list(self, group: str, plural: str, namespace: str = "") -> Sequence[Object]: ...
 
 
-class Pending(Protocol):
-    """Something a plugin did in `validate` that stays done only if the write succeeds."""
+class Reservation(Protocol):
+    """Something that a plugin reserved in `validate` (quota) and that is released if the write fails."""
 
     async def settle(self, *, stored: bool) -> None:
         """The write has ended; called once."""
@@ -36,7 +36,7 @@ class Pending(Protocol):
 
 @dataclass(slots=True)
 class Attributes:
-    """One write about to happen. `object` is what would be stored (None on delete)."""
+    """The write to be admitted (admission.Attributes). `object` is what would be stored (None on delete)."""
 
     operation: str  # CREATE, UPDATE, DELETE or CONNECT
     group: str
@@ -64,7 +64,7 @@ class Attributes:
     #: What plugins remember from the first round to the second, by their name.
     memory: dict[str, Any] = field(default_factory=dict)
     #: What whoever asked must settle when the write has ended, well or not.
-    pending: tuple[Pending, ...] = ()
+    pending: tuple[Reservation, ...] = ()
 
     async def settle(self, *, stored: bool) -> None:
         """Tell the plugins that did something for this write how it ended."""
@@ -96,7 +96,9 @@ class Attributes:
         self.object.update(parts)
 
 
-class Plugin(Protocol):
+class AdmissionPlugin(Protocol):
+    """An admission plugin: `admit`, `validate` or both."""
+
     @property
     def name(self) -> str: ...
 
@@ -109,19 +111,21 @@ class Plugin(Protocol):
         """Refuse, or let pass."""
 
 
-class Chain:
-    def __init__(self, plugins: Sequence[Plugin], order: Sequence[str] = ()) -> None:
+class AdmissionChain:
+    """The plugins in the order they are called."""
+
+    def __init__(self, plugins: Sequence[AdmissionPlugin], order: Sequence[str] = ()) -> None:
         """`order` are plugin names; `add` puts later ones in their places."""
         self._plugins = tuple(plugins)
         self._order = order
-        self._interested: dict[tuple[str, str, str, str], tuple[Plugin, ...]] = {}
+        self._interested: dict[tuple[str, str, str, str], tuple[AdmissionPlugin, ...]] = {}
 
-    def add(self, plugins: Sequence[Plugin]) -> None:
+    def add(self, plugins: Sequence[AdmissionPlugin]) -> None:
         together = [*self._plugins, *plugins]
         self._plugins = tuple(sorted(together, key=lambda plugin: self._order.index(plugin.name)))
         self._interested.clear()
 
-    def _for(self, attributes: Attributes) -> tuple[Plugin, ...]:
+    def _for(self, attributes: Attributes) -> tuple[AdmissionPlugin, ...]:
         key = (attributes.operation, attributes.group, attributes.plural, attributes.subresource)
         found = self._interested.get(key)
         if found is None:

@@ -1,4 +1,6 @@
-"""PersistentVolumeClaimResize: a claim grows only when it is bound and its class says that it may."""
+"""The PersistentVolumeClaimResize plugin: a claim is expanded only if it is bound and its StorageClass allows
+it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Objects that name a class: the default class is filled in, volumes in use are protected."""
+"""The plugins DefaultStorageClass, DefaultIngressClass and StorageObjectInUseProtection."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _newest_default(classes: Iterable[Object], *marks: str) -> str | None:
 
 
 class DefaultStorageClass:
-    """A claim that names no class gets the default one."""
+    """Sets the default StorageClass of a claim that names none."""
 
     name = "DefaultStorageClass"
 
@@ -50,7 +50,9 @@ class DefaultStorageClass:
 
 
 class DefaultIngressClass:
-    """An ingress that names no class, by field or by the old annotation, gets the default one."""
+    """Sets the default IngressClass of an Ingress that names none, by field or by the deprecated
+    annotation.
+    """
 
     name = "DefaultIngressClass"
 
@@ -81,7 +83,7 @@ class DefaultIngressClass:
 
 
 class StorageObjectInUseProtection:
-    """Volumes, claims and classes of attributes carry a finalizer, so that none vanishes while it is used."""
+    """Adds the protection finalizers to volumes, claims and VolumeAttributesClasses."""
 
     name = "StorageObjectInUseProtection"
     _FINALIZERS = {  # noqa: RUF012 - a constant table

@@ -1,7 +1,7 @@
-"""LimitRanger: what the LimitRanges of a namespace add to containers, and what they refuse.
+"""The LimitRanger plugin: applies the LimitRanges of a namespace to pods and claims.
 
-New pods get default requests and limits; pods (new, or being resized) and claims must stay within the least
-and the most that the ranges allow. The pod's totals come from `pod_totals`.
+New pods get default requests and limits; pods (new or resized) and claims must be within the minimum and
+maximum. The totals of a pod come from `pod_totals`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""NamespaceLifecycle: nothing is created in a namespace that is missing or on its way out."""
+"""The NamespaceLifecycle plugin: rejects creates in missing and terminating namespaces, and deleting system
+namespaces.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""What NodeRestriction looks at in pods: mirror pods, the audiences their volumes need, claims in the
-status. Called by `node_restriction` only."""
+"""The checks of NodeRestriction on pods: mirror pods, token audiences of volumes, claims in the status.
+Called by `node_restriction` only.
+"""
 
 from __future__ import annotations
 

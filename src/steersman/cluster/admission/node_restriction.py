@@ -1,7 +1,7 @@
-"""NodeRestriction: a node changes what is its own, and nothing that would bring it other work.
+"""The NodeRestriction plugin: a node may write only its own objects and those of its pods.
 
-It completes the Node authorizer, which does not see the objects. Users `system:node:NAME` of the group
-system:nodes only; everybody else passes at once. The rules by resource:
+It completes the Node authorizer, which does not see the objects. It applies to users `system:node:NAME` of
+the group system:nodes only. The rules by resource:
 
 | resource                | a node may                                                                      |
 |-------------------------|---------------------------------------------------------------------------------|

@@ -1,4 +1,4 @@
-"""TaintNodesByCondition: a new node takes no pods until it has reported that it is ready."""
+"""The TaintNodesByCondition plugin: a new Node gets the taint node.kubernetes.io/not-ready."""
 
 from __future__ import annotations
 

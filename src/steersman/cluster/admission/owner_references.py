@@ -1,7 +1,7 @@
-"""OwnerReferencesPermissionEnforcement: who may say what an object belongs to.
+"""The OwnerReferencesPermissionEnforcement plugin: permissions to change metadata.ownerReferences.
 
-Off unless asked for, as in Kubernetes; OpenShift has it on. To change the owners of what is there one must be
-allowed to delete it, and to block an owner's deletion, to `update` the owner's `finalizers`.
+Disabled by default, as in Kubernetes; OpenShift enables it. Changing the owners of an existing object needs
+the permission to delete it; blockOwnerDeletion needs `update` on the owner's `finalizers`.
 """
 
 from __future__ import annotations

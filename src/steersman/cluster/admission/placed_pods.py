@@ -1,4 +1,4 @@
-"""Pods that have a node: they carry its zone and region, and are resized to what it can hold."""
+"""The PodTopologyLabels and PodResizeValidator plugins: pods that are assigned to a node."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _COPIED: Final = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region"
 
 
 class PodTopologyLabels:
-    """A pod learns where it is when it gets its node, by a binding or from the start."""
+    """Copies the zone and region labels of the node to a pod when it is bound or created with a node."""
 
     name = "PodTopologyLabels"
 
@@ -50,7 +50,9 @@ def _target(binding: Object) -> str:
 
 
 class PodResizeValidator:
-    """A pod is not resized beyond what its node has for pods, and only where that can be done."""
+    """Rejects a pod resize that exceeds the node's allocatable resources or that the node does not
+    support.
+    """
 
     name = "PodResizeValidator"
 

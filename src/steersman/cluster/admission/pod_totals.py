@@ -1,7 +1,7 @@
-"""What a pod needs as a whole, from what its containers ask for.
+"""The total requests and limits of a pod, from its containers.
 
-LimitRanger looks at the spec alone; quota also at what the node has granted and at the overhead of the
-runtime.
+LimitRanger reads the spec only; ResourceQuota also reads the allocated resources in the status, and the
+overhead of the runtime class.
 """
 
 from __future__ import annotations

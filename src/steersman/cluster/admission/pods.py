@@ -1,4 +1,4 @@
-"""What admission adds to new pods: priority from its class, tolerations for nodes that stumble."""
+"""The Priority and DefaultTolerationSeconds plugins: defaults of new pods."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ _WRITES = ("CREATE", "UPDATE")
 
 
 class Priority:
-    """spec.priority and preemptionPolicy from the named PriorityClass, or the default one, of which there
-    is one only."""
+    """Sets spec.priority and preemptionPolicy from the named PriorityClass or the global default one, and
+    allows only one global default.
+    """
 
     name = "Priority"
 
@@ -102,7 +103,7 @@ def _keep(spec: dict[str, Any], old: dict[str, Any]) -> None:
 
 
 class DefaultTolerationSeconds:
-    """Pods stay 300 s on a node that is not ready or unreachable, unless they say otherwise."""
+    """Adds tolerations of 300 s for the taints not-ready and unreachable, unless the pod has its own."""
 
     name = "DefaultTolerationSeconds"
 

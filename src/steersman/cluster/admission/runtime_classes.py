@@ -1,4 +1,6 @@
-"""RuntimeClass: a pod of a runtime class pays its overhead and goes where the runtime is."""
+"""The RuntimeClass plugin: sets the overhead, node selector and tolerations of a pod from its
+RuntimeClass.
+"""
 
 from __future__ import annotations
 

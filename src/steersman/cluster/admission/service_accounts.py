@@ -1,9 +1,8 @@
-"""ServiceAccount: every pod runs as an account that exists, and finds that account's token in a volume.
+"""The ServiceAccount plugin: sets a pod's service account and adds a volume with its token.
 
-Pods that name none run as `default`, which the cluster makes in every namespace soon after the namespace
-itself; so a pod that comes a moment too early waits for it. `lenient_default` is for clusters where nobody
-makes that account: a `default` that is missing then counts as one without settings. Every other account
-must exist either way.
+Pods that name no account get `default`, which a controller creates in every namespace soon after the
+namespace; a pod created before that waits for it. `lenient_default` is for clusters without this controller:
+a missing `default` then counts as one without settings. Every other account must exist.
 """
 
 from __future__ import annotations

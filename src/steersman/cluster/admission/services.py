@@ -1,7 +1,7 @@
-"""Where a service of the cluster can be reached from this process.
+"""Resolving a Service to an address that this process can reach, for webhooks and aggregated APIs.
 
-Webhooks and aggregated APIs name services; what is called is one of their ready endpoints. `Resolver` is the
-seam: a cluster whose services are reached in another way (or a test) brings its own.
+They name Services; one of their ready endpoints is called. `ServiceResolver` is the interface: a cluster
+whose services are reached in another way (or a test) brings its own.
 """
 
 from __future__ import annotations
@@ -14,20 +14,22 @@ from steersman.cluster.admission.chain import Reader
 from steersman.objects.fields import quote
 from steersman.objects.kinds import Object
 
-__all__ = ["EndpointResolver", "Resolver", "ServiceUnreachable"]
+__all__ = ["EndpointResolver", "ServiceResolver", "ServiceUnreachable"]
 
 
 class ServiceUnreachable(Exception):
-    """A service that does not exist or has nobody to answer for it."""
+    """A Service that does not exist or has no ready endpoints."""
 
 
-class Resolver(Protocol):
+class ServiceResolver(Protocol):
+    """Resolves a Service and port to an address."""
+
     def resolve(self, namespace: str, name: str, port: int) -> tuple[str, int]:
         """Host and port to connect to. Raises ServiceUnreachable."""
 
 
 class EndpointResolver:
-    """Looks at a Service, its EndpointSlices and its Endpoints, as they are stored now."""
+    """Reads the Service, its EndpointSlices and its Endpoints from the store."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader

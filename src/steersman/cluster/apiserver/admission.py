@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Collection
 from typing import TYPE_CHECKING
 
 from steersman.aio import Scope
-from steersman.cluster.admission import Chain, Plugin, Reader, ResourceQuota, build_chain
+from steersman.cluster.admission import AdmissionChain, AdmissionPlugin, Reader, ResourceQuota, build_chain
 from steersman.cluster.apiserver.controllers.following import when_first
 from steersman.cluster.apiserver.controllers.quota_recounting import QuotaRecounting
 from steersman.cluster.apiserver.resources.resource import Catalog
@@ -61,7 +61,7 @@ class AdmissionSetup:
         self._now = now
         self._clients: WebhookClients | None = None
         quota = ResourceQuota(reader, self._update_quota, scope)
-        self.chain: Chain = build_chain(
+        self.chain: AdmissionChain = build_chain(
             reader,
             disabled,
             enabled=enabled,
@@ -131,7 +131,12 @@ class AdmissionSetup:
             validating_webhook.webhooks,
         ):
             configured.follow(self._store)
-        plugins: list[Plugin] = [mutating_policy, mutating_webhook, validating_policy, validating_webhook]
+        plugins: list[AdmissionPlugin] = [
+            mutating_policy,
+            mutating_webhook,
+            validating_policy,
+            validating_webhook,
+        ]
         self.chain.add([plugin for plugin in plugins if plugin.name not in self._disabled])
 
     def _convert(self, obj: Object, kind: GVK) -> Object | Awaitable[Object]:

@@ -41,13 +41,13 @@ from steersman.cluster.apiserver.resources.allocation import ServiceAllocator
 from steersman.cluster.apiserver.resources.resource import Catalog
 from steersman.cluster.apiserver.server import APIServer
 from steersman.cluster.auth.authentication import (
-    Anonymous,
+    AnonymousAccess,
     CertificateAuthenticator,
     StaticTokens,
     TokenAuthenticator,
 )
 from steersman.cluster.auth.jwt import SigningKey
-from steersman.cluster.auth.pki import Authority
+from steersman.cluster.auth.pki import StoredAuthority
 from steersman.cluster.auth.users import User
 from steersman.cluster.schema.resources import all_resources
 from steersman.cluster.schema.version import KUBERNETES_VERSION
@@ -68,11 +68,11 @@ _AFTER_START_S = 0.2
 @dataclass(frozen=True, slots=True)
 class Keys:
     #: Issues client certificates, which it recognizes users by.
-    authority: Authority
+    authority: StoredAuthority
     #: Signs service account tokens.
     tokens: SigningKey
     #: Opens the request-header CA, by which aggregated API servers recognize this one.
-    open_front_proxy: Callable[[], Authority]
+    open_front_proxy: Callable[[], StoredAuthority]
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,10 +221,10 @@ class AssembledServer:
             self._store, catalog, self._keys.tokens, certificates, static, issuers, anonymous, now
         )
 
-    def _other_issuers(self) -> tuple[list[TokenAuthenticator], Anonymous]:
+    def _other_issuers(self) -> tuple[list[TokenAuthenticator], AnonymousAccess]:
         """Other issuers of tokens, their keys fetched again and again; and who may be anonymous."""
         if self._options.authentication is None:
-            return [], Anonymous()
+            return [], AnonymousAccess()
         from steersman.cluster.auth.authentication_file import read_authentication_file
         from steersman.cluster.auth.oidc import ExternalIssuers, fetch
 

@@ -1,2 +1,3 @@
-"""Who is it, and may they? `authentication` and its kinds of credentials, `authorization` and its kinds of
-rules (`rbac`, `nodes`), and the cluster's certificates (`pki`)."""
+"""Authentication and authorization: `authentication` and its kinds of credentials, `authorization` and its
+authorizers (`rbac`, `nodes`), and the cluster's certificates (`pki`).
+"""

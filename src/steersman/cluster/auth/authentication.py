@@ -1,11 +1,11 @@
-"""From credentials to a user: bearer tokens and client certificates.
+"""Authentication of requests: bearer tokens and client certificates.
 
-An authenticator answers with a user, or None when it has nothing to say about the credentials given;
-bad credentials raise `InvalidCredentials` (the API answers 401), missing ones make the request anonymous.
-Authenticators are asked in order; tokens are compared by their digest, so lookups leak no prefix.
+An authenticator returns a user, or None for credentials it does not handle; invalid credentials raise
+`InvalidCredentials` (the API answers 401), missing ones make the request anonymous. Authenticators are called
+in order; tokens are compared by their digest, so lookups leak no prefix.
 
-A token is meant for some audiences; requests to this API need one that is meant for it, reviews ask about
-others. `AudienceTokens` know whom their tokens are for, all others are for the API.
+A token is valid for some audiences; requests to this API need one that is valid for it, TokenReviews may ask
+about others. `AudienceTokens` have audiences of their own, all other tokens are for the API.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from steersman.cluster.auth.users import ANONYMOUS, AUTHENTICATED_GROUP, User
 
 __all__ = [
     "API_AUDIENCE",
-    "Anonymous",
+    "AnonymousAccess",
     "AudienceTokens",
     "Authenticated",
     "Authentication",
@@ -43,17 +43,23 @@ _UNKNOWN = "invalid bearer token"
 
 
 class TokenAuthenticator(Protocol):
+    """Authenticates bearer tokens."""
+
     def authenticate(self, token: str) -> User | None:
         """The token's user, None when this authenticator does not know the token."""
 
 
 class Recognized(NamedTuple):
+    """An authenticated token: its user and audiences."""
+
     user: User
     #: Nothing ends these credentials before the process ends: neither time nor a revocation.
     lasting: bool
 
 
 class Authenticated(NamedTuple):
+    """The user of a request."""
+
     user: User
     #: Those asked about that the token is good for.
     audiences: Sequence[str]
@@ -61,6 +67,8 @@ class Authenticated(NamedTuple):
 
 @runtime_checkable
 class AudienceTokens(TokenAuthenticator, Protocol):
+    """Authenticates tokens that have audiences."""
+
     def authenticate_for(self, token: str, audiences: Sequence[str]) -> Authenticated | None:
         """As `authenticate`, for a token meant for one of `audiences`."""
 
@@ -70,7 +78,7 @@ def _digest(token: str) -> bytes:
 
 
 class StaticTokens:
-    """A fixed set of tokens, known from the start (the admin's)."""
+    """A fixed set of tokens (that of the admin)."""
 
     def __init__(self, users: Mapping[str, User]) -> None:
         self._users = {_digest(token): user for token, user in users.items()}
@@ -80,7 +88,7 @@ class StaticTokens:
 
 
 class CertificateAuthenticator:
-    """Client certificates issued by the cluster's CA: CN is the user, each O a group."""
+    """Client certificates issued by the cluster's CA: CN is the user name, each O a group."""
 
     def __init__(self, authority: x509.Certificate) -> None:
         self._authority = authority
@@ -114,8 +122,8 @@ def _may_authenticate_clients(certificate: x509.Certificate) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Anonymous:
-    """Whether requests without credentials are served at all; with `paths`, only these."""
+class AnonymousAccess:
+    """Whether anonymous requests are served; with `paths`, only for these."""
 
     enabled: bool = True
     paths: frozenset[str] = frozenset()
@@ -125,19 +133,19 @@ class Anonymous:
 
 
 class Authentication:
-    """The chain: client certificate first, then bearer token, else anonymous."""
+    """The chain of authenticators: client certificate first, then bearer token, else anonymous."""
 
     def __init__(
         self,
         certificates: CertificateAuthenticator | None,
         tokens: Sequence[TokenAuthenticator],
         audiences: Sequence[str] = (API_AUDIENCE,),
-        anonymous: Anonymous | None = None,
+        anonymous: AnonymousAccess | None = None,
     ) -> None:
         self._certificates = certificates
         self._tokens = tokens
         self.audiences = audiences
-        self.anonymous = anonymous or Anonymous()
+        self.anonymous = anonymous or AnonymousAccess()
 
     def by_certificate(self, der: bytes) -> User | None:
         """The certificate's user; None when it is not one of ours. Callers cache it per connection."""

@@ -1,8 +1,7 @@
-"""The file that says whose tokens are good: Kubernetes' AuthenticationConfiguration.
+"""The AuthenticationConfiguration file: JWT issuers and anonymous access.
 
-Read once, at start. What is wrong with it is said in kube-apiserver's words where it has some. Beyond
-Kubernetes, an issuer's keys may be in a file (`jwksFile`, beside the configuration), for clusters without a
-network.
+Read once, at start. Error messages are kube-apiserver's where it has some. Beyond Kubernetes, an issuer's
+keys may be in a file (`jwksFile`, beside the configuration), for clusters without a network.
 """
 
 from __future__ import annotations
@@ -14,8 +13,8 @@ from pathlib import Path as FilePath
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from steersman.cluster.auth.authentication import API_AUDIENCE, Anonymous
-from steersman.cluster.auth.claims import Claim, ClaimMappings, Expression, Rule
+from steersman.cluster.auth.authentication import API_AUDIENCE, AnonymousAccess
+from steersman.cluster.auth.claims import Claim, ClaimMappings, ClaimRule, Expression
 from steersman.cluster.auth.errors import ConfigurationInvalid
 from steersman.cluster.auth.jwt import VerificationKey
 from steersman.cluster.auth.oidc import Issuer, read_key_set
@@ -45,8 +44,10 @@ _VERIFIED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class AuthenticationSettings:
+    """The settings of an AuthenticationConfiguration."""
+
     issuers: tuple[Issuer, ...] = ()
-    anonymous: Anonymous = field(default_factory=Anonymous)
+    anonymous: AnonymousAccess = field(default_factory=AnonymousAccess)
 
 
 def read_authentication_file(file: FilePath) -> AuthenticationSettings:
@@ -113,7 +114,7 @@ _CONFIGURATION: Final = {
 
 
 class _Reader:
-    """Makes of a file in good form what it means, and notes what is wrong with that."""
+    """Converts a well-formed file to settings, and collects semantic errors."""
 
     def __init__(self, folder: FilePath) -> None:
         self._folder = folder
@@ -136,14 +137,16 @@ class _Reader:
                 seen.add((name, url))
         return AuthenticationSettings(tuple(issuers), self._anonymous(obj.get("anonymous")))
 
-    def _anonymous(self, given: Object | None) -> Anonymous:
+    def _anonymous(self, given: Object | None) -> AnonymousAccess:
         if given is None:
-            return Anonymous()
+            return AnonymousAccess()
         conditions = given.get("conditions") or []
         if not given.get("enabled") and conditions:
             why = "enabled should be set to true when conditions are defined"
             self.errors.append(invalid(Path("anonymous").child("conditions"), conditions, why))
-        return Anonymous(bool(given.get("enabled")), frozenset(each.get("path", "") for each in conditions))
+        return AnonymousAccess(
+            bool(given.get("enabled")), frozenset(each.get("path", "") for each in conditions)
+        )
 
     def _issuer(self, given: Object, path: Path) -> Issuer | None:
         issuer, at = given.get("issuer") or {}, path.child("issuer")
@@ -244,8 +247,8 @@ class _Reader:
             username, groups, uid, tuple(extra), tuple(required_claims), tuple(claim_rules), tuple(user_rules)
         )
 
-    def _claim_rules(self, rules: Any, path: Path) -> tuple[list[Rule], list[tuple[str, str]]]:
-        made: list[Rule] = []
+    def _claim_rules(self, rules: Any, path: Path) -> tuple[list[ClaimRule], list[tuple[str, str]]]:
+        made: list[ClaimRule] = []
         values: dict[str, str] = {}
         seen: set[str] = set()
         for number, rule in enumerate(rules):
@@ -269,14 +272,14 @@ class _Reader:
                 self.errors.append(required(at, _EITHER))
         return made, list(values.items())
 
-    def _user_rules(self, rules: Any, path: Path) -> list[Rule]:
+    def _user_rules(self, rules: Any, path: Path) -> list[ClaimRule]:
         seen: set[str] = set()
-        made: list[Rule] = []
+        made: list[ClaimRule] = []
         for number, rule in enumerate(rules):
             made += self._rule(rule, path.child("userValidationRules").index(number), "user", seen)
         return made
 
-    def _rule(self, given: Object, path: Path, variable: str, seen: set[str]) -> list[Rule]:
+    def _rule(self, given: Object, path: Path, variable: str, seen: set[str]) -> list[ClaimRule]:
         expression, at = given.get("expression") or "", path.child("expression")
         if not expression:
             self.errors.append(required(at))
@@ -286,7 +289,7 @@ class _Reader:
             return []
         seen.add(expression)
         condition = self._compiled(expression, at, variable, condition=True)
-        return [] if condition is None else [Rule(condition, given.get("message") or "")]
+        return [] if condition is None else [ClaimRule(condition, given.get("message") or "")]
 
     def _source(self, given: Object, path: Path, *, needed: bool = False) -> Claim | Expression | None:
         claim, expression, prefix = given.get("claim"), given.get("expression"), given.get("prefix")

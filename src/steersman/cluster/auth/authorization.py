@@ -1,7 +1,7 @@
-"""May this user do that? The question, and the chain of those who answer.
+"""Authorization: the attributes of a request, and the chain of authorizers.
 
-An authorizer allows, or has no opinion; when nobody allows, the answer is no. Those that can say why
-(`ExplainingAuthorizer`) do so for reviews and refusals; `allows` is the cheap question of every request.
+An authorizer allows, or has no opinion; without an allow the request is denied. Those that can give a reason
+(`ExplainingAuthorizer`) do so for reviews and denials; `allows` is the cheap check of every request.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ __all__ = [
 
 
 class Action(NamedTuple):
-    """What is about to happen. Resource requests have a verb on a resource, others a verb on a path."""
+    """The attributes of a request (authorizer.Attributes). Resource requests have a verb on a resource,
+    others a verb on a path.
+    """
 
     verb: str
     group: str = ""
@@ -42,6 +44,8 @@ class Action(NamedTuple):
 
 
 class Decision(NamedTuple):
+    """Whether a request is allowed, and the reason."""
+
     allowed: bool
     #: Why, in Kubernetes' words; empty when there is nothing to say.
     reason: str = ""
@@ -51,24 +55,30 @@ NO_OPINION = Decision(False)
 
 
 class Authorizer(Protocol):
+    """Allows requests."""
+
     def allows(self, user: User, action: Action) -> bool:
         """True to allow; False is no opinion."""
 
 
 @runtime_checkable
 class ExplainingAuthorizer(Authorizer, Protocol):
+    """An authorizer that gives reasons."""
+
     def decide(self, user: User, action: Action) -> Decision:
         """The same answer as `allows`, with its reason."""
 
 
 class Masters:
-    """Members of system:masters may do everything."""
+    """The authorizer that allows everything to the group system:masters."""
 
     def allows(self, user: User, action: Action) -> bool:
         return MASTERS_GROUP in user.groups
 
 
 class AuthorizerChain:
+    """The authorizers of an API server, in order."""
+
     def __init__(self, authorizers: Mapping[str, Authorizer]) -> None:
         """In the order in which they are asked, by the names that are told with their reasons against."""
         self._names = tuple(authorizers)

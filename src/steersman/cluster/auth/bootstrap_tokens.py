@@ -1,4 +1,4 @@
-"""Bootstrap tokens: `id.secret`, kept as Secrets in kube-system, with which new nodes first say hello."""
+"""Bootstrap tokens: `id.secret`, stored as Secrets in kube-system, with which new nodes join."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ _EVERYONE = "system:bootstrappers"
 
 
 class BootstrapTokens:
+    """Authenticates bootstrap tokens."""
+
     def __init__(self, lookup: Lookup, now: Callable[[], float] = time.time) -> None:
         self._lookup = lookup
         self._now = now

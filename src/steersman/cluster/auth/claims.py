@@ -1,7 +1,8 @@
-"""From the claims of a verified token to a user: by claim, or by CEL expression.
+"""Claim mappings of JWT issuers: from the claims of a verified token to a user, by claim name or CEL
+expression.
 
-`Expression`s see `claims` (or `user`, once there is one); rules say what must hold before anybody is let
-in. Made by `authentication_file`, asked by `oidc` for every token that is new to it.
+Expressions read `claims` (or `user`, once it is mapped); validation rules must hold before a user is
+accepted. Made by `authentication_file`, used by `oidc` for every new token.
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ from steersman.cluster.cel.types import list_of, map_of, object_type
 from steersman.cluster.cel.values import SchemaMap
 from steersman.objects.kinds import Object
 
-__all__ = ["Claim", "ClaimMappings", "Expression", "Rule"]
+__all__ = ["Claim", "ClaimMappings", "ClaimRule", "Expression"]
 
 
 class Claim(NamedTuple):
-    """A claim by its name, and what is put before its value."""
+    """The name of a claim, and a prefix for its value."""
 
     name: str
     prefix: str = ""
@@ -117,8 +118,8 @@ class Expression:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
-    """Something that must hold of the claims, or of the user made of them."""
+class ClaimRule:
+    """A validation rule on the claims, or on the mapped user."""
 
     condition: Expression
     message: str = ""
@@ -131,7 +132,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class ClaimMappings:
-    """Which user an issuer's claims mean, and what they must be like."""
+    """The mapping of an issuer's claims to a user, with validation rules."""
 
     username: Claim | Expression
     groups: Claim | Expression | None = None
@@ -139,8 +140,8 @@ class ClaimMappings:
     extra: tuple[tuple[str, Expression], ...] = ()
     #: Claims that must have a value.
     required: tuple[tuple[str, str], ...] = ()
-    claim_rules: tuple[Rule, ...] = ()
-    user_rules: tuple[Rule, ...] = ()
+    claim_rules: tuple[ClaimRule, ...] = ()
+    user_rules: tuple[ClaimRule, ...] = ()
 
     def user_of(self, claims: Object) -> User:
         """Raises InvalidCredentials."""

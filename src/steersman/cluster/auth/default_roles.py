@@ -26,6 +26,8 @@ _KINDS = {"user": "User", "group": "Group", "account": "ServiceAccount"}
 
 
 class DefaultObject(NamedTuple):
+    """A default role or binding."""
+
     plural: str
     namespace: str
     name: str

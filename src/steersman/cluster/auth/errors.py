@@ -15,7 +15,9 @@ __all__ = ["BadToken", "ConfigurationInvalid", "InvalidCredentials", "RoleMissin
 
 
 class InvalidCredentials(Exception):
-    """Credentials were given and are not good. The text says why where Kubernetes does (TokenReview)."""
+    """Credentials were given and are invalid. The text gives the reason where Kubernetes does
+    (TokenReview).
+    """
 
 
 class BadToken(Exception):
@@ -23,14 +25,14 @@ class BadToken(Exception):
 
 
 class ConfigurationInvalid(Exception):
-    """What is wrong with the file that configures authentication."""
+    """An error in the AuthenticationConfiguration file."""
 
     def __init__(self, file: str, problem: str) -> None:
         super().__init__(f"{file}: {problem}".replace("\n", " "))
 
 
 class RoleMissing(Exception):
-    """A binding's role does not exist, or is of no kind there is."""
+    """The role of a binding does not exist, or is of an unknown kind."""
 
     def __init__(self, kind: str, name: str) -> None:
         if kind in ("Role", "ClusterRole"):

@@ -1,7 +1,7 @@
-"""JSON Web Tokens: signed, taken apart, verified. Compact serialization only.
+"""JSON Web Tokens: signing, parsing and verifying. Compact serialization only.
 
-The algorithm is the key's, never the token's choice: a token whose header names another one is refused, so
-`none`, or an HMAC made with a public key, cannot pass. Nothing here knows what the claims mean.
+The key determines the algorithm, never the token: a token whose header names another one is rejected, so
+`none`, or an HMAC made with a public key, cannot pass. The meaning of claims is left to callers.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from steersman.cluster.auth.errors import BadToken
 
 __all__ = [
     "BadToken",
+    "JsonWebToken",
     "PrivateKey",
     "PublicKey",
     "SigningKey",
-    "Token",
     "VerificationKey",
     "key_set",
     "parse",
@@ -69,8 +69,8 @@ def _number(value: int, length: int = 0) -> str:
     return _encode(value.to_bytes(length or (value.bit_length() + 7) // 8))
 
 
-class Token(NamedTuple):
-    """A token taken apart. Nothing in it is to be believed before `verify`."""
+class JsonWebToken(NamedTuple):
+    """A parsed token. Nothing in it may be trusted before `verify`."""
 
     header: dict[str, Any]
     claims: dict[str, Any]
@@ -86,7 +86,7 @@ class Token(NamedTuple):
         raise BadToken("go-jose/go-jose: error in cryptographic primitive")
 
 
-def parse(text: str) -> Token:
+def parse(text: str) -> JsonWebToken:
     """Take a token apart. Raises BadToken."""
     if len(text) > _LONGEST or text.count(".") != 2:
         raise BadToken("not a compact token")
@@ -96,7 +96,7 @@ def parse(text: str) -> Token:
         raise BadToken("unsupported crit header")
     if not isinstance(header.get("kid", ""), str) or not isinstance(header.get("alg"), str):
         raise BadToken("malformed header")
-    return Token(header, claims, f"{head}.{body}".encode(), _decode(signature))
+    return JsonWebToken(header, claims, f"{head}.{body}".encode(), _decode(signature))
 
 
 def _object(part: str) -> dict[str, Any]:
@@ -134,7 +134,7 @@ class VerificationKey:
             raise ValueError("malformed key") from error
         return cls.of(public, str(jwk.get("kid") or ""), str(jwk.get("alg") or ""))
 
-    def verifies(self, token: Token) -> bool:
+    def verifies(self, token: JsonWebToken) -> bool:
         if token.header.get("alg") != self.algorithm:
             return False
         try:
@@ -143,7 +143,7 @@ class VerificationKey:
             return False
         return True
 
-    def _check(self, token: Token) -> None:
+    def _check(self, token: JsonWebToken) -> None:
         public, signature = self.public, token.signature
         match public:
             case ec.EllipticCurvePublicKey():

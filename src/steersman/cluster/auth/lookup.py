@@ -1,4 +1,4 @@
-"""How authentication looks at stored objects."""
+"""The interface through which authentication reads stored objects."""
 
 from __future__ import annotations
 

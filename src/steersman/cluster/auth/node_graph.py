@@ -1,8 +1,9 @@
-"""What is related to which node: the objects its pods mention, its volumes, attachments and claims.
+"""The graph of the Node authorizer: the objects that a node's pods reference, its volumes, attachments and
+claims.
 
-Pods change all the time and nodes ask rarely, so a change is only noted (one dictionary write in the
-commit) and looked into when the next question comes. Relations are counted by node, so a question is one
-or two dictionary reads however many pods there are.
+Pods change all the time and nodes ask rarely, so a change is only recorded (one dictionary write in the
+commit) and processed at the next question. Edges are counted by node, so a question is one or two dictionary
+reads however many pods there are.
 
     pod → node                        secret, configmap, claim, service account → pod
     volume → claim → pod              secret → volume (the kubelet mounts it)
@@ -37,6 +38,8 @@ _MOUNTED_CSI_SECRETS = ("nodePublishSecretRef", "nodeStageSecretRef", "nodeExpan
 
 
 class NodeGraph:
+    """The edges from objects to nodes."""
+
     def __init__(self) -> None:
         self._pending: dict[tuple[str, str], bytes | None] = {}
         #: Who stands in for what: pod → its references (itself among them), with its node.

@@ -1,8 +1,8 @@
-"""The Node authorizer: a node may read what its pods need, and write what is its own.
+"""The Node authorizer: a node may read what its pods need, and write its own objects.
 
-Users `system:node:NAME` of the group system:nodes only. What is not divided by node follows the rules of
-the role system:node. That a node writes only its own objects is completed by the NodeRestriction admission
-plugin: here the object of a create is not known yet.
+It applies to users `system:node:NAME` of the group system:nodes only. Resources that do not belong to single
+nodes follow the rules of the role system:node. That a node writes only its own objects is completed by the
+NodeRestriction admission plugin: here the object of a create is not known yet.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ def _no(reason: str) -> Decision:
 
 
 class NodeAuthorizer:
+    """Allows requests of nodes by the graph and the rules of system:node."""
+
     def __init__(self, graph: NodeGraph, rules: Sequence[Rule]) -> None:
         self._graph = graph
         self._rules = rules

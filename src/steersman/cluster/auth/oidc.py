@@ -1,7 +1,7 @@
-"""Tokens of other issuers (OpenID Connect): users that somebody else vouches for.
+"""JWT authenticators: ID tokens of external OpenID Connect issuers.
 
-`authentication_file` reads who they are; `claims` makes users of what their tokens say. An issuer's keys come
-from its discovery document, or from a file.
+`authentication_file` configures the issuers; `claims` maps their claims to users. An issuer's keys come from
+its discovery document, or from a file.
 
 `authenticate` never waits: keys are fetched by `run`, again every few minutes, and soon when a token
 names a key that is not known yet.
@@ -23,7 +23,7 @@ import orjson
 from steersman.cluster.auth.authentication import API_AUDIENCE, Authenticated
 from steersman.cluster.auth.claims import ClaimMappings
 from steersman.cluster.auth.errors import BadToken, InvalidCredentials
-from steersman.cluster.auth.jwt import Token, VerificationKey, parse
+from steersman.cluster.auth.jwt import JsonWebToken, VerificationKey, parse
 from steersman.cluster.auth.rules import quote_list
 from steersman.cluster.auth.users import User
 from steersman.http import Client, Timeouts, client_tls
@@ -45,6 +45,8 @@ _LARGEST = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Issuer:
+    """The configuration of an issuer."""
+
     url: str
     audiences: tuple[str, ...]
     mappings: ClaimMappings
@@ -76,12 +78,16 @@ def read_key_set(body: bytes) -> tuple[VerificationKey, ...]:
 
 
 class _Known(NamedTuple):
+    """The keys of an issuer, and when they were fetched."""
+
     user: User
     audiences: tuple[str, ...]
     until: float
 
 
 class ExternalIssuers:
+    """Authenticates the tokens of external issuers."""
+
     def __init__(self, issuers: Sequence[Issuer], now: Callable[[], float] = time.time) -> None:
         self._issuers = {issuer.url: issuer for issuer in issuers}
         self._now = now
@@ -145,7 +151,7 @@ class ExternalIssuers:
             raise InvalidCredentials("oidc: token is not valid yet")
         return _Known(issuer.mappings.user_of(claims), meant, until)
 
-    def _check_signature(self, issuer: Issuer, token: Token) -> None:
+    def _check_signature(self, issuer: Issuer, token: JsonWebToken) -> None:
         keys = self._keys[issuer.url]
         key_id = token.header.get("kid")
         if not issuer.keys and not any(key.id == key_id for key in keys):

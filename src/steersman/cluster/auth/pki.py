@@ -1,7 +1,7 @@
-"""The cluster's certificates: an authority, the server's certificate and the admin's, made at first start.
+"""The cluster's certificates: the CA, the API server's certificate and the admin's, created at first start.
 
-How certificates are made is in `steersman.http.certificates`; here is how they are kept. Private files are
-readable by their owner only. The server's certificate is renewed when its names change or its life runs out.
+Certificates are issued by `steersman.http.certificates`; this module stores them. Private files are readable
+by their owner only. The server's certificate is renewed when its names change or its lifetime ends.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from steersman.http import certificates
 from steersman.http.certificates import KeyPair, alternative_names, key_pem, key_usage, names_of_server
 
 __all__ = [
-    "Authority",
     "KeyPair",
     "PkiError",
+    "StoredAuthority",
     "alternative_names",
     "key_pem",
     "key_usage",
@@ -52,11 +52,11 @@ class PkiError(Exception):
     """A certificate or key on disk that cannot be used; the message names the file."""
 
 
-class Authority(certificates.Authority):
-    """A certificate authority kept in a folder (or only in memory when there is none)."""
+class StoredAuthority(certificates.Authority):
+    """A certificate authority stored in a folder (or only in memory when there is none)."""
 
     @classmethod
-    def open(cls, folder: Path) -> Authority:
+    def open(cls, folder: Path) -> StoredAuthority:
         """The authority of a folder, made there when there is none. Raises PkiError, OSError."""
         certificate_file, key_file = folder / "ca.crt", folder / "ca.key"
         # The certificate is written last: a key alone is what a start that was interrupted left behind.

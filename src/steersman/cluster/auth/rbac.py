@@ -1,9 +1,9 @@
-"""Role-based access control: roles, bindings, and who may therefore do what.
+"""The RBAC authorizer: roles and bindings.
 
-The index holds the four RBAC kinds as they are in the store, kept up to date within each commit
-(`follow`), bindings by subject. What a subject may do in a namespace is gathered once (`_Grants`) and
-remembered until any role or binding changes; so is the answer for each resource and verb. A known question
-costs under a microsecond, whatever the object's name.
+The index holds the four RBAC kinds as they are in the store, updated within each commit (`follow`), bindings
+by subject. The rules of a subject in a namespace are collected once (`_Grants`) and cached until any role or
+binding changes; so is the answer for each resource and verb. A cached answer costs under a microsecond,
+whatever the object's name.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ _NOTHING: dict[str, _Binding] = {}
 
 
 class RoleRef(NamedTuple):
+    """The role of a binding."""
+
     kind: str
     name: str
     group: str = GROUP
@@ -47,6 +49,8 @@ _Subject = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class _Binding:
+    """A RoleBinding or ClusterRoleBinding."""
+
     name: str
     namespace: str
     role: RoleRef
@@ -78,14 +82,14 @@ class _Binding:
 
 
 class _Answer(NamedTuple):
-    """What is allowed with one resource: objects of some names, anything, both or nothing."""
+    """What is allowed for one verb and resource: all names, some names, both or nothing."""
 
     named: dict[str, _Binding]
     always: _Binding | None
 
 
 class _Grants:
-    """Everything one subject is given in one namespace."""
+    """The rules of one subject in one namespace."""
 
     __slots__ = ("_answers", "holders", "problems", "rules")
 
@@ -129,7 +133,7 @@ class _Grants:
 
 
 class RBAC:
-    """The authorizer, and what the escalation checks and rules reviews ask."""
+    """The authorizer; also answers escalation checks and SelfSubjectRulesReviews."""
 
     def __init__(self) -> None:
         #: By (namespace, name); cluster roles have no namespace.

@@ -1,7 +1,7 @@
-"""Policy rules: what one rule of a role allows, and whether some rules are covered by others.
+"""RBAC policy rules: matching a request, and whether some rules cover others (escalation check).
 
-Pure values. `RBAC` matches requests against them, the escalation checks compare them, and the words used
-for them in refusals are Kubernetes'.
+Pure values. `RBAC` matches requests against them, the escalation checks compare them, and error messages
+print them as Kubernetes does.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LARGEST_BREAKDOWN = 4_000
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule of a role, as it stands there."""
+    """A PolicyRule of a role."""
 
     verbs: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Service account tokens: issued, and believed as long as what they speak of exists.
+"""Service account tokens: issuing, and authenticating while their account and bound object exist.
 
 A token names its service account and the object it is bound to (pod, secret, node) by uid. Its signature
 is checked once and remembered by the token's digest; that the objects are still there, and that the token
@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 from steersman.cluster.auth.authentication import API_AUDIENCE, Authenticated
 from steersman.cluster.auth.errors import BadToken, InvalidCredentials
-from steersman.cluster.auth.jwt import SigningKey, Token, VerificationKey, parse
+from steersman.cluster.auth.jwt import JsonWebToken, SigningKey, VerificationKey, parse
 from steersman.cluster.auth.lookup import Lookup
 from steersman.cluster.auth.pki import PkiError, write_private
 from steersman.cluster.auth.rules import quote_list
@@ -62,7 +62,7 @@ def open_signing_key(folder: Path) -> SigningKey:
 
 
 class _Dependency(NamedTuple):
-    """An object that must still be what it was when the token was issued."""
+    """An object that must still exist with the same uid."""
 
     claim: str
     plural: str
@@ -73,7 +73,7 @@ class _Dependency(NamedTuple):
 
 @dataclass(slots=True)
 class _Verified:
-    """A token whose signature is good."""
+    """A token with a verified signature."""
 
     user: User
     audiences: tuple[str, ...]
@@ -87,7 +87,9 @@ class _Verified:
 
 
 class ServiceAccountTokens:
-    """Issues and checks. `keys` are further ones whose tokens are good (the key before a rotation)."""
+    """Issues and authenticates tokens. `keys` are further accepted verification keys (the key before a
+    rotation).
+    """
 
     def __init__(
         self,
@@ -207,7 +209,7 @@ class ServiceAccountTokens:
         found.forget_at = now + _REMEMBER_S
         return found
 
-    def _bound(self, token: Token, now: float) -> _Verified:
+    def _bound(self, token: JsonWebToken, now: float) -> _Verified:
         claims = token.claims
         about = claims["kubernetes.io"]
         namespace, account = about["namespace"], about["serviceaccount"]
@@ -237,7 +239,7 @@ class ServiceAccountTokens:
             0.0,
         )
 
-    def _legacy(self, token: Token, text: str) -> _Verified:
+    def _legacy(self, token: JsonWebToken, text: str) -> _Verified:
         claims = token.claims
         namespace = claims[f"{_LEGACY}namespace"]
         secret = claims[f"{_LEGACY}secret.name"]

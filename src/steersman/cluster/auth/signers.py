@@ -1,6 +1,6 @@
-"""What the built-in signers demand of a certificate request. Pure.
+"""The requirements of the built-in signers for a CertificateSigningRequest. Pure.
 
-Asked before a request is signed, and by whoever approves requests.
+Checked before a request is signed, and by the approving controller.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _CLIENT_USAGES: Final = ("digital signature", "key encipherment")
 
 
 class SigningRefused(Exception):
-    """The signer does not sign such requests. The text goes into the Failed condition."""
+    """The signer rejects the request. The text goes into the Failed condition."""
 
 
 def _texts(name: x509.Name, oid: x509.ObjectIdentifier) -> list[str]:

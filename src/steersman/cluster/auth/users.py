@@ -1,4 +1,4 @@
-"""Who makes a request."""
+"""The user of a request: name, uid, groups and extra (user.Info)."""
 
 from __future__ import annotations
 
@@ -33,6 +33,8 @@ _ACCOUNT_PREFIX = "system:serviceaccount:"
 
 @dataclass(frozen=True, slots=True)
 class User:
+    """An authenticated user."""
+
     name: str
     uid: str = ""
     groups: Sequence[str] = ()

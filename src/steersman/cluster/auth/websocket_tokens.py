@@ -1,7 +1,7 @@
-"""Tokens of browsers, which can give a WebSocket no headers of their own: they come as a subprotocol.
+"""Bearer tokens in WebSocket subprotocols, for browsers, which cannot set the Authorization header.
 
-`base64url.bearer.authorization.k8s.io.<token>` stands among the subprotocols that are really meant. It is for
-the API server only and never passed on.
+`base64url.bearer.authorization.k8s.io.<token>` is one of the offered subprotocols. It is for the API server
+only and never passed on.
 """
 
 from __future__ import annotations

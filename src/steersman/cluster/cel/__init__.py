@@ -1,4 +1,5 @@
-"""CEL, as Kubernetes uses it: validation rules of custom resources, admission policies, match conditions.
+"""CEL (Common Expression Language) as in Kubernetes: CRD validation rules, admission policies, match
+conditions.
 
     variables = {"self": declare(schema)}
     rule = Environment(variables).compile("self.replicas <= self.max", returns=(BOOL,))
@@ -13,7 +14,7 @@ How an expression goes: `lexer` → `parser` (with `macros`) → `syntax` tree �
 functions from `library`) → `planner`, `operators` and `loops` (closures) → `Program.evaluate`. Beside it:
 `declarations` (schemas as types and JSON as values), `estimate` (the most a rule can cost).
 
-**Cost.** No rule and no object can hold up the server. Four walls stand one behind the other:
+**Cost.** No rule and no object can hold up the server. Four limits apply:
 
 1. `Program.estimate` bounds the cost by the sizes a schema allows. A definition whose rules pass the limits
    in `limits` is refused before it is stored.
@@ -25,7 +26,7 @@ functions from `library`) → `planner`, `operators` and `loops` (closures) → 
 3. Regular expressions run in linear time and have a bound of steps of their own (`regex`).
 
 4. What a request evaluates on the event loop is bounded much tighter; the rest happens in a thread
-   (`patience`).
+   (`loop_budget`, `worker_thread`).
 
 The depth of an expression is bounded by the parser; values are as deep as the decoder let them be.
 
@@ -54,7 +55,12 @@ from steersman.cluster.cel.errors import (
     ResultTypeError,
 )
 from steersman.cluster.cel.escaping import escape, unescape
-from steersman.cluster.cel.library.authorization import Authorizer, Decision, Question, ResourceCheck
+from steersman.cluster.cel.library.authorization import (
+    AccessQuestion,
+    AuthorizerValue,
+    CheckResult,
+    ResourceCheck,
+)
 from steersman.cluster.cel.limits import Budget
 from steersman.cluster.cel.loop_budget import evaluated, run_within_loop_budget
 from steersman.cluster.cel.program import Environment, Program
@@ -70,13 +76,14 @@ __all__ = [
     "NONE",
     "NULL",
     "STRING",
-    "Authorizer",
+    "AccessQuestion",
+    "AuthorizerValue",
     "Bounds",
     "Budget",
     "BudgetExceeded",
     "CelError",
+    "CheckResult",
     "CompileError",
-    "Decision",
     "Declaration",
     "Environment",
     "EvaluationError",
@@ -84,7 +91,6 @@ __all__ = [
     "LazyMap",
     "Optional",
     "Program",
-    "Question",
     "ResourceCheck",
     "ResultTypeError",
     "Type",

@@ -1,8 +1,8 @@
-"""Expressions of admission policies and match conditions: what they see, and what they must yield.
+"""CEL environments of admission policies and match conditions: their variables and result types.
 
 The objects themselves are dynamic: a policy may be for any kind. `variables.x` is whatever the policy
 declares; pass a `LazyMap` for it, so that only what is used is computed. Called when a policy is written
-(validation) and when it is put into force.
+(validation) and when it is compiled for use.
 """
 
 from __future__ import annotations

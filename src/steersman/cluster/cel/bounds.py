@@ -1,4 +1,4 @@
-"""Arithmetic on what is only known within bounds: sizes and costs, from least to most."""
+"""Interval arithmetic on sizes and costs: minimum and maximum."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ MOST: Final = 2**64 - 1
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
+    """A minimum and a maximum."""
+
     least: int
     most: int
 

@@ -1,4 +1,4 @@
-"""The types of built-in kinds, for checking policies against what they match.
+"""CEL types of the built-in kinds, for type checking policies.
 
 Only types: built-in objects are dynamic values to expressions, as in kube-apiserver. What has no single type
 in OpenAPI (quantities) is not visible.

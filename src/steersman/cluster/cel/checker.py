@@ -1,6 +1,6 @@
-"""Gives every node of an expression its type and every call its overloads, or says what is wrong.
+"""The type checker: gives every node of an expression its type and every call its overloads.
 
-Type errors are collected, not raised: a user sees all of them at once. Texts are cel-go's.
+Type errors are collected, not raised: a user sees all of them at once. Messages are cel-go's.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from steersman.cluster.cel.syntax import (
 from steersman.cluster.cel.types import Substitution, Type
 from steersman.cluster.cel.values import Uint
 
-__all__ = ["Scope", "check"]
+__all__ = ["NameScope", "check"]
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
-    """What names mean to an expression."""
+class NameScope:
+    """The declarations of names in an expression."""
 
     variables: Mapping[str, Type]
     functions: Mapping[str, Function]
@@ -42,7 +42,7 @@ class Scope:
     struct: Callable[[str], Type | None]
 
 
-def check(tree: Expr, scope: Scope, issues: Issues) -> list[Expr]:
+def check(tree: Expr, scope: NameScope, issues: Issues) -> list[Expr]:
     """All nodes of the expression, each annotated unless `issues` has complaints."""
     checker = _Checker(scope, issues)
     try:
@@ -71,7 +71,9 @@ _COUNTING: Final = {"exists_one", "existsOne"}
 
 
 class _Checker:
-    def __init__(self, scope: Scope, issues: Issues) -> None:
+    """Checks one expression."""
+
+    def __init__(self, scope: NameScope, issues: Issues) -> None:
         self.scope = scope
         self.issues = issues
         self.known = Substitution()

@@ -1,4 +1,5 @@
-"""Schemas as CEL sees them: the type of each value, its largest size, and how JSON becomes a CEL value.
+"""Schemas as CEL declarations: the type and maximum size of each value, and the conversion of JSON to CEL
+values.
 
 `declare` reads an OpenAPI v3 schema (a CRD's), `declare_fields` makes an object type by hand (`request`).
 What a schema leaves untyped is not visible to expressions, as in Kubernetes.
@@ -43,7 +44,7 @@ _TIME_SIZES: Final = {"duration": 3, "date": 12, "date-time": 21}
 
 @dataclass(slots=True, eq=False)
 class Declaration:
-    """One node of a schema."""
+    """The declaration of one node of a schema."""
 
     type: Type
     #: The shortest JSON text of a value.

@@ -1,4 +1,4 @@
-"""Expressions that choose devices (resource.k8s.io): what they see, and what they must say."""
+"""CEL environment of device selectors (resource.k8s.io): its variables and result type."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can go wrong with a CEL expression.
+"""The errors of CEL expressions.
 
 CelError
 ├── CompileError      the expression's author is at fault: syntax, types
@@ -29,13 +29,13 @@ class CompileError(CelError):
 
 
 class EvaluationError(CelError):
-    """Evaluating failed on the values given."""
+    """Evaluating the expression failed on these values."""
 
 
 class BudgetExceeded(EvaluationError):
-    """The evaluation was stopped because its cost passed the limit.
+    """The evaluation was stopped because its cost exceeded the limit.
 
-    `overall`: it was the budget shared with other expressions that ran out, not the one of each.
+    `overall`: the budget shared with other expressions was exceeded, not the one of each.
     """
 
     def __init__(self, message: str = "operation cancelled: actual cost limit exceeded") -> None:
@@ -44,11 +44,13 @@ class BudgetExceeded(EvaluationError):
 
 
 class ResultTypeError(CompileError):
-    """The expression is sound but does not yield what it must, e.g. not a bool."""
+    """The expression has the wrong result type, e.g. not a bool."""
 
 
 class InstantiationError(CompileError):
-    """The expression is sound, but a constant part of it has no value. Given that part's problem."""
+    """The expression type-checks, but a constant part of it cannot be evaluated; the message is that part's
+    error.
+    """
 
     def __init__(self, problem: object) -> None:
         super().__init__(f"program instantiation failed: {problem}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from steersman.cluster.cel.words import NOT_NAMES
+from steersman.cluster.cel.reserved_words import NOT_NAMES
 
 __all__ = ["escape", "unescape"]
 

@@ -1,8 +1,8 @@
-"""What an expression can cost at most, before there is any value to evaluate it on.
+"""The static cost estimate of an expression: the maximum over all values that its schema allows.
 
-kube-apiserver refuses rules whose estimate passes a limit, so the estimate is part of the interface: sizes
-come from `maxItems`, `maxLength` and `maxProperties`, or from what fits into a request. The sums follow
-cel-go's over the folds that macros stand for.
+kube-apiserver rejects rules whose estimate exceeds a limit, so the estimate is part of the interface: sizes
+come from `maxItems`, `maxLength` and `maxProperties`, or from the maximum request size. The sums follow
+cel-go's over the folds that macros expand to.
 """
 
 from __future__ import annotations
@@ -45,11 +45,15 @@ def estimate(tree: Expr, declarations: Mapping[str, Declaration]) -> Bounds:
 
 @dataclass(slots=True)
 class _Local:
+    """The size of a macro's variable."""
+
     path: Path
     size: Bounds | None = None
 
 
 class _Estimator:
+    """Estimates one expression."""
+
     def __init__(self, declarations: Mapping[str, Declaration]) -> None:
         self.declarations = declarations
         self.locals: dict[str, list[_Local]] = {}

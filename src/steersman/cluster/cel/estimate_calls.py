@@ -1,6 +1,6 @@
-"""What calls can cost at most, function by function: Kubernetes' estimates first, then cel-go's.
+"""Static cost estimates of function calls: Kubernetes' estimates first, then cel-go's.
 
-Anything not in the tables costs 1.
+A function that is not in the tables costs 1.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["CALLS", "Argument", "Estimated"]
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """What is known of an argument: its size, its type, and the type and size of a list's items."""
+    """The estimated size of an argument, its type, and the type and size of a list's items."""
 
     size: Bounds
     type: Type
@@ -29,6 +29,8 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class Estimated:
+    """The estimated cost and result size of a call."""
+
     cost: Bounds
     #: The size of the result where it is known.
     result: Bounds | None = None

@@ -1,4 +1,4 @@
-"""What of an expression is known before it is evaluated: literals of literals, conversions of literals.
+"""Constant folding: literals and conversions of literals.
 
 kube-apiserver folds these and charges nothing for them, so it is part of the cost model too.
 """
@@ -39,7 +39,7 @@ def constant(node: Expr) -> Plan | None:
 
 
 class _NotConstant(Exception):
-    pass
+    """A part of an expression is not constant."""
 
 
 def _literal_value(node: Expr) -> Any:

@@ -1,8 +1,8 @@
-"""How functions are declared: their overloads, what they do and what they cost.
+"""Declarations of CEL functions: overloads, implementations and runtime costs.
 
-A library is a list of `Function`s. An implementation takes the evaluation's frame, then the arguments
-(the target first), and returns a value or raises EvaluationError. `cost` is what kube-apiserver charges for
-the call at run time, computed before the work is done wherever the arguments tell; None is the usual 1.
+A library is a list of `Function`s. An implementation takes the evaluation's frame, then the arguments (the
+target first), and returns a value or raises EvaluationError. `cost` is what kube-apiserver charges for the
+call at run time, computed before the work is done wherever the arguments allow it; None is the default of 1.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ class Overload:
 
 @dataclass(frozen=True, slots=True)
 class Function:
+    """A function with its overloads."""
+
     name: str
     overloads: tuple[Overload, ...]
 

@@ -1,4 +1,4 @@
-"""Cuts an expression into tokens, with the errors of cel-go's lexer.
+"""The lexer: splits an expression into tokens, with the error messages of cel-go's lexer.
 
 Called by the parser only. Positions are offsets in code points.
 """

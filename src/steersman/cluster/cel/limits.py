@@ -1,8 +1,8 @@
-"""How much expressions may cost, and what users are told when one costs too much.
+"""The cost limits of CEL expressions, and the messages when one is exceeded.
 
-Two kinds of limit, both kube-apiserver's. Before an expression is accepted, what it can cost at most is
-estimated (`Program.estimate`) and held against the limits for a custom resource definition. When it runs,
-what it does cost is counted, and it is stopped at the limit of a call or of its `Budget`.
+Two kinds of limit, both kube-apiserver's. Before an expression is accepted, its maximum cost is estimated
+(`Program.estimate`) and compared with the limits for a custom resource definition. When it runs, its cost is
+counted, and it is stopped at the limit of a call or of its `Budget`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ ESTIMATE_TOTAL_LIMIT: Final = 100_000_000
 
 @dataclass(slots=True)
 class Budget:
-    """What is left for a series of evaluations; each takes from it what it cost."""
+    """The remaining cost for a series of evaluations; each subtracts its cost."""
 
     remaining: int = VALIDATION_BUDGET
 

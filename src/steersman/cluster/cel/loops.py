@@ -1,4 +1,4 @@
-"""The loops that macros make: `all`, `exists`, `map`, `filter` and their siblings.
+"""Comprehensions: the loops that the macros `all`, `exists`, `map`, `filter` and others expand to.
 
 Each round charges what the fold that cel-go expands the macro to would: reading the accumulator, testing it,
 adding to it. Named constants below spell those sums out.

@@ -1,4 +1,4 @@
-"""The calls that are not calls: `has`, `all`, `exists`, `map`, `filter` and their younger siblings."""
+"""The macros of CEL: `has`, `all`, `exists`, `map`, `filter` and the two-variable ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators and calls as closures: those that choose what they evaluate, quick ones, dispatched ones.
+"""Operators and calls as closures: short-circuiting ones, specialized ones, and dispatch by argument types.
 
 Made by the planner, of plans it made for the operands.
 """

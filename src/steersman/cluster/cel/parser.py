@@ -1,4 +1,4 @@
-"""Reads CEL source into a tree.
+"""The parser: reads CEL source into a syntax tree.
 
 Precedence climbing over the grammar of the CEL specification, with optional syntax (`a.?b`, `a[?k]`,
 `[?x]`, `{?k: v}`). Macros are recognised here (see `macros`), as everywhere in CEL: `x.all(i, p)` is never
@@ -16,6 +16,7 @@ from typing import Final
 
 from steersman.cluster.cel import macros
 from steersman.cluster.cel.lexer import EOF, Token, tokenize
+from steersman.cluster.cel.reserved_words import RESERVED
 from steersman.cluster.cel.source import Issues
 from steersman.cluster.cel.syntax import (
     Call,
@@ -27,7 +28,6 @@ from steersman.cluster.cel.syntax import (
     Select,
     StructLiteral,
 )
-from steersman.cluster.cel.words import RESERVED
 
 __all__ = ["DEPTH_LIMIT", "parse"]
 
@@ -54,11 +54,11 @@ def _operands(*also: str) -> str:
 
 
 class _Stop(Exception):
-    """There is no tree, and no use in reading on."""
+    """Parsing cannot continue."""
 
 
 class _Mismatch(Exception):
-    """A syntax error was reported; whoever reads the part it is in goes on behind it."""
+    """A syntax error was reported; the parser resumes after the enclosing part."""
 
 
 def parse(text: str, issues: Issues) -> Expr | None:
@@ -79,6 +79,8 @@ def parse(text: str, issues: Issues) -> Expr | None:
 
 
 class _Parser:
+    """Parses one expression."""
+
     def __init__(self, text: str, issues: Issues) -> None:
         self.issues = issues
         self.tokens = tokenize(text, issues)

@@ -1,4 +1,4 @@
-"""Turns a checked tree into closures that evaluate it, charging as kube-apiserver would.
+"""The planner: turns a checked tree into closures that evaluate it, with kube-apiserver's runtime costs.
 
 Costs are kept by basic block: what a stretch of an expression certainly costs is summed when it is planned
 and charged once when it is entered (the whole expression, the right side of `&&`, a branch of `?:`, one round
@@ -45,7 +45,7 @@ _STRUCT_COST: Final = 40
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """How to evaluate a tree."""
+    """A closure that evaluates a tree, and its constant cost."""
 
     run: Run
     #: What it certainly costs, charged before it starts.
@@ -63,6 +63,8 @@ def plan(tree: Expr, variables: Iterable[str]) -> Planned:
 
 
 class _Planner:
+    """Plans one expression."""
+
     def __init__(self, slots: dict[str, int]) -> None:
         self.slots = dict(slots)
         self.frame_size = self.first_local = 1 + len(slots)

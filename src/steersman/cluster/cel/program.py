@@ -1,7 +1,7 @@
 """Environments, which compile expressions, and programs, which evaluate them.
 
-An environment is what an expression can see: its variables with their declarations. Compiling is for when a
-rule or policy is written; the program is kept and evaluated on every request. Both are immutable.
+An environment declares the variables of an expression. Compiling is done when a rule or policy is written;
+the program is kept and evaluated on every request. Both are immutable.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ def _no_structs(_name: str) -> Type | None:
 
 
 class Environment:
-    """What expressions of one kind can see.
+    """The declared variables of expressions of one kind.
 
-    `structs` names the types that literals like `Object{…}` can make, for mutating policies.
+    `structs` names the types that literals like `Object{…}` can construct, for mutating policies.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Environment:
     ) -> None:
         self.variables = dict(variables)
         functions = ALL if structs is _no_structs else OF_PATCHES
-        self._scope = checker.Scope(
+        self._scope = checker.NameScope(
             {name: declared.type for name, declared in variables.items()}, functions, TYPE_NAMES, structs
         )
 

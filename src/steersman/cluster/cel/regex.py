@@ -1,4 +1,4 @@
-"""Runs regular expressions in time linear in the text, whatever the expression.
+"""Regular expressions evaluated in time linear in the text (like RE2), whatever the expression.
 
 The tree is compiled to a small program of characters, choices and places. `search` only asks whether there
 is a match: it walks a deterministic automaton built as far as texts need it (one dictionary lookup per
@@ -53,7 +53,7 @@ def _kept(expression: str, complaint: str, _thread: int) -> Regex:
 
 
 class _State:
-    """The instructions that may be next, whether they match already, and whether they do at the end."""
+    """A state of the automaton: the next instructions, and whether it matches."""
 
     __slots__ = ("ends", "final", "matched", "members", "moves")
 
@@ -67,7 +67,9 @@ class _State:
 
 
 class Regex:
-    """A program: each instruction takes a character, splits, asserts a place, or (the first) is the match."""
+    """A compiled regular expression: a program of instructions that take a character, split, assert a place,
+    or match.
+    """
 
     def __init__(self, expression: str) -> None:
         self._expression = expression

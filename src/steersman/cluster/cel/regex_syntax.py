@@ -1,4 +1,4 @@
-"""Reads a regular expression in RE2's syntax (Go's), with Go's complaints.
+"""The parser of regular expressions in RE2's syntax (Go's), with Go's error messages.
 
 Python's own `re` backtracks, so that a rule or object could hang the server. Expressions are therefore run by
 `regex`, or written for another engine without backtracking; both need them as a tree.
@@ -16,7 +16,7 @@ __all__ = ["Alternate", "Assert", "Chars", "Concat", "Node", "Repeat", "SyntaxPr
 
 
 class SyntaxProblem(Exception):
-    """Go's text, from "error parsing regexp" on."""
+    """Go's error message, from "error parsing regexp" on."""
 
     def __init__(self, problem: str, part: str) -> None:
         super().__init__(f"error parsing regexp: {problem}: `{part}`")
@@ -24,7 +24,7 @@ class SyntaxProblem(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Chars:
-    """One character, of those that are listed or, `negated`, any other."""
+    """A character class; `negated`: any other character."""
 
     #: First and last of each range.
     ranges: tuple[tuple[str, str], ...] = ()
@@ -38,23 +38,29 @@ class Chars:
 
 @dataclass(frozen=True, slots=True)
 class Assert:
-    """A place: `^` start, `$` end, `(?m)` line-start and line-end, `\\b` boundary, `\\B` inside."""
+    """An assertion: `^` start, `$` end, `(?m)` line-start and line-end, `\\b` boundary, `\\B` inside."""
 
     place: str
 
 
 @dataclass(frozen=True, slots=True)
 class Concat:
+    """A sequence."""
+
     parts: tuple[Node, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Alternate:
+    """Alternatives."""
+
     choices: tuple[Node, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
+    """A repetition: minimum, maximum, greedy or not."""
+
     part: Node
     low: int
     high: int | None

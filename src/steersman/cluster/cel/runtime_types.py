@@ -1,4 +1,4 @@
-"""Which CEL type a value has when only evaluation can tell."""
+"""The CEL type of a value at run time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where in an expression something is wrong, and how kube-apiserver says so."""
+"""Positions in an expression's source, and error messages with them as kube-apiserver prints them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MOST_ISSUES = 100
 
 @dataclass(slots=True)
 class Issues:
-    """Collects what is wrong with one expression; positions are code point offsets."""
+    """Collects the errors of one expression; positions are code point offsets."""
 
     text: str
     found: list[tuple[int, str]] = field(default_factory=list)

@@ -1,7 +1,7 @@
-"""The tree of a CEL expression, as the parser makes it and the checker annotates it.
+"""The syntax tree of a CEL expression, made by the parser and annotated by the checker.
 
 Macros (`all`, `map`, `has`, …) are nodes of their own rather than the folds cel-go expands them to: that
-keeps evaluation a plain loop. What a fold would have cost is still charged (see `costs`).
+keeps evaluation a plain loop. What a fold would have cost is still charged (see `library.costs`).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Macro = Literal[
 
 @dataclass(slots=True, eq=False)
 class Expr:
-    """A node: where it stands in the source, and what the checker found out about it."""
+    """A node: its position in the source, and the type found by the checker."""
 
     at: int
     type: Type = field(init=False, repr=False)

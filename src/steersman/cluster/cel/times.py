@@ -1,4 +1,4 @@
-"""Times and durations: reading and writing them, and the parts of a timestamp in a time zone."""
+"""Timestamps and durations: parsing and formatting, and the parts of a timestamp in a time zone."""
 
 from __future__ import annotations
 

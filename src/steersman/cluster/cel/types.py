@@ -1,8 +1,7 @@
-"""The types of CEL, and which of them fits where.
+"""The types of CEL, assignability, and type parameters.
 
-A type is a value; two are the same when they are written the same. Object types carry their fields so
-that the checker can look into them. `Substitution` is the checker's knowledge of what each type parameter
-stands for, unified as in cel-go.
+A type is a value; two are the same when they are written the same. Object types carry their fields so that
+the checker can look into them. `Substitution` binds type parameters, unified as in cel-go.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """`kind` decides how values behave; `name` and `params` tell types of a kind apart."""
+    """A CEL type: `kind` decides how values behave; `name` and `params` distinguish types of a kind."""
 
     kind: str
     name: str
@@ -82,7 +81,7 @@ _NULLABLE: Final = frozenset({"null", "object", "duration", "timestamp", "opaque
 
 
 class Substitution:
-    """What type parameters have been found to stand for."""
+    """The bindings of type parameters."""
 
     def __init__(self) -> None:
         self._bound: dict[str, Type] = {}

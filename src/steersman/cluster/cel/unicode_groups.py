@@ -1,4 +1,4 @@
-"""Which characters are of a Unicode category or script, as `\\p{…}` in a regular expression asks.
+"""Unicode categories and scripts for `\\p{…}` in regular expressions.
 
 Python knows no scripts; `jsonschema_rs` brings an engine that does.
 """

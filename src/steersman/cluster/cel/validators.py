@@ -1,4 +1,4 @@
-"""Mistakes in literals that are found before anything runs: times, patterns, format strings."""
+"""Validation of literals at compile time: timestamps, regular expressions, format strings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CEL values as Python sees them.
+"""The Python representation of CEL values.
 
 bool, int, float, str, bytes, None, list and dict are themselves. The rest is here: uint, timestamps,
 durations, optionals, lists that are sets or maps to Kubernetes, objects seen through their schema, and

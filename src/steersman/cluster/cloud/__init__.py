@@ -1,4 +1,4 @@
-"""What a cloud gives a cluster: load balancers, machines, routes. Whoever gives it is a `Provider`.
+"""The cloud controllers (cloud-controller-manager): load balancers, instances and routes of a `Provider`.
 
 Start reading at `provider` (the interface), then `setup` (what is run) and `local` (the provider that needs
 no cloud: load balancers with addresses of this machine).

@@ -1,6 +1,6 @@
-"""The cloud of a single machine: services of type LoadBalancer get loopback addresses, each its own.
+"""The cloud provider for a single machine: Services of type LoadBalancer get loopback addresses.
 
-An address belongs to the service whose status has it, so nothing is to be remembered.
+An address belongs to the Service whose status has it, so no state is stored.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _IPV6: Final = "::1"
 
 
 class LocalLoadBalancers:
-    """Gives out addresses of `network`. `services` is asked for all there are."""
+    """Allocates addresses of `network`. `services` returns all Services."""
 
     def __init__(self, services: Callable[[], Iterable[Object]], network: IPv4Network = USUAL) -> None:
         self._services = services
@@ -77,7 +77,7 @@ class LocalLoadBalancers:
 
 
 class LocalProvider:
-    """Load balancers and nothing else: nodes register themselves, and all of them are here."""
+    """A provider of load balancers only: nodes register themselves."""
 
     name: Final = "local"
     instances: Final = None

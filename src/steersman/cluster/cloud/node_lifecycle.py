@@ -1,4 +1,6 @@
-"""Deletes nodes whose machines are gone from the cloud, and marks those that are shut down."""
+"""The cloud node lifecycle controller: deletes nodes whose instances no longer exist, and taints those that
+are shut down.
+"""
 
 from __future__ import annotations
 
@@ -44,6 +46,8 @@ def _concerns(change: Change) -> bool:
 
 
 class _CloudNodeLifecycle:
+    """Reconciles nodes with their instances."""
+
     def __init__(self, setup: CloudSetup, instances: Instances) -> None:
         self.nodes = setup.informer(NODES)
         self._instances = instances

@@ -1,4 +1,6 @@
-"""Keeps the routes by which a cloud finds the pods of each node, and tells nodes whether they are."""
+"""The route controller: keeps a cloud route to each node's pod CIDR, and the node condition
+NetworkUnavailable.
+"""
 
 from __future__ import annotations
 
@@ -40,6 +42,8 @@ def _cidrs(node: Mapping[str, Any] | None) -> list[str]:
 
 
 class RoutePlan(NamedTuple):
+    """The routes to create and to delete."""
+
     create: list[Route]
     delete: list[Route]
 
@@ -61,6 +65,8 @@ def plan_routes(
 
 
 class _NodeRoutes:
+    """Reconciles routes."""
+
     def __init__(self, setup: CloudSetup, routes: Routes) -> None:
         self.nodes = setup.informer(NODES)
         self._routes = routes

@@ -1,4 +1,6 @@
-"""Tells new nodes what the cloud knows of them: addresses, labels, place. Until then they are tainted."""
+"""The cloud node controller: initializes new nodes with addresses, labels and provider ID, then removes their
+taint.
+"""
 
 from __future__ import annotations
 
@@ -69,6 +71,8 @@ def addresses(node: Object, found: Sequence[Mapping[str, str]]) -> list[Object]:
 
 
 class _CloudNodes:
+    """Reconciles nodes with the taint node.cloudprovider.kubernetes.io/uninitialized."""
+
     def __init__(self, setup: CloudSetup, instances: Instances) -> None:
         self.nodes = setup.informer(NODES)
         self._instances = instances

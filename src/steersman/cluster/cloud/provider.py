@@ -1,7 +1,8 @@
-"""The interface of clouds. A provider has the parts that its cloud has; objects are plain dicts, read only.
+"""The interface of cloud providers. A provider implements the parts that its cloud has; objects are plain
+dicts, read only.
 
-Every method may be called again with the same arguments, also by another process, and may raise anything:
-it is then tried again.
+Every method may be called again with the same arguments, also by another process, and may raise anything: it
+is then retried.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ __all__ = ["InstanceMetadata", "Instances", "LoadBalancers", "Provider", "Route"
 
 
 class LoadBalancers(Protocol):
-    """Ways into the cluster from outside."""
+    """The load balancers of a cloud."""
 
     async def exists(self, service: Object) -> bool: ...
 
@@ -35,7 +36,7 @@ class LoadBalancers(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class InstanceMetadata:
-    """What a cloud knows of a machine."""
+    """The metadata of an instance: addresses, type, zone, region."""
 
     provider_id: str = ""
     instance_type: str = ""
@@ -47,7 +48,7 @@ class InstanceMetadata:
 
 
 class Instances(Protocol):
-    """The machines that nodes are."""
+    """The instances that nodes run on."""
 
     async def exists(self, node: Object) -> bool:
         """Whether there is such a machine, be it on or off."""
@@ -62,7 +63,7 @@ class Instances(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Packets for the pods of a node go to the node."""
+    """A route from a pod CIDR to a node."""
 
     node: str
     cidr: str
@@ -72,6 +73,8 @@ class Route:
 
 
 class Routes(Protocol):
+    """The routes of a cloud."""
+
     async def list(self) -> Sequence[Route]: ...
 
     async def create(self, route: Route) -> None: ...
@@ -82,7 +85,7 @@ class Routes(Protocol):
 
 
 class Provider(Protocol):
-    """A cloud: what it does not have is None."""
+    """A cloud provider: the parts it lacks are None."""
 
     @property
     def name(self) -> str: ...

@@ -1,7 +1,7 @@
-"""Keeps the load balancers of services of type LoadBalancer.
+"""The service controller: keeps the load balancers of Services of type LoadBalancer.
 
-A finalizer keeps a service until its load balancer is gone. The cloud is asked when something it cares about
-has changed: the service's demand, or the nodes.
+A finalizer keeps a Service until its load balancer is deleted. The provider is called when something relevant
+has changed: the Service's spec, or the nodes.
 """
 
 from __future__ import annotations
@@ -78,13 +78,15 @@ def _concerns(change: Change) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Ensured:
-    """What the cloud was last asked for."""
+    """The last call to the provider for a Service."""
 
     demand: Object
     nodes: dict[str, str]
 
 
 class _BalancedServices:
+    """Reconciles the load balancers of Services."""
+
     def __init__(self, setup: CloudSetup, balancers: LoadBalancers) -> None:
         self.services = setup.informer(SERVICES)
         self.nodes = setup.informer(NODES)

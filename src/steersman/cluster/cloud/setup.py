@@ -1,4 +1,4 @@
-"""Adds the controllers of a cloud to a manager: those for what the provider has."""
+"""Adds the cloud controllers to a manager: those for the parts that the provider implements."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ CLOUD_CONTROLLERS: Final = {
 
 @dataclass(slots=True)
 class CloudSetup:
-    """What the controllers of a cloud are made with."""
+    """The dependencies of the cloud controllers."""
 
     manager: Manager
     provider: Provider

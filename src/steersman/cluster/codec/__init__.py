@@ -1,7 +1,7 @@
-"""Bodies in and representations out: JSON, YAML and protobuf, and the choice between them.
+"""Encoding and decoding of API objects: JSON, YAML and protobuf, and content negotiation.
 
-`decode_body` turns a request's body into an object of the expected kind; `negotiate` chooses how to
-answer. Knows types through `cluster.schema`, and nothing of stores or requests.
+`decode_body` turns a request's body into an object of the expected kind; `negotiate` chooses the format of
+the response. Knows types through `cluster.schema`, and nothing of stores or requests.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A request's body to an object of the expected kind, with every refusal in kube-apiserver's words.
+"""Decoding a request body into an object of the expected kind, with kube-apiserver's error messages.
 
 The steps are Kubernetes': parse, read apiVersion and kind, decode into that type, and only then compare
 it with the kind the request is about. Custom resources use `parse_body`, which stops after the second.
@@ -61,7 +61,9 @@ class DecodedBody(NamedTuple):
 
 
 class ParsedBody(NamedTuple):
-    """A body as a JSON value, what it says it is, and strict findings that parsing made (YAML only)."""
+    """A body as a JSON value, its apiVersion and kind, and strict decoding errors of the parser (YAML
+    only).
+    """
 
     value: dict[str, Any]
     gvk: GVK
@@ -69,7 +71,7 @@ class ParsedBody(NamedTuple):
 
 
 class _Fault(Exception):
-    """Why a body cannot be decoded, and the kind it claims to be, once that is known."""
+    """The reason why a body cannot be decoded, and its kind, once that is known."""
 
     def __init__(self, text: str, gvk: GVK | None = None) -> None:
         super().__init__(text)

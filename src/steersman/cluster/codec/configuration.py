@@ -1,4 +1,5 @@
-"""Configuration files in Kubernetes' form: read from YAML, their form checked by tables.
+"""Configuration files in Kubernetes' form (apiVersion, kind): parsed from YAML, and checked by tables of
+fields.
 
     problems = check_fields(obj, {"apiVersion": text, "rules": list_of(rule)}, Path())
 

@@ -1,4 +1,4 @@
-"""What can be wrong with a request's body or with what it asks to be answered in.
+"""The errors of decoding a request body and of content negotiation.
 
 CodecError
 ├── Malformed              bytes that are no JSON, YAML or protobuf; the text is the one Go's parsers give
@@ -25,8 +25,9 @@ class Malformed(CodecError):
 
 
 class BodyRejected(CodecError):
-    """A body that cannot be used as what the request is about. `findings` are what strict reading found in it
-    all the same."""
+    """A body that cannot be decoded into the expected kind. `findings` are the strict decoding errors found
+    so far.
+    """
 
     def __init__(self, message: str, findings: Sequence[str] = ()) -> None:
         super().__init__(message)

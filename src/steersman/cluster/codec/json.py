@@ -1,4 +1,4 @@
-"""JSON in: fast for good bodies, exact about what is wrong with the others, duplicates on request.
+"""JSON decoding: fast for valid bodies, Go's error messages for invalid ones, duplicate keys on request.
 
 Duplicate keys are found without a second parser: a key that was dropped took its quotes with it, so a
 body that holds as many quotes as its parsed value written again has no duplicates.

@@ -1,7 +1,6 @@
-"""Which format a body is in, and which one to answer in: Content-Type and Accept.
+"""Content negotiation: the format of a request body (Content-Type) and of the response (Accept).
 
-Decisions are values; the API server turns the two errors into 415 and 406. Headers repeat endlessly, so
-each spelling is worked out once.
+The API server turns the two errors into 415 and 406. Header values repeat endlessly, so each is parsed once.
 """
 
 from __future__ import annotations
@@ -68,7 +67,7 @@ DISCOVERY: Final[Transforms] = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Representation:
-    """How to answer: the format, the kind to convert to (None: as it is), and whether to indent."""
+    """The format of a response, the kind to convert to (None: as it is), and whether to indent."""
 
     media_type: str = JSON
     convert: GVK | None = None
@@ -83,6 +82,8 @@ class Representation:
 
 
 class _Clause(NamedTuple):
+    """One media range of an Accept header, with its parameters."""
+
     type: str
     subtype: str
     quality: float

@@ -1,4 +1,4 @@
-"""Protobuf in: `k8s\\0` envelopes that typed Go clients send, for every built-in kind.
+"""Protobuf decoding: `k8s\\0` envelopes that typed Go clients send, for every built-in kind.
 
 A message is read into the JSON value it stands for, and that is decoded like any other, so both formats
 end in the same normal form. Readers are compiled per type from the wire table (numbers) and the schema
@@ -25,7 +25,7 @@ from steersman.cluster.schema.table import definition
 from steersman.cluster.schema.wire import message
 from steersman.objects.times import format_micro_time, format_time
 
-__all__ = ["MAGIC", "Envelope", "decode", "open_envelope"]
+__all__ = ["MAGIC", "ProtobufEnvelope", "decode", "open_envelope"]
 
 MAGIC: Final = b"k8s\x00"
 _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
@@ -36,14 +36,14 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 Read = Callable[[bytes, int, int], Any]
 
 
-class Envelope(NamedTuple):
+class ProtobufEnvelope(NamedTuple):
     api_version: str
     kind: str
     raw: bytes
 
 
 class _Reader(NamedTuple):
-    """How to take one field: the wire type it must have, its reader, and where its value goes."""
+    """How to read one field: its wire type, its reader, and where its value goes."""
 
     name: str
     wire_type: int
@@ -52,7 +52,7 @@ class _Reader(NamedTuple):
     shape: str
 
 
-def open_envelope(body: bytes) -> Envelope:
+def open_envelope(body: bytes) -> ProtobufEnvelope:
     """What an envelope holds. Raises Malformed."""
     if not body:
         raise Malformed("empty data")
@@ -64,7 +64,7 @@ def open_envelope(body: bytes) -> Envelope:
     outer = _by_number(body, len(MAGIC), len(body))
     meta = _by_number(body, *outer[1]) if 1 in outer else {}
     raw = body[slice(*outer[2])] if 2 in outer else b""
-    return Envelope(_string(body, *meta.get(1, (0, 0))), _string(body, *meta.get(2, (0, 0))), raw)
+    return ProtobufEnvelope(_string(body, *meta.get(1, (0, 0))), _string(body, *meta.get(2, (0, 0))), raw)
 
 
 def decode(name: str, raw: bytes) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""Protobuf's wire format: tags, varints and length-delimited fields, read from untrusted bytes.
+"""The protobuf wire format: tags, varints and length-delimited fields, read from untrusted bytes.
 
-The bottom of the protobuf codec. Every read is checked against the end of
-its message; what is wrong raises Malformed with the words of Go's generated decoders.
+Every read is checked against the end of its message; errors raise Malformed with the messages of Go's
+generated decoders.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = [
     "FIXED32",
     "FIXED64",
     "VARINT",
-    "Field",
+    "WireField",
     "fields",
     "signed",
     "varint",
@@ -32,8 +32,8 @@ _CUT_OFF: Final = "unexpected EOF"
 _LONGEST_VARINT: Final = 10
 
 
-class Field(NamedTuple):
-    """One field as it lies in the bytes: a varint's value, or where its bytes start and end."""
+class WireField(NamedTuple):
+    """One field in the bytes: the value of a varint, or the start and end of its bytes."""
 
     number: int
     wire_type: int
@@ -42,7 +42,7 @@ class Field(NamedTuple):
     end: int
 
 
-def fields(data: bytes, at: int, end: int) -> Iterator[Field]:
+def fields(data: bytes, at: int, end: int) -> Iterator[WireField]:
     """The fields of the message in data[at:end]."""
     while at < end:
         tag = data[at]
@@ -56,18 +56,18 @@ def fields(data: bytes, at: int, end: int) -> Iterator[Field]:
             length, at = varint(data, at, end)
             if length > end - at:
                 raise Malformed(_CUT_OFF)
-            yield Field(number, wire_type, at, at + length)
+            yield WireField(number, wire_type, at, at + length)
             at += length
         elif wire_type == VARINT:
             value, at = varint(data, at, end)
-            yield Field(number, wire_type, value, at)
+            yield WireField(number, wire_type, value, at)
         else:
             size = _FIXED_SIZES.get(wire_type)
             if size is None:
                 raise Malformed(f"proto: illegal wireType {wire_type}")
             if size > end - at:
                 raise Malformed(_CUT_OFF)
-            yield Field(number, wire_type, at, at + size)
+            yield WireField(number, wire_type, at, at + size)
             at += size
 
 

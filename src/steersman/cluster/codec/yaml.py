@@ -1,4 +1,4 @@
-"""YAML in and out, as Kubernetes reads and writes it: the JSON subset, with YAML 1.1's plain scalars.
+"""YAML encoding and decoding as in Kubernetes: the JSON subset, with YAML 1.1's plain scalars.
 
 Scalars are resolved here rather than by PyYAML, whose ideas of timestamps and base-60 numbers differ
 from the ones of Go's parser. Only the first document of a stream counts.
@@ -49,7 +49,7 @@ _BaseDumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
 class _Loader(_BaseLoader):  # type: ignore[misc]
-    """Leaves plain scalars unresolved, and bounds what a document may cost.
+    """Leaves plain scalars unresolved, and limits the size of a document.
 
     The C parser recurses with the document: 50,000 opening brackets would overrun its stack and end the
     process, and a node costs ten times what a value of the same JSON does.
@@ -78,8 +78,9 @@ class _Loader(_BaseLoader):  # type: ignore[misc]
 
 
 class _PlainDumper(_BaseDumper):  # type: ignore[misc]
-    """Writes shared values out each time (readers of the API expect no aliases), and quotes every text that
-    Go's parser would take for something else."""
+    """Writes shared values out each time (API clients expect no aliases), and quotes every string that Go's
+    parser would take for another type.
+    """
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
@@ -139,7 +140,7 @@ def _describe(error: yaml.MarkedYAMLError) -> str:
 
 
 class _Converter:
-    """Nodes to JSON values; counts what aliases multiply, and notes repeated keys."""
+    """Converts nodes to JSON values; limits the expansion of aliases, and records duplicate keys."""
 
     def __init__(self) -> None:
         self.repeated: list[str] = []

@@ -1,4 +1,4 @@
-"""The cluster's controllers: what makes objects come true, one module each.
+"""The controllers of kube-controller-manager, one module or folder each.
 
-Start reading at `setup` (what they are made with) and `registry` (which there are).
+Start reading at `setup` (what a controller is constructed with) and `registry` (all controllers by name).
 """

@@ -1,4 +1,6 @@
-"""volumeattributesclass-protection: a class in use outlives its deletion until no claim or volume has it."""
+"""The VolumeAttributesClass protection controller: removes the finalizer of a deleted class when no claim or
+volume references it.
+"""
 
 from __future__ import annotations
 

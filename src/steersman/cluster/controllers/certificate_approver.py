@@ -1,9 +1,9 @@
-"""certificatesigningrequest-approving: nodes get their client certificates without anybody's doing.
+"""The CSR approving controller: approves the client certificates of nodes (kubelets).
 
-A request to the signer of node clients is approved if its author may create
-`certificatesigningrequests/selfnodeclient` and asks for its own name, or may create
-`certificatesigningrequests/nodeclient`. The API is asked (SubjectAccessReview), again and again with growing
-waits: the right may be given later.
+A CertificateSigningRequest for the signer kubernetes.io/kube-apiserver-client-kubelet is approved if its
+requester may create `certificatesigningrequests/selfnodeclient` and requests its own name, or may create
+`certificatesigningrequests/nodeclient`. A SubjectAccessReview checks it, repeatedly with back-off: the
+permission may be granted later.
 """
 
 from __future__ import annotations
@@ -75,6 +75,8 @@ def _undecided(request: CertificateSigningRequest) -> bool:
 
 
 class _Approver:
+    """Reconciles CertificateSigningRequests for client certificates of nodes."""
+
     def __init__(self, setup: Setup) -> None:
         requests = setup.informer(CERTIFICATE_SIGNING_REQUESTS)
         self._client = setup.client

@@ -1,8 +1,8 @@
-"""certificatesigningrequest-cleaner: requests for certificates are deleted some time after all is said.
+"""The CSR cleaner controller: deletes CertificateSigningRequests some time after they were decided or signed.
 
 | a request                 | is deleted                                                      |
 |---------------------------|-----------------------------------------------------------------|
-| that nobody decided about | a day after it was made                                         |
+| not approved or denied    | a day after it was made                                         |
 | approved, not signed      | a day after the approval                                        |
 | approved and signed       | an hour after the approval, or when the certificate runs out    |
 | denied or failed          | an hour after that                                              |

@@ -1,7 +1,7 @@
-"""The history of StatefulSets and DaemonSets: their templates as ControllerRevisions.
+"""ControllerRevisions: the history of the pod templates of StatefulSets and DaemonSets.
 
-A revision's data is a patch that puts its template back, which is what `kubectl rollout undo` sends. The
-pure part says what revisions are; `RevisionHistory` writes them.
+The data of a revision is a patch that restores its template, which is what `kubectl rollout undo` sends. The
+pure part compares and numbers revisions; `RevisionHistory` writes them.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def in_order(revisions: Iterable[ControllerRevision]) -> list[ControllerRevision
 
 
 class RevisionHistory:
-    """The revisions of owners of one kind."""
+    """The ControllerRevisions of StatefulSets or of DaemonSets."""
 
     def __init__(self, client: Client, writes: Writes, kind: ResourceType, informer: Informer) -> None:
         self._client = client

@@ -1,4 +1,4 @@
-"""Which pods go first when there are too many: those whose loss hurts least. Pure.
+"""The order in which the pods of a ReplicaSet or Job are deleted on scale-down: the least useful first. Pure.
 
 The first difference decides:
 

@@ -1,4 +1,6 @@
-"""What the API serves right now, custom and aggregated resources included: for controllers of everything."""
+"""The resources that the API serves (discovery), custom and aggregated ones included, for the garbage
+collector and the namespace controller.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +11,13 @@ import msgspec
 from steersman.client import Client, Unreachable
 from steersman.objects.resource_type import ResourceType
 
-__all__ = ["Discovered", "Served", "discover"]
+__all__ = ["Discovered", "DiscoveredResource", "discover"]
 
 _ACCEPT: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 
-class Served(NamedTuple):
-    """A resource, in one version, and what can be done with it."""
+class DiscoveredResource(NamedTuple):
+    """A resource in one version, and its verbs."""
 
     resource: ResourceType
     verbs: frozenset[str]
@@ -27,7 +29,9 @@ class Served(NamedTuple):
 
 
 class Discovered(NamedTuple):
-    resources: list[Served]
+    """The resources served, and the groups whose discovery failed."""
+
+    resources: list[DiscoveredResource]
     stale: list[str]
     """Groups with version whose server does not answer: it is not known what they have."""
 
@@ -96,5 +100,7 @@ def _add_group(found: Discovered, group: _Group) -> None:
             kept = ResourceType(
                 name, version.version, kind, resource.resource, resource.scope == "Namespaced"
             )
-            found.resources.append(Served(kept, frozenset(resource.verbs), resource.resource not in seen))
+            found.resources.append(
+                DiscoveredResource(kept, frozenset(resource.verbs), resource.resource not in seen)
+            )
             seen.add(resource.resource)

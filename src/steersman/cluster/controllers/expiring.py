@@ -1,4 +1,4 @@
-"""Objects that are deleted when their time is over."""
+"""A controller that deletes objects of one kind when their time to live has passed."""
 
 from __future__ import annotations
 

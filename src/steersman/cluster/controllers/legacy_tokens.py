@@ -1,8 +1,9 @@
-"""legacy-serviceaccount-token-cleaner: tokens in Secrets that were made for an account by itself, long ago,
-and that nobody uses, are marked invalid and deleted a year after.
+"""The legacy service account token cleaner: invalidates auto-generated token Secrets that were unused for a
+year, and deletes them a year later.
 
-The API server says since when it notes the use of such tokens (a ConfigMap), and notes it on the Secrets
-(a label, by the day). Somebody may use a token that is still mounted: that one stays.
+The API server records since when it tracks the use of such tokens (ConfigMap
+kube-apiserver-legacy-service-account-token-tracking), and the day of the last use on each Secret (a label).
+Secrets that a pod mounts are kept.
 """
 
 from __future__ import annotations
@@ -64,6 +65,8 @@ def _day(text: str) -> date | None:
 
 
 class _Cleaner:
+    """Reconciles the token Secrets, each once a day."""
+
     def __init__(self, setup: Setup) -> None:
         secrets = setup.informer(SECRETS, fields="type=kubernetes.io/service-account-token")
         self._client = setup.client

@@ -1,7 +1,7 @@
-"""Where autoscalers get their numbers from: the seam, and a source for nodes in the same process.
+"""The interface through which autoscalers read metrics, and an implementation for nodes in the same process.
 
-All values are in thousandths, as quantities' milli values. A source that has nothing to say raises
-`MetricsError`; its text is shown to users.
+All values are in thousandths, like the milli values of quantities. A source without a value raises
+`MetricsError`; users see its text.
 """
 
 from __future__ import annotations
@@ -22,11 +22,13 @@ _WINDOW: Final = timedelta(minutes=1)
 
 
 class MetricsError(Exception):
-    """There is no such number, and why."""
+    """A metric has no value; the message gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class PodMetric:
+    """One metric of one pod: its value, its time and its window."""
+
     milli: int
     time: datetime
     window: timedelta = _WINDOW
@@ -37,7 +39,7 @@ PodMetrics = dict[str, PodMetric]
 
 
 class MetricsSource(Protocol):
-    """What autoscalers ask for."""
+    """The metrics that autoscalers read."""
 
     async def resource(
         self, namespace: str, selector: LabelSelector, resource: str, container: str
@@ -63,6 +65,8 @@ class MetricsSource(Protocol):
 
 
 class _PodUsage(Protocol):
+    """The resource usage of one pod, as `cluster.node` measures it."""
+
     @property
     def key(self) -> Key: ...
 
@@ -71,7 +75,7 @@ class _PodUsage(Protocol):
 
 
 class NodeUsage:
-    """The resources that pods use right now, from nodes of the same process; other metrics from `others`."""
+    """Resource metrics of pods read from nodes in the same process; other metrics come from `others`."""
 
     def __init__(
         self,

@@ -1,6 +1,7 @@
-"""Tells nodes how long they may keep Secrets and ConfigMaps: the more nodes there are, the longer.
+"""The TTL controller: sets the annotation node.alpha.kubernetes.io/ttl, which grows with the number of nodes.
 
-The annotation is all there is to it; a node hears of a new time when it changes for another reason.
+It is the time for which a kubelet may cache Secrets and ConfigMaps. A node gets a new value only when it
+changes for another reason.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ ANNOTATION: Final = "node.alpha.kubernetes.io/ttl"
 
 
 class _Step(NamedTuple):
-    """From `least` to `most` nodes; steps overlap, so that one node more or less changes little."""
+    """A TTL for `least` to `most` nodes; steps overlap, so that one node more or less changes little."""
 
     least: int
     most: float
@@ -37,7 +38,7 @@ _STEPS: Final = (
 
 
 class Size:
-    """How many nodes there are, and what follows from it."""
+    """The number of nodes, and the TTL that follows from it."""
 
     __slots__ = ("_nodes", "_step")
 
@@ -67,6 +68,8 @@ def add(setup: Setup) -> None:
 
 
 class _NodeTimes:
+    """Reconciles the TTL annotation of nodes."""
+
     def __init__(self, setup: Setup) -> None:
         self.nodes = setup.informer(NODES)
         self._writes = setup.writes("ttl", self.nodes)

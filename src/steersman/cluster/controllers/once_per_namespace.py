@@ -1,4 +1,5 @@
-"""Objects that every namespace has: made when the namespace is, and put back when they are deleted.
+"""A controller that keeps one object of a fixed name in every namespace: creates it, and restores it after
+deletion.
 
 The default service account and the certificate of the API server are such objects.
 """

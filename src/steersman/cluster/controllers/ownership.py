@@ -1,4 +1,5 @@
-"""Whose an object is: the one controller among its owners, and how controllers take hold of objects.
+"""Controller references: finding, adopting and releasing the objects that a controller owns
+(ControllerRefManager).
 
 A controller owns what refers to it and matches its selector; orphans that match are adopted, what no longer
 matches is released. Objects are found by `children`: those of one owner, and the orphans of a namespace.
@@ -39,7 +40,7 @@ _INDEX: Final = "controller"
 
 
 class Ownership(msgspec.Struct, frozen=True, gc=False):
-    """What claiming looks at in an object. Never changed."""
+    """The metadata of an object that decides its owner. Immutable."""
 
     metadata: OwnershipMetadata
 
@@ -128,7 +129,7 @@ def orphans(cache: Cache, namespace: str) -> list[Cached]:
 
 
 class WakeOwners:
-    """Which owners of one kind to look at when a child has changed: a `Mapper` of a controller.
+    """A mapper of a controller: the owners of one kind to reconcile when a child has changed.
 
     An orphan whose labels or owner changed may be adopted by any of those that select it.
     """
@@ -203,7 +204,7 @@ class WakeOwners:
 
 
 class Claims:
-    """Takes hold of the objects of one resource for owners of one kind."""
+    """Adopts and releases the objects of one resource for owners of one kind."""
 
     def __init__(
         self,

@@ -1,5 +1,7 @@
-"""podcertificaterequest-cleaner: requests of pods for certificates go after 15 minutes. Their nodes have what
-they asked for by then, or have asked again."""
+"""The PodCertificateRequest cleaner: deletes PodCertificateRequests 15 minutes after their creation.
+
+By then the kubelet has the certificate or has requested it again.
+"""
 
 from __future__ import annotations
 

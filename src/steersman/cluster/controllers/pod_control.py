@@ -1,7 +1,7 @@
-"""Making and deleting the pods of an owner, with the events that tell of it.
+"""Creating and deleting the pods of an owner, with events (PodControl).
 
-Many are made in growing batches: whatever refuses the first pod would refuse the others too, so they are
-not tried.
+Many pods are created in growing batches (slow start): an error that rejects the first pod would reject the
+others too, so they are not tried.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ async def together(work: Iterable[Awaitable[None]]) -> ClientError | None:
 
 
 class PodControl:
-    """The pods of owners of one kind."""
+    """Creates and deletes the pods of owners of one kind."""
 
     def __init__(self, writes: Writes, recorder: Recorder, kind: ResourceType) -> None:
         self._writes = writes

@@ -1,7 +1,7 @@
-"""What controllers look at in a pod, and what it means: active, ready, available.
+"""The fields of a pod that workload controllers read: phase, readiness, availability, node, deletion.
 
-`PodState` is a pod decoded as far as controllers need it, which costs a fraction of the whole. Pure; used
-by every controller that has pods.
+`PodState` decodes only these fields, which costs a fraction of decoding the pod. Pure; used by every
+controller that has pods.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = [
 
 
 class PodState(PodView, frozen=True, gc=False):
-    """A pod as its controller sees it."""
+    """A pod as its controller reads it."""
 
     @classmethod
     def read(cls, cached: Cached) -> PodState:

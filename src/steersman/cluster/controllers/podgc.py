@@ -1,4 +1,4 @@
-"""podgc: pods that nobody will ever end are ended and deleted, and so are too many ended ones.
+"""The pod garbage collector: deletes orphaned, unscheduled terminating and too many terminated pods.
 
 | a pod                                                       | is deleted                              |
 |-------------------------------------------------------------|-----------------------------------------|
@@ -68,6 +68,8 @@ def add(setup: Setup) -> None:
 
 
 class _PodCollector:
+    """Reconciles pods that may be orphaned or surplus."""
+
     def __init__(self, setup: Setup) -> None:
         pods, nodes = setup.informer(PODS), setup.informer(NODES)
         self._client = setup.client

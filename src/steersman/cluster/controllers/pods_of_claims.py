@@ -1,7 +1,7 @@
-"""Which pods use a claim: found by an index of the pods' cache that controllers share, and told apart.
+"""An index of the pods that use a PersistentVolumeClaim, shared by controllers.
 
-A claim is named by a volume, or made for one: an ephemeral volume's claim is called after pod and volume
-and controlled by the pod.
+A volume of a pod names a claim or is an ephemeral volume, whose claim is named after pod and volume and
+controlled by the pod.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _EPHEMERAL: Final = b'"ephemeral"'
 
 
 class ClaimUser(ClaimUserView, frozen=True, gc=False):
-    """A pod as its claims see it."""
+    """The fields of a pod that decide whether it uses a claim."""
 
     @classmethod
     def read(cls, cached: Cached) -> ClaimUser:

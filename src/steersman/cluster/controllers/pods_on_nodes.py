@@ -1,4 +1,4 @@
-"""The pods of a node, found by an index that controllers share."""
+"""An index of pods by `spec.nodeName`, shared by controllers."""
 
 from __future__ import annotations
 

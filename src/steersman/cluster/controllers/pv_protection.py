@@ -1,4 +1,4 @@
-"""pv-protection: a volume in use outlives its deletion until its claim is gone."""
+"""The PV protection controller: removes the finalizer of a deleted PersistentVolume when it is not bound."""
 
 from __future__ import annotations
 

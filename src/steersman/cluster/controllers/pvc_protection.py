@@ -1,6 +1,7 @@
-"""pvc-protection: a claim in use outlives its deletion until no pod uses it any more.
+"""The PVC protection controller: removes the finalizer of a deleted PersistentVolumeClaim when no pod uses
+it.
 
-A condition of bound claims tells whether any pod has use for them.
+It also keeps the condition Unused of bound claims.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ def add(setup: Setup) -> None:
 
 
 class _Claims:
+    """Reconciles PersistentVolumeClaims."""
+
     def __init__(self, setup: Setup) -> None:
         claims, pods = setup.informer(PERSISTENT_VOLUME_CLAIMS), setup.informer(PODS)
         self._client = setup.client

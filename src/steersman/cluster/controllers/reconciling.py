@@ -1,4 +1,4 @@
-"""What the reconciles of workloads share: their time, and what becomes of a write that came too late."""
+"""Helpers of the workload controllers' reconciles: the current time, and the handling of write conflicts."""
 
 from __future__ import annotations
 

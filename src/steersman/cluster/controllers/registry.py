@@ -1,4 +1,6 @@
-"""The built-in controllers by name, and where each is made. Their code is loaded when they are added."""
+"""The built-in controllers by name, and the module of each, which is imported when the controller is
+added.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What ReplicaSets and ReplicationControllers say about their pods. Pure."""
+"""The status of ReplicaSets and ReplicationControllers: replica counts and the condition ReplicaFailure.
+Pure.
+"""
 
 from __future__ import annotations
 

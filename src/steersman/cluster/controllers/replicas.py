@@ -1,8 +1,9 @@
-"""As many pods as an owner wants: the controller behind ReplicaSets and ReplicationControllers.
+"""The ReplicaSet and ReplicationController controllers: create and delete pods until there are
+`spec.replicas`.
 
-Pods that match are adopted, others released; too few are made up for, too many deleted in the order of
-`deletion_order`; what there is goes into the status. `replicaset` and `replicationcontroller` say how the
-two differ.
+Matching pods are adopted, others released; missing pods are created, surplus ones deleted in the order of
+`deletion_order`; the status counts them. `replicaset` and `replicationcontroller` define the differences of
+the two kinds.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ __all__ = ["ReplicaKind", "add_replica_controller"]
 
 @dataclass(frozen=True, slots=True)
 class ReplicaKind:
-    """What the two kinds of owners differ in."""
+    """The differences between ReplicaSets and ReplicationControllers."""
 
     #: The controller's name.
     name: str
@@ -52,7 +53,7 @@ def add_replica_controller(setup: Setup, kind: ReplicaKind) -> None:
 
 
 class _Replicas:
-    """Looks after the owners of one kind."""
+    """Reconciles the owners of one kind."""
 
     def __init__(self, setup: Setup, kind: ReplicaKind) -> None:
         self.kind = kind

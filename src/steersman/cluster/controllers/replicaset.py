@@ -1,4 +1,4 @@
-"""ReplicaSets: as many pods as wanted, from one template."""
+"""The ReplicaSet controller: `replicas` for ReplicaSets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ReplicationControllers: what ReplicaSets were before they had selectors with expressions."""
+"""The ReplicationController controller: `replicas` for ReplicationControllers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""root-ca-certificate-publisher: every namespace has the certificate by which pods know the API server."""
+"""The root CA certificate publisher: keeps the ConfigMap kube-root-ca.crt in every namespace."""
 
 from __future__ import annotations
 

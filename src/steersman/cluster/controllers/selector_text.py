@@ -1,4 +1,4 @@
-"""Label selectors as Kubernetes prints them in its messages. Pure."""
+"""Label selectors as text, as Go prints them in messages (metav1.FormatLabelSelector). Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""serviceaccount: every namespace has the service account that pods get unless they ask for another."""
+"""The service account controller: keeps the ServiceAccount `default` in every namespace."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""serviceaccount-token: tokens in Secrets, made for whoever writes such a Secret, gone with their account.
+"""The service account token controller: fills Secrets of type kubernetes.io/service-account-token, and
+deletes them with their account.
 
-Without a key to sign with (`Options.sign_token`) there are none.
+Without a signing key (`Options.sign_token`) it is not started.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ def add(setup: Setup) -> None:
 
 
 class _Tokens:
+    """Reconciles the token Secrets of ServiceAccounts."""
+
     def __init__(self, setup: Setup, sign: SignToken) -> None:
         self._client = setup.client
         self._sign = sign

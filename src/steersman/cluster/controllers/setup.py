@@ -1,7 +1,8 @@
-"""What every built-in controller is made with.
+"""The dependencies of the built-in controllers: manager, client, clock and options.
 
-A controller's module has one function `add(setup)` that makes its informers, writes and `Controller`s. It is
-an API client like any operator: it reads caches, writes through the client, and knows nothing of the store.
+A controller's module has one function `add(setup)` that constructs its informers and `Controller`s. A
+controller is an API client like any operator: it reads caches, writes through the client, and does not access
+the store.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ SignToken = Callable[[Mapping[str, Any], Mapping[str, Any]], str]
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the cluster's administrator decides about the controllers."""
+    """The configuration of the controllers (flags of kube-controller-manager)."""
 
     #: The authority that pods are told to trust (PEM).
     root_certificate: str = ""
@@ -47,7 +48,7 @@ class Options:
 
 @dataclass(slots=True)
 class Setup:
-    """One process's controllers: they share a manager, its caches and its clock."""
+    """The controllers of one process: they share a manager, its caches and its clock."""
 
     manager: Manager
     options: Options = field(default_factory=Options)

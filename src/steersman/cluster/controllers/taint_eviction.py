@@ -1,4 +1,6 @@
-"""Deletes pods from nodes whose NoExecute taints they do not tolerate, at once or when their time is up."""
+"""The taint eviction controller: deletes pods from nodes with NoExecute taints that they do not tolerate, at
+once or after tolerationSeconds.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,7 @@ def add(setup: Setup) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Planned:
-    """A pod that will be deleted, counted from when that was first known."""
+    """A scheduled deletion of a pod, and the time it was scheduled at."""
 
     uid: str
     since: float
@@ -66,6 +68,8 @@ class _Planned:
 
 
 class _TaintEviction:
+    """Reconciles pods on nodes with NoExecute taints."""
+
     def __init__(self, setup: Setup) -> None:
         self.nodes = setup.informer(NODES)
         self.pods = setup.informer(PODS)

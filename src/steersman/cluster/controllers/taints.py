@@ -1,6 +1,6 @@
-"""Taints of nodes: which ones a node's state asks for, and how a list of taints is changed. Pure.
+"""Node taints: those that follow from a node's conditions, and changes to a list of taints. Pure.
 
-Used by the controllers that taint nodes and by those that look at who may stay.
+Used by the controllers that set taints and by those that evict or place pods.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Pods made from templates: their names, labels and owners, and the hash that names a template. Pure."""
+"""Pods made from a pod template (name, labels, owner reference), and the pod-template-hash. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""ttl-after-finished: jobs that are over for as long as they said are deleted, with their pods."""
+"""The TTL-after-finished controller: deletes finished Jobs after `spec.ttlSecondsAfterFinished`, with their
+pods.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The cluster's DNS server: names of services and pods; for all others it asks the machine's resolvers.
+"""The cluster DNS server: names of Services and pods; other names are forwarded to the machine's resolvers.
 
-Start reading at `setup` (what is made in the cluster, where it listens), then `zone` (which name has which
-records) and `server`. `wire` is the format of messages, `forwarding` asks others.
+Start reading at `setup` (its objects in the cluster, and where it listens), then `zone` (the records of a
+name) and `server`. `wire` is the message format, `forwarding` asks other resolvers.
 """
 
 from __future__ import annotations

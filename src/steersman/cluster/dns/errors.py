@@ -1,4 +1,4 @@
-"""What can be wrong with a message.
+"""The errors of DNS messages and forwarding.
 
 DnsError
 ├── Malformed      the bytes are no message: nothing can be answered, or FORMERR
@@ -7,16 +7,16 @@ DnsError
 
 from __future__ import annotations
 
-__all__ = ["DnsError", "Malformed", "Unanswered"]
+__all__ = ["DnsError", "MalformedMessage", "NoResolverAnswered"]
 
 
 class DnsError(Exception):
-    """Something about a name."""
+    """The base class."""
 
 
-class Malformed(DnsError):
+class MalformedMessage(DnsError):
     """These bytes are no DNS message."""
 
 
-class Unanswered(DnsError):
+class NoResolverAnswered(DnsError):
     """No resolver answered in time."""

@@ -1,7 +1,7 @@
-"""Names that are not the cluster's: the machine's own resolvers are asked.
+"""Forwarding of DNS queries for names outside the cluster to the machine's resolvers.
 
-Each question has a socket of its own, so that its port is as hard to guess as its number. A resolver that is
-this server itself is left out: asking it would never end.
+Each query has a socket of its own, so that its port is as hard to guess as its id. A resolver that is this
+server itself is left out: asking it would never end.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from steersman.cluster.dns.errors import Malformed, Unanswered
-from steersman.cluster.dns.wire import Kind, Message, Question, Record, read, write
+from steersman.cluster.dns.errors import MalformedMessage, NoResolverAnswered
+from steersman.cluster.dns.wire import DnsMessage, DnsQuestion, DnsRecord, RecordType, read, write
 
 __all__ = ["Forwarding", "machine_resolvers"]
 
@@ -24,7 +24,7 @@ _TIMEOUT_S: Final = 2.0
 #: Questions asked at the same time; more are not.
 _MOST: Final = 512
 #: What is passed on of a name that another name leads to.
-_RESOLVED: Final = (Kind.A, Kind.AAAA, Kind.CNAME, Kind.SRV)
+_RESOLVED: Final = (RecordType.A, RecordType.AAAA, RecordType.CNAME, RecordType.SRV)
 _PREFIX: Final = struct.Struct("!H")
 _random = random.SystemRandom()
 
@@ -40,6 +40,8 @@ def machine_resolvers(file: Path = Path("/etc/resolv.conf")) -> list[tuple[str, 
 
 
 class Forwarding:
+    """Forwards queries."""
+
     def __init__(
         self,
         resolvers: Callable[[], Sequence[tuple[str, int]]] = machine_resolvers,
@@ -56,26 +58,26 @@ class Forwarding:
     async def ask(self, query: bytes, *, by_tcp: bool = False) -> bytes:
         """What the first resolver says to a query that answers it: passed on as it is, but for its number.
 
-        Raises `Unanswered`.
+        Raises `NoResolverAnswered`.
         """
         if self._asked >= _MOST:
-            raise Unanswered("too many questions at once")
+            raise NoResolverAnswered("too many questions at once")
         self._asked += 1
         try:
             for resolver in self._resolvers():
                 if resolver[0] in self.own:
                     continue
-                with suppress(OSError, TimeoutError, Malformed, asyncio.IncompleteReadError):
+                with suppress(OSError, TimeoutError, MalformedMessage, asyncio.IncompleteReadError):
                     async with asyncio.timeout(self._timeout_s):
                         answer = await _ask(resolver, _PREFIX.pack(_number()) + query[2:], by_tcp)
                     return query[:2] + answer[2:]
         finally:
             self._asked -= 1
-        raise Unanswered("no resolver answered")
+        raise NoResolverAnswered("no resolver answered")
 
-    async def resolve(self, question: Question) -> list[Record]:
-        """Addresses and other names of a name; what else is known of it is left out. Raises `Unanswered`."""
-        query = write(Message(_number(), question, recursion_desired=True))
+    async def resolve(self, question: DnsQuestion) -> list[DnsRecord]:
+        """The addresses and CNAMEs of a name. Raises `NoResolverAnswered`."""
+        query = write(DnsMessage(_number(), question, recursion_desired=True))
         return [each for each in read(await self.ask(query)).answers if each.kind in _RESOLVED]
 
 
@@ -109,11 +111,13 @@ async def _ask_by_tcp(resolver: tuple[str, int], query: bytes) -> bytes:
         with suppress(OSError):
             await writer.wait_closed()
     if not _answers(answer, query):
-        raise Malformed("an answer to something else")
+        raise MalformedMessage("an answer to something else")
     return answer
 
 
 class _Waiting(asyncio.DatagramProtocol):
+    """The socket of a forwarded query, waiting for its answer."""
+
     def __init__(self, query: bytes, answered: asyncio.Future[bytes]) -> None:
         self._query = query
         self._answered = answered
@@ -131,7 +135,7 @@ def _answers(data: bytes, query: bytes) -> bool:
     """Whether this is an answer to that, and not somebody's guess."""
     try:
         answer, asked = read(data), read(query)
-    except Malformed:
+    except MalformedMessage:
         return False
     if not answer.is_response or answer.number != asked.number:
         return False

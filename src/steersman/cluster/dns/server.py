@@ -1,6 +1,6 @@
-"""Answers questions by UDP and TCP: the cluster's names from its zone, others by asking on.
+"""The DNS server: answers queries over UDP and TCP from the zone, or forwards them.
 
-Whatever comes, nothing that is wrong with a message can end the server; what is no question is not answered.
+Malformed messages never end the server; a message that is no query is not answered.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from steersman.aio import Scope
-from steersman.cluster.dns.errors import Malformed, Unanswered
+from steersman.cluster.dns.errors import MalformedMessage, NoResolverAnswered
 from steersman.cluster.dns.forwarding import Forwarding
-from steersman.cluster.dns.wire import Code, Kind, Message, Question, read, write
+from steersman.cluster.dns.wire import DnsMessage, DnsQuestion, RecordType, ResponseCode, read, write
 from steersman.cluster.dns.zone import Zone, ZoneAnswer
 
 __all__ = ["DnsServer"]
@@ -35,6 +35,8 @@ _PREFIX: Final = struct.Struct("!H")
 
 
 class DnsServer:
+    """Serves DNS on UDP and TCP."""
+
     def __init__(self, zone: Zone, forwarding: Forwarding | None) -> None:
         """Without `forwarding` only the cluster's names are known."""
         self._zone = zone
@@ -81,7 +83,7 @@ class DnsServer:
 
     def _on_datagram(self, data: bytes, sender: Any) -> None:
         answer = self._answer(data)
-        if isinstance(answer, Message):
+        if isinstance(answer, DnsMessage):
             self._send(write(answer, _room(answer)), sender)
         elif answer is not None:
             self._scope.start(self._send_later(answer, data, sender))
@@ -125,15 +127,15 @@ class DnsServer:
 
     # --- questions and answers
 
-    def _answer(self, data: bytes) -> Message | _Pending | None:
+    def _answer(self, data: bytes) -> DnsMessage | _Pending | None:
         """The answer; what is to be asked first; or nothing for what is no question."""
         try:
             query = read(data)
-        except Malformed:
+        except MalformedMessage:
             return _malformed(data)
         if query.is_response:
             return None
-        answer = Message(
+        answer = DnsMessage(
             query.number,
             query.question,
             is_response=True,
@@ -149,19 +151,19 @@ class DnsServer:
         if not self._zone.covers(question.name):
             if self._forwarding is not None:
                 return _Pending(answer)
-            answer.code = Code.REFUSED
+            answer.code = ResponseCode.REFUSED
             return answer
         answer.authoritative = True
         return self._fill(answer, question)
 
-    def _fill(self, answer: Message, question: Question) -> Message | _Pending:
+    def _fill(self, answer: DnsMessage, question: DnsQuestion) -> DnsMessage | _Pending:
         """Give an answer what the zone knows, following names to names."""
         serial = int(time.time())
         name = question.name
         for _ in range(_MOST_STEPS):
             found = self._zone.look_up(name, question.kind, serial)
             if found is None:
-                answer.code = Code.NXDOMAIN
+                answer.code = ResponseCode.NXDOMAIN
                 break
             answer.answers += found.records
             answer.additional += found.additional
@@ -174,7 +176,7 @@ class DnsServer:
             answer.authority.append(self._zone.soa(question.name, serial))
         return answer
 
-    async def _ask_on(self, pending: _Pending, data: bytes, *, by_tcp: bool) -> Message | bytes:
+    async def _ask_on(self, pending: _Pending, data: bytes, *, by_tcp: bool) -> DnsMessage | bytes:
         answer, forwarding = pending.answer, self._forwarding
         assert forwarding is not None
         assert answer.question is not None
@@ -182,25 +184,27 @@ class DnsServer:
             if pending.found is None:
                 return await forwarding.ask(data, by_tcp=by_tcp)
             assert pending.found.continues_at is not None
-            onward = Question(pending.found.continues_at, answer.question.kind)
+            onward = DnsQuestion(pending.found.continues_at, answer.question.kind)
             answer.answers += await forwarding.resolve(onward)
-        except Unanswered:
+        except NoResolverAnswered:
             # A name that leads elsewhere is an answer all the same.
-            answer.code = Code.NOERROR if answer.answers else Code.SERVFAIL
+            answer.code = ResponseCode.NOERROR if answer.answers else ResponseCode.SERVFAIL
         return answer
 
 
 class _Pending:
-    """An answer that others must be asked for: as a whole, or where it continues."""
+    """A query to be forwarded: as a whole, or from a CNAME on."""
 
     __slots__ = ("answer", "found")
 
-    def __init__(self, answer: Message, found: ZoneAnswer | None = None) -> None:
+    def __init__(self, answer: DnsMessage, found: ZoneAnswer | None = None) -> None:
         self.answer = answer
         self.found = found
 
 
 class _Datagrams(asyncio.DatagramProtocol):
+    """The UDP endpoint."""
+
     def __init__(self, on_datagram: Callable[[bytes, Any], None]) -> None:
         self._on_datagram = on_datagram
 
@@ -208,28 +212,28 @@ class _Datagrams(asyncio.DatagramProtocol):
         self._on_datagram(data, addr)
 
 
-def _refusal(query: Message) -> int:
+def _refusal(query: DnsMessage) -> int:
     """The code for what is not answered whatever the name."""
     question = query.question
     if query.operation:
-        return Code.NOTIMP
+        return ResponseCode.NOTIMP
     if question is None:
-        return Code.FORMERR
+        return ResponseCode.FORMERR
     if query.payload is not None and query.edns_version:
-        return Code.BADVERS
-    if question.class_ != _IN or question.kind == Kind.AXFR:
-        return Code.REFUSED
-    return Code.NOERROR
+        return ResponseCode.BADVERS
+    if question.class_ != _IN or question.kind == RecordType.AXFR:
+        return ResponseCode.REFUSED
+    return ResponseCode.NOERROR
 
 
-def _malformed(data: bytes) -> Message | None:
+def _malformed(data: bytes) -> DnsMessage | None:
     """What can be said to who sent something that looks like a question at most."""
     if len(data) < 12 or data[2] & 0x80:
         return None
-    return Message(int.from_bytes(data[:2], "big"), is_response=True, code=Code.FORMERR)
+    return DnsMessage(int.from_bytes(data[:2], "big"), is_response=True, code=ResponseCode.FORMERR)
 
 
-def _room(answer: Message) -> int:
+def _room(answer: DnsMessage) -> int:
     """How much the asker takes in one datagram."""
     return _SMALL if answer.payload is None else min(max(answer.payload, _SMALL), _LARGE)
 

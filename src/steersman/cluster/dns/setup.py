@@ -1,9 +1,9 @@
-"""The cluster's DNS: follows services, endpoints and namespaces, listens, and tells the cluster where.
+"""Cluster DNS: watches Services, endpoints and namespaces, serves DNS, and keeps the Service `kube-dns`.
 
-It answers at the address that is the tenth of the services' (10.96.0.10), port 53. Who may not have that port
-gets a free one (`ClusterDns.port`); pods whose resolvers cannot be told a port use `hosts_lines` instead. The
-Service `kube-dns` and its endpoints are made here; the proxy leaves it alone, since this server is at the
-address itself.
+It listens at the tenth address of the service CIDR (10.96.0.10), port 53. If that port is not permitted it
+uses a free one (`ClusterDns.port`); pods whose resolvers cannot be configured with a port use `hosts_lines`
+instead. The Service `kube-dns` and its endpoints are created here; the proxy ignores it, since this server is
+at the address itself.
 """
 
 from __future__ import annotations
@@ -54,6 +54,8 @@ def add_dns(
 
 
 class ClusterDns:
+    """The DNS server of a cluster."""
+
     def __init__(
         self, manager: Manager, machine: Machine, domain: str, forwarding: Forwarding | None
     ) -> None:

@@ -1,7 +1,7 @@
-"""DNS messages as bytes (RFC 1035, 6891): read and written.
+"""DNS messages (RFC 1035, 6891): parsing and writing.
 
-Names are tuples of labels as they were spelled; whoever compares them lowers them first. What is read may be
-hostile: pointers only lead back, names and messages are bounded, and everything else ends in `Malformed`.
+Names are tuples of labels as they were spelled; compare them in lower case. Input may be hostile: compression
+pointers only lead back, names and messages are bounded, and everything else raises `MalformedMessage`.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv6Address
 from typing import Final
 
-from steersman.cluster.dns.errors import Malformed
+from steersman.cluster.dns.errors import MalformedMessage
 
 __all__ = [
     "LONGEST_LABEL",
-    "Code",
-    "Kind",
-    "Message",
+    "DnsMessage",
+    "DnsQuestion",
+    "DnsRecord",
     "Name",
-    "Question",
-    "Record",
+    "RecordType",
+    "ResponseCode",
     "address_record",
     "name_of",
     "name_record",
@@ -36,14 +36,14 @@ __all__ = [
 Name = tuple[bytes, ...]
 
 
-class Kind:
-    """Types of records."""
+class RecordType:
+    """Types of DNS records."""
 
     A, NS, CNAME, SOA, PTR, TXT, AAAA, SRV, OPT, AXFR, ANY = 1, 2, 5, 6, 12, 16, 28, 33, 41, 252, 255
 
 
-class Code:
-    """How a question was answered."""
+class ResponseCode:
+    """DNS response codes (RCODE)."""
 
     NOERROR, FORMERR, SERVFAIL, NXDOMAIN, NOTIMP, REFUSED, BADVERS = 0, 1, 2, 3, 4, 5, 16
 
@@ -64,18 +64,22 @@ _LARGEST: Final = 65535
 #: What is told to be taken by UDP: a size that is not fragmented anywhere.
 _PAYLOAD: Final = 1232
 #: Names in the data of these, after so many bytes.
-_NAMES_IN: Final = {Kind.NS: 0, Kind.CNAME: 0, Kind.PTR: 0, Kind.SRV: _SERVICE.size}
+_NAMES_IN: Final = {RecordType.NS: 0, RecordType.CNAME: 0, RecordType.PTR: 0, RecordType.SRV: _SERVICE.size}
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class DnsQuestion:
+    """The question of a message: name, type and class."""
+
     name: Name
     kind: int
     class_: int = _IN
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class DnsRecord:
+    """A resource record."""
+
     name: Name
     kind: int
     ttl: int
@@ -87,9 +91,11 @@ class Record:
 
 
 @dataclass(slots=True)
-class Message:
+class DnsMessage:
+    """A DNS query or response."""
+
     number: int
-    question: Question | None = None
+    question: DnsQuestion | None = None
     is_response: bool = False
     operation: int = 0
     code: int = 0
@@ -97,9 +103,9 @@ class Message:
     truncated: bool = False
     recursion_desired: bool = False
     recursion_available: bool = False
-    answers: list[Record] = field(default_factory=list)
-    authority: list[Record] = field(default_factory=list)
-    additional: list[Record] = field(default_factory=list)
+    answers: list[DnsRecord] = field(default_factory=list)
+    authority: list[DnsRecord] = field(default_factory=list)
+    additional: list[DnsRecord] = field(default_factory=list)
     #: The largest message the sender takes by UDP, if it speaks EDNS.
     payload: int | None = None
     edns_version: int = 0
@@ -117,28 +123,28 @@ def text_of(name: Name) -> str:
     return ".".join(label.decode("ascii", "backslashreplace") for label in name) + "."
 
 
-def address_record(name: Name, address: str, ttl: int) -> Record:
+def address_record(name: Name, address: str, ttl: int) -> DnsRecord:
     if ":" in address:
-        return Record(name, Kind.AAAA, ttl, IPv6Address(address).packed)
-    return Record(name, Kind.A, ttl, IPv4Address(address).packed)
+        return DnsRecord(name, RecordType.AAAA, ttl, IPv6Address(address).packed)
+    return DnsRecord(name, RecordType.A, ttl, IPv4Address(address).packed)
 
 
-def name_record(name: Name, kind: int, target: Name, ttl: int) -> Record:
+def name_record(name: Name, kind: int, target: Name, ttl: int) -> DnsRecord:
     """A CNAME, NS or PTR."""
-    return Record(name, kind, ttl, b"", target)
+    return DnsRecord(name, kind, ttl, b"", target)
 
 
-def srv_record(name: Name, weight: int, port: int, target: Name, ttl: int) -> Record:
-    return Record(name, Kind.SRV, ttl, _SERVICE.pack(0, weight, port), target)
+def srv_record(name: Name, weight: int, port: int, target: Name, ttl: int) -> DnsRecord:
+    return DnsRecord(name, RecordType.SRV, ttl, _SERVICE.pack(0, weight, port), target)
 
 
-def txt_record(name: Name, text: bytes, ttl: int) -> Record:
-    return Record(name, Kind.TXT, ttl, bytes((len(text),)) + text)
+def txt_record(name: Name, text: bytes, ttl: int) -> DnsRecord:
+    return DnsRecord(name, RecordType.TXT, ttl, bytes((len(text),)) + text)
 
 
-def soa_record(name: Name, server: Name, mailbox: Name, serial: int, ttl: int) -> Record:
+def soa_record(name: Name, server: Name, mailbox: Name, serial: int, ttl: int) -> DnsRecord:
     times = _TIMES.pack(serial, 7200, 1800, 86400, ttl)
-    return Record(name, Kind.SOA, ttl, _uncompressed(mailbox) + times, server)
+    return DnsRecord(name, RecordType.SOA, ttl, _uncompressed(mailbox) + times, server)
 
 
 def _uncompressed(name: Name) -> bytes:
@@ -148,12 +154,12 @@ def _uncompressed(name: Name) -> bytes:
 # --- reading
 
 
-def read(data: bytes) -> Message:
-    """The message these bytes are. Raises `Malformed`."""
+def read(data: bytes) -> DnsMessage:
+    """The message these bytes are. Raises `MalformedMessage`."""
     if not _HEADER.size <= len(data) <= _LARGEST:
-        raise Malformed("too short or too long")
+        raise MalformedMessage("too short or too long")
     number, flags, questions, *counts = _HEADER.unpack_from(data)
-    message = Message(
+    message = DnsMessage(
         number,
         is_response=bool(flags & _RESPONSE),
         operation=flags >> 11 & 0xF,
@@ -164,29 +170,29 @@ def read(data: bytes) -> Message:
         recursion_available=bool(flags & _AVAILABLE),
     )
     if questions > 1 or sum(counts) > _MOST_RECORDS:
-        raise Malformed("too many questions or records")
+        raise MalformedMessage("too many questions or records")
     position = _HEADER.size
     try:
         if questions:
             name, position = _read_name(data, position)
-            message.question = Question(name, *_PAIR.unpack_from(data, position))
+            message.question = DnsQuestion(name, *_PAIR.unpack_from(data, position))
             position += _PAIR.size
         sections = (message.answers, message.authority, message.additional)
         for section, count in zip(sections, counts, strict=True):
             for _ in range(count):
                 record, position = _read_record(data, position)
-                if record.kind == Kind.OPT:
+                if record.kind == RecordType.OPT:
                     _note_options(message, record)
                 else:
                     section.append(record)
     except (struct.error, IndexError) as error:
-        raise Malformed("cut off") from error
+        raise MalformedMessage("cut off") from error
     return message
 
 
-def _note_options(message: Message, record: Record) -> None:
+def _note_options(message: DnsMessage, record: DnsRecord) -> None:
     if message.payload is not None or record.name:
-        raise Malformed("options in a wrong place")
+        raise MalformedMessage("options in a wrong place")
     message.payload = record.class_
     message.edns_version = record.ttl >> 16 & 0xFF
     message.code |= record.ttl >> 24 << 4
@@ -203,43 +209,43 @@ def _read_name(data: bytes, position: int) -> tuple[Name, int]:
                 end = position + 2
             position = _SHORT.unpack_from(data, position)[0] & ~_POINTER
             if position >= limit:
-                raise Malformed("a pointer that does not lead back")
+                raise MalformedMessage("a pointer that does not lead back")
             limit = position
             continue
         if size > LONGEST_LABEL:
-            raise Malformed("an unknown kind of label")
+            raise MalformedMessage("an unknown kind of label")
         position += 1
         if not size:
             return tuple(labels), end if end >= 0 else position
         label = data[position : position + size]
         length += size + 1
         if len(label) < size or length > _LONGEST_NAME:
-            raise Malformed("a name that is cut off or too long")
+            raise MalformedMessage("a name that is cut off or too long")
         labels.append(label)
         position += size
 
 
-def _read_record(data: bytes, position: int) -> tuple[Record, int]:
+def _read_record(data: bytes, position: int) -> tuple[DnsRecord, int]:
     name, position = _read_name(data, position)
     kind, class_, ttl, size = _FIELDS.unpack_from(data, position)
     position += _FIELDS.size
     end = position + size
     if end > len(data):
-        raise Malformed("a record that is cut off")
+        raise MalformedMessage("a record that is cut off")
     before = _NAMES_IN.get(kind)
     if before is None:
-        return Record(name, kind, ttl, data[position:end], None, class_), end
+        return DnsRecord(name, kind, ttl, data[position:end], None, class_), end
     target, after = _read_name(data, position + before)
     if after != end:
-        raise Malformed("a record with a wrong length")
-    return Record(name, kind, ttl, data[position : position + before], target, class_), end
+        raise MalformedMessage("a record with a wrong length")
+    return DnsRecord(name, kind, ttl, data[position : position + before], target, class_), end
 
 
 # --- writing
 
 
 class _Writer:
-    """Bytes of a message, names written once."""
+    """Writes a message with name compression."""
 
     def __init__(self) -> None:
         self.data = bytearray(_HEADER.size)
@@ -257,16 +263,16 @@ class _Writer:
             self.data += name[start]
         self.data.append(0)
 
-    def record(self, record: Record) -> None:
+    def record(self, record: DnsRecord) -> None:
         self.name(record.name)
         self.data += _FIELDS.pack(record.kind, record.class_, record.ttl, 0)
         start = len(self.data)
         if record.target is None:
             self.data += record.data
-        elif record.kind == Kind.SOA:
+        elif record.kind == RecordType.SOA:
             self.name(record.target)
             self.data += record.data
-        elif record.kind == Kind.SRV:
+        elif record.kind == RecordType.SRV:
             # RFC 2782: its target is never compressed.
             self.data += record.data + _uncompressed(record.target)
         else:
@@ -280,7 +286,7 @@ class _Writer:
         self._known = {name: place for name, place in self._known.items() if place < size}
 
 
-def write(message: Message, limit: int = _LARGEST) -> bytes:
+def write(message: DnsMessage, limit: int = _LARGEST) -> bytes:
     """The bytes of a message, at most `limit`: first additional records are left out, which is no loss, then
     others, which is told (`truncated`)."""
     writer = _Writer()
@@ -308,7 +314,7 @@ def write(message: Message, limit: int = _LARGEST) -> bytes:
     return bytes(writer.data + options)
 
 
-def _write_section(writer: _Writer, records: Iterable[Record], room: int) -> int:
+def _write_section(writer: _Writer, records: Iterable[DnsRecord], room: int) -> int:
     """How many of the records there was room for."""
     count = 0
     for record in records:
@@ -321,9 +327,9 @@ def _write_section(writer: _Writer, records: Iterable[Record], room: int) -> int
     return count
 
 
-def _options(message: Message) -> bytes:
+def _options(message: DnsMessage) -> bytes:
     if message.payload is None:
         return b""
     extended = message.code >> 4 << 24
     payload = _PAYLOAD if message.is_response else message.payload
-    return b"\0" + _FIELDS.pack(Kind.OPT, payload, extended, 0)
+    return b"\0" + _FIELDS.pack(RecordType.OPT, payload, extended, 0)

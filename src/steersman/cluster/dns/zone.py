@@ -1,4 +1,4 @@
-"""Which name of the cluster has which records: Kubernetes' DNS specification, answered from caches.
+"""The DNS records of the cluster's names, as in Kubernetes' DNS specification, from caches.
 
 | name under the cluster's domain       | records                                                            |
 |---------------------------------------|--------------------------------------------------------------------|
@@ -24,9 +24,9 @@ from typing import Final, Protocol
 
 from steersman.cluster.dns.wire import (
     LONGEST_LABEL,
-    Kind,
+    DnsRecord,
     Name,
-    Record,
+    RecordType,
     address_record,
     name_of,
     name_record,
@@ -36,17 +36,17 @@ from steersman.cluster.dns.wire import (
 )
 from steersman.objects.kinds import Object
 
-__all__ = ["TTL_S", "Source", "Zone", "ZoneAnswer"]
+__all__ = ["TTL_S", "Zone", "ZoneAnswer", "ZoneSource"]
 
 
 TTL_S: Final = 5
 _VERSION: Final = b"1.1.0"
-_ADDRESSES: Final = (Kind.A, Kind.AAAA, Kind.ANY)
+_ADDRESSES: Final = (RecordType.A, RecordType.AAAA, RecordType.ANY)
 _REVERSE: Final[dict[Name, int]] = {(b"in-addr", b"arpa"): 4, (b"ip6", b"arpa"): 32}
 
 
-class Source(Protocol):
-    """What is known of the cluster."""
+class ZoneSource(Protocol):
+    """The Services and endpoints of the cluster."""
 
     def has_namespace(self, namespace: str) -> bool: ...
 
@@ -63,29 +63,33 @@ class Source(Protocol):
 
 @dataclass(slots=True)
 class ZoneAnswer:
-    """What the zone has for a name; None instead of it means that the name does not exist."""
+    """The records of a name; None instead of it means that the name does not exist (NXDOMAIN)."""
 
-    records: list[Record] = field(default_factory=list)
-    additional: list[Record] = field(default_factory=list)
+    records: list[DnsRecord] = field(default_factory=list)
+    additional: list[DnsRecord] = field(default_factory=list)
     #: A name outside the cluster that must be asked for to complete the answer.
     continues_at: Name | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class _Endpoint:
+    """An endpoint of a headless Service."""
+
     address: str
     host: str
     ports: Sequence[Object]
 
 
 class Zone:
-    def __init__(self, source: Source, domain: str, ranges: Iterable[IPv4Network] = ()) -> None:
+    """The records of the cluster's domain."""
+
+    def __init__(self, source: ZoneSource, domain: str, ranges: Iterable[IPv4Network] = ()) -> None:
         """`ranges` are the cluster's own: nobody else knows names of their addresses."""
         self._source = source
         self.domain: Final = _lowered(name_of(domain))
         self._ranges = list(ranges)
 
-    def soa(self, name: Name, serial: int) -> Record:
+    def soa(self, name: Name, serial: int) -> DnsRecord:
         """What goes with an answer that has nothing, so that it can be remembered."""
         domain = self.domain if self.covers_forward(name) else _lowered(name)[-2:]
         return soa_record(domain, (b"ns", b"dns", *self.domain), (b"hostmaster", *self.domain), serial, TTL_S)
@@ -129,7 +133,7 @@ class Zone:
         return None
 
     def _apex(self, name: Name, kind: int, serial: int) -> ZoneAnswer:
-        server = name_record(name, Kind.NS, (b"ns", b"dns", *self.domain), TTL_S)
+        server = name_record(name, RecordType.NS, (b"ns", b"dns", *self.domain), TTL_S)
         return _only(kind, self.soa(name, serial), server)
 
     def _server_itself(self, name: Name, kind: int) -> ZoneAnswer:
@@ -151,7 +155,7 @@ class Zone:
             return None
         if service["spec"].get("type") == "ExternalName":
             return self._external(name, kind, name_of(service["spec"].get("externalName") or ""))
-        if kind == Kind.SRV:
+        if kind == RecordType.SRV:
             return self._srv(name, service, None)
         addresses = _cluster_ips(service)
         if not addresses:
@@ -164,8 +168,8 @@ class Zone:
     def _external(self, name: Name, kind: int, target: Name) -> ZoneAnswer:
         if not target or max(map(len, target)) > LONGEST_LABEL:
             return ZoneAnswer()  # what a Service may say and DNS cannot
-        answer = ZoneAnswer([name_record(name, Kind.CNAME, target, TTL_S)])
-        if kind != Kind.CNAME:
+        answer = ZoneAnswer([name_record(name, RecordType.CNAME, target, TTL_S)])
+        if kind != RecordType.CNAME:
             answer.continues_at = target
         return answer
 
@@ -191,7 +195,7 @@ class Zone:
         answer = self._srv(name, service, (port[0][1:], port[1][1:]))
         if not answer.records:
             return None
-        return answer if kind in (Kind.SRV, Kind.ANY) else ZoneAnswer()
+        return answer if kind in (RecordType.SRV, RecordType.ANY) else ZoneAnswer()
 
     def _srv(self, name: Name, service: Object, wanted: tuple[str, str] | None) -> ZoneAnswer:
         """All ports of a service, or the one with this name and protocol."""
@@ -240,11 +244,13 @@ class Zone:
         if not found:
             return None
         targets = [(*(part.encode() for part in parts), b"svc", *self.domain) for parts in found]
-        return _only(kind, *(name_record(name, Kind.PTR, target, TTL_S) for target in dict.fromkeys(targets)))
+        return _only(
+            kind, *(name_record(name, RecordType.PTR, target, TTL_S) for target in dict.fromkeys(targets))
+        )
 
 
-def _only(kind: int, *records: Record) -> ZoneAnswer:
-    return ZoneAnswer([record for record in records if kind in (record.kind, Kind.ANY)])
+def _only(kind: int, *records: DnsRecord) -> ZoneAnswer:
+    return ZoneAnswer([record for record in records if kind in (record.kind, RecordType.ANY)])
 
 
 def _lowered(name: Name) -> Name:

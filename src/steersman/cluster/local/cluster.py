@@ -18,7 +18,7 @@ from steersman.aio import Clock, Scope, SystemClock
 from steersman.aio.mistakes import is_mistake
 from steersman.cluster.apiserver.assembly import AssembledServer, ServerOptions
 from steersman.cluster.apiserver.resources.storage_encoding import stamp
-from steersman.cluster.auth.pki import Authority
+from steersman.cluster.auth.pki import StoredAuthority
 from steersman.cluster.auth.users import AUTHENTICATED_GROUP, MASTERS_GROUP, User
 from steersman.cluster.controllers.registry import SCHEDULER, chosen
 from steersman.cluster.local.config import MEMORY, ClusterConfig
@@ -28,7 +28,7 @@ from steersman.cluster.local.keys import admin_token, open_keys, serving_context
 from steersman.cluster.local.kubeconfig import write_kubeconfig
 from steersman.cluster.local.ranges import ClusterRanges
 from steersman.cluster.machine.folders import data_folder
-from steersman.cluster.store import Sealer, Store, StoreError, open_store
+from steersman.cluster.store import Store, StoreError, ValueCipher, open_store
 from steersman.http import Server
 from steersman.objects.status import StatusError
 
@@ -70,7 +70,7 @@ class LocalCluster:
         self.url = ""
         self.token = ""
         self.kubeconfig = Path()
-        self.authority: Authority
+        self.authority: StoredAuthority
 
     async def __aenter__(self) -> LocalCluster:
         await self.start()
@@ -93,7 +93,7 @@ class LocalCluster:
         store = await self._open_store(folder)
         if config.process_nodes:
             self._machine = await self._open_machine(folder)
-        self.authority = Authority.open(folder)
+        self.authority = StoredAuthority.open(folder)
         self.token = config.admin_token or admin_token(folder)
         ranges = ClusterRanges.choose(config, self._machine)
         keys = open_keys(folder, self.authority)
@@ -120,7 +120,7 @@ class LocalCluster:
             config.data if config.data == MEMORY else str(store_folder(folder)),
             stamp=stamp,
             history_s=config.history_s,
-            sealer=Sealer.from_file(config.encryption_key, _SEALED) if config.encryption_key else None,
+            sealer=ValueCipher.from_file(config.encryption_key, _SEALED) if config.encryption_key else None,
         )
         if store.revision:
             check_keys(folder, new_keys=config.new_keys)

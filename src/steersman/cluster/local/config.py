@@ -45,7 +45,7 @@ class ClusterConfig:
     images: Path | None = None
     #: Make keys anew that the folder has lost, though certificates and tokens were issued with them.
     new_keys: bool = False
-    #: Keys that encrypt Secrets on disk (see store.sealing), one a line, the newest first.
+    #: Keys that encrypt Secrets on disk (see store.encryption), one a line, the newest first.
     encryption_key: Path | None = None
     #: Who else vouches for users (AuthenticationConfiguration of apiserver.config.k8s.io).
     authentication: Path | None = None

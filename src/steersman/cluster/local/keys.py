@@ -7,7 +7,7 @@ import ssl
 from pathlib import Path
 
 from steersman.cluster.apiserver.assembly import Keys
-from steersman.cluster.auth.pki import Authority, PkiError, write_private
+from steersman.cluster.auth.pki import PkiError, StoredAuthority, write_private
 from steersman.cluster.auth.service_accounts import open_signing_key
 from steersman.http import server_tls
 
@@ -21,18 +21,20 @@ _SERVICE_NAMES = (
 )
 
 
-def open_keys(folder: Path, authority: Authority) -> Keys:
+def open_keys(folder: Path, authority: StoredAuthority) -> Keys:
     """The keys of a folder, made there when there are none. Raises PkiError, OSError."""
 
-    def open_front_proxy() -> Authority:
+    def open_front_proxy() -> StoredAuthority:
         front = folder / "front-proxy"
         front.mkdir(mode=0o700, exist_ok=True)
-        return Authority.open(front)
+        return StoredAuthority.open(front)
 
     return Keys(authority, open_signing_key(folder), open_front_proxy)
 
 
-def serving_context(folder: Path, authority: Authority, host: str, service_address: str) -> ssl.SSLContext:
+def serving_context(
+    folder: Path, authority: StoredAuthority, host: str, service_address: str
+) -> ssl.SSLContext:
     """TLS of the API server, for the names and addresses it is reached at."""
     names = {"localhost", "127.0.0.1", "::1", host, service_address, *_SERVICE_NAMES}
     certificate, key = authority.keep(folder, "apiserver", "kube-apiserver", sorted(names))

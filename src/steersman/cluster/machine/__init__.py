@@ -1,7 +1,7 @@
-"""What this machine lends a cluster: address ranges nobody else uses, and addresses of them to listen on.
+"""IP addresses of this machine for a cluster: ranges that no other cluster uses, and addresses to listen on.
 
-Start reading at `machine`, then `ranges` (which ranges, and how two clusters share a machine), `netlink` (how
-the kernel is asked) and `pod_addresses`. Nothing here knows the API.
+Start reading at `machine`, then `ranges` (which ranges, and how clusters share a machine), `netlink` (the
+kernel interface) and `pod_addresses`. Nothing here knows the API.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a machine can refuse.
+"""The errors of address allocation.
 
 MachineError
 ├── RangeTaken        another cluster or network of this machine has the range
@@ -11,12 +11,12 @@ __all__ = ["AddressesUsedUp", "MachineError", "RangeTaken"]
 
 
 class MachineError(Exception):
-    """This machine does not lend what is asked for."""
+    """An address or range cannot be allocated."""
 
 
 class RangeTaken(MachineError):
-    """Somebody else uses the range now."""
+    """The range is in use."""
 
 
 class AddressesUsedUp(MachineError):
-    """No address is left."""
+    """No address is left in a range."""

@@ -1,4 +1,4 @@
-"""Where on this machine a user's clusters keep things."""
+"""The folders of this machine where a user's clusters are stored."""
 
 from __future__ import annotations
 

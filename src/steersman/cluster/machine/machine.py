@@ -1,4 +1,4 @@
-"""The machine's addresses, as a cluster borrows them.
+"""The addresses of this machine that a cluster uses.
 
 | the cluster's user       | ranges                | an address that is needed       | one nobody has      |
 |--------------------------|-----------------------|---------------------------------|---------------------|
@@ -22,10 +22,10 @@ from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 from typing import Final
 
+from steersman.cluster.machine.addresses_in_use import listeners, neighbours
 from steersman.cluster.machine.errors import MachineError, RangeTaken
-from steersman.cluster.machine.neighbours import listeners, neighbours
 from steersman.cluster.machine.netlink import Netlink
-from steersman.cluster.machine.ranges import LOOPBACK, ROUTED, Guard, Ranges, take_first_free
+from steersman.cluster.machine.ranges import LOOPBACK, ROUTED, RangeLock, Ranges, take_first_free
 
 __all__ = ["Machine", "open_machine"]
 
@@ -39,7 +39,7 @@ _DNS: Final = 10
 class Machine:
     """Addresses of the cluster's ranges. Made by `open_machine`."""
 
-    def __init__(self, guard: Guard, netlink: Netlink | None) -> None:
+    def __init__(self, guard: RangeLock, netlink: Netlink | None) -> None:
         self._guard = guard
         self._netlink = netlink
         #: Who needs an address that was added.
@@ -155,7 +155,9 @@ async def open_machine(
     return machine
 
 
-def _take(netlink: Netlink | None, ranges: Ranges | None, preferred: Ranges | None, *, known: bool) -> Guard:
+def _take(
+    netlink: Netlink | None, ranges: Ranges | None, preferred: Ranges | None, *, known: bool
+) -> RangeLock:
     """`known` are ranges that were the cluster's before: who has connections into them has them to it."""
     used = [] if netlink is None else netlink.networks()
     if netlink is not None and not known:
@@ -169,7 +171,7 @@ def _take(netlink: Netlink | None, ranges: Ranges | None, preferred: Ranges | No
     for network in ranges.added:
         if taken := [other for other in used if network.overlaps(other)]:
             raise RangeTaken(f"this machine needs {taken[0]}, which is in {network}; choose another range")
-    return Guard(ranges)
+    return RangeLock(ranges)
 
 
 def _open_netlink() -> Netlink | None:

@@ -1,8 +1,8 @@
-"""Addresses of the loopback interface and routes that lead nowhere, by rtnetlink.
+"""Addresses of the loopback interface and blackhole routes, through rtnetlink.
 
-Only what the machine needs of it: add, delete and list. What this module makes carries a mark (a label on
-addresses, a protocol number on routes), and it lists and deletes nothing without it; the kernel itself so
-remembers what is ours, also of a process that was killed. IPv4.
+Only what `machine` needs: add, delete and list. What this module creates carries a mark (a label on
+addresses, a protocol number on routes), and it lists and deletes nothing without it; so the kernel itself
+records what is ours, also of a process that was killed. IPv4.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _ALREADY: Final = {
 
 
 class Netlink:
-    """One socket to the kernel. Calls are answered at once; raises OSError for what is refused."""
+    """A netlink socket. Calls are answered at once; raises OSError for errors."""
 
     def __init__(self) -> None:
         self._socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)

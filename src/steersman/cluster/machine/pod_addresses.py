@@ -1,7 +1,8 @@
-"""The addresses of one node's pods, each given to one pod at a time.
+"""Allocation of pod addresses out of a node's pod CIDR.
 
-An engine takes one for each sandbox and frees it when the sandbox is gone. After a restart it tells which
-ones its pods still have. Addresses come round robin, so that one just freed is not somebody else's at once.
+A container runtime takes one for each sandbox and frees it when the sandbox is gone. After a restart it
+reports the addresses its pods still have. Addresses are allocated round robin, so that one just freed is not
+reused at once.
 """
 
 from __future__ import annotations
@@ -11,11 +12,11 @@ from typing import Protocol
 
 from steersman.cluster.machine.errors import AddressesUsedUp, MachineError
 
-__all__ = ["Lender", "PodAddresses"]
+__all__ = ["AddressSource", "PodAddresses"]
 
 
-class Lender(Protocol):
-    """What is needed of a machine."""
+class AddressSource(Protocol):
+    """The part of `Machine` that allocation needs."""
 
     async def add(self, address: str, owner: str = "") -> None: ...
 
@@ -23,9 +24,9 @@ class Lender(Protocol):
 
 
 class PodAddresses:
-    """A pool over a node's range (spec.podCIDR)."""
+    """The pool of a node's addresses (spec.podCIDR)."""
 
-    def __init__(self, machine: Lender, pod_cidr: str) -> None:
+    def __init__(self, machine: AddressSource, pod_cidr: str) -> None:
         self._machine = machine
         self._network = IPv4Network(pod_cidr)
         #: Of what is given: to whom.

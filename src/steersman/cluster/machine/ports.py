@@ -1,4 +1,4 @@
-"""Which ports this process may listen on."""
+"""The ports that this process may listen on (CAP_NET_BIND_SERVICE, ip_unprivileged_port_start)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Address ranges for a cluster, no two clusters of one machine the same.
+"""The address ranges of a cluster, distinct for all clusters of one machine.
 
-Ranges are guarded by names in the abstract namespace of Unix sockets: they exist once per network namespace,
+Ranges are locked by names in the abstract namespace of Unix sockets: they exist once per network namespace,
 as addresses do, every user may take them, and the kernel frees them when their process ends however it ends.
 """
 
@@ -15,7 +15,7 @@ from typing import Final
 
 from steersman.cluster.machine.errors import RangeTaken
 
-__all__ = ["LOOPBACK", "MOST_NODES", "ROUTED", "Guard", "Ranges", "pods_with", "take_first_free"]
+__all__ = ["LOOPBACK", "MOST_NODES", "ROUTED", "RangeLock", "Ranges", "pods_with", "take_first_free"]
 
 _LOOPBACK: Final = IPv4Network("127.0.0.0/8")
 #: Nodes have addresses from the last part of the pods' range, which so many do not get for their own pods.
@@ -25,7 +25,7 @@ _PART: Final = 256
 
 @dataclass(frozen=True, slots=True)
 class Ranges:
-    """Where a cluster's addresses come from."""
+    """The ranges of a cluster: Services, pods, load balancers."""
 
     services: IPv4Network
     pods: IPv4Network
@@ -91,8 +91,8 @@ def pods_with(services: str) -> str:
     return str(ROUTED[0].pods if ":" in services else Ranges.with_services(services).pods)
 
 
-class Guard:
-    """Ranges held against other clusters until closed."""
+class RangeLock:
+    """Ranges locked against other clusters until closed."""
 
     def __init__(self, ranges: Ranges) -> None:
         """Raises `RangeTaken`."""
@@ -112,7 +112,7 @@ class Guard:
 
 def take_first_free(
     candidates: Iterable[Ranges], used: Collection[IPv4Network], busy: Collection[IPv4Network] = ()
-) -> Guard:
+) -> RangeLock:
     """The first ranges that no other cluster has, none of the networks in `used` has a part in unless it is
     on loopback, and none of those in `busy`."""
     tried = []
@@ -121,7 +121,7 @@ def take_first_free(
         if _overlap(ranges.added, used) or _overlap(ranges, busy):
             continue
         try:
-            return Guard(ranges)
+            return RangeLock(ranges)
         except RangeTaken:
             continue
     raise RangeTaken(f"all address ranges for services are in use: {tried[0]}, … {tried[-1]}")

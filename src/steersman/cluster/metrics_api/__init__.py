@@ -1,7 +1,8 @@
-"""metrics.k8s.io: what nodes and pods use, for `kubectl top` and autoscalers.
+"""The metrics API (metrics.k8s.io, metrics-server): resource usage of nodes and pods, for `kubectl top` and
+autoscalers.
 
-An API server of its own behind the cluster's, as metrics-server is: it registers itself (`registration`) and
-answers (`server`) from what nodes say when somebody asks (`sampling`).
+An aggregated API server, as metrics-server is: it registers its APIService (`registration`) and answers
+(`server`) with samples taken from nodes on request (`sampling`).
 """
 
 from __future__ import annotations

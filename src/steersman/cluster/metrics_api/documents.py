@@ -1,4 +1,4 @@
-"""What the API says about itself: discovery and OpenAPI. Pure."""
+"""The discovery and OpenAPI documents of metrics.k8s.io. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""NodeMetrics and PodMetrics, single, in lists and in tables. Pure."""
+"""NodeMetrics and PodMetrics: single objects, lists and tables. Pure."""
 
 from __future__ import annotations
 

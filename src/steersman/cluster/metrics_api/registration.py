@@ -1,4 +1,4 @@
-"""How the cluster's API server learns of the metrics API, and forgets it again."""
+"""Registers the metrics API at the cluster's API server (APIService), and removes it again."""
 
 from __future__ import annotations
 

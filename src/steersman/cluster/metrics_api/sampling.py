@@ -1,4 +1,4 @@
-"""What is used everywhere in the cluster: asked for when somebody wants to know, remembered for a moment."""
+"""Samples of the resource usage of all nodes and pods: taken on request, cached for a moment."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from steersman.client import Client, ClientError
 from steersman.objects.usage import Usage
 from steersman.runtime import Cache, Cached, Key
 
-__all__ = ["LocalUsage", "Sample", "Sampler"]
+__all__ = ["LocalUsage", "Sampler", "UsageSample"]
 
 _log = logging.getLogger(__name__)
 
@@ -27,6 +27,8 @@ _ASKED: Final = 16
 
 
 class _PodUsage(Protocol):
+    """The usage of a pod."""
+
     @property
     def key(self) -> Key: ...
 
@@ -35,7 +37,7 @@ class _PodUsage(Protocol):
 
 
 class LocalUsage(Protocol):
-    """What nodes of the same process say."""
+    """The usage of nodes in the same process."""
 
     def nodes(self) -> Iterable[tuple[str, Usage]]: ...
 
@@ -43,7 +45,9 @@ class LocalUsage(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class UsageSample:
+    """The usage of all nodes and pods at one time."""
+
     #: Since the epoch.
     time: float
     nodes: dict[str, Usage] = field(default_factory=dict)
@@ -52,6 +56,8 @@ class Sample:
 
 
 class Sampler:
+    """Takes samples."""
+
     def __init__(self, client: Client, nodes: Cache, local: LocalUsage | None, clock: Clock) -> None:
         """Nodes that `local` does not know are asked through the API."""
         self._client = client
@@ -60,18 +66,18 @@ class Sampler:
         self._clock = clock
         self._asking = asyncio.Lock()
         self._slots = asyncio.Semaphore(_ASKED)
-        self._last: Sample | None = None
+        self._last: UsageSample | None = None
         self._taken_at = 0.0
 
-    async def sample(self) -> Sample:
+    async def sample(self) -> UsageSample:
         async with self._asking:
             now = self._clock.monotonic()
             if self._last is None or now - self._taken_at >= _FRESH_S:
                 self._last, self._taken_at = await self._take(), now
             return self._last
 
-    async def _take(self) -> Sample:
-        sample = Sample(self._clock.wall())
+    async def _take(self) -> UsageSample:
+        sample = UsageSample(self._clock.wall())
         if self._local is not None:
             sample.nodes.update(self._local.nodes())
             sample.pods.update((pod.key, dict(pod.containers)) for pod in self._local.pods())
@@ -82,7 +88,7 @@ class Sampler:
             await scope.join()
         return sample
 
-    async def _ask(self, node: str, sample: Sample) -> None:
+    async def _ask(self, node: str, sample: UsageSample) -> None:
         path = f"/api/v1/nodes/{node}/proxy/stats/summary"
         try:
             async with self._slots:

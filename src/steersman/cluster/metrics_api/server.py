@@ -1,4 +1,6 @@
-"""The server behind the cluster's API server: it alone comes in, and has found out who may ask."""
+"""The HTTP server of the metrics API: accepts only requests of the API server, which has authorized them
+(front proxy).
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ from cryptography import x509
 from steersman.aio import Backoff, Clock, SystemClock
 from steersman.client import Client, ClientError
 from steersman.cluster.auth.authentication import CertificateAuthenticator
-from steersman.cluster.auth.pki import Authority
+from steersman.cluster.auth.pki import StoredAuthority
 from steersman.cluster.metrics_api.documents import (
     GROUP,
     KINDS,
@@ -28,7 +30,7 @@ from steersman.cluster.metrics_api.documents import (
 )
 from steersman.cluster.metrics_api.objects import as_table, listed, node_metrics, pod_metrics, single
 from steersman.cluster.metrics_api.registration import NAMESPACE, SERVER_NAME, register, unregister
-from steersman.cluster.metrics_api.sampling import Sample, Sampler
+from steersman.cluster.metrics_api.sampling import Sampler, UsageSample
 from steersman.http import Request, Response, Server, server_tls
 from steersman.objects.kinds import Object
 from steersman.objects.resources import CONFIG_MAPS
@@ -65,7 +67,7 @@ _DOCUMENTS: Final = {
 
 
 class _FrontProxy:
-    """By whom the API server's requests are known."""
+    """The CA and names of the API server's front-proxy client certificate."""
 
     def __init__(self, config: Mapping[str, str]) -> None:
         self.ca = config["requestheader-client-ca-file"].encode()
@@ -79,6 +81,8 @@ class _FrontProxy:
 
 
 class MetricsApi:
+    """The HTTP server."""
+
     def __init__(
         self,
         client: Client,
@@ -106,7 +110,7 @@ class MetricsApi:
         """Serve until cancelled."""
         self._front = front = await self._insist(self._front_proxy)
         # The certificate is for nobody but the API server, which is told its authority.
-        authority = Authority.make("steersman-metrics-ca")
+        authority = StoredAuthority.make("steersman-metrics-ca")
         pair = authority.issue(SERVER_NAME, names=[SERVER_NAME], server=True)
         server = Server(self._handle, on_error=_on_error)
         news = asyncio.Event()
@@ -212,7 +216,7 @@ class MetricsApi:
         return self._nodes if plural == "nodes" else self._pods
 
 
-def _item(plural: str, cached: Cached, labels: Mapping[str, str], sample: Sample) -> Object | None:
+def _item(plural: str, cached: Cached, labels: Mapping[str, str], sample: UsageSample) -> Object | None:
     """The metrics of a node or pod; None if there are none."""
     if plural == "nodes":
         usage = sample.nodes.get(cached.name)

@@ -1,8 +1,9 @@
-"""Nodes: what registers them, keeps them alive and runs their pods, over whatever engine runs containers.
+"""The node agent (kubelet): registers nodes, renews their leases and runs their pods, over any container
+runtime.
 
-Start reading at `agent` (one node), `worker` (one pod on it) and `cri` (what an engine has to do); the
-decisions are pure functions in `actions`, `phase`, `pod_conditions`, `pod_status` and `pod_admission`. The
-engine that runs nothing is in `simulated`.
+Start reading at `agent` (one node), `worker` (one pod on it) and `cri` (the interface of a container
+runtime); the decisions are pure functions in `actions`, `phase`, `pod_conditions`, `pod_status` and
+`pod_admission`. The simulated runtime is in `simulated`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What a pod worker has to do next so that a pod runs as its spec says. Pure.
+"""The actions that bring a pod from its current state to its spec (computePodActions). Pure.
 
-The order in which a worker does it: kill the pod or some of its containers, give others other resources, make
-the sandbox, start ephemeral, init and other containers. A pod that has nothing to start nor to keep is over:
-`kill_pod` without `create_sandbox`.
+The order in which a worker carries them out: kill the pod or some containers, resize others, create the
+sandbox, start ephemeral, init and other containers. A pod with nothing to start and nothing to keep is
+terminated: `kill_pod` without `create_sandbox`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from steersman.cluster.node.container_statuses import View, needs_start
+from steersman.cluster.node.container_statuses import ObservedPod, needs_start
 from steersman.cluster.node.cri import ContainerState, ContainerStatus
 from steersman.cluster.node.health import HEALTHY
 from steersman.cluster.node.resizing import resizing
@@ -23,7 +23,7 @@ __all__ = ["Actions", "Kill", "pod_actions"]
 
 @dataclass(frozen=True, slots=True)
 class Kill:
-    """A running container that must not go on."""
+    """A running container to be killed, and why."""
 
     container: Container
     status: ContainerStatus
@@ -33,6 +33,8 @@ class Kill:
 
 @dataclass(slots=True)
 class Actions:
+    """The actions for a pod."""
+
     kill_pod: bool = False
     create_sandbox: bool = False
     attempt: int = 0
@@ -56,7 +58,7 @@ class Actions:
         )
 
 
-def pod_actions(view: View) -> Actions:
+def pod_actions(view: ObservedPod) -> Actions:
     """What is to be done about a pod that is meant to run."""
     if view.runtime.sandbox is None:
         return _with_new_sandbox(view)
@@ -76,7 +78,7 @@ def pod_actions(view: View) -> Actions:
     return actions
 
 
-def _with_new_sandbox(view: View) -> Actions:
+def _with_new_sandbox(view: ObservedPod) -> Actions:
     """Begin anew: everything of an old sandbox is killed, init containers run again."""
     sandboxes = view.runtime.sandboxes
     actions = Actions(kill_pod=True, attempt=sandboxes[0].attempt + 1 if sandboxes else 0)
@@ -95,7 +97,7 @@ def _with_new_sandbox(view: View) -> Actions:
     return actions
 
 
-def _succeeded(view: View, container: Container) -> bool:
+def _succeeded(view: ObservedPod, container: Container) -> bool:
     """Whether a container that runs until it succeeds has done so."""
     policy = container.get("restartPolicy") or view.spec.get("restartPolicy")
     latest = view.runtime.latest(container["name"])
@@ -107,7 +109,7 @@ def _succeeded(view: View, container: Container) -> bool:
     )
 
 
-def _container_actions(view: View, container: Container, actions: Actions) -> bool:
+def _container_actions(view: ObservedPod, container: Container, actions: Actions) -> bool:
     """Whether the container is kept running as it is."""
     status = view.runtime.latest(container["name"])
     if status is None or status.state is not ContainerState.RUNNING:
@@ -147,7 +149,7 @@ def _resize(container: Container, status: ContainerStatus, actions: Actions) -> 
     return how == "restart"
 
 
-def _init_actions(view: View, actions: Actions) -> bool:
+def _init_actions(view: ObservedPod, actions: Actions) -> bool:
     """Whether the pod is initialized, so that its containers run.
 
     From the last init container backwards: the first one found in the runtime says how far it came, those
@@ -190,7 +192,9 @@ def _init_actions(view: View, actions: Actions) -> bool:
 _Verdict = Literal["done", "start", "wait", "failed"]
 
 
-def _init_step(view: View, container: Container, status: ContainerStatus, actions: Actions) -> _Verdict:
+def _init_step(
+    view: ObservedPod, container: Container, status: ContainerStatus, actions: Actions
+) -> _Verdict:
     if status.state is ContainerState.RUNNING:
         return "wait"
     if status.state is ContainerState.CREATED:
@@ -200,7 +204,9 @@ def _init_step(view: View, container: Container, status: ContainerStatus, action
     return "start" if should_restart(container, view.spec, status.exit_code) else "failed"
 
 
-def _sidecar_step(view: View, container: Container, status: ContainerStatus, actions: Actions) -> _Verdict:
+def _sidecar_step(
+    view: ObservedPod, container: Container, status: ContainerStatus, actions: Actions
+) -> _Verdict:
     if status.state is not ContainerState.RUNNING:
         return "start"
     name = container["name"]

@@ -1,7 +1,7 @@
-"""One node: its object and lease kept alive, its pods given to workers.
+"""One node: keeps its Node object and Lease current and assigns its pods to workers.
 
-`NodeAgent` is told of pods and of its node by whoever owns the informers (`Nodes`), beats when it is its
-turn, and leaves everything about a single pod to that pod's worker.
+`NodeAgent` gets pods and its Node from the informers' owner (`Nodes`), sends heartbeats in turn with other
+nodes, and leaves everything about a single pod to that pod's worker.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Final, cast
 from steersman.client import AlreadyExists, ClientError, Conflict, NotFound
 from steersman.cluster.node.container_statuses import time_text
 from steersman.cluster.node.cri import ContainerEvent
-from steersman.cluster.node.eviction import Candidate, eviction, victim
+from steersman.cluster.node.eviction import EvictionCandidate, eviction, victim
 from steersman.cluster.node.node_context import NodeContext
 from steersman.cluster.node.node_object import NodeHealth, initial_node, node_status_patch, node_transitions
 from steersman.cluster.node.pod_head import PodHead
@@ -42,7 +42,7 @@ _ADDRESS: Final = b'"podIP"'
 
 
 class Heartbeat:
-    """How often a node says that it lives, and how long that counts."""
+    """The period and duration of node leases and status updates."""
 
     __slots__ = ("duration_s", "period_s")
 
@@ -52,6 +52,8 @@ class Heartbeat:
 
 
 class NodeAgent:
+    """The agent of one node."""
+
     def __init__(
         self,
         host: NodeContext,
@@ -168,11 +170,13 @@ class NodeAgent:
             self.workers[found.pod["metadata"]["uid"]].end(ending)
         self.host.timers.after(_EVICTION_S, (self, "evict"), self._relieve)
 
-    def _candidates(self) -> Iterator[Candidate]:
+    def _candidates(self) -> Iterator[EvictionCandidate]:
         for worker in self.workers.values():
             cached = self.host.pods.get(worker.key)
             if cached is not None and cached.uid == worker.uid and not worker.ended:
-                yield Candidate(cast("Pod", cached.object()), self.host.runtime.pod_sandbox_stats(worker.uid))
+                yield EvictionCandidate(
+                    cast("Pod", cached.object()), self.host.runtime.pod_sandbox_stats(worker.uid)
+                )
 
     def _health(self, cached: Cached | None) -> NodeHealth | None:
         annotations = {} if cached is None else cached.metadata().get("annotations") or {}

@@ -1,4 +1,4 @@
-"""Reading what containers have written: logs in CRI's format, across the files they were rotated into.
+"""Reading container logs in CRI's format, across rotated files.
 
     2026-11-16T12:00:00.000000000Z stdout F a whole line, or the end of one
     2026-11-16T12:00:00.000000000Z stdout P the beginning of a long line
@@ -20,7 +20,7 @@ from typing import Final
 
 from steersman.objects.times import format_micro_time, parse_time
 
-__all__ = ["ALL_STREAMS", "LogOptions", "has_log", "read_log"]
+__all__ = ["ALL_STREAMS", "ContainerLogOptions", "has_log", "read_log"]
 
 ALL_STREAMS: Final = frozenset((b"stdout", b"stderr"))
 _BLOCK_BYTES: Final = 64 << 10
@@ -35,8 +35,8 @@ _STAMP_BYTES: Final = 30
 
 
 @dataclass(frozen=True, slots=True)
-class LogOptions:
-    """Which lines, and how they are shown."""
+class ContainerLogOptions:
+    """Which lines to return, and how (tail, since, timestamps, limit, follow)."""
 
     #: Go on until the container has ended.
     follow: bool = False
@@ -55,7 +55,7 @@ def has_log(path: Path) -> bool:
 
 
 async def read_log(
-    path: Path, options: LogOptions, has_ended: Callable[[], Awaitable[bool]]
+    path: Path, options: ContainerLogOptions, has_ended: Callable[[], Awaitable[bool]]
 ) -> AsyncGenerator[bytes, None]:
     """The chosen lines, many at a time; when following, as they are written until `has_ended`.
 
@@ -83,8 +83,8 @@ async def read_log(
         tape.close()
 
 
-class _Tape:
-    """A log's files as one, read forward. Who reads never misses a file that was there when they came."""
+class _LogReader:
+    """The files of a log read as one, forward. A file that existed at the start is never skipped."""
 
     def __init__(self, path: Path, file: FileIO) -> None:
         self._path = path
@@ -179,7 +179,7 @@ def _open_all(path: Path) -> list[FileIO]:
 # Where to begin
 
 
-async def _wound_to_start(path: Path, options: LogOptions) -> _Tape:
+async def _wound_to_start(path: Path, options: ContainerLogOptions) -> _LogReader:
     files = _open_all(path)
     if not files:
         raise FileNotFoundError(2, "no such file or directory", str(path))
@@ -194,7 +194,7 @@ async def _wound_to_start(path: Path, options: LogOptions) -> _Tape:
         raise
     chosen = _only(files, place)
     assert chosen is not None
-    return _Tape(path, chosen)
+    return _LogReader(path, chosen)
 
 
 def _first_since(files: list[FileIO], since: datetime) -> int:
@@ -258,9 +258,9 @@ def _is_full(record: bytes) -> bool:
 
 
 class _Display:
-    """Makes of records what is shown of them."""
+    """Formats log records."""
 
-    def __init__(self, options: LogOptions) -> None:
+    def __init__(self, options: ContainerLogOptions) -> None:
         self._options = options
         self._since = _stamp(format_micro_time(options.since).encode()) if options.since else b""
         self._looks_at_times = options.timestamps or options.since is not None

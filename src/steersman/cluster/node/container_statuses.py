@@ -1,7 +1,7 @@
-"""The statuses of a pod's containers, as its status shows them. Pure.
+"""The containerStatuses of a pod. Pure.
 
-Made of what the runtime has, what the pod's status said before (a container that the runtime lost is not
-forgotten) and why containers could not be started.
+They are computed from the runtime's state, the pod's previous status (a container that the runtime lost is
+kept) and the reasons why containers could not be started.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 from steersman.cluster.node.cri import ContainerState, ContainerStatus, PodRuntime
-from steersman.cluster.node.health import Health
+from steersman.cluster.node.health import ContainerHealth
 from steersman.cluster.node.restarts import should_restart
 from steersman.objects.kinds import Object
 from steersman.objects.kinds.types.core_v1 import Container, Pod, PodSpec, VolumeMount
@@ -19,7 +19,7 @@ from steersman.objects.lifetime import is_deleting
 from steersman.objects.pod_lifecycle import is_sidecar
 from steersman.objects.times import format_time
 
-__all__ = ["LOST", "Reasons", "View", "container_statuses", "needs_start", "time_text"]
+__all__ = ["LOST", "ObservedPod", "Reasons", "container_statuses", "needs_start", "time_text"]
 
 #: Container → why it does not run: reason and message.
 Reasons = Mapping[str, tuple[str, str]]
@@ -44,14 +44,14 @@ _DONE_UNSEEN: Final = {
 }
 
 
-class View(NamedTuple):
-    """What is known of a pod at this moment."""
+class ObservedPod(NamedTuple):
+    """The observed state of a pod."""
 
     pod: Pod
     runtime: PodRuntime
     runtime_name: str
     #: Of running containers, by ID.
-    health: Mapping[str, Health]
+    health: Mapping[str, ContainerHealth]
     reasons: Reasons
 
     @property
@@ -64,7 +64,7 @@ def time_text(seconds: float) -> str:
     return format_time(datetime.fromtimestamp(seconds, UTC))
 
 
-def needs_start(view: View, container: Container) -> bool:
+def needs_start(view: ObservedPod, container: Container) -> bool:
     """Whether the container is to be started (again), now or after some wait."""
     if is_deleting(view.pod):
         return False
@@ -77,7 +77,11 @@ def needs_start(view: View, container: Container) -> bool:
 
 
 def container_statuses(
-    view: View, containers: Iterable[Container], old: Iterable[Mapping[str, Any]], *, init: bool = False
+    view: ObservedPod,
+    containers: Iterable[Container],
+    old: Iterable[Mapping[str, Any]],
+    *,
+    init: bool = False,
 ) -> list[Object]:
     """The statuses of some containers; init containers in their order, others by name."""
     before = {status["name"]: status for status in old}
@@ -89,7 +93,7 @@ def container_statuses(
     return statuses
 
 
-def _status(view: View, container: Container, old: Mapping[str, Any] | None, *, init: bool) -> Object:
+def _status(view: ObservedPod, container: Container, old: Mapping[str, Any] | None, *, init: bool) -> Object:
     name = container["name"]
     found = [one for one in view.runtime.containers if one.name == name][:2]
     if found:
@@ -125,7 +129,7 @@ def _mount(mount: VolumeMount) -> Object:
 
 
 def _of_runtime(
-    view: View, container: Container, found: Sequence[ContainerStatus], old: Mapping[str, Any] | None
+    view: ObservedPod, container: Container, found: Sequence[ContainerStatus], old: Mapping[str, Any] | None
 ) -> Object:
     latest = found[0]
     status = _blank(container)
@@ -148,7 +152,7 @@ def _of_runtime(
     return status
 
 
-def _state(view: View, status: ContainerStatus) -> Object:
+def _state(view: ObservedPod, status: ContainerStatus) -> Object:
     if status.state is ContainerState.RUNNING:
         return {"running": {"startedAt": time_text(status.started_at)}}
     if status.state is not ContainerState.EXITED:
@@ -165,7 +169,7 @@ def _state(view: View, status: ContainerStatus) -> Object:
     return {"terminated": terminated}
 
 
-def _of_nothing(view: View, container: Container, old: Mapping[str, Any] | None) -> Object:
+def _of_nothing(view: ObservedPod, container: Container, old: Mapping[str, Any] | None) -> Object:
     """The runtime has no such container: not yet, or not any more."""
     if old is not None and "terminated" in (old.get("state") or {}):
         return dict(old)
@@ -184,7 +188,9 @@ def _of_nothing(view: View, container: Container, old: Mapping[str, Any] | None)
     return status
 
 
-def _done_init(view: View, container: Container, status: Object, found: Sequence[ContainerStatus]) -> bool:
+def _done_init(
+    view: ObservedPod, container: Container, status: Object, found: Sequence[ContainerStatus]
+) -> bool:
     """Whether an init container is over and done with, seen or not."""
     if found:
         return found[0].state is ContainerState.EXITED and found[0].exit_code == 0
@@ -196,7 +202,7 @@ def _done_init(view: View, container: Container, status: Object, found: Sequence
     return False
 
 
-def _explain(view: View, container: Container, status: Object) -> None:
+def _explain(view: ObservedPod, container: Container, status: Object) -> None:
     """Say why a container waits to be started."""
     why = view.reasons.get(container["name"])
     if why is None or not needs_start(view, container):
@@ -208,7 +214,7 @@ def _explain(view: View, container: Container, status: Object) -> None:
 
 
 def _judge(
-    view: View, container: Container, status: Object, found: Sequence[ContainerStatus], *, init: bool
+    view: ObservedPod, container: Container, status: Object, found: Sequence[ContainerStatus], *, init: bool
 ) -> None:
     """Whether it has started and is ready."""
     health = view.health.get(found[0].id) if found and "running" in status["state"] else None

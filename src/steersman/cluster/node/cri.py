@@ -1,7 +1,7 @@
-"""What a node needs of whatever runs its containers, named after the calls of CRI.
+"""The interface of a container runtime, named after the calls of CRI (the Container Runtime Interface).
 
-An engine implements `RuntimeService` and `ImageService`; the pod workers know nothing else of it. Failures
-are `RuntimeFailed`. Times are seconds since the epoch.
+A runtime implements `RuntimeService` and `ImageService`; pod workers use nothing else. Errors are
+`RuntimeFailed`. Times are seconds since the epoch.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ __all__ = [
 
 
 class ContainerState(StrEnum):
+    """The state of a container in the runtime."""
+
     CREATED = "created"
     RUNNING = "running"
     EXITED = "exited"
@@ -39,7 +41,7 @@ class ContainerState(StrEnum):
 
 
 class RuntimeVersion(NamedTuple):
-    """Shown in the node's status, and the scheme of container IDs."""
+    """The runtime's name and version for the node's status, and the scheme of container IDs."""
 
     name: str
     version: str
@@ -47,7 +49,7 @@ class RuntimeVersion(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PodSandboxConfig:
-    """What containers of a pod share."""
+    """The configuration that containers of a pod share."""
 
     uid: str
     namespace: str
@@ -60,6 +62,8 @@ class PodSandboxConfig:
 
 @dataclass(frozen=True, slots=True)
 class PodSandboxStatus:
+    """The status of a pod sandbox."""
+
     id: str
     ready: bool
     attempt: int
@@ -70,7 +74,7 @@ class PodSandboxStatus:
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """A file or folder of this machine that a container sees at a path of its own."""
+    """A file or folder of this machine mounted into a container."""
 
     container_path: str
     host_path: str
@@ -79,8 +83,9 @@ class Mount:
 
 @dataclass(frozen=True, slots=True)
 class ContainerConfig:
-    """A container to be made. `container` is its part of the pod's spec; what is in it that refers to
-    something else has been resolved in the other fields."""
+    """The configuration of a container to be created. `container` is its part of the pod's spec; whatever in
+    it refers to other objects is resolved in the other fields.
+    """
 
     name: str
     attempt: int
@@ -98,6 +103,8 @@ class ContainerConfig:
 
 @dataclass(frozen=True, slots=True)
 class ContainerStatus:
+    """The status of a container."""
+
     id: str
     sandbox_id: str
     name: str
@@ -116,13 +123,15 @@ class ContainerStatus:
 
 
 class ContainerEvent(NamedTuple):
-    """Something about a pod's containers has changed; look at them."""
+    """A change of a pod's containers, which triggers a sync of the pod."""
 
     pod_uid: str
     container_id: str
 
 
 class ExecResult(NamedTuple):
+    """The exit code and output of a command run in a container."""
+
     exit_code: int
     stdout: bytes
     stderr: bytes
@@ -130,13 +139,15 @@ class ExecResult(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ImageStatus:
+    """An image on the node."""
+
     id: str
     size_bytes: int
     names: tuple[str, ...]
 
 
 class RuntimeService(Protocol):
-    """Sandboxes and containers of one node."""
+    """The pod sandboxes and containers of one node."""
 
     def version(self) -> RuntimeVersion: ...
 
@@ -204,7 +215,7 @@ class ImageService(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PodRuntime:
-    """What the runtime has of a pod."""
+    """The sandbox and containers that the runtime has for a pod."""
 
     sandboxes: Sequence[PodSandboxStatus] = ()
     containers: Sequence[ContainerStatus] = ()

@@ -1,6 +1,6 @@
-"""What a pod can be told about itself: the values of fieldRef and resourceFieldRef. Pure.
+"""The downward API: the values of fieldRef and resourceFieldRef. Pure.
 
-Environment variables and volumes use it. Raises `NotTold` for what cannot be said.
+Used by environment variables and volumes. Raises `UnknownFieldRef` for an unsupported field.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from steersman.objects.names import is_label_key
 from steersman.objects.pods import ContainerField
 from steersman.objects.quantities import Quantity
 
-__all__ = ["NodeFacts", "NotTold", "field_value", "pod_addresses", "resource_value"]
+__all__ = ["DownwardNodeFacts", "UnknownFieldRef", "field_value", "pod_addresses", "resource_value"]
 
 
 #: Limits that are the node's where a container has none.
@@ -25,13 +25,13 @@ _DEFAULTED: Final = ("cpu", "memory", "ephemeral-storage")
 _RESOURCES: Final = (*_DEFAULTED, "hugepages-")
 
 
-class NotTold(ValueError):
-    """There is no such thing to be told."""
+class UnknownFieldRef(ValueError):
+    """A fieldRef or resourceFieldRef that names no supported field."""
 
 
 @dataclass(frozen=True, slots=True)
-class NodeFacts:
-    """What pods can be told about their node."""
+class DownwardNodeFacts:
+    """The values of a pod's node in the downward API."""
 
     name: str
     addresses: tuple[str, ...]
@@ -41,12 +41,12 @@ class NodeFacts:
 _NAMED_FIELDS: Final[tuple[ContainerField, ...]] = ("containers", "initContainers")
 
 
-def pod_addresses(pod: Pod, ips: Sequence[str], node: NodeFacts) -> tuple[str, ...]:
+def pod_addresses(pod: Pod, ips: Sequence[str], node: DownwardNodeFacts) -> tuple[str, ...]:
     """A pod's addresses: those of its sandbox, or its node's if it uses the node's network."""
     return node.addresses if pod["spec"].get("hostNetwork") else tuple(ips)
 
 
-def field_value(pod: Pod, path: str, ips: Sequence[str], node: NodeFacts) -> str:
+def field_value(pod: Pod, path: str, ips: Sequence[str], node: DownwardNodeFacts) -> str:
     """What a fieldRef means; `ips` are the pod's addresses."""
     metadata, spec = pod["metadata"], pod["spec"]
     values = {
@@ -71,21 +71,21 @@ def field_value(pod: Pod, path: str, ips: Sequence[str], node: NodeFacts) -> str
         entries = metadata.get("labels") if path == "metadata.labels" else metadata.get("annotations")
         entries = entries or {}
         return "\n".join(f"{name}={quote(entries[name])}" for name in sorted(entries))
-    raise NotTold(f"unsupported fieldPath: {path}")
+    raise UnknownFieldRef(f"unsupported fieldPath: {path}")
 
 
 def _entry(metadata: Mapping[str, Any], where: str, key: str, path: str) -> str:
     if where not in ("metadata.labels", "metadata.annotations"):
-        raise NotTold(f"fieldPath {quote(path)} does not support subscript")
+        raise UnknownFieldRef(f"fieldPath {quote(path)} does not support subscript")
     name = key.lower() if where == "metadata.annotations" else key
     if problems := is_label_key(name):
-        raise NotTold(f"invalid key subscript in {path}: {';'.join(problems)}")
+        raise UnknownFieldRef(f"invalid key subscript in {path}: {';'.join(problems)}")
     entries: Mapping[str, str] = metadata.get(where.removeprefix("metadata.")) or {}
     return entries.get(key, "")
 
 
 def resource_value(
-    pod: Pod, container: Container | None, selector: Mapping[str, Any], node: NodeFacts
+    pod: Pod, container: Container | None, selector: Mapping[str, Any], node: DownwardNodeFacts
 ) -> str:
     """What a resourceFieldRef means, seen from a container (None: from a volume, which names one)."""
     name = selector.get("containerName", "")
@@ -93,7 +93,7 @@ def resource_value(
         container = _named(pod, name)
     side, _, resource = selector["resource"].partition(".")
     if side not in ("limits", "requests") or not resource.startswith(_RESOURCES):
-        raise NotTold(f"unsupported container resource : {selector['resource']}")
+        raise UnknownFieldRef(f"unsupported container resource : {selector['resource']}")
     resources = container.get("resources") or {}
     amounts = (resources.get("limits") if side == "limits" else resources.get("requests")) or {}
     amount = Quantity.parse(str(amounts.get(resource, "0")))
@@ -111,10 +111,10 @@ def _named(pod: Pod, name: str) -> Container:
             if container["name"] == name:
                 found: Container = container
                 return found
-    raise NotTold(f"container {name} not found")
+    raise UnknownFieldRef(f"container {name} not found")
 
 
-def _node_limit(pod: Pod, resource: str, node: NodeFacts) -> Quantity:
+def _node_limit(pod: Pod, resource: str, node: DownwardNodeFacts) -> Quantity:
     """What a container without a limit of its own may use: all the pod may, or all the node has."""
     own = ((pod["spec"].get("resources") or {}).get("limits") or {}).get(resource)
     return Quantity.parse(str(own or node.allocatable.get(resource, "0")))

@@ -1,4 +1,4 @@
-"""What goes wrong on a node.
+"""The errors of the node agent.
 
 NodeProblem
 ├── StartFailed       a container did not start; its reason and message are shown in the pod's status
@@ -15,11 +15,11 @@ __all__ = ["MountFailed", "NodeProblem", "NotHere", "RuntimeFailed", "StartFaile
 
 
 class NodeProblem(Exception):
-    """Anything a node reports about what it runs."""
+    """The base class of the node agent's errors."""
 
 
 class StartFailed(NodeProblem):
-    """A container could not be started now. `retry_at` (monotonic) is when trying again makes sense."""
+    """A container could not be started. `retry_at` (monotonic) is when to retry."""
 
     def __init__(self, reason: str, message: str, retry_at: float | None = None) -> None:
         super().__init__(f"{reason}: {message}")
@@ -29,15 +29,15 @@ class StartFailed(NodeProblem):
 
 
 class RuntimeFailed(NodeProblem):
-    """The runtime's own words."""
+    """An error of the runtime or image service, with its message."""
 
 
 class NotHere(RuntimeFailed):
-    """Asked about something the runtime does not have."""
+    """The runtime has no such sandbox, container or image."""
 
 
 class MountFailed(RuntimeFailed):
-    """What is wrong with each of a pod's volumes that are not ready."""
+    """The errors of each of a pod's volumes that are not ready."""
 
     def __init__(self, problems: Sequence[str]) -> None:
         super().__init__("; ".join(problems))

@@ -1,7 +1,7 @@
-"""The events that a node tells about pods and itself, in the words of the kubelet.
+"""The events that the node agent records about pods and its node, with the kubelet's reasons and messages.
 
-Events are about one container where that makes sense (`spec.containers{name}`). How much is told can be
-limited: a fleet of simulated nodes that starts ten thousand pods need not tell three times about each.
+Events are about one container where possible (`spec.containers{name}`). The verbosity can be limited: a fleet
+of simulated nodes that starts ten thousand pods need not record three events for each.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Told = Literal["all", "warnings", "none"]
 
 
 class NodeEvents:
-    """What one node tells. Its recorder is made when there is something to tell."""
+    """The events of one node. Its recorder is created with the first event."""
 
     __slots__ = ("_make", "_recorder", "_told")
 

@@ -1,4 +1,4 @@
-"""Which pod a node under pressure gives up first, and in which words. Pure."""
+"""The order in which pods are evicted under node pressure, and the eviction message. Pure."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 from steersman.cluster.node.pod_admission import CRITICAL
-from steersman.cluster.node.pod_status import Ending
+from steersman.cluster.node.pod_status import NodeTermination
 from steersman.objects.amounts import parsed
 from steersman.objects.kinds.types.core_v1 import Container, Pod
 from steersman.objects.pods import container_totals
 from steersman.objects.quantities import Quantity
 from steersman.objects.usage import Usage
 
-__all__ = ["Candidate", "eviction", "victim"]
+__all__ = ["EvictionCandidate", "eviction", "victim"]
 
 #: For how long containers of an evicted pod may go on.
 _GRACE_S: Final = 1
 
 
-class Candidate(NamedTuple):
-    """A pod, and what its containers use."""
+class EvictionCandidate(NamedTuple):
+    """A pod and the usage of its containers."""
 
     pod: Pod
     usage: Mapping[str, Usage]
 
 
-def victim(starved: str, candidates: Iterable[Candidate]) -> Candidate | None:
+def victim(starved: str, candidates: Iterable[EvictionCandidate]) -> EvictionCandidate | None:
     """The pod to evict when the node is short of `starved`; None if there is none that may be.
 
     Those that use more memory than they asked for come first, then the less important, then whoever uses
@@ -38,7 +38,7 @@ def victim(starved: str, candidates: Iterable[Candidate]) -> Candidate | None:
     return min(ranked, key=lambda one: (_excess(one) <= 0, _priority(one.pod), -_excess(one)), default=None)
 
 
-def eviction(starved: str, candidate: Candidate) -> Ending:
+def eviction(starved: str, candidate: EvictionCandidate) -> NodeTermination:
     """The end of that pod."""
     message = f"The node was low on resource: {starved}. "
     if starved == "memory":
@@ -52,14 +52,14 @@ def eviction(starved: str, candidate: Candidate) -> Ending:
                     f"Container {container['name']} was using {shown}, request is {asked}, "
                     f"has larger consumption of {starved}. "
                 )
-    return Ending("Evicted", message, _GRACE_S, disruption=True)
+    return NodeTermination("Evicted", message, _GRACE_S, disruption=True)
 
 
 def _priority(pod: Pod) -> int:
     return int(pod["spec"].get("priority") or 0)
 
 
-def _excess(candidate: Candidate) -> int:
+def _excess(candidate: EvictionCandidate) -> int:
     """By how much it uses more memory than it asked for."""
     requests = container_totals(
         dict(candidate.pod["spec"]), lambda one: (one.get("resources") or {}).get("requests")

@@ -1,4 +1,4 @@
-"""What probes found out about containers: the seam between pod workers and whoever probes."""
+"""The results of container probes: the interface between pod workers and the prober."""
 
 from __future__ import annotations
 
@@ -8,17 +8,19 @@ from typing import Final, Literal, NamedTuple, Protocol
 from steersman.cluster.node.cri import ContainerEvent, PodRuntime
 from steersman.objects.kinds.types.core_v1 import Pod
 
-__all__ = ["HEALTHY", "Health", "Prober"]
+__all__ = ["HEALTHY", "ContainerHealth", "Prober"]
 
 
-class Health(NamedTuple):
+class ContainerHealth(NamedTuple):
+    """Whether a container is started, ready and alive."""
+
     started: bool
     ready: bool
     #: The probe for whose failure the container has to be killed.
     failed: Literal["", "startup", "liveness"] = ""
 
 
-HEALTHY: Final = Health(started=True, ready=True)
+HEALTHY: Final = ContainerHealth(started=True, ready=True)
 
 
 class Prober(Protocol):
@@ -28,7 +30,7 @@ class Prober(Protocol):
         """Have `listener` hear of every container whose health has changed."""
         ...
 
-    def health(self, pod: Pod, runtime: PodRuntime) -> Mapping[str, Health]:
+    def health(self, pod: Pod, runtime: PodRuntime) -> Mapping[str, ContainerHealth]:
         """Of a pod's running containers, by ID: what their probes say now. They are probed from the first
         time they are asked about until they do not run any more."""
         ...

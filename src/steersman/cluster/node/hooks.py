@@ -1,4 +1,4 @@
-"""What a container's lifecycle hooks do: the seam for whoever runs them."""
+"""The interface for running a container's lifecycle hooks (postStart, preStop)."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ __all__ = ["HookRunner", "SleepingHooks"]
 
 
 class HookRunner(Protocol):
+    """Runs lifecycle hooks."""
+
     async def run(
         self,
         pod: Pod,
@@ -23,7 +25,7 @@ class HookRunner(Protocol):
 
 
 class SleepingHooks:
-    """Hooks where nothing can be run: those that sleep do so, others succeed at once."""
+    """The hook runner of simulated nodes: sleep hooks sleep, others succeed at once."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

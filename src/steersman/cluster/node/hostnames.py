@@ -1,4 +1,4 @@
-"""What a pod calls itself. Pure."""
+"""The hostname and domain of a pod (spec.hostname, subdomain, setHostnameAsFQDN). Pure."""
 
 from __future__ import annotations
 

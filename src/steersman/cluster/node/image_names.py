@@ -1,4 +1,4 @@
-"""Whether the name of an image is one, in the words of container tools. Pure."""
+"""Validation of image names (references), with the messages of container tools. Pure."""
 
 from __future__ import annotations
 

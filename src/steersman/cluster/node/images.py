@@ -1,6 +1,6 @@
-"""Images for containers: whether one has to be pulled, pulling it, and waiting after a failure.
+"""Pulling images: imagePullPolicy, and back-off after errors (ImagePullBackOff).
 
-Called by pod workers; the pulling itself is the image service's.
+Called by pod workers; the image service does the pulling.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _NAMED = {
 
 
 class ImagePuller:
-    """Brings a pod's images. One per pod, made when an image fails: what it remembers is failures."""
+    """Pulls a pod's images. One per pod, created on the first error, since it only remembers errors."""
 
     def __init__(self, service: ImageService, events: NodeEvents, clock: Clock) -> None:
         self._service = service

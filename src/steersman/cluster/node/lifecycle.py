@@ -1,4 +1,4 @@
-"""Runs the lifecycle hooks of containers that really run."""
+"""The hook runner for real containers: exec, httpGet, tcpSocket and sleep hooks."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any, Final
 
 from steersman.aio import Clock
 from steersman.cluster.node.cri import RuntimeService
-from steersman.cluster.node.downward import NodeFacts, pod_addresses
+from steersman.cluster.node.downward import DownwardNodeFacts, pod_addresses
 from steersman.cluster.node.errors import RuntimeFailed
 from steersman.cluster.node.events import NodeEvents
-from steersman.cluster.node.probing.http_get import NOT_HTTPS, Failed, action_headers, action_url, http_get
+from steersman.cluster.node.probing.http_get import NOT_HTTPS, GetFailed, action_headers, action_url, http_get
 from steersman.cluster.node.probing.outcome import ProbeErrored
 from steersman.objects.fields import quote
 from steersman.objects.kinds.types.core_v1 import Container, LifecycleHandler, Pod
@@ -23,9 +23,11 @@ _UNLIMITED_S: Final = 86_400.0
 
 
 class LifecycleHooks:
-    """The `HookRunner` of a node whose containers really run."""
+    """The `HookRunner` of a node with real containers."""
 
-    def __init__(self, runtime: RuntimeService, events: NodeEvents, clock: Clock, node: NodeFacts) -> None:
+    def __init__(
+        self, runtime: RuntimeService, events: NodeEvents, clock: Clock, node: DownwardNodeFacts
+    ) -> None:
         self._runtime = runtime
         self._events = events
         self._clock = clock
@@ -41,7 +43,7 @@ class LifecycleHooks:
         elif (http_get := handler.get("httpGet")) is not None:
             try:
                 await self._http_get(pod, container, http_get)
-            except (Failed, ProbeErrored) as error:
+            except (GetFailed, ProbeErrored) as error:
                 path = http_get.get("path", "")
                 raise RuntimeFailed(f"HTTP lifecycle hook ({path}) {whose}: {error}") from error
         elif (pause := handler.get("sleep")) is not None:
@@ -68,7 +70,7 @@ class LifecycleHooks:
         headers = action_headers(action, "lifecycle")
         try:
             await http_get(url, headers, _UNLIMITED_S)
-        except Failed as error:
+        except GetFailed as error:
             if not str(error).endswith(NOT_HTTPS):
                 raise
             plain = tuple(field for field in headers if field[0].lower() != b"authorization")

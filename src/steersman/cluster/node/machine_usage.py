@@ -1,4 +1,4 @@
-"""What this machine uses of its processors and memory, measured between two looks."""
+"""The CPU and memory usage of this machine, measured between two calls."""
 
 from __future__ import annotations
 
@@ -28,6 +28,8 @@ def machine_usage(proc: Path = Path("/proc")) -> Callable[[], Usage] | None:
 
 
 class _Machine:
+    """Measures CPU usage between two samples."""
+
     def __init__(self, proc: Path) -> None:
         self._proc = proc
         self._seconds = self._busy_seconds()

@@ -13,7 +13,7 @@ from steersman.cluster.node.events import NodeEvents
 from steersman.cluster.node.health import Prober
 from steersman.cluster.node.hooks import HookRunner
 from steersman.cluster.node.node_object import NodeConfig, NodeHealth, initial_node
-from steersman.cluster.node.pod_admission import Claim, Load, Refusal, refusal
+from steersman.cluster.node.pod_admission import NodeLoad, PodDemand, PodRejection, refusal
 from steersman.cluster.node.preparation import Preparation
 from steersman.cluster.node.timers import Timers
 from steersman.objects.kinds.types.core_v1 import Pod
@@ -21,14 +21,16 @@ from steersman.objects.usage import Usage
 from steersman.runtime import Cache, Key
 
 if TYPE_CHECKING:
-    from steersman.cluster.node.status_writer import StatusWriter
+    from steersman.cluster.node.status_manager import StatusManager
 
 __all__ = ["NodeContext"]
 
 
 @dataclass(slots=True)
 class NodeContext:
-    """One node as its pod workers use it: container runtime, images, probes, volumes, events, caches."""
+    """The dependencies of one node's pod workers: container runtime, images, probes, volumes, events,
+    caches.
+    """
 
     config: NodeConfig
     timers: Timers
@@ -40,13 +42,13 @@ class NodeContext:
     events: NodeEvents
     pods: Cache
     nodes: Cache
-    statuses: StatusWriter
+    statuses: StatusManager
     #: Runs a pod's work as a task.
     start: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
     #: Shows the engine a pod that is to run: it may have run it before this process was started.
     notice: Callable[[Pod], None]
     #: What pods hold until nothing of them runs any more, by uid.
-    claims: dict[str, tuple[Key, Claim]] = field(default_factory=dict)
+    claims: dict[str, tuple[Key, PodDemand]] = field(default_factory=dict)
     #: What the whole machine uses, where that is measured.
     machine_usage: Callable[[], Usage] | None = None
     #: A node that is cut off hears nothing and says nothing.
@@ -64,17 +66,17 @@ class NodeContext:
         return self.timers.clock.wall()
 
     @property
-    def load(self) -> Load:
+    def load(self) -> NodeLoad:
         """What is taken. A pod that is gone from the API has left its place, whatever of it still runs: the
         scheduler has given that place away."""
-        load = Load()
+        load = NodeLoad()
         for uid, (key, claim) in self.claims.items():
             cached = self.pods.get(key)
             if cached is not None and cached.uid == uid:
                 load.add(claim)
         return load
 
-    def refusal(self, pod: Pod, claim: Claim) -> Refusal | None:
+    def refusal(self, pod: Pod, claim: PodDemand) -> PodRejection | None:
         """Why this node does not take a pod."""
         cached = self.nodes.get(("", self.name))
         if cached is not None:

@@ -1,4 +1,4 @@
-"""A node's object: how it is registered, and its status from then on. Pure."""
+"""The Node object: registration, and its status (conditions, capacity, addresses). Pure."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _MOST_NAMES: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class NodeHealth:
-    """How a node feels. `problem` is what keeps it from being ready."""
+    """The health of a node for its conditions. `problem` is the reason it is not ready."""
 
     problem: str = ""
     memory_pressure: bool = False
@@ -46,7 +46,7 @@ class NodeHealth:
 
 @dataclass(frozen=True, slots=True)
 class NodeConfig:
-    """What a node says about itself when it registers."""
+    """The configuration of a node that it registers with."""
 
     name: str
     addresses: tuple[str, ...]

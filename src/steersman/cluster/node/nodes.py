@@ -1,7 +1,7 @@
-"""The nodes of this process: they share informers, timers, status senders and one turn-taking for heartbeats.
+"""All nodes of this process: they share informers, timers, status senders and the schedule of heartbeats.
 
-`Nodes.add` takes an agent; a manager runs `Nodes.run`. Heartbeats of many nodes are spread evenly over
-their period, so that a thousand nodes never beat at once.
+`Nodes.add` takes an agent; a manager runs `Nodes.run`. Heartbeats of many nodes are spread evenly over their
+period, so that a thousand nodes never renew at once.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from steersman.aio import Scope
 from steersman.client import ClientError
 from steersman.cluster.node.agent import NodeAgent
 from steersman.cluster.node.pod_head import PodHead
-from steersman.cluster.node.status_writer import StatusWriter
+from steersman.cluster.node.status_manager import StatusManager
 from steersman.cluster.node.timers import Timers
 from steersman.objects.resources import NODES, PODS
 from steersman.runtime import Change, Manager, Writes
@@ -46,7 +46,7 @@ class Nodes:
         self.nodes = manager.informers.get(NODES, fields=f"metadata.name={only}" if only else "")
         caches = {PODS: self.pods.cache, NODES: self.nodes.cache}
         self.writes = Writes(self.client, WRITER, caches.get)
-        self.statuses = StatusWriter(self.writes, manager.clock, self.start)
+        self.statuses = StatusManager(self.writes, manager.clock, self.start)
         self.agents: dict[str, NodeAgent] = {}
         self._scope: Scope | None = None
         self._beats = asyncio.Semaphore(_BEATS)

@@ -1,4 +1,4 @@
-"""A pod's phase, from the statuses of its containers. Pure.
+"""The phase of a pod, from the statuses of its containers. Pure.
 
 | init containers                     | containers                    | phase                               |
 |-------------------------------------|-------------------------------|-------------------------------------|

@@ -1,6 +1,6 @@
-"""Whether a node takes a pod that was bound to it, and in which words it does not. Pure.
+"""Pod admission by the kubelet: whether a node accepts a pod bound to it, and the reason if not. Pure.
 
-The scheduler has looked at all of this, but pods can also be bound by hand, and nodes change meanwhile.
+The scheduler has checked most of this, but pods can also be bound by hand, and nodes change meanwhile.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from steersman.objects.node_selection import node_affinity_of
 from steersman.objects.pods import container_totals, has_own_resources, quality_of_service
 from steersman.objects.tolerations import tolerates
 
-__all__ = ["CRITICAL", "Claim", "Load", "Refusal", "claim_of", "refusal"]
+__all__ = ["CRITICAL", "NodeLoad", "PodDemand", "PodRejection", "claim_of", "refusal"]
 
 HostPort = tuple[str, str, int]
 
@@ -37,34 +37,36 @@ _SAFE_SYSCTLS: Final = frozenset((
 _HOST_SYSCTLS: Final = {"kernel.": ("hostIPC", "ipc"), "net.": ("hostNetwork", "net")}
 
 
-class Refusal(NamedTuple):
+class PodRejection(NamedTuple):
+    """The reason and message of a rejected pod."""
+
     reason: str
     message: str
 
 
-class Claim(NamedTuple):
-    """What a pod takes of a node: amounts (CPU in thousandths) and ports."""
+class PodDemand(NamedTuple):
+    """The resources and ports a pod takes of a node (CPU in thousandths)."""
 
     amounts: Mapping[str, int]
     ports: tuple[HostPort, ...]
 
 
 @dataclass(slots=True)
-class Load:
-    """What the pods on a node have taken."""
+class NodeLoad:
+    """The resources and ports taken by the pods on a node."""
 
     pods: int = 0
     amounts: dict[str, int] = field(default_factory=dict)
     ports: list[HostPort] = field(default_factory=list)
 
-    def add(self, claim: Claim) -> None:
+    def add(self, claim: PodDemand) -> None:
         self.pods += 1
         self.ports += claim.ports
         for name, amount in claim.amounts.items():
             self.amounts[name] = self.amounts.get(name, 0) + amount
 
 
-def claim_of(spec: PodSpec) -> Claim:
+def claim_of(spec: PodSpec) -> PodDemand:
     """What a pod asks for."""
     totals: Amounts = container_totals(dict(spec), lambda one: (one.get("resources") or {}).get("requests"))
     if has_own_resources(dict(spec)):
@@ -82,21 +84,21 @@ def claim_of(spec: PodSpec) -> Claim:
         for port in container.get("ports") or ()
         if port.get("hostPort")
     )
-    return Claim(amounts, ports)
+    return PodDemand(amounts, ports)
 
 
-def refusal(pod: Pod, claim: Claim, node: Mapping[str, Any], load: Load) -> Refusal | None:
+def refusal(pod: Pod, claim: PodDemand, node: Mapping[str, Any], load: NodeLoad) -> PodRejection | None:
     """Why the node does not take the pod; None if it does. `load` is what is there already."""
     spec = pod["spec"]
     labels = node["metadata"].get("labels") or {}
     system = (node["status"].get("nodeInfo") or {}).get("operatingSystem", "linux")
     if pod["metadata"].get("labels", {}).get("kubernetes.io/os", system) != system:
-        return Refusal(
+        return PodRejection(
             "PodOSSelectorNodeLabelDoesNotMatch",
             "Failed to admit pod as the `kubernetes.io/os` label doesn't match node label",
         )
     if (spec.get("os") or {}).get("name", system) != system:
-        return Refusal("PodOSNotSupported", "Failed to admit pod as the OS field doesn't match node OS")
+        return PodRejection("PodOSNotSupported", "Failed to admit pod as the OS field doesn't match node OS")
     return (
         _forbidden_sysctl(spec)
         or _pressure(pod, node)
@@ -105,7 +107,7 @@ def refusal(pod: Pod, claim: Claim, node: Mapping[str, Any], load: Load) -> Refu
     )
 
 
-def _forbidden_sysctl(spec: PodSpec) -> Refusal | None:
+def _forbidden_sysctl(spec: PodSpec) -> PodRejection | None:
     for sysctl in (spec.get("securityContext") or {}).get("sysctls") or ():
         name = sysctl["name"].replace("/", ".")
         shared = next((pair for start, pair in _HOST_SYSCTLS.items() if name.startswith(start)), ("", ""))
@@ -115,11 +117,11 @@ def _forbidden_sysctl(spec: PodSpec) -> Refusal | None:
             problem = f"not allowed with host {shared[1]} enabled"
         else:
             continue
-        return Refusal("SysctlForbidden", f"forbidden sysctl: {quote(name)} {problem}")
+        return PodRejection("SysctlForbidden", f"forbidden sysctl: {quote(name)} {problem}")
     return None
 
 
-def _pressure(pod: Pod, node: Mapping[str, Any]) -> Refusal | None:
+def _pressure(pod: Pod, node: Mapping[str, Any]) -> PodRejection | None:
     conditions = [
         condition["type"]
         for condition in node["status"].get("conditions") or ()
@@ -133,10 +135,10 @@ def _pressure(pod: Pod, node: Mapping[str, Any]) -> Refusal | None:
         quality_of_service(dict(spec)) != "BestEffort" or tolerates(spec.get("tolerations"), taint)
     ):
         return None
-    return Refusal("Evicted", f"The node had condition: [{' '.join(conditions)}]. ")
+    return PodRejection("Evicted", f"The node had condition: [{' '.join(conditions)}]. ")
 
 
-def _insufficient(claim: Claim, allocatable: Mapping[str, str], load: Load) -> Refusal | None:
+def _insufficient(claim: PodDemand, allocatable: Mapping[str, str], load: NodeLoad) -> PodRejection | None:
     capacity = {
         name: amount.milli_value if name == "cpu" else amount.value
         for name, amount in parsed(allocatable).items()
@@ -154,16 +156,16 @@ def _insufficient(claim: Claim, allocatable: Mapping[str, str], load: Load) -> R
     return None
 
 
-def _out_of(name: str, wanted: int, used: int, capacity: int) -> Refusal:
-    return Refusal(
+def _out_of(name: str, wanted: int, used: int, capacity: int) -> PodRejection:
+    return PodRejection(
         f"OutOf{name}",
         f"Node didn't have enough resource: {name}, requested: {wanted}, used: {used}, capacity: {capacity}",
     )
 
 
 def _unwanted(
-    spec: PodSpec, claim: Claim, node: Mapping[str, Any], labels: Mapping[str, str], load: Load
-) -> Refusal | None:
+    spec: PodSpec, claim: PodDemand, node: Mapping[str, Any], labels: Mapping[str, str], load: NodeLoad
+) -> PodRejection | None:
     if not node_affinity_of(spec).allows(node["metadata"]["name"], labels):
         return _predicate("NodeAffinity", "node(s) didn't match Pod's node affinity/selector")
     if any(_collides(port, load.ports) for port in claim.ports):
@@ -183,5 +185,5 @@ def _collides(port: HostPort, taken: Iterable[HostPort]) -> bool:
     )
 
 
-def _predicate(name: str, problem: str) -> Refusal:
-    return Refusal(name, f"Predicate {name} failed: {problem}")
+def _predicate(name: str, problem: str) -> PodRejection:
+    return PodRejection(name, f"Predicate {name} failed: {problem}")

@@ -1,7 +1,7 @@
-"""The conditions of a pod that its node owns. Pure.
+"""The pod conditions that the kubelet owns. Pure.
 
-`kubelet_conditions` makes all of them, in the order in which they are shown; each keeps the time of its
-last transition if its status stays.
+`kubelet_conditions` computes all of them, in display order; a condition whose status did not change keeps its
+lastTransitionTime.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ OWNED: Final = (
 
 
 class _Verdict(NamedTuple):
+    """The status, reason and message of a condition."""
+
     status: str
     reason: str = ""
     message: str = ""

@@ -1,4 +1,4 @@
-"""What decides whose a pod is and whether there is something to do about it, read from bytes."""
+"""The fields of a pod that decide which node runs it and whether the node has work to do, read from bytes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _decode = msgspec.json.Decoder(AssignedPodView).decode
 
 
 class PodHead:
-    """What a node looks at when a pod changes."""
+    """The fields of a pod that a node reads on every change."""
 
     __slots__ = ("_metadata", "_spec")
 

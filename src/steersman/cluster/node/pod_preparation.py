@@ -1,6 +1,6 @@
-"""Everything pods need on a node that really runs them, put together: volumes, variables, probes, hooks.
+"""The preparation of pods on a node with real containers: volumes, environment, probes, hooks.
 
-`pod_services` makes what a `NodeContext` asks for; `PodPreparation` is what comes before a container.
+`pod_services` constructs the parts of a `NodeContext`; `PodPreparation` prepares pods and containers.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any, Final, Protocol, cast
 
 from steersman.client import Client
 from steersman.cluster.node.cri import ContainerEvent, Mount, RuntimeService
-from steersman.cluster.node.downward import NodeFacts, pod_addresses
-from steersman.cluster.node.environment import Sources, environment, expand_all, service_variables
+from steersman.cluster.node.downward import DownwardNodeFacts, pod_addresses
+from steersman.cluster.node.environment import EnvironmentSources, environment, expand_all, service_variables
 from steersman.cluster.node.environment.service_links import API_SERVICE
 from steersman.cluster.node.environment.variables import CONFIG_ERROR
 from steersman.cluster.node.errors import MountFailed, StartFailed
@@ -27,11 +27,11 @@ from steersman.cluster.node.probing import ContainerProber
 from steersman.cluster.node.timers import Starter, Timers
 from steersman.cluster.node.volumes import (
     ImageFolder,
+    ObjectReference,
     PodCertificates,
     PodVolumes,
     Projections,
-    Ready,
-    Reference,
+    ReadyVolume,
     References,
     Tokens,
     VolumeSources,
@@ -40,7 +40,7 @@ from steersman.cluster.node.volumes import (
 from steersman.cluster.node.volumes.errors import VolumeProblem
 from steersman.cluster.node.volumes.host_paths import read_part
 from steersman.cluster.node.volumes.network_files import (
-    Resolver,
+    ResolverConfig,
     asks_cluster,
     host_resolver,
     hosts_file,
@@ -56,7 +56,7 @@ from steersman.objects.quantities import Quantity
 from steersman.objects.resources import CONFIG_MAPS, SECRETS
 from steersman.runtime import Informer
 
-__all__ = ["PodPreparation", "PodServices", "ServiceNames", "Surroundings", "pod_services"]
+__all__ = ["PodPreparation", "PodServices", "PodSettings", "ServiceNames", "pod_services"]
 
 
 _KINDS: Final = {"configMap": CONFIG_MAPS, "secret": SECRETS}
@@ -69,7 +69,7 @@ _NAMES_S: Final = 0.2
 
 
 class ServiceNames(Protocol):
-    """The names of services, for /etc/hosts."""
+    """The names of Services for /etc/hosts."""
 
     def hosts_lines(self, namespace: str) -> Sequence[str]:
         """For a pod of a namespace."""
@@ -81,8 +81,8 @@ class ServiceNames(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What a cluster's pods find around them."""
+class PodSettings:
+    """The cluster's settings for pods: DNS, cluster domain, API server address, host files."""
 
     #: Addresses of the cluster's DNS; without any, pods ask whom this machine asks.
     dns: tuple[str, ...] = ()
@@ -98,7 +98,7 @@ class Surroundings:
 
 @dataclass(frozen=True, slots=True)
 class PodServices:
-    """What a `NodeContext` has of a node that really runs pods."""
+    """The parts of a `NodeContext` for a node with real containers."""
 
     preparation: PodPreparation
     prober: ContainerProber
@@ -106,7 +106,7 @@ class PodServices:
 
 
 class PodPreparation:
-    """The `Preparation` of a node whose containers really run."""
+    """The `Preparation` of a node with real containers."""
 
     def __init__(
         self,
@@ -115,8 +115,8 @@ class PodPreparation:
         sources: VolumeSources,
         services: Informer,
         events: NodeEvents,
-        node: NodeFacts,
-        surroundings: Surroundings,
+        node: DownwardNodeFacts,
+        surroundings: PodSettings,
         timers: Timers,
     ) -> None:
         self._volumes = volumes
@@ -199,7 +199,7 @@ class PodPreparation:
         pod: Pod,
         container: Container,
         ips: Sequence[str],
-        volumes: Mapping[str, Ready],
+        volumes: Mapping[str, ReadyVolume],
     ) -> dict[str, str]:
         def read_file(volume: str, path: str) -> str:
             ready = volumes.get(volume)
@@ -211,10 +211,10 @@ class PodPreparation:
         objects = {}
         for kind, resource in _KINDS.items():
             for _, name in environment_sources(dict(container), kind):
-                reference = Reference.to(resource, namespace, name)
+                reference = ObjectReference.to(resource, namespace, name)
                 objects[kind, name] = await self.references.one(reference) if name else None
         given = {**({"POD_IP": ips[0]} if ips else {}), **await self._service_links(pod)}
-        return environment(pod, container, Sources(self._node, ips, given, objects, read_file))
+        return environment(pod, container, EnvironmentSources(self._node, ips, given, objects, read_file))
 
     async def _service_links(self, pod: Pod) -> dict[str, str]:
         await self._services.wait_synced()
@@ -288,7 +288,7 @@ class PodPreparation:
             for problem in problems:
                 self._events.warning(pod, "DNSConfigForming", problem)
             return resolver.text()
-        return _read(own.resolv_conf) or Resolver().text()
+        return _read(own.resolv_conf) or ResolverConfig().text()
 
 
 def _read(path: Path) -> str:
@@ -324,12 +324,12 @@ def pod_services(
     runtime: RuntimeService,
     events: NodeEvents,
     services: Informer,
-    surroundings: Surroundings | None = None,
+    surroundings: PodSettings | None = None,
     image_folder: ImageFolder = lambda _: None,
 ) -> PodServices:
     """What a node's pods need. `folder` is the node's own, `services` knows all Services of the cluster."""
     allocatable = subtracted(parsed(config.capacity), parsed(config.reserved))
-    node = NodeFacts(config.name, tuple(config.addresses), texts(allocatable))
+    node = DownwardNodeFacts(config.name, tuple(config.addresses), texts(allocatable))
 
     def poke(uid: str) -> None:
         preparation.poke(uid)
@@ -345,7 +345,7 @@ def pod_services(
     sources = VolumeSources(folder / "pods", client, timers.clock, projections, memory, image_folder)
     volumes = PodVolumes(sources, references, timers, start, poke)
     preparation = PodPreparation(
-        volumes, references, sources, services, events, node, surroundings or Surroundings(), timers
+        volumes, references, sources, services, events, node, surroundings or PodSettings(), timers
     )
     prober = ContainerProber(runtime, events, timers, start, node)
     return PodServices(preparation, prober, LifecycleHooks(runtime, events, timers.clock, node))

@@ -1,4 +1,4 @@
-"""What a pod as a whole has, as its status says it: allocated to it, and in force. Pure."""
+"""The pod-level allocatedResources and resources of a pod's status (in-place resize). Pure."""
 
 from __future__ import annotations
 

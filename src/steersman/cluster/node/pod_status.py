@@ -1,7 +1,7 @@
-"""A pod's status as its node reports it. Pure: what is known and what time it is go in, the status comes out.
+"""The status of a pod as its node reports it. Pure: the observed state and the time in, the status out.
 
-`pod_status` makes the status, `final_status` that of a pod of which nothing runs any more, and
-`status_patch` what to send so that the API's status becomes it. Conditions of others are never touched.
+`pod_status` computes the status, `final_status` that of a terminated pod, and `status_patch` the patch from
+the API's status to it. Conditions of others are never changed.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from steersman.cluster.node.container_statuses import LOST, View, container_statuses
+from steersman.cluster.node.container_statuses import LOST, ObservedPod, container_statuses
 from steersman.cluster.node.phase import pod_phase
 from steersman.cluster.node.pod_conditions import OWNED, kubelet_conditions, timed
 from steersman.cluster.node.pod_resources import told_resources
@@ -20,7 +20,14 @@ from steersman.objects.kinds.types.core_v1 import Pod, PodSpec
 from steersman.objects.pod_lifecycle import is_sidecar, is_terminal_phase
 from steersman.objects.pods import ContainerField, ContainerStatusField, quality_of_service
 
-__all__ = ["Ending", "final_status", "pod_status", "rejected_status", "sandbox_problem", "status_patch"]
+__all__ = [
+    "NodeTermination",
+    "final_status",
+    "pod_status",
+    "rejected_status",
+    "sandbox_problem",
+    "status_patch",
+]
 
 Status = Mapping[str, Any]
 
@@ -50,8 +57,8 @@ _MERGED_LISTS: Final = ("hostIPs", "podIPs")
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
-    """Why a node ends a pod on its own account."""
+class NodeTermination:
+    """The reason and message with which a node terminates a pod on its own (eviction, deadline)."""
 
     reason: str
     message: str
@@ -62,13 +69,13 @@ class Ending:
 
 
 def pod_status(
-    view: View,
+    view: ObservedPod,
     old: Status,
     *,
     host_ips: tuple[str, ...],
     now: str,
     over: bool = False,
-    ending: Ending | None = None,
+    ending: NodeTermination | None = None,
 ) -> Object:
     """The status of a pod, following its status `old`.
 
@@ -112,7 +119,7 @@ def pod_status(
 
 
 def _with_circumstances(
-    status: Object, view: View, old: Status, host_ips: tuple[str, ...], now: str
+    status: Object, view: ObservedPod, old: Status, host_ips: tuple[str, ...], now: str
 ) -> Object:
     """With what is not about containers: addresses, times, generation."""
     ips = view.runtime.ips or tuple(entry["ip"] for entry in old.get("podIPs") or ())
@@ -129,14 +136,14 @@ def _with_circumstances(
     return status
 
 
-def sandbox_problem(view: View) -> str:
+def sandbox_problem(view: ObservedPod) -> str:
     """What keeps containers from being started, in words; empty if nothing does."""
     if not view.runtime.sandboxes:
         return "no pod sandbox exists"
     return "" if view.runtime.sandbox is not None else "pod sandbox is not ready"
 
 
-def _disruption(pod: Pod, ending: Ending) -> Object:
+def _disruption(pod: Pod, ending: NodeTermination) -> Object:
     condition: Object = {
         "type": "DisruptionTarget",
         "status": "True",

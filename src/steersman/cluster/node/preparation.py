@@ -1,4 +1,4 @@
-"""What a pod and its containers need before they can be made: volumes, variables. A seam."""
+"""The interface for preparing a pod and its containers before they are created: volumes and environment."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Protocol
 from steersman.cluster.node.cri import ContainerEvent, Mount
 from steersman.objects.kinds.types.core_v1 import Container, Pod
 
-__all__ = ["Nothing", "Preparation", "Prepared"]
+__all__ = ["NoPreparation", "Preparation", "Prepared"]
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """What is known of a container when it is made: every reference resolved, every `$(VAR)` expanded."""
+    """A container ready to be created: every reference resolved, every `$(VAR)` expanded."""
 
     command: tuple[str, ...] = ()
     args: tuple[str, ...] = ()
@@ -24,6 +24,8 @@ class Prepared:
 
 
 class Preparation(Protocol):
+    """Prepares pods and containers."""
+
     def subscribe(self, listener: Callable[[ContainerEvent], None]) -> None:
         """Have `listener` hear when a pod should be looked at again."""
         ...
@@ -58,8 +60,8 @@ class Preparation(Protocol):
         ...
 
 
-class Nothing:
-    """For engines that run nothing."""
+class NoPreparation:
+    """The preparation of simulated nodes: nothing to do."""
 
     def subscribe(self, listener: Callable[[ContainerEvent], None]) -> None:
         return None

@@ -1,4 +1,4 @@
-"""What is to be done about a running container whose pod's spec says other resources now. Pure."""
+"""In-place resize: the actions for a running container whose resources in the spec changed. Pure."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Whether a container that ended is started again, and when: restart policies and back-off. Pure.
+"""Restart policies and the crash-loop back-off of containers. Pure.
 
-A back-off is 10 s, doubled each time up to 5 minutes, and forgotten after a time without failures.
+A back-off is 10 s, doubled each time up to 5 minutes, and reset after a time without failures.
 """
 
 from __future__ import annotations
@@ -56,6 +56,8 @@ def _rule_action(container: Container, exit_code: int) -> str:
 
 @dataclass(slots=True)
 class _Entry:
+    """The back-off of one container or image."""
+
     wait_s: float
     at: float
 

@@ -1,8 +1,8 @@
-"""The certificate that a node shows its clients, asked for at the API as kubelets do, and renewed in time.
+"""The kubelet's serving certificate: requested by CertificateSigningRequest and rotated in time.
 
-Whoever may approve requests gets it at once; otherwise an administrator has to approve (`kubectl certificate
-approve`). It is kept, so that a node which starts while the API is away can be talked to, and renewed when
-between 70 and 90 % of its life are over: where between, its own number says.
+If it is approved automatically the node gets it at once; otherwise an administrator has to approve it
+(`kubectl certificate approve`). It is stored, so that a node that starts while the API server is away can
+serve, and rotated when 70 to 90 % of its lifetime have passed: its serial number decides where in between.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What nodes and pods use, for whoever serves metrics.k8s.io or scales by it."""
+"""The resource usage of nodes and pods in this process, for metrics.k8s.io and autoscalers."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ _IDLE = Usage(0.05, 256 << 20)
 
 
 class PodUsage(NamedTuple):
+    """The usage of a pod's containers."""
+
     key: Key
     node: str
     containers: Mapping[str, Usage]
@@ -34,7 +36,7 @@ def node_usage(agent: NodeAgent) -> Usage:
 
 
 class NodeStats:
-    """Reads the usage of what runs at this moment. Nothing is measured in between."""
+    """Reads the current usage of running pods. Nothing is sampled in between."""
 
     def __init__(self, nodes: Nodes) -> None:
         self._nodes = nodes

@@ -1,6 +1,6 @@
-"""How a pod worker does what was decided: sandboxes, images, containers, hooks, and the events about them.
+"""Carries out the actions of a pod worker: sandboxes, images, containers, hooks, and the events about them.
 
-`Steps` belongs to one pod and remembers why its containers do not start.
+`PodSteps` belongs to one pod and remembers why its containers do not start.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 
 from steersman.aio import Backoff, Scope, first_of
 from steersman.cluster.node.actions import Actions, Kill
-from steersman.cluster.node.container_statuses import View
+from steersman.cluster.node.container_statuses import ObservedPod
 from steersman.cluster.node.cri import (
     ContainerConfig,
     ContainerState,
@@ -29,7 +29,7 @@ from steersman.objects.kinds.types.core_v1 import Container, Pod, PodSpec
 from steersman.objects.pod_lifecycle import is_sidecar
 from steersman.objects.pods import CONTAINER_STATUS_FIELDS, containers_of
 
-__all__ = ["Steps"]
+__all__ = ["PodSteps"]
 
 
 #: After a failure that says nothing about when to try again.
@@ -43,7 +43,9 @@ _PROBES: Final[Mapping[str, Literal["startupProbe", "livenessProbe"]]] = {
 }
 
 
-class Steps:
+class PodSteps:
+    """Carries out the actions for one pod."""
+
     __slots__ = ("_backoffs", "_host", "_puller", "_reasons", "_unmounted")
 
     def __init__(self, host: NodeContext) -> None:
@@ -60,13 +62,13 @@ class Steps:
         runtime = self._host.runtime
         return PodRuntime(await runtime.list_pod_sandboxes(uid), await runtime.list_containers(uid))
 
-    def view(self, pod: Pod, runtime: PodRuntime) -> View:
+    def view(self, pod: Pod, runtime: PodRuntime) -> ObservedPod:
         health = self._host.prober.health(pod, runtime)
-        return View(pod, runtime, self._host.runtime.version().name, health, self._reasons or {})
+        return ObservedPod(pod, runtime, self._host.runtime.version().name, health, self._reasons or {})
 
     # --- starting
 
-    async def take(self, view: View, actions: Actions) -> float | None:
+    async def take(self, view: ObservedPod, actions: Actions) -> float | None:
         """Do all of it. Returns after how long to look again, if something failed."""
         if actions.create_sandbox and view.runtime.sandboxes:
             self._host.events.normal(
@@ -119,7 +121,7 @@ class Steps:
         return _MOUNT_BACKOFF.wait_s(self._unmounted)
 
     async def _start_all(
-        self, view: View, actions: Actions, sandbox_id: str, sandbox: PodSandboxConfig
+        self, view: ObservedPod, actions: Actions, sandbox_id: str, sandbox: PodSandboxConfig
     ) -> float | None:
         retries: list[float] = []
         for container in (*actions.ephemeral, *actions.init, *actions.start):
@@ -139,7 +141,7 @@ class Steps:
         return min(retries, default=None)
 
     async def _start(
-        self, view: View, container: Container, sandbox_id: str, sandbox: PodSandboxConfig
+        self, view: ObservedPod, container: Container, sandbox_id: str, sandbox: PodSandboxConfig
     ) -> None:
         pod, name = view.pod, container["name"]
         history = [one for one in view.runtime.containers if one.name == name]

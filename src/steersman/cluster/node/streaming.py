@@ -1,7 +1,7 @@
-"""What the node's own API needs of an engine besides CRI's other calls: to talk with what runs in containers.
+"""The interface for exec, attach and port-forward of a container runtime (CRI's streaming calls).
 
-An engine that runs nothing real does not have it. Failures are `RuntimeFailed`, or `NotHere` for a container
-or sandbox the engine does not know.
+A simulated runtime does not implement it. Errors are `RuntimeFailed`, or `NotHere` for an unknown container
+or sandbox.
 """
 
 from __future__ import annotations
@@ -12,25 +12,27 @@ from enum import Enum
 from pathlib import Path
 from typing import NamedTuple, Protocol, runtime_checkable
 
-__all__ = ["Channel", "Output", "Session", "StreamingService"]
+__all__ = ["Channel", "OutputChunk", "Session", "StreamingService"]
 
 
 class Channel(Enum):
+    """Standard output or error."""
+
     STDOUT = "stdout"
     STDERR = "stderr"
 
 
-class Output(NamedTuple):
-    """A piece of what a process said."""
+class OutputChunk(NamedTuple):
+    """A piece of a process's output."""
 
     channel: Channel
     data: bytes
 
 
 class Session(Protocol):
-    """A process that is talked with. With a terminal everything comes as STDOUT."""
+    """A running process with input and output. With a terminal all output is STDOUT."""
 
-    async def read(self) -> Output | None:
+    async def read(self) -> OutputChunk | None:
         """The next piece; None when nothing more will come. Reading slowly slows the process down."""
         ...
 
@@ -53,6 +55,8 @@ class Session(Protocol):
 
 @runtime_checkable
 class StreamingService(Protocol):
+    """Exec, attach and port-forward for the containers of one node."""
+
     async def exec(
         self, container_id: str, command: Sequence[str], *, stdin: bool = False, tty: bool = False
     ) -> Session:

@@ -1,7 +1,6 @@
-"""Things to be done later: one sleeping task for all of them, however many.
+"""Timers: delayed calls, all of them with one sleeping task.
 
-Nodes wait a lot (for a container to end, a back-off to be over, the next heartbeat), and thousands of them
-share this.
+Nodes wait a lot (for a container to end, a back-off, the next heartbeat), and thousands of them share this.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ Starter = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
 
 
 class Timers:
-    """Calls functions when their time has come. One call per key: a new one takes the place of the old."""
+    """Calls functions at a time. One call per key: a new one replaces the old."""
 
     def __init__(self, clock: Clock) -> None:
         self.clock = clock

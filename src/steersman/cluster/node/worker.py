@@ -1,4 +1,4 @@
-"""One pod on its node, from the moment it is bound until nothing is left of it.
+"""The pod worker: one pod on its node, from binding until it is deleted (kubelet's podWorkers and syncPod).
 
     NEW ──admitted──► SYNCING ──over, ended or deleted──► ENDING ──nothing runs──► OVER ──reported──► gone
      └──refused, or was over already───────────────────────────────────────────────▲
@@ -20,14 +20,14 @@ from enum import Enum
 from typing import Any, Final, cast
 
 from steersman.cluster.node.actions import pod_actions
-from steersman.cluster.node.container_statuses import View, time_text
+from steersman.cluster.node.container_statuses import ObservedPod, time_text
 from steersman.cluster.node.cri import PodRuntime
 from steersman.cluster.node.node_context import NodeContext
-from steersman.cluster.node.pod_admission import Claim, Refusal, claim_of
+from steersman.cluster.node.pod_admission import PodDemand, PodRejection, claim_of
 from steersman.cluster.node.pod_head import PodHead
-from steersman.cluster.node.pod_status import Ending, final_status, pod_status, rejected_status
-from steersman.cluster.node.status_writer import Report
-from steersman.cluster.node.steps import Steps
+from steersman.cluster.node.pod_status import NodeTermination, final_status, pod_status, rejected_status
+from steersman.cluster.node.status_manager import StatusReport
+from steersman.cluster.node.steps import PodSteps
 from steersman.cluster.node.streaming import StreamingService
 from steersman.objects.kinds.types.core_v1 import Pod
 from steersman.objects.lifetime import is_deleting
@@ -42,13 +42,17 @@ _log = logging.getLogger(__name__)
 
 #: After something unexpected.
 _RETRY_S: Final = 10.0
-_DEADLINE: Final = Ending("DeadlineExceeded", "Pod was active on the node longer than the specified deadline")
+_DEADLINE: Final = NodeTermination(
+    "DeadlineExceeded", "Pod was active on the node longer than the specified deadline"
+)
 #: For how long containers of a pod that is gone from the API may go on.
 _ORPHAN_GRACE_S: Final = 1
 _EVICTED_GRACE_S: Final = 1
 
 
 class Stage(Enum):
+    """The stages of a pod worker."""
+
     NEW = "new"
     SYNCING = "syncing"
     ENDING = "ending"
@@ -56,6 +60,8 @@ class Stage(Enum):
 
 
 class PodWorker:
+    """The worker of one pod."""
+
     __slots__ = (
         "_begun", "_dirty", "_ending", "_generation", "_grace_s", "_host", "_interrupted", "_refusal",
         "_settled", "_steps", "_task", "key", "on_gone", "stage", "uid",
@@ -68,13 +74,13 @@ class PodWorker:
         self.on_gone = on_gone
         self.stage = Stage.NEW
         self._host = host
-        self._ending: Ending | None = None
-        self._refusal: Refusal | None = None
+        self._ending: NodeTermination | None = None
+        self._refusal: PodRejection | None = None
         #: Whether the API has its last status.
         self._settled = False
         #: How long its containers were given when they were asked to end; None: not asked yet.
         self._grace_s: int | None = None
-        self._steps = Steps(host)
+        self._steps = PodSteps(host)
         self._task: asyncio.Task[None] | None = None
         self._begun = False
         self._interrupted = False
@@ -97,7 +103,7 @@ class PodWorker:
             self._interrupt()
         self.poke()
 
-    def end(self, ending: Ending) -> None:
+    def end(self, ending: NodeTermination) -> None:
         """End the pod on the node's own account."""
         if self._ending is None and self.stage in (Stage.NEW, Stage.SYNCING):
             self._ending = ending
@@ -184,14 +190,14 @@ class PodWorker:
         self._take(claim)
         self.stage = Stage.SYNCING
 
-    def _take(self, claim: Claim) -> None:
+    def _take(self, claim: PodDemand) -> None:
         """Hold these of the node's resources, and nothing else any more."""
         self._host.claims[self.uid] = self.key, claim
 
     def _release(self) -> None:
         self._host.claims.pop(self.uid, None)
 
-    def _deadline(self, pod: Pod) -> Ending | None:
+    def _deadline(self, pod: Pod) -> NodeTermination | None:
         allowed_s = pod["spec"].get("activeDeadlineSeconds")
         if allowed_s is None:
             return None
@@ -204,12 +210,12 @@ class PodWorker:
         self._host.events.normal(pod, _DEADLINE.reason, _DEADLINE.message)
         return _DEADLINE
 
-    def _excess(self, pod: Pod) -> Ending | None:
+    def _excess(self, pod: Pod) -> NodeTermination | None:
         message = self._host.preparation.excess(self.uid)
         if not message:
             return None
         self._host.events.warning(pod, "Evicted", message)
-        return Ending("Evicted", message, _EVICTED_GRACE_S)
+        return NodeTermination("Evicted", message, _EVICTED_GRACE_S)
 
     async def _keep_running(self, pod: Pod) -> None:
         self._host.notice(pod)
@@ -251,13 +257,13 @@ class PodWorker:
         for sandbox in runtime.sandboxes:
             await self._host.runtime.stop_pod_sandbox(sandbox.id)
 
-    async def _view(self, pod: Pod) -> View:
+    async def _view(self, pod: Pod) -> ObservedPod:
         runtime = await self._steps.observe(self.uid)
         return self._steps.view(pod, runtime)
 
     # --- reporting
 
-    async def report(self) -> Report | None:
+    async def report(self) -> StatusReport | None:
         pod = self._pod()
         if pod is None or not self._host.online:
             return None
@@ -275,9 +281,9 @@ class PodWorker:
             status = pod_status(view, old, host_ips=self._host.host_ips, now=now, over=over, ending=ending)
         if delete:
             status = final_status(pod, status)
-        return Report(self.key, old, status, delete)
+        return StatusReport(self.key, old, status, delete)
 
-    def reported(self, report: Report) -> None:
+    def reported(self, report: StatusReport) -> None:
         if self.stage is not Stage.OVER:
             return
         if report.delete:

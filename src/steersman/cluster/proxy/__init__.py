@@ -1,4 +1,4 @@
-"""The service proxy: every service really answers at its addresses.
+"""The service proxy (kube-proxy): listens at the addresses of Services and forwards to their endpoints.
 
 Start reading at `setup` (what is followed and when it is applied), then `routing` (which address leads where,
 a pure function). Connections are carried by a process of its own: `process` starts and feeds it, `forwarder`

@@ -1,4 +1,4 @@
-"""Which backend a client gets: round robin, or the one it had.
+"""Choosing a backend for a client: round robin, and session affinity (ClientIP).
 
 Used by the forwarder for connections and datagrams alike.
 """
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from ipaddress import ip_address, ip_network
 from typing import Final
 
-from steersman.cluster.proxy.frontends import Backend, Route
+from steersman.cluster.proxy.frontends import Backend, FrontendRoute
 
 __all__ = ["Affinities", "Balancer"]
 
@@ -21,13 +21,13 @@ _MOST_CLIENTS: Final = 10_000
 
 
 class Affinities:
-    """Clients and the backends they stay with, by group of frontends."""
+    """The session affinities of clients, by group of frontends."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._groups: dict[str, OrderedDict[str, tuple[Backend, float]]] = {}
 
-    def find(self, route: Route, client: str) -> Backend | None:
+    def find(self, route: FrontendRoute, client: str) -> Backend | None:
         """The client's backend, if it came back in time and the backend is still one."""
         group = self._groups.get(route.affinity_group)
         known = None if group is None else group.get(client)
@@ -35,7 +35,7 @@ class Affinities:
             return None
         return known[0]
 
-    def note(self, route: Route, client: str, backend: Backend) -> None:
+    def note(self, route: FrontendRoute, client: str, backend: Backend) -> None:
         group = self._groups.setdefault(route.affinity_group, OrderedDict())
         group[client] = (backend, self._clock())
         group.move_to_end(client)
@@ -47,22 +47,22 @@ class Affinities:
 
 
 class Balancer:
-    """Chooses for one frontend."""
+    """Chooses backends of one frontend."""
 
     __slots__ = ("_affinities", "_networks", "_next", "_route")
 
-    def __init__(self, route: Route, affinities: Affinities) -> None:
+    def __init__(self, route: FrontendRoute, affinities: Affinities) -> None:
         self._affinities = affinities
         # Not always the first: many short-lived frontends would all begin with the same backend.
         self._next = random.randrange(1 << 16)
         self.route = route
 
     @property
-    def route(self) -> Route:
+    def route(self) -> FrontendRoute:
         return self._route
 
     @route.setter
-    def route(self, route: Route) -> None:
+    def route(self, route: FrontendRoute) -> None:
         self._route = route
         self._networks = [ip_network(source, strict=False) for source in route.sources]
 

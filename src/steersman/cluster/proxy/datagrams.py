@@ -1,7 +1,8 @@
-"""Datagrams carried to backends. A client and its backend are a flow, with a socket of its own for answers.
+"""Forwarding of UDP datagrams to backends. A client and its backend are a flow, with a socket of its own for
+answers.
 
-A flow ends when nothing came either way for a while, when its backend is none any more, or when nobody
-listens there; the client's next datagram begins another.
+A flow ends after a time without datagrams, when its backend is removed, or when the backend does not listen;
+the client's next datagram begins another.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from functools import partial
 from typing import Any, Final
 
 from steersman.cluster.proxy.balancing import Balancer
-from steersman.cluster.proxy.events import IN, Events
+from steersman.cluster.proxy.events import IN, EventLoop
 from steersman.cluster.proxy.frontends import Backend
 
 __all__ = ["Datagrams"]
@@ -26,6 +27,8 @@ _TURNS: Final = 64
 
 
 class _Flow:
+    """A client, its backend and their socket."""
+
     __slots__ = ("backend", "client", "sock", "used")
 
     def __init__(self, client: Any, backend: Backend, sock: socket.socket) -> None:
@@ -36,9 +39,9 @@ class _Flow:
 
 
 class Datagrams:
-    """One frontend of UDP."""
+    """One UDP frontend."""
 
-    def __init__(self, sock: socket.socket, balancer: Balancer, events: Events) -> None:
+    def __init__(self, sock: socket.socket, balancer: Balancer, events: EventLoop) -> None:
         self._sock = sock
         self._balancer = balancer
         self._events = events

@@ -1,7 +1,7 @@
-"""An event loop of file descriptors and one regular tick: as little as carrying bytes needs.
+"""A minimal event loop (epoll) for the forwarder: file descriptors and one periodic tick.
 
 Level-triggered. An event only says that trying is worth while: within one round a descriptor may have been
-closed and its number given to another, so whoever is called must bear that there is nothing to do.
+closed and its number reused, so a callback must accept that there is nothing to do.
 """
 
 from __future__ import annotations
@@ -11,14 +11,16 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-__all__ = ["IN", "OUT", "Events"]
+__all__ = ["IN", "OUT", "EventLoop"]
 
 IN: Final = select.EPOLLIN
 OUT: Final = select.EPOLLOUT
 _MOST_AT_ONCE: Final = 256
 
 
-class Events:
+class EventLoop:
+    """The event loop."""
+
     def __init__(self, tick_s: float = 1.0) -> None:
         #: Descriptors that were removed since the last poll.
         self._removed: set[int] = set()

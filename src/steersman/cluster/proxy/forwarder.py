@@ -1,4 +1,5 @@
-"""The process that carries connections: `python -m steersman.cluster.proxy.forwarder FD [SOCKET LOCK…]`.
+"""The forwarder process, which carries the connections of Services: `python -m
+steersman.cluster.proxy.forwarder FD [SOCKET LOCK…]`.
 
 It is told over a socket which frontends to open and where they lead (see `frontends`), and ends when that is
 closed. With a `SOCKET` it outlives who tells it: the next one finds it there. It ends by itself when it is
@@ -22,8 +23,14 @@ from typing import Any, Final
 
 from steersman.cluster.proxy.balancing import Affinities, Balancer
 from steersman.cluster.proxy.datagrams import Datagrams
-from steersman.cluster.proxy.events import IN, Events
-from steersman.cluster.proxy.frontends import VERSION, Frontend, Route, frontend_from_json, route_from_json
+from steersman.cluster.proxy.events import IN, EventLoop
+from steersman.cluster.proxy.frontends import (
+    VERSION,
+    Frontend,
+    FrontendRoute,
+    frontend_from_json,
+    route_from_json,
+)
 from steersman.cluster.proxy.relay import Pipes, Relay
 
 __all__ = ["Forwarder", "main"]
@@ -36,7 +43,7 @@ _LOCKS: Final = "/proc/locks"
 
 
 class Forwarder:
-    """All frontends, and the connections that came through them."""
+    """All frontends and their connections."""
 
     def __init__(
         self, control: socket.socket, successors: socket.socket | None = None, locks: Sequence[str] = ()
@@ -45,7 +52,7 @@ class Forwarder:
         self._control: socket.socket | None = None
         self._successors = successors
         self._locks = locks
-        self._events = Events()
+        self._events = EventLoop()
         self._affinities = Affinities()
         self._pipes = Pipes()
         self._balancers: dict[Frontend, Balancer] = {}
@@ -157,7 +164,7 @@ class Forwarder:
         used = {relay.at for relay in self._relays}.intersection(message["asked"]) if message["asked"] else ()
         return {"number": message["number"], "failed": failed, "used": list(used)}
 
-    def _open(self, frontend: Frontend, route: Route) -> None:
+    def _open(self, frontend: Frontend, route: FrontendRoute) -> None:
         balancer = self._balancers.get(frontend)
         if balancer is None:
             balancer = self._balancers[frontend] = Balancer(route, self._affinities)

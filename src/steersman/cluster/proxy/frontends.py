@@ -1,4 +1,4 @@
-"""The language between the proxy and its forwarder: addresses to listen at, and where they lead.
+"""The protocol between the proxy and its forwarder: frontends (addresses to listen at) and their routes.
 
 Both processes use it. On the wire a message is a line of JSON. The forwarder says first what it has, which is
 nothing unless it has outlived another proxy:
@@ -16,19 +16,21 @@ from __future__ import annotations
 
 from typing import Any, Final, Literal, NamedTuple
 
-__all__ = ["VERSION", "Backend", "Frontend", "Route", "frontend_from_json", "route_from_json"]
+__all__ = ["VERSION", "Backend", "Frontend", "FrontendRoute", "frontend_from_json", "route_from_json"]
 
 #: Of the language. A forwarder that speaks another is replaced.
 VERSION: Final = 1
 
 
 class Backend(NamedTuple):
+    """The address and port of an endpoint."""
+
     address: str
     port: int
 
 
 class Frontend(NamedTuple):
-    """Where clients connect to."""
+    """The protocol, address and port that clients connect to."""
 
     protocol: Literal["TCP", "UDP"]
     address: str
@@ -39,8 +41,8 @@ class Frontend(NamedTuple):
         return f"{host}:{self.port}/{self.protocol}"
 
 
-class Route(NamedTuple):
-    """Where connections go; without backends they are refused."""
+class FrontendRoute(NamedTuple):
+    """The backends of a frontend; without any, connections are refused."""
 
     backends: tuple[Backend, ...]
     #: For how long a client stays with its backend; 0 for not at all.
@@ -55,6 +57,8 @@ def frontend_from_json(value: Any) -> Frontend:
     return Frontend(*value)
 
 
-def route_from_json(value: Any) -> Route:
+def route_from_json(value: Any) -> FrontendRoute:
     backends, affinity_s, affinity_group, sources = value
-    return Route(tuple(Backend(*each) for each in backends), affinity_s, affinity_group, tuple(sources))
+    return FrontendRoute(
+        tuple(Backend(*each) for each in backends), affinity_s, affinity_group, tuple(sources)
+    )

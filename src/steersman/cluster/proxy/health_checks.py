@@ -1,7 +1,7 @@
-"""Tells load balancers whether this machine has endpoints of a service, as kube-proxy does.
+"""The healthCheckNodePort of Services: tells load balancers whether this machine has local endpoints, as
+kube-proxy does.
 
-That is at its healthCheckNodePort. Only services of type LoadBalancer have one, and only if external traffic
-stays on the node it came to.
+Only Services of type LoadBalancer with externalTrafficPolicy Local have one.
 """
 
 from __future__ import annotations
@@ -21,12 +21,16 @@ _log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class _Check:
+    """The health check server of one Service."""
+
     port: int
     server: Server
     endpoints: int
 
 
 class HealthChecks:
+    """The health check servers of all Services."""
+
     def __init__(self, addresses: Collection[str]) -> None:
         self._addresses = addresses
         self._checks: dict[Key, _Check] = {}

@@ -1,4 +1,4 @@
-"""Ports of pods at the addresses of their nodes: what `hostPort` asks for.
+"""The hostPort of pods: listens at the addresses of their nodes and forwards to the pods.
 
 A pod's port answers at its node's address and, for who comes first, at 127.0.0.1; with `hostIP` at that one
 address. The process that carries the connections is started when the first pod wants such a port.
@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, Literal, cast
 
 from steersman.aio import Scope
-from steersman.cluster.proxy.frontends import Backend, Frontend, Route
-from steersman.cluster.proxy.process import ForwarderProcess, Home
+from steersman.cluster.proxy.frontends import Backend, Frontend, FrontendRoute
+from steersman.cluster.proxy.process import ForwarderFiles, ForwarderProcess
 from steersman.election import default_identity
 from steersman.objects.pod_lifecycle import is_terminal_phase
 from steersman.objects.resources import PODS
@@ -31,7 +31,9 @@ _RETRY_S: Final = 2.0
 _MARK: Final = b'"hostPort"'
 
 
-def add_host_ports(manager: Manager, nodes: Mapping[str, str], home: Home | None = None) -> HostPorts:
+def add_host_ports(
+    manager: Manager, nodes: Mapping[str, str], home: ForwarderFiles | None = None
+) -> HostPorts:
     """Have a manager open them. `nodes` are those of this machine, with their addresses. With a `home` they
     stay open without a manager."""
     ports = HostPorts(manager, nodes, home)
@@ -58,7 +60,9 @@ def host_ports(pod: Mapping[str, Any], nodes: Mapping[str, str]) -> Iterator[tup
 
 
 class HostPorts:
-    def __init__(self, manager: Manager, nodes: Mapping[str, str], home: Home | None) -> None:
+    """The host ports of the pods on this machine."""
+
+    def __init__(self, manager: Manager, nodes: Mapping[str, str], home: ForwarderFiles | None) -> None:
         self._clock = manager.clock
         self._nodes = nodes
         self._pods = manager.informers.get(PODS)
@@ -67,7 +71,7 @@ class HostPorts:
         self.forwarder: Final = ForwarderProcess(manager.clock, self._on_failure, home)
         #: By pod, in the order in which they came: of two that want the same, the first has it.
         self._wanted: dict[Key, dict[Frontend, Backend]] = {}
-        self._open: dict[Frontend, Route] = {}
+        self._open: dict[Frontend, FrontendRoute] = {}
         #: What was told of already.
         self._told: set[tuple[Key, Frontend]] = set()
         self._work = asyncio.Event()
@@ -106,10 +110,10 @@ class HostPorts:
 
     async def _apply(self) -> None:
         self._work.clear()
-        wanted: dict[Frontend, Route] = {}
+        wanted: dict[Frontend, FrontendRoute] = {}
         for ports in self._wanted.values():
             for frontend, backend in ports.items():
-                wanted.setdefault(frontend, Route((backend,)))
+                wanted.setdefault(frontend, FrontendRoute((backend,)))
         opened = {each: route for each, route in wanted.items() if self._open.get(each) != route}
         closed = self._open.keys() - wanted.keys()
         self._open = wanted

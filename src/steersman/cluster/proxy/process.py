@@ -1,8 +1,8 @@
-"""The forwarder's process, from the proxy's side: started or found, told, and started again when it ends.
+"""Starting, restarting and updating the forwarder process, from the proxy's side.
 
 A process rather than a thread: connections are then carried while this process is busy with other things, and
-the other way round. With a `Home` it also carries them while there is no proxy, and the next proxy finds it
-there. It is told changes only; one that was started anew is told everything.
+the other way round. With `ForwarderFiles` it also carries them while there is no proxy, and the next proxy
+finds it there. It is sent changes only; one that was started anew is sent everything.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Final
 
 from steersman.aio import Backoff, Clock, SystemClock
-from steersman.cluster.proxy.frontends import VERSION, Frontend, Route, frontend_from_json
+from steersman.cluster.proxy.frontends import VERSION, Frontend, FrontendRoute, frontend_from_json
 
-__all__ = ["ForwarderProcess", "Home"]
+__all__ = ["ForwarderFiles", "ForwarderProcess"]
 
 _log = logging.getLogger(__name__)
 
@@ -35,8 +35,8 @@ _END_S: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Home:
-    """Where a forwarder is found by the next proxy, and how long it stays."""
+class ForwarderFiles:
+    """The socket and lock files of a forwarder, by which the next proxy finds it."""
 
     #: Has its socket and log, named after `name`.
     folder: Path
@@ -74,13 +74,13 @@ class ForwarderProcess:
         self,
         clock: Clock | None = None,
         on_failure: Callable[[Frontend, int], None] = lambda frontend, code: None,
-        home: Home | None = None,
+        home: ForwarderFiles | None = None,
     ) -> None:
         """`on_failure` hears of frontends that cannot be opened, with their errno."""
         self._clock = clock or SystemClock()
         self._on_failure = on_failure
         self._home = home
-        self._routes: dict[Frontend, Route] = {}
+        self._routes: dict[Frontend, FrontendRoute] = {}
         #: What the forwarder had when it was found.
         self._found: set[Frontend] = set()
         self.pid: int | None = None
@@ -122,7 +122,9 @@ class ForwarderProcess:
             _log.warning("starting another process to carry connections: %s", why)
             await self._clock.sleep(_AGAIN.wait_s(failures))
 
-    async def apply(self, opened: Mapping[Frontend, Route], closed: Collection[Frontend] = ()) -> None:
+    async def apply(
+        self, opened: Mapping[Frontend, FrontendRoute], closed: Collection[Frontend] = ()
+    ) -> None:
         """Open or change frontends and close others; returns when that is done, or a process that was told
         has ended: the next is told everything."""
         for frontend in closed:
@@ -149,7 +151,10 @@ class ForwarderProcess:
             await self._up.wait()
 
     async def _tell(
-        self, opened: Mapping[Frontend, Route], closed: Collection[Frontend], asked: Collection[str] = ()
+        self,
+        opened: Mapping[Frontend, FrontendRoute],
+        closed: Collection[Frontend],
+        asked: Collection[str] = (),
     ) -> list[str]:
         self._number += 1
         done: asyncio.Future[list[str]] = asyncio.get_running_loop().create_future()
@@ -160,7 +165,7 @@ class ForwarderProcess:
     def _write(
         self,
         number: int,
-        opened: Mapping[Frontend, Route],
+        opened: Mapping[Frontend, FrontendRoute],
         closed: Collection[Frontend] = (),
         asked: Collection[str] = (),
     ) -> None:
@@ -241,7 +246,7 @@ class ForwarderProcess:
         writer.close()
 
 
-def _spawn(control: int, home: Home | None) -> subprocess.Popen[bytes]:
+def _spawn(control: int, home: ForwarderFiles | None) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "steersman.cluster.proxy.forwarder", str(control)]
     if home is None:
         return _run(command, control, None)

@@ -1,4 +1,4 @@
-"""One TCP connection carried to a backend.
+"""One TCP connection forwarded to a backend.
 
     connecting ──connected──▶ open ──both directions ended──▶ closed
         │ refused, too late: the next backend                    ▲
@@ -22,7 +22,7 @@ from fcntl import F_SETPIPE_SZ, fcntl
 from typing import Final, NamedTuple
 
 from steersman.cluster.proxy.balancing import Balancer
-from steersman.cluster.proxy.events import IN, OUT, Events
+from steersman.cluster.proxy.events import IN, OUT, EventLoop
 from steersman.cluster.proxy.frontends import Backend
 
 __all__ = ["Pipes", "Relay"]
@@ -41,13 +41,15 @@ _RESET: Final = struct.pack("ii", 1, 0)
 
 
 class Pipe(NamedTuple):
+    """The two ends of a kernel pipe."""
+
     reader: int
     writer: int
     is_wide: bool
 
 
 class Pipes:
-    """Wide, empty pipes, kept for the next who needs one. While all of them are in use there are others."""
+    """A pool of large, empty kernel pipes."""
 
     def __init__(self) -> None:
         self._spare: list[Pipe] = []
@@ -83,7 +85,7 @@ class Pipes:
 
 
 class _End:
-    """One of the two sockets, and what is on its way to the other end."""
+    """One of the two sockets of a connection, and the data on its way to the other."""
 
     __slots__ = ("ended", "mask", "pending", "pipe", "sock")
 
@@ -98,6 +100,8 @@ class _End:
 
 
 class Relay:
+    """One forwarded connection."""
+
     __slots__ = (
         "_balancer",
         "_candidates",
@@ -118,7 +122,7 @@ class Relay:
         at: str,
         address: str,
         balancer: Balancer,
-        events: Events,
+        events: EventLoop,
         pipes: Pipes,
         relays: set[Relay],
     ) -> None:

@@ -1,4 +1,4 @@
-"""Which addresses a service answers at, and which endpoints each of them leads to. Pure functions of objects.
+"""The frontends of a Service and the endpoints of each, by traffic policy and topology hints. Pure.
 
 | address                       | policy                | endpoints                                          |
 |-------------------------------|-----------------------|----------------------------------------------------|
@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final, Literal, cast
 
-from steersman.cluster.proxy.frontends import Backend, Frontend, Route
+from steersman.cluster.proxy.frontends import Backend, Frontend, FrontendRoute
 
-__all__ = ["PROXY_NAME_LABEL", "Place", "is_proxied", "local_endpoints", "routes"]
+__all__ = ["PROXY_NAME_LABEL", "ProxyLocation", "is_proxied", "local_endpoints", "routes"]
 
 
 #: Services and slices with these labels are taken care of by others, or by nobody.
@@ -31,8 +31,8 @@ _PROTOCOLS: Final = ("TCP", "UDP")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """This machine, as services see it."""
+class ProxyLocation:
+    """The nodes, addresses and zone of this machine."""
 
     #: Where node ports are, each with the names of the nodes that have the address.
     nodes: Mapping[str, frozenset[str]] = field(default_factory=dict)
@@ -45,6 +45,8 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class _Endpoint:
+    """An endpoint of an EndpointSlice."""
+
     backend: Backend
     family: str
     node: str
@@ -66,10 +68,10 @@ def is_proxied(service: Mapping[str, Any]) -> bool:
 def routes(
     service: Mapping[str, Any],
     slices: Collection[Mapping[str, Any]],
-    place: Place,
+    place: ProxyLocation,
     lends: Callable[[str], bool],
     stand_ins: Mapping[int, int] = MappingProxyType({}),
-) -> dict[Frontend, Route]:
+) -> dict[Frontend, FrontendRoute]:
     """All frontends of a service. `lends` says whether an address is the cluster's to have, `stand_ins` which
     ports answer at others."""
     if not is_proxied(service):
@@ -87,7 +89,7 @@ def routes(
             local = nodes if policy == "Local" else None
             answering = stand_ins.get(number, number)
             frontend = Frontend(cast(Literal["TCP", "UDP"], protocol), address, answering)
-            found[frontend] = Route(
+            found[frontend] = FrontendRoute(
                 tuple(_chosen(candidates, local, place)),
                 _affinity_s(spec),
                 _group(service, port),
@@ -96,7 +98,9 @@ def routes(
     return found
 
 
-def local_endpoints(service: Mapping[str, Any], slices: Iterable[Mapping[str, Any]], place: Place) -> int:
+def local_endpoints(
+    service: Mapping[str, Any], slices: Iterable[Mapping[str, Any]], place: ProxyLocation
+) -> int:
     """How many ready endpoints this machine's nodes have, for who balances between nodes."""
     names, found = place.names, set()
     for port in service["spec"].get("ports") or ():
@@ -107,7 +111,7 @@ def local_endpoints(service: Mapping[str, Any], slices: Iterable[Mapping[str, An
 
 
 def _listening(
-    service: Mapping[str, Any], port: Mapping[str, Any], place: Place, lends: Callable[[str], bool]
+    service: Mapping[str, Any], port: Mapping[str, Any], place: ProxyLocation, lends: Callable[[str], bool]
 ) -> Iterator[tuple[str, int, Collection[str], bool]]:
     """Address, port, the nodes that are local there, and whether traffic comes from outside."""
     spec, names = service["spec"], place.names
@@ -155,7 +159,7 @@ def _endpoints(slices: Iterable[Mapping[str, Any]], port: Mapping[str, Any]) -> 
 
 
 def _chosen(
-    endpoints: Collection[_Endpoint], local: Collection[str] | None, place: Place
+    endpoints: Collection[_Endpoint], local: Collection[str] | None, place: ProxyLocation
 ) -> Iterable[Backend]:
     """`local`: only endpoints of these nodes, hints or not."""
     if local is not None:
@@ -169,7 +173,7 @@ def _chosen(
     return sorted({each.backend for each in ready})
 
 
-def _hinted(ready: list[_Endpoint], place: Place) -> list[_Endpoint]:
+def _hinted(ready: list[_Endpoint], place: ProxyLocation) -> list[_Endpoint]:
     """Those meant for here; all of them where hints are missing or leave nothing."""
     for hints, here in (
         ([each.nodes for each in ready], place.names),

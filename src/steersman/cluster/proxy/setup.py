@@ -1,4 +1,4 @@
-"""Follows services and their endpoints, and has the forwarder answer at their addresses.
+"""The service proxy: watches Services and EndpointSlices and configures the forwarder.
 
 One proxy serves a machine, however many of the cluster's nodes are on it. It works on from its caches when
 there is no API server. Nothing is closed before the caches are filled, and a change of endpoints touches no
@@ -17,10 +17,10 @@ from typing import Final, NamedTuple
 
 from steersman.aio import Scope
 from steersman.cluster.machine import Machine, MachineError
-from steersman.cluster.proxy.frontends import Frontend, Route
+from steersman.cluster.proxy.frontends import Frontend, FrontendRoute
 from steersman.cluster.proxy.health_checks import HealthChecks
-from steersman.cluster.proxy.process import ForwarderProcess, Home
-from steersman.cluster.proxy.routing import Place, is_proxied, local_endpoints, routes
+from steersman.cluster.proxy.process import ForwarderFiles, ForwarderProcess
+from steersman.cluster.proxy.routing import ProxyLocation, is_proxied, local_endpoints, routes
 from steersman.cluster.proxy.stand_ins import StandInList, announce, is_announced, stand_ins_of
 from steersman.election import default_identity
 from steersman.objects.kinds import Object
@@ -50,7 +50,7 @@ def add_proxy(
     manager: Manager,
     machine: Machine,
     node_addresses: Sequence[str] = ("127.0.0.1",),
-    home: Home | None = None,
+    home: ForwarderFiles | None = None,
     recalled: Callable[[], None] = lambda: None,
     low_ports: LowPorts | None = None,
 ) -> ServiceProxy:
@@ -64,24 +64,28 @@ def add_proxy(
 
 
 class LowPorts(NamedTuple):
-    """Which ports are not to be had, and the folder where it is written what answers in their place."""
+    """The ports that this process may not listen on, and the folder for the list of their stand-ins."""
 
     first_free: int = 1
     folder: Path | None = None
 
 
 class _Node(NamedTuple):
+    """The addresses and zone of a node."""
+
     addresses: frozenset[str]
     zone: str
 
 
 class ServiceProxy:
+    """The proxy of one machine."""
+
     def __init__(
         self,
         manager: Manager,
         machine: Machine,
         node_addresses: Sequence[str],
-        home: Home | None,
+        home: ForwarderFiles | None,
         recalled: Callable[[], None],
         low_ports: LowPorts,
     ) -> None:
@@ -106,7 +110,7 @@ class ServiceProxy:
         self._known_nodes: dict[str, _Node] = {}
         #: What a service should have, whether or not it can; what is open of it; whose a frontend is.
         self._claims: dict[Key, set[Frontend]] = {}
-        self._routes: dict[Key, dict[Frontend, Route]] = {}
+        self._routes: dict[Key, dict[Frontend, FrontendRoute]] = {}
         self._owners: dict[Frontend, Key] = {}
         #: Services and addresses they have nothing at any more but connections, perhaps.
         self._leaving: set[tuple[Key, str]] = set()
@@ -193,7 +197,7 @@ class ServiceProxy:
         zone = (node["metadata"].get("labels") or {}).get(_ZONE_LABEL) or ""
         return _Node(frozenset(here), zone) if here else None
 
-    def _place(self) -> Place:
+    def _place(self) -> ProxyLocation:
         names: dict[str, set[str]] = {address: set() for address in self._node_addresses}
         for name, node in self._known_nodes.items():
             for address in node.addresses:
@@ -202,7 +206,7 @@ class ServiceProxy:
         # What no node calls its own, such as localhost, is everybody's.
         everybody = frozenset(self._known_nodes)
         nodes = {address: frozenset(found) or everybody for address, found in names.items()}
-        return Place(nodes, frozenset(zones))
+        return ProxyLocation(nodes, frozenset(zones))
 
     # --- applying
 
@@ -217,7 +221,7 @@ class ServiceProxy:
             self.settled.set()
 
     async def _apply(self, keys: Iterable[Key]) -> None:
-        opened: dict[Frontend, Route] = {}
+        opened: dict[Frontend, FrontendRoute] = {}
         closed: set[Frontend] = set()
         place = self._place()
         left: dict[Key, set[Frontend]] = {}
@@ -267,7 +271,9 @@ class ServiceProxy:
         cached = self._services.cache.get(key)
         return None if cached is None else cached.object()
 
-    async def _prepare(self, key: Key, service: Object | None, place: Place) -> dict[Frontend, Route]:
+    async def _prepare(
+        self, key: Key, service: Object | None, place: ProxyLocation
+    ) -> dict[Frontend, FrontendRoute]:
         """What a service has now, its addresses on this machine."""
         if service is None or not is_proxied(service):
             await self._health_checks.keep(key, 0, 0)

@@ -1,4 +1,4 @@
-"""Has services without a right to their low ports answer at others, and says so.
+"""Alternative ports for Services whose low ports (below 1024) this process may not listen on.
 
 | who asks         | how they find out                                                                   |
 |------------------|-------------------------------------------------------------------------------------|
@@ -68,8 +68,10 @@ _Entry = tuple[str, int, int]
 
 
 class StandInList:
-    """What keepers read (`keeper.redirection`): a folder with a file for each address, which is always whole,
-    protocol → port → where it answers. A change costs what it changes, however many services there are."""
+    """The list that keepers read (`keeper.redirection`): a folder with a file for each address, replaced
+    atomically, protocol → port → alternative port. A change costs what it changes, however many Services
+    there are.
+    """
 
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder

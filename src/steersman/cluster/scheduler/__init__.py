@@ -1,7 +1,7 @@
-"""The scheduler: gives pods that have none a node. An API client like any other.
+"""The scheduler (kube-scheduler): assigns pending pods to nodes. An API client like any other.
 
-Start reading at `scheduler` (what happens to a pod), then `placing` and `board` (how a node is found among
-thousands), `queue` (pods that wait), `framework.plugin` (how to write a plugin) and `plugins/`.
+Start reading at `scheduler` (the scheduling cycle of a pod), then `placing` and `node_results` (filtering and
+scoring thousands of nodes), `queue` (pending pods), `framework.plugin` (the extension points) and `plugins/`.
 
     add_scheduler(manager)
     add_scheduler(manager, [ProfileConfig(), ProfileConfig("packing", add=[MyPlugin])])

@@ -1,4 +1,4 @@
-"""What goes wrong in scheduling.
+"""The exceptions of the scheduler.
 
 SchedulerProblem
 ├── VolumesNotBound      a pod's claims were not bound in time, or whoever binds them gave up; tried again
@@ -11,12 +11,12 @@ __all__ = ["NotBound", "SchedulerProblem", "VolumesNotBound"]
 
 
 class SchedulerProblem(Exception):
-    """Any of them."""
+    """The base class of the scheduler's exceptions."""
 
 
 class VolumesNotBound(SchedulerProblem):
-    """Retryable."""
+    """The volumes of a pod were not bound in time. Retryable."""
 
 
 class NotBound(SchedulerProblem):
-    """The caller's mistake: a profile without a plugin for the pod."""
+    """No plugin bound the pod: its profile has no Bind plugin for it. Not retryable."""

@@ -1,4 +1,4 @@
-"""Pods that have their node but wait for a plugin's word before they are bound."""
+"""Waiting pods: assigned to a node, but not bound until Permit plugins allow it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from steersman.aio import Clock, wait_for_event
 from steersman.cluster.scheduler.framework.verdicts import Refusal
-from steersman.cluster.scheduler.model.pod import Pod
+from steersman.cluster.scheduler.model.pod import PodInfo
 from steersman.runtime import Key
 
 __all__ = ["Permits"]
@@ -16,7 +16,9 @@ __all__ = ["Permits"]
 
 @dataclass(slots=True)
 class _Waiting:
-    pod: Pod
+    """A waiting pod and the plugins it waits for."""
+
+    pod: PodInfo
     #: How long each plugin has patience, and since when.
     timeouts: dict[str, float]
     since: float
@@ -25,16 +27,16 @@ class _Waiting:
 
 
 class Permits:
-    """Who waits, and what plugins have said."""
+    """The waiting pods, and the decisions of plugins about them."""
 
     def __init__(self) -> None:
         self._waiting: dict[Key, _Waiting] = {}
 
-    def pods(self) -> list[Pod]:
+    def pods(self) -> list[PodInfo]:
         """Those that wait."""
         return [waiting.pod for waiting in self._waiting.values()]
 
-    def wait(self, pod: Pod, plugins: Sequence[tuple[str, float]], now: float) -> None:
+    def wait(self, pod: PodInfo, plugins: Sequence[tuple[str, float]], now: float) -> None:
         """A pod waits for these plugins, for so many seconds each."""
         self._waiting[pod.key] = _Waiting(pod, dict(plugins), now)
 

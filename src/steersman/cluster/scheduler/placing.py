@@ -1,7 +1,7 @@
-"""Finding the node for a pod: filters, then scores. Nothing here waits or writes.
+"""Filtering and scoring of nodes for one pod. Does no I/O and never waits.
 
-`Placer` belongs to one profile. Remembered plugins answer from a `Board`; the others are asked about the rows
-that these leave, all at once where they can.
+`Placer` belongs to one profile. Plugins with a signature answer from `NodeResults`; the others are called for
+the remaining rows, in one call where they can.
 """
 
 from __future__ import annotations
@@ -12,32 +12,32 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from operator import add
 from typing import Final
 
-from steersman.cluster.scheduler.board import EMPTY, REFUSED, Board, enough_nodes
-from steersman.cluster.scheduler.framework.cycle import Cycle
+from steersman.cluster.scheduler.framework.cycle_state import CycleState
 from steersman.cluster.scheduler.framework.handle import Handle
 from steersman.cluster.scheduler.framework.plugin import (
     ColumnFilter,
     ColumnScore,
     Filter,
-    Normalizing,
+    NormalizeScore,
     PreScore,
     Score,
 )
 from steersman.cluster.scheduler.framework.profile import Profile, Weighted
 from steersman.cluster.scheduler.framework.verdicts import NoFit, OnlyNodes, Refusal, Skip
-from steersman.cluster.scheduler.model.node import Node
-from steersman.cluster.scheduler.model.pod import Pod
+from steersman.cluster.scheduler.model.node import NodeInfo
+from steersman.cluster.scheduler.model.pod import PodInfo
+from steersman.cluster.scheduler.node_results import EMPTY, REFUSED, NodeResults, enough_nodes
 
 __all__ = ["Placer"]
 
-_BOARDS: Final = 64
+_REMEMBERED: Final = 64
 
-_Filtering = Callable[[Cycle, Pod, list[int]], Iterable[tuple[Refusal, Iterable[int]]]]
-_Scoring = Callable[[Cycle, Pod, Sequence[int]], Sequence[int]]
+_Filtering = Callable[[CycleState, PodInfo, list[int]], Iterable[tuple[Refusal, Iterable[int]]]]
+_Scoring = Callable[[CycleState, PodInfo, Sequence[int]], Sequence[int]]
 
 
 class Placer:
-    """Places the pods of one profile."""
+    """Finds the best node for pods of one profile."""
 
     def __init__(self, profile: Profile, handle: Handle, rand: random.Random | None = None) -> None:
         self._profile = profile
@@ -55,13 +55,13 @@ class Placer:
             for each in profile.scores
             if each.plugin.name not in remembered
         ]
-        self._boards: OrderedDict[Hashable, Board] = OrderedDict()
-        #: Where the next board begins, so that pods of many kinds do not all see the same nodes first.
+        self._results_by_signature: OrderedDict[Hashable, NodeResults] = OrderedDict()
+        #: The first row of the next `NodeResults`: different pods begin with different nodes.
         self._start = 0
 
     # --- the whole way
 
-    def place(self, cycle: Cycle, pod: Pod) -> str | NoFit:
+    def place(self, cycle: CycleState, pod: PodInfo) -> str | NoFit:
         """The name of the best node, or why there is none."""
         verdict = self._pre_filter(cycle, pod)
         if isinstance(verdict, Refusal):
@@ -71,18 +71,18 @@ class Placer:
             return promised.name
         if verdict is not None:
             return self._place_among(cycle, pod, verdict)
-        board = self._board(pod, cycle)
+        results = self._node_results(pod, cycle)
         enough = enough_nodes(len(self._nodes))
         while True:
-            board.refresh(cycle, pod, self._nodes, enough)
-            totals = self._after_wide_filters(cycle, pod, board) if board.feasible else board.totals
+            results.refresh(cycle, pod, self._nodes, enough)
+            totals = self._after_wide_filters(cycle, pod, results) if results.feasible else results.totals
             highest = max(totals)
             if highest >= 0:
-                return self._name(self._best(cycle, pod, board, totals, highest))
-            if board.complete:
-                return self._no_fit(cycle, pod, board)
+                return self._name(self._best(cycle, pod, results, totals, highest))
+            if results.complete:
+                return self._no_fit(cycle, pod, results)
 
-    def _pre_filter(self, cycle: Cycle, pod: Pod) -> Refusal | OnlyNodes | None:
+    def _pre_filter(self, cycle: CycleState, pod: PodInfo) -> Refusal | OnlyNodes | None:
         """A refusal, or the nodes that the pod is limited to."""
         only: OnlyNodes | None = None
         limiting: list[str] = []
@@ -108,7 +108,7 @@ class Placer:
 
     # --- few nodes
 
-    def _place_among(self, cycle: Cycle, pod: Pod, only: OnlyNodes) -> str | NoFit:
+    def _place_among(self, cycle: CycleState, pod: PodInfo, only: OnlyNodes) -> str | NoFit:
         """The pod is limited to some nodes by name: they are few, each is asked about on its own."""
         rows: list[int] = []
         refusals: dict[str, Refusal] = {}
@@ -135,7 +135,7 @@ class Placer:
             totals = list(map(add, totals, score(cycle, pod, rows)))
         return self._name(rows[totals.index(max(totals))])
 
-    def check(self, cycle: Cycle, pod: Pod, node: Node) -> Refusal | None:
+    def check(self, cycle: CycleState, pod: PodInfo, node: NodeInfo) -> Refusal | None:
         """What all filters say of one node, with and without the pods that are promised it."""
         weighty = [
             each
@@ -148,7 +148,7 @@ class Placer:
                 return refusal
         return self._check(cycle, pod, node)
 
-    def simulate(self, cycle: Cycle, pod: Pod, other: Pod, node: Node, sign: int) -> None:
+    def simulate(self, cycle: CycleState, pod: PodInfo, other: PodInfo, node: NodeInfo, sign: int) -> None:
         """`other` comes to (1) or leaves (-1) a node, in a simulation of the caller's: `node` is a copy."""
         if sign > 0:
             node.add(other)
@@ -158,7 +158,7 @@ class Placer:
             if plugin.name not in cycle.skipped:
                 plugin.simulate(cycle, pod, other, node, sign)
 
-    def _check(self, cycle: Cycle, pod: Pod, node: Node) -> Refusal | None:
+    def _check(self, cycle: CycleState, pod: PodInfo, node: NodeInfo) -> Refusal | None:
         for plugin in self._profile.filters:
             if plugin.name not in cycle.skipped:
                 refusal = plugin.filter(cycle, pod, node)
@@ -166,7 +166,9 @@ class Placer:
                     return refusal
         return None
 
-    def _check_with(self, cycle: Cycle, pod: Pod, node: Node, others: Sequence[Pod]) -> Refusal | None:
+    def _check_with(
+        self, cycle: CycleState, pod: PodInfo, node: NodeInfo, others: Sequence[PodInfo]
+    ) -> Refusal | None:
         cycle, node = cycle.copy(), node.copy()
         for other in others:
             if other.key not in node.pods:
@@ -175,33 +177,35 @@ class Placer:
 
     # --- many nodes
 
-    def sign(self, cycle: Cycle, pod: Pod) -> Hashable | None:
+    def sign(self, cycle: CycleState, pod: PodInfo) -> Hashable | None:
         """All that filters look at in a pod that they look at one node for; None if some look further."""
         if any(name not in cycle.skipped for name, _ in self._wide_filters):
             return None
         return self._signature(pod)
 
-    def _signature(self, pod: Pod) -> Hashable:
+    def _signature(self, pod: PodInfo) -> Hashable:
         return tuple([plugin.sign(pod) for plugin in self._profile.remembered])
 
-    def _board(self, pod: Pod, cycle: Cycle) -> Board:
+    def _node_results(self, pod: PodInfo, cycle: CycleState) -> NodeResults:
         signature = self._signature(pod)
-        board = self._boards.get(signature)
-        if board is None:
+        results = self._results_by_signature.get(signature)
+        if results is None:
             filters = [each for each in self._local_filters if each.name not in cycle.skipped]
-            board = self._boards[signature] = Board(filters, self._local_scores, self._start)
+            results = self._results_by_signature[signature] = NodeResults(
+                filters, self._local_scores, self._start
+            )
             self._start += enough_nodes(len(self._nodes))
-            if len(self._boards) > _BOARDS:
-                self._boards.popitem(last=False)
-        self._boards.move_to_end(signature)
-        return board
+            if len(self._results_by_signature) > _REMEMBERED:
+                self._results_by_signature.popitem(last=False)
+        self._results_by_signature.move_to_end(signature)
+        return results
 
-    def _after_wide_filters(self, cycle: Cycle, pod: Pod, board: Board) -> list[int]:
-        """The board's totals, but below zero where one of the other filters refuses."""
+    def _after_wide_filters(self, cycle: CycleState, pod: PodInfo, results: NodeResults) -> list[int]:
+        """The totals of `results`, but below zero where one of the other filters refuses."""
         filters = [column for name, column in self._wide_filters if name not in cycle.skipped]
         if not filters and not self._nominations:
-            return board.totals
-        totals = board.totals.copy()
+            return results.totals
+        totals = results.totals.copy()
         for refused in filters:
             for _, rows in refused(cycle, pod, totals):
                 for row in rows:
@@ -210,7 +214,9 @@ class Placer:
             totals[row] = REFUSED
         return totals
 
-    def _promised_away(self, cycle: Cycle, pod: Pod, totals: list[int]) -> Iterator[tuple[int, Refusal]]:
+    def _promised_away(
+        self, cycle: CycleState, pod: PodInfo, totals: list[int]
+    ) -> Iterator[tuple[int, Refusal]]:
         """The rows that will not do together with the pods that are promised them."""
         for name, weighty in self._nominations.above(pod):
             node = self._nodes.get(name)
@@ -224,7 +230,9 @@ class Placer:
         if isinstance(plugin, ColumnFilter):
             return lambda cycle, pod, totals: plugin.refused_rows(cycle, pod)
 
-        def refused(cycle: Cycle, pod: Pod, totals: list[int]) -> Iterator[tuple[Refusal, Iterable[int]]]:
+        def refused(
+            cycle: CycleState, pod: PodInfo, totals: list[int]
+        ) -> Iterator[tuple[Refusal, Iterable[int]]]:
             for row in [row for row, total in enumerate(totals) if total >= 0]:
                 refusal = plugin.filter(cycle, pod, self._node(row))
                 if refusal is not None:
@@ -235,15 +243,15 @@ class Placer:
     def _column_score(self, each: Weighted) -> _Scoring:
         """A plugin's weighted scores for rows."""
         plugin, weight = each
-        normalize = plugin.normalize if isinstance(plugin, Normalizing) else None
+        normalize = plugin.normalize if isinstance(plugin, NormalizeScore) else None
 
-        def one_by_one(cycle: Cycle, pod: Pod, rows: Sequence[int]) -> Sequence[int]:
+        def one_by_one(cycle: CycleState, pod: PodInfo, rows: Sequence[int]) -> Sequence[int]:
             assert isinstance(plugin, Score)
             return [plugin.score(cycle, pod, self._node(row)) for row in rows]
 
         score_rows = plugin.score_rows if isinstance(plugin, ColumnScore) else one_by_one
 
-        def score(cycle: Cycle, pod: Pod, rows: Sequence[int]) -> Sequence[int]:
+        def score(cycle: CycleState, pod: PodInfo, rows: Sequence[int]) -> Sequence[int]:
             scores = score_rows(cycle, pod, rows)
             if normalize is not None:
                 scores = normalize(cycle, pod, scores)
@@ -251,17 +259,19 @@ class Placer:
 
         return score
 
-    def _best(self, cycle: Cycle, pod: Pod, board: Board, totals: list[int], highest: int) -> int:
+    def _best(
+        self, cycle: CycleState, pod: PodInfo, results: NodeResults, totals: list[int], highest: int
+    ) -> int:
         """The row with the highest score; the totals may be all there is to it."""
         active = self._active_scores(cycle, pod)
-        if not active and not any(board.telling):
+        if not active and not any(results.varied):
             return self._pick(totals, highest)
         rows = [row for row, total in enumerate(totals) if total >= 0]
         if len(rows) == 1:
             return rows[0]
         scores = list(map(totals.__getitem__, rows))
-        for column, each, tells in zip(board.raw, board.normalized, board.telling, strict=True):
-            if tells and isinstance(each.plugin, Normalizing):
+        for column, each, tells in zip(results.raw, results.normalized, results.varied, strict=True):
+            if tells and isinstance(each.plugin, NormalizeScore):
                 normal = each.plugin.normalize(cycle, pod, [column[row] for row in rows])
                 weight = each.weight
                 scores = [score + weight * more for score, more in zip(scores, normal, strict=True)]
@@ -269,7 +279,7 @@ class Placer:
             scores = list(map(add, scores, scoring(cycle, pod, rows)))
         return rows[self._pick(scores, max(scores))]
 
-    def _active_scores(self, cycle: Cycle, pod: Pod) -> list[_Scoring]:
+    def _active_scores(self, cycle: CycleState, pod: PodInfo) -> list[_Scoring]:
         """Of the plugins that have something to say about the pod."""
         return [score for ask, score in self._wide_scores if ask is None or ask(cycle, pod) is None]
 
@@ -280,12 +290,12 @@ class Placer:
         except ValueError:
             return scores.index(highest)
 
-    def _no_fit(self, cycle: Cycle, pod: Pod, board: Board) -> NoFit:
+    def _no_fit(self, cycle: CycleState, pod: PodInfo, results: NodeResults) -> NoFit:
         """Why each node was refused: by whoever did it first."""
-        refusals = {row: refusal for row, refusal in enumerate(board.refusals) if refusal is not None}
-        totals = board.totals.copy()
+        refusals = {row: refusal for row, refusal in enumerate(results.refusals) if refusal is not None}
+        totals = results.totals.copy()
         wide = [column for name, column in self._wide_filters if name not in cycle.skipped]
-        for refused in wide if board.feasible else ():
+        for refused in wide if results.feasible else ():
             for refusal, rows in refused(cycle, pod, totals):
                 for row in rows:
                     refusals.setdefault(row, refusal)
@@ -294,7 +304,7 @@ class Placer:
         found = {self._name(row): each for row, each in sorted(refusals.items()) if each is not EMPTY}
         return NoFit(len(self._nodes), found)
 
-    def _node(self, row: int) -> Node:
+    def _node(self, row: int) -> NodeInfo:
         node = self._nodes.rows[row]
         assert node is not None
         return node

@@ -1,8 +1,8 @@
-"""Which pods would have to go so that another can have a node, and which node that hurts least. Pure.
+"""Preemption: the victims on each node that would let a pod fit, and the best candidate node. Pure.
 
-Only pods of lower priority go, as few and as unimportant ones as possible. Everybody who could go is taken
-away first; if the pod fits then, they are put back one by one, the most important first, as long as it still
-fits. Those protected by a disruption budget are put back before the others.
+Only pods of lower priority are victims, as few and as low as possible. All possible victims are removed
+first; if the pod fits then, they are reprieved one by one, the most important first, as long as it still
+fits. Victims protected by a PodDisruptionBudget are reprieved before the others.
 """
 
 from __future__ import annotations
@@ -12,14 +12,22 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from steersman.cluster.scheduler.framework.cycle import Cycle
+from steersman.cluster.scheduler.framework.cycle_state import CycleState
 from steersman.cluster.scheduler.framework.verdicts import Refusal
-from steersman.cluster.scheduler.model.node import Node
-from steersman.cluster.scheduler.model.nodes import Nodes
-from steersman.cluster.scheduler.model.pod import Pod
+from steersman.cluster.scheduler.model.node import NodeInfo
+from steersman.cluster.scheduler.model.nodes import NodeTable
+from steersman.cluster.scheduler.model.pod import PodInfo
 from steersman.objects.selectors import LabelSelector
 
-__all__ = ["Budget", "Candidate", "PreemptionResults", "Trial", "cheapest", "is_more_important", "violating"]
+__all__ = [
+    "DisruptionBudget",
+    "PreemptionCandidate",
+    "PreemptionResults",
+    "Trial",
+    "cheapest",
+    "is_more_important",
+    "violating",
+]
 
 #: Makes every priority positive, so that fewer victims are always the smaller sum.
 _PRIORITY_SHIFT: Final = 2**31
@@ -33,8 +41,8 @@ _NO_VICTIMS: Final = Refusal(
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
-    """A PodDisruptionBudget: how many more of its pods may go."""
+class DisruptionBudget:
+    """A PodDisruptionBudget: how many more of its pods may be evicted."""
 
     namespace: str
     selector: LabelSelector
@@ -42,7 +50,7 @@ class Budget:
     #: Pods whose going is counted already.
     disrupted: frozenset[str] = frozenset()
 
-    def protects(self, pod: Pod) -> bool:
+    def protects(self, pod: PodInfo) -> bool:
         return (
             pod.namespace == self.namespace
             and not self.selector.empty
@@ -52,11 +60,11 @@ class Budget:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
-    """A node, and who would have to go: the most important first."""
+class PreemptionCandidate:
+    """A node and its victims, the most important first."""
 
     node: str
-    victims: tuple[Pod, ...]
+    victims: tuple[PodInfo, ...]
     violations: int
 
     @property
@@ -76,22 +84,24 @@ class Candidate:
         return min(pod.started or _NOT_STARTED for pod in self.victims if pod.priority == highest)
 
 
-def cheapest(candidates: Sequence[Candidate]) -> Candidate:
+def cheapest(candidates: Sequence[PreemptionCandidate]) -> PreemptionCandidate:
     """The one that hurts least; among equals, the one whose victims have run for the shortest time."""
     least = min(candidate.cost for candidate in candidates)
     return max((each for each in candidates if each.cost == least), key=lambda each: each.started)
 
 
-def is_more_important(pod: Pod) -> tuple[int, str]:
+def is_more_important(pod: PodInfo) -> tuple[int, str]:
     """A key that sorts the most important pods first: by priority, then those that run longer."""
     return (-pod.priority, pod.started or _NOT_STARTED)
 
 
-def violating(pods: Iterable[Pod], budgets: Sequence[Budget]) -> tuple[list[Pod], list[Pod]]:
+def violating(
+    pods: Iterable[PodInfo], budgets: Sequence[DisruptionBudget]
+) -> tuple[list[PodInfo], list[PodInfo]]:
     """Those whose going, in this order, would violate a budget, and the others."""
     left = [budget.allowed for budget in budgets]
-    protected: list[Pod] = []
-    free: list[Pod] = []
+    protected: list[PodInfo] = []
+    free: list[PodInfo] = []
     for pod in pods:
         violates = False
         if pod.labels:
@@ -107,13 +117,13 @@ def violating(pods: Iterable[Pod], budgets: Sequence[Budget]) -> tuple[list[Pod]
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """Tries nodes for one pod. `check` and `simulate` ask the profile's filters."""
+    """Dry runs of preemption for one pod. `check` and `simulate` run the profile's filters."""
 
-    check: Callable[[Cycle, Pod, Node], Refusal | None]
-    simulate: Callable[[Cycle, Pod, Pod, Node, int], None]
-    budgets: Sequence[Budget]
+    check: Callable[[CycleState, PodInfo, NodeInfo], Refusal | None]
+    simulate: Callable[[CycleState, PodInfo, PodInfo, NodeInfo, int], None]
+    budgets: Sequence[DisruptionBudget]
 
-    def victims_on(self, cycle: Cycle, pod: Pod, node: Node) -> Candidate | Refusal:
+    def victims_on(self, cycle: CycleState, pod: PodInfo, node: NodeInfo) -> PreemptionCandidate | Refusal:
         """Who would have to go from the node, or why that would not help."""
         lower = [other for other in node.pods.values() if other.priority < pod.priority]
         if not lower:
@@ -128,9 +138,9 @@ class Trial:
         victims = [each for each in protected if not self._stays(cycle, pod, each, node)]
         violations = len(victims)
         victims += [each for each in free if not self._stays(cycle, pod, each, node)]
-        return Candidate(node.name, tuple(sorted(victims, key=is_more_important)), violations)
+        return PreemptionCandidate(node.name, tuple(sorted(victims, key=is_more_important)), violations)
 
-    def _stays(self, cycle: Cycle, pod: Pod, other: Pod, node: Node) -> bool:
+    def _stays(self, cycle: CycleState, pod: PodInfo, other: PodInfo, node: NodeInfo) -> bool:
         """Put a pod back if the node has room for it, too."""
         self.simulate(cycle, pod, other, node, 1)
         if self.check(cycle, pod, node) is None:
@@ -140,15 +150,17 @@ class Trial:
 
 
 class PreemptionResults:
-    """What trials for pods that are alike have found out about nodes which have not changed since."""
+    """Remembered results of dry runs on unchanged nodes, for pods with the same signature."""
 
     __slots__ = ("_kept", "_nodes")
 
-    def __init__(self, nodes: Nodes) -> None:
+    def __init__(self, nodes: NodeTable) -> None:
         self._nodes = nodes
-        self._kept: OrderedDict[Hashable, tuple[int, dict[str, Candidate | Refusal]]] = OrderedDict()
+        self._kept: OrderedDict[Hashable, tuple[int, dict[str, PreemptionCandidate | Refusal]]] = (
+            OrderedDict()
+        )
 
-    def of(self, alike: Hashable) -> dict[str, Candidate | Refusal]:
+    def of(self, alike: Hashable) -> dict[str, PreemptionCandidate | Refusal]:
         """By the node's name; the caller adds to it. `alike` is the same for pods that are alike."""
         seen, found = self._kept.pop(alike, (0, {}))
         if found:

@@ -1,4 +1,4 @@
-"""Profiles as a user writes them, and made into what the scheduler works with.
+"""The configuration of scheduling profiles, and constructing profiles from it.
 
     ProfileConfig()                                             kube-scheduler's own
     ProfileConfig("packing", add=[lambda handle: MyPlugin()])   a second one, with a plugin of yours
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from steersman.cluster.scheduler.framework.events import Hints
 from steersman.cluster.scheduler.framework.handle import Handle
-from steersman.cluster.scheduler.framework.plugin import Plugin, Waking
+from steersman.cluster.scheduler.framework.plugin import EnqueueExtensions, Plugin
 from steersman.cluster.scheduler.framework.profile import Profile
 from steersman.cluster.scheduler.model.pod import DEFAULT_SCHEDULER
 from steersman.cluster.scheduler.plugins.defaults import WEIGHTS, default_plugins
@@ -26,7 +26,7 @@ PluginFactory = Callable[[Handle], Plugin]
 
 @dataclass(frozen=True, slots=True)
 class ProfileConfig:
-    """Which plugins look after the pods that name this scheduler."""
+    """The plugins and weights for one scheduler name."""
 
     scheduler: str = DEFAULT_SCHEDULER
     #: Asked after the built-in ones. One with the name of a built-in plugin takes its place.
@@ -51,4 +51,7 @@ def make_profile(config: ProfileConfig, handle: Handle) -> Profile:
 
 def hints_of(profile: Profile) -> Mapping[str, Hints | None]:
     """What may help pods that a plugin refused; None: anything."""
-    return {plugin.name: plugin.hints if isinstance(plugin, Waking) else None for plugin in profile.plugins}
+    return {
+        plugin.name: plugin.hints if isinstance(plugin, EnqueueExtensions) else None
+        for plugin in profile.plugins
+    }

@@ -1,4 +1,4 @@
-"""Pods that wait for a node. Pure: time is an argument.
+"""The scheduling queue: active, back-off and unschedulable pods. Pure: time is an argument.
 
     add ──► active ──pop──► being tried ──► done
               ▲                  │
@@ -20,12 +20,12 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from steersman.cluster.scheduler.framework.events import EventKind, Hints, Occurrence
+from steersman.cluster.scheduler.framework.events import ClusterEvent, EventKind, Hints
 from steersman.cluster.scheduler.framework.verdicts import Refusal
-from steersman.cluster.scheduler.model.pod import Pod
+from steersman.cluster.scheduler.model.pod import PodInfo
 from steersman.runtime import Key, RetryPolicy
 
-__all__ = ["Entry", "SchedulingQueue"]
+__all__ = ["QueuedPodInfo", "SchedulingQueue"]
 
 _BACKOFF: Final = RetryPolicy.exponential(1.0, 10.0)
 _LONGEST_S: Final = 300.0
@@ -36,10 +36,10 @@ Place = Literal["active", "backing off", "after error", "refused", "gated", "tri
 
 
 @dataclass(slots=True, eq=False)
-class Entry:
+class QueuedPodInfo:
     """A pod in the queue."""
 
-    pod: Pod
+    pod: PodInfo
     queued_at: float
     place: Place = "tried"
     tries: int = 0
@@ -60,37 +60,39 @@ class Entry:
 
 @dataclass(slots=True)
 class SchedulingQueue:
-    """The pods of all profiles. `hints` are of a profile's plugins, by scheduler name; None: all help."""
+    """The queue of all profiles. `hints` are the queueing hints of each profile's plugins, by scheduler name;
+    None: every event helps.
+    """
 
-    sort_key: Callable[[Pod, float], tuple[float, ...]]
-    pre_enqueue: Callable[[Pod], Refusal | None]
+    sort_key: Callable[[PodInfo, float], tuple[float, ...]]
+    pre_enqueue: Callable[[PodInfo], Refusal | None]
     hints: Mapping[str, Mapping[str, Hints | None]]
-    _entries: dict[Key, Entry] = field(default_factory=dict)
-    _active: list[tuple[tuple[float, ...], int, Entry]] = field(default_factory=list)
-    _backoff: list[tuple[float, int, Entry]] = field(default_factory=list)
-    _errors: list[tuple[float, int, Entry]] = field(default_factory=list)
+    _entries: dict[Key, QueuedPodInfo] = field(default_factory=dict)
+    _active: list[tuple[tuple[float, ...], int, QueuedPodInfo]] = field(default_factory=list)
+    _backoff: list[tuple[float, int, QueuedPodInfo]] = field(default_factory=list)
+    _errors: list[tuple[float, int, QueuedPodInfo]] = field(default_factory=list)
     #: In the order they were refused.
-    _refused: OrderedDict[Key, Entry] = field(default_factory=OrderedDict)
+    _refused: OrderedDict[Key, QueuedPodInfo] = field(default_factory=OrderedDict)
     #: Refused and gated pods by scheduler name and plugin.
-    _by_plugin: dict[tuple[str, str], dict[Key, Entry]] = field(default_factory=dict)
+    _by_plugin: dict[tuple[str, str], dict[Key, QueuedPodInfo]] = field(default_factory=dict)
     _tickets: itertools.count[int] = field(default_factory=itertools.count)
 
     def __len__(self) -> int:
         return len(self._entries)
 
-    def get(self, key: Key) -> Entry | None:
+    def get(self, key: Key) -> QueuedPodInfo | None:
         return self._entries.get(key)
 
     # --- in and out
 
-    def add(self, pod: Pod, now: float) -> None:
+    def add(self, pod: PodInfo, now: float) -> None:
         """A pod is new, or is another than it was."""
         entry = self._entries.get(pod.key)
         if entry is not None and entry.pod.uid == pod.uid:
             self._update(entry, pod, now)
             return
         self.remove(pod.key)
-        entry = self._entries[pod.key] = Entry(pod, now)
+        entry = self._entries[pod.key] = QueuedPodInfo(pod, now)
         self._enqueue(entry, now)
 
     def remove(self, key: Key) -> None:
@@ -98,7 +100,7 @@ class SchedulingQueue:
         if entry is not None:
             self._take_out(entry)
 
-    def pop(self, now: float) -> Entry | None:
+    def pop(self, now: float) -> QueuedPodInfo | None:
         """The next pod to try."""
         self._wake(now)
         while self._active:
@@ -120,14 +122,14 @@ class SchedulingQueue:
             times += [heap[0][0]] if heap else []
         return min(times, default=None)
 
-    def refused(self, entry: Entry, plugins: Collection[str], now: float) -> None:
+    def refused(self, entry: QueuedPodInfo, plugins: Collection[str], now: float) -> None:
         """The pod fits nowhere, as these plugins say."""
         if self._entries.get(entry.key) is entry:
             entry.tried_at = now
             entry.refused_by = frozenset(plugins) or frozenset((_ANY,))
             self._put_refused(entry, "refused")
 
-    def failed(self, entry: Entry, now: float) -> None:
+    def failed(self, entry: QueuedPodInfo, now: float) -> None:
         """The try went wrong, which says nothing about the pod; also of one that was `done` already."""
         known = self._entries.setdefault(entry.key, entry)
         if known is entry:
@@ -154,7 +156,7 @@ class SchedulingQueue:
 
     # --- what happens
 
-    def happened(self, what: Occurrence, now: float) -> None:
+    def happened(self, what: ClusterEvent, now: float) -> None:
         """Have another look at the pods that it may help."""
         for (scheduler, plugin), entries in list(self._by_plugin.items()):
             hints = self.hints.get(scheduler, {}).get(plugin)
@@ -165,13 +167,13 @@ class SchedulingQueue:
                 if hint is None or hint(entry.pod, what):
                     self._move(entry, now)
 
-    def _update(self, entry: Entry, pod: Pod, now: float) -> None:
+    def _update(self, entry: QueuedPodInfo, pod: PodInfo, now: float) -> None:
         old, entry.pod = entry.pod, pod
         if entry.place not in ("refused", "gated"):
             return
         hints = self.hints.get(pod.scheduler, {})
         for kind in _changes(old, pod):
-            what = Occurrence(kind, old, pod)
+            what = ClusterEvent(kind, old, pod)
             for plugin in entry.refused_by:
                 known = hints.get(plugin)
                 if known is None or (kind in known and ((hint := known[kind]) is None or hint(pod, what))):
@@ -180,12 +182,12 @@ class SchedulingQueue:
 
     # --- places
 
-    def _begin(self, entry: Entry) -> Entry:
+    def _begin(self, entry: QueuedPodInfo) -> QueuedPodInfo:
         entry.place, entry.ticket = "tried", -1
         entry.tries += 1
         return entry
 
-    def _enqueue(self, entry: Entry, now: float) -> None:
+    def _enqueue(self, entry: QueuedPodInfo, now: float) -> None:
         refusal = self.pre_enqueue(entry.pod)
         if refusal is not None:
             entry.refused_by = frozenset((refusal.plugin,))
@@ -197,7 +199,7 @@ class SchedulingQueue:
         else:
             self._activate(entry)
 
-    def _move(self, entry: Entry, now: float) -> None:
+    def _move(self, entry: QueuedPodInfo, now: float) -> None:
         if entry.held:
             entry.due = True
             return
@@ -221,22 +223,24 @@ class SchedulingQueue:
                 self._refused.move_to_end(entry.key)
                 entry.tried_at = now
 
-    def _activate(self, entry: Entry) -> None:
+    def _activate(self, entry: QueuedPodInfo) -> None:
         entry.place, entry.ticket = "active", next(self._tickets)
         heapq.heappush(self._active, (self.sort_key(entry.pod, entry.queued_at), entry.ticket, entry))
 
-    def _push(self, heap: list[tuple[float, int, Entry]], entry: Entry, place: Place, due: float) -> None:
+    def _push(
+        self, heap: list[tuple[float, int, QueuedPodInfo]], entry: QueuedPodInfo, place: Place, due: float
+    ) -> None:
         entry.place, entry.ticket = place, next(self._tickets)
         heapq.heappush(heap, (due, entry.ticket, entry))
 
-    def _put_refused(self, entry: Entry, place: Place) -> None:
+    def _put_refused(self, entry: QueuedPodInfo, place: Place) -> None:
         entry.place, entry.ticket = place, -1
         if place == "refused":
             self._refused[entry.key] = entry
         for plugin in entry.refused_by:
             self._by_plugin.setdefault((entry.pod.scheduler, plugin), {})[entry.key] = entry
 
-    def _take_out(self, entry: Entry) -> None:
+    def _take_out(self, entry: QueuedPodInfo) -> None:
         entry.ticket = -1
         self._refused.pop(entry.key, None)
         for plugin in entry.refused_by:
@@ -244,11 +248,11 @@ class SchedulingQueue:
             if entries is not None and entries.pop(entry.key, None) is not None and not entries:
                 del self._by_plugin[entry.pod.scheduler, plugin]
 
-    def _backoff_ends(self, entry: Entry) -> float:
+    def _backoff_ends(self, entry: QueuedPodInfo) -> float:
         return entry.tried_at + _BACKOFF.wait_s(max(entry.tries, 1))
 
 
-def _changes(old: Pod, new: Pod) -> list[EventKind]:
+def _changes(old: PodInfo, new: PodInfo) -> list[EventKind]:
     """What of a waiting pod has changed that may matter."""
     kinds = []
     if old.labels != new.labels:

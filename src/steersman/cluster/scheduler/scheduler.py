@@ -1,4 +1,4 @@
-"""The scheduler: one pod after the other gets a node; binding them goes on side by side.
+"""The scheduling cycle (one pod after the other) and the binding cycle (concurrent) of kube-scheduler.
 
     queue.pop ─► place ─► a node ─► assume, reserve, permit ─► (task) pre_bind, bind, post_bind
                    │                                               └─ went wrong: forget, try again later
@@ -7,7 +7,7 @@
 From `pop` to the end of the upper line nothing is waited for, so nothing can happen in between that the
 decision should have known of. An assumed pod is on its node for everybody after it, until the API says so.
 
-Runs while leading; what is known is kept up to date by `following` all the time.
+Runs while leading; what is known is kept up to date by `event_handlers` all the time.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from typing import Final
 from steersman.aio import Clock, Scope, wait_for_event
 from steersman.client import ClientError
 from steersman.cluster.scheduler.errors import NotBound, SchedulerProblem
-from steersman.cluster.scheduler.following import Following
-from steersman.cluster.scheduler.framework.cycle import Cycle
-from steersman.cluster.scheduler.framework.events import EventKind, Occurrence
-from steersman.cluster.scheduler.framework.plugin import Foreseeing
+from steersman.cluster.scheduler.event_handlers import EventHandlers
+from steersman.cluster.scheduler.framework.cycle_state import CycleState
+from steersman.cluster.scheduler.framework.events import ClusterEvent, EventKind
+from steersman.cluster.scheduler.framework.plugin import PreBindPreFlight
 from steersman.cluster.scheduler.framework.profile import Profile
 from steersman.cluster.scheduler.framework.verdicts import NoFit, Nomination, Refusal, Wait
-from steersman.cluster.scheduler.model.pod import Pod
+from steersman.cluster.scheduler.model.pod import PodInfo
 from steersman.cluster.scheduler.permits import Permits
 from steersman.cluster.scheduler.placing import Placer
-from steersman.cluster.scheduler.queue import Entry
+from steersman.cluster.scheduler.queue import QueuedPodInfo
 from steersman.cluster.scheduler.status_writer import PodStatusWriter
 from steersman.objects.resources import PODS
 from steersman.runtime import Cache, Recorder
 
-__all__ = ["Runner", "Scheduler"]
+__all__ = ["ProfileRunner", "Scheduler"]
 
 _log = logging.getLogger(__name__)
 
@@ -51,8 +51,8 @@ _NOTE_LENGTH: Final = 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Runner:
-    """A profile with what it works with."""
+class ProfileRunner:
+    """A profile with its placer and event recorder."""
 
     profile: Profile
     placer: Placer
@@ -64,18 +64,18 @@ class Scheduler:
 
     def __init__(
         self,
-        following: Following,
-        runners: Mapping[str, Runner],
+        event_handlers: EventHandlers,
+        runners: Mapping[str, ProfileRunner],
         telling: PodStatusWriter,
         permits: Permits,
         pods: Cache,
         clock: Clock,
     ) -> None:
-        """`runners` are by scheduler name; `pods` is the cache that `following` hears of."""
-        self._following = following
-        self._nodes = following.nodes
-        self._queue = following.queue
-        self._nominations = following.nominations
+        """`runners` are by scheduler name; `pods` is the cache that `event_handlers` hears of."""
+        self._event_handlers = event_handlers
+        self._nodes = event_handlers.nodes
+        self._queue = event_handlers.queue
+        self._nominations = event_handlers.nominations
         self._runners = runners
         self._telling = telling
         self._permits = permits
@@ -106,7 +106,7 @@ class Scheduler:
             self._scope = None
             self._forget_all()
 
-    async def _wait(self, entry: Entry | None) -> None:
+    async def _wait(self, entry: QueuedPodInfo | None) -> None:
         """For something to do; with a pod at hand, for a binding to be done."""
         while entry is not None and self._bindings >= _MOST_BINDINGS:
             self._work.clear()
@@ -120,10 +120,10 @@ class Scheduler:
 
     # --- one pod
 
-    def _try(self, entry: Entry) -> None:
+    def _try(self, entry: QueuedPodInfo) -> None:
         pod = entry.pod
         runner = self._runners[pod.scheduler]
-        cycle = Cycle()
+        cycle = CycleState()
         if not len(self._nodes):
             self._refused(runner, entry, _NO_NODES, (), _CLEARED)
             return
@@ -138,7 +138,9 @@ class Scheduler:
             _log.exception("scheduling pod %s went wrong", pod.key)
             self._failed(runner, entry, str(error))
 
-    def _post_filter(self, runner: Runner, cycle: Cycle, pod: Pod, failure: NoFit) -> Nomination | None:
+    def _post_filter(
+        self, runner: ProfileRunner, cycle: CycleState, pod: PodInfo, failure: NoFit
+    ) -> Nomination | None:
         if failure.pod is not None and runner.profile.post_filters:
             failure.after = _NOTHING_KNOWN
             return None
@@ -149,11 +151,11 @@ class Scheduler:
                 return nomination
         return _CLEARED if not runner.profile.post_filters else None
 
-    def _assume(self, runner: Runner, entry: Entry, cycle: Cycle, node: str) -> None:
+    def _assume(self, runner: ProfileRunner, entry: QueuedPodInfo, cycle: CycleState, node: str) -> None:
         """The pod is on the node from now on, unless a plugin objects."""
         pod = entry.pod
         self._nodes.place(pod, node)
-        self._following.assumed[pod.key] = pod.uid
+        self._event_handlers.assumed[pod.key] = pod.uid
         promised = self._nominations.node_of(pod.key)
         self._nominations.drop(pod.key)
         refusal = self._reserve(runner, cycle, pod, node)
@@ -174,7 +176,7 @@ class Scheduler:
         assert self._scope is not None
         self._scope.start(self._bind(runner, entry, cycle, node, bool(waits)), name=f"bind {pod.key}")
 
-    def _reserve(self, runner: Runner, cycle: Cycle, pod: Pod, node: str) -> Refusal | None:
+    def _reserve(self, runner: ProfileRunner, cycle: CycleState, pod: PodInfo, node: str) -> Refusal | None:
         for plugin in runner.profile.reserving:
             refusal = plugin.reserve(cycle, pod, node)
             if refusal is not None:
@@ -183,7 +185,7 @@ class Scheduler:
         return None
 
     def _permit(
-        self, runner: Runner, cycle: Cycle, pod: Pod, node: str
+        self, runner: ProfileRunner, cycle: CycleState, pod: PodInfo, node: str
     ) -> tuple[Refusal | None, list[tuple[str, float]]]:
         """A refusal, or the plugins that want the pod to wait and how long."""
         waits: list[tuple[str, float]] = []
@@ -195,13 +197,15 @@ class Scheduler:
                 return verdict, []
         return None, waits
 
-    def _unreserve(self, runner: Runner, cycle: Cycle, pod: Pod, node: str) -> None:
+    def _unreserve(self, runner: ProfileRunner, cycle: CycleState, pod: PodInfo, node: str) -> None:
         for plugin in reversed(runner.profile.reserving):
             plugin.unreserve(cycle, pod, node)
 
     # --- binding
 
-    async def _bind(self, runner: Runner, entry: Entry, cycle: Cycle, node: str, waits: bool) -> None:
+    async def _bind(
+        self, runner: ProfileRunner, entry: QueuedPodInfo, cycle: CycleState, node: str, waits: bool
+    ) -> None:
         pod = entry.pod
         try:
             if waits or _takes_time(runner, cycle, pod, node):
@@ -226,7 +230,9 @@ class Scheduler:
             for plugin in runner.profile.post_binding:
                 plugin.post_bind(cycle, pod, node)
 
-    async def _bind_through_plugins(self, runner: Runner, cycle: Cycle, pod: Pod, node: str) -> None:
+    async def _bind_through_plugins(
+        self, runner: ProfileRunner, cycle: CycleState, pod: PodInfo, node: str
+    ) -> None:
         for preparing in runner.profile.pre_binding:
             try:
                 await preparing.pre_bind(cycle, pod, node)
@@ -245,23 +251,25 @@ class Scheduler:
             self._work.set()
         raise NotBound(f"no plugin of the profile {runner.profile.scheduler!r} binds pod {pod.key}")
 
-    def _come_to_nothing(self, runner: Runner, entry: Entry, cycle: Cycle, node: str) -> None:
+    def _come_to_nothing(
+        self, runner: ProfileRunner, entry: QueuedPodInfo, cycle: CycleState, node: str
+    ) -> None:
         self._unreserve(runner, cycle, entry.pod, node)
         if self._forget(entry.pod):
-            self._following.happened(Occurrence(EventKind.POD_DELETED, entry.pod))
+            self._event_handlers.happened(ClusterEvent(EventKind.POD_DELETED, entry.pod))
 
-    def _forget(self, pod: Pod) -> bool:
+    def _forget(self, pod: PodInfo) -> bool:
         """The pod is not on the node after all; False if the API says otherwise."""
-        if self._following.assumed.get(pod.key) != pod.uid:
+        if self._event_handlers.assumed.get(pod.key) != pod.uid:
             return False
-        del self._following.assumed[pod.key]
+        del self._event_handlers.assumed[pod.key]
         self._nodes.displace(pod.key)
         return True
 
     def _forget_all(self) -> None:
         """What was on its way is not followed any more: what became of it, the API will tell."""
         now = self._clock.monotonic()
-        for key in tuple(self._following.assumed):
+        for key in tuple(self._event_handlers.assumed):
             pod = self._nodes.placed(key)
             if pod is not None and self._forget(pod):
                 self._queue.add(pod, now)
@@ -270,8 +278,8 @@ class Scheduler:
 
     def _refused(
         self,
-        runner: Runner,
-        entry: Entry,
+        runner: ProfileRunner,
+        entry: QueuedPodInfo,
         message: str,
         plugins: Sequence[str] | set[str],
         nomination: Nomination | None,
@@ -286,13 +294,13 @@ class Scheduler:
                 self._queue.refused(entry, plugins, now)
             self._tell(runner, entry.pod, "Unschedulable", message, nomination)
 
-    def _failed(self, runner: Runner, entry: Entry, message: str) -> None:
+    def _failed(self, runner: ProfileRunner, entry: QueuedPodInfo, message: str) -> None:
         """Trying the pod went wrong."""
         if self._still_waits(entry):
             self._queue.failed(entry, self._clock.monotonic())
             self._tell(runner, entry.pod, "SchedulerError", message, _CLEARED)
 
-    def _still_waits(self, entry: Entry) -> bool:
+    def _still_waits(self, entry: QueuedPodInfo) -> bool:
         """Whether the pod is there and has no node; the entry gets what it is now."""
         cached = self._pods.get(entry.key)
         if cached is None or cached.uid != entry.pod.uid or self._nodes.place_of(entry.key) is not None:
@@ -301,7 +309,7 @@ class Scheduler:
         return True
 
     def _tell(
-        self, runner: Runner, pod: Pod, reason: str, message: str, nomination: Nomination | None
+        self, runner: ProfileRunner, pod: PodInfo, reason: str, message: str, nomination: Nomination | None
     ) -> None:
         node = None if nomination is None else nomination.node
         if node is not None:
@@ -312,13 +320,13 @@ class Scheduler:
 
     # --- preemption
 
-    def evict(self, pod: Pod, node: str, victims: list[Pod]) -> None:
+    def evict(self, pod: PodInfo, node: str, victims: list[PodInfo]) -> None:
         """Have pods go so that `pod` can have the node; it is not tried before all have been told."""
         assert self._scope is not None
         self._queue.hold(pod.key)
         self._scope.start(self._evict(pod, node, victims), name=f"preempt for {pod.key}")
 
-    async def _evict(self, pod: Pod, node: str, victims: list[Pod]) -> None:
+    async def _evict(self, pod: PodInfo, node: str, victims: list[PodInfo]) -> None:
         runner = self._runners[pod.scheduler]
         for other in self._nominations.on(node):
             if other.priority < pod.priority:
@@ -347,14 +355,14 @@ class Scheduler:
             self.wake()
 
 
-def _takes_time(runner: Runner, cycle: Cycle, pod: Pod, node: str) -> bool:
+def _takes_time(runner: ProfileRunner, cycle: CycleState, pod: PodInfo, node: str) -> bool:
     return any(
-        isinstance(plugin, Foreseeing) and plugin.will_pre_bind(cycle, pod, node)
+        isinstance(plugin, PreBindPreFlight) and plugin.will_pre_bind(cycle, pod, node)
         for plugin in runner.profile.pre_binding
     )
 
 
-def _reference(pod: Pod) -> dict[str, str]:
+def _reference(pod: PodInfo) -> dict[str, str]:
     return {
         "apiVersion": PODS.api_version,
         "kind": PODS.kind,

@@ -1,6 +1,7 @@
-"""Writes the scheduler's results to the API: the PodScheduled condition, nominated nodes, preemptions.
+"""Writes scheduling results to pod statuses: the PodScheduled condition, nominatedNodeName, preemption of
+victims.
 
-Writes are sent in the background, and of one pod's status only the latest. A status that the pod already has
+Writes are sent in the background, and only the latest status of each pod. A status that the pod already has
 is not written.
 """
 
@@ -15,7 +16,7 @@ from typing import Any
 
 from steersman.aio import Clock
 from steersman.client import Client, ClientError, NotFound
-from steersman.cluster.scheduler.model.pod import Pod
+from steersman.cluster.scheduler.model.pod import PodInfo
 from steersman.objects.conditions import condition_patch, find_condition
 from steersman.objects.resources import PODS
 from steersman.objects.times import format_time
@@ -47,15 +48,15 @@ class PodStatusWriter:
         self._pending: OrderedDict[Key, _Status] = OrderedDict()
         self._work = asyncio.Event()
 
-    def refused(self, pod: Pod, reason: str, message: str, nominated: str | None) -> None:
+    def refused(self, pod: PodInfo, reason: str, message: str, nominated: str | None) -> None:
         """A pod has no node, and why; where it is to go later."""
         self._put(pod.key, _Status(pod.uid, reason, message, nominated))
 
-    def nominate(self, pod: Pod, node: str) -> None:
+    def nominate(self, pod: PodInfo, node: str) -> None:
         earlier = self._pending.get(pod.key)
         self._put(pod.key, replace(earlier, nominated=node) if earlier else _Status(pod.uid, nominated=node))
 
-    async def expect(self, pod: Pod, node: str) -> None:
+    async def expect(self, pod: PodInfo, node: str) -> None:
         """Say now that the pod will be bound there, since that will take a while. Not more than a hint."""
         try:
             await self._patch(pod.key, {"nominatedNodeName": node})
@@ -95,7 +96,7 @@ class PodStatusWriter:
         if patch:
             await self._patch(key, patch)
 
-    async def evict(self, victim: Pod, scheduler: str) -> None:
+    async def evict(self, victim: PodInfo, scheduler: str) -> None:
         """Have a pod deleted, and say why in its status. Raises `ClientError`."""
         cached = self._pods.get(victim.key)
         if cached is None or cached.uid != victim.uid:

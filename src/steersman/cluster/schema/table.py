@@ -1,7 +1,7 @@
-"""The schema table of the built-in types, loaded once; where names of kinds and types meet.
+"""The schema table of the built-in types, loaded once: schemas by type name, type names by kind.
 
-The table itself is made by `boil` at build time. In a plain checkout it is made on first use, if the
-package it is made from is installed.
+`table_building` makes the table at build time. In a plain checkout it is made on first use, if the package
+with the published definitions is installed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import orjson
 
-from steersman.cluster.schema import boil
+from steersman.cluster.schema import table_building
 from steersman.cluster.schema.enums import ENUMS_FILE
 from steersman.cluster.schema.errors import TableMissing
 from steersman.cluster.schema.resources import GVK
@@ -27,19 +27,21 @@ _FOLDER: Final = Path(__file__).parent
 @cache
 def table() -> dict[str, dict[str, Any]]:
     """Type name → schema (OpenAPI without prose; `$ref` holds a bare type name)."""
-    loaded: dict[str, dict[str, Any]] = orjson.loads(_read(boil.TABLE))
+    loaded: dict[str, dict[str, Any]] = orjson.loads(_read(table_building.TABLE))
     return loaded
 
 
 @cache
 def table_digest() -> str:
     """A hash of the table and what goes with it: documents made from the same are the same."""
-    return hashlib.sha256(_read(boil.TABLE) + _read(boil.PROSE) + ENUMS_FILE.read_bytes()).hexdigest()
+    return hashlib.sha256(
+        _read(table_building.TABLE) + _read(table_building.PROSE) + ENUMS_FILE.read_bytes()
+    ).hexdigest()
 
 
 def prose() -> dict[str, tuple[str, dict[str, str]]]:
     """Type name → (description, field → description). Large, hence not kept here."""
-    loaded: dict[str, tuple[str, dict[str, str]]] = orjson.loads(zlib.decompress(_read(boil.PROSE)))
+    loaded: dict[str, tuple[str, dict[str, str]]] = orjson.loads(zlib.decompress(_read(table_building.PROSE)))
     return loaded
 
 
@@ -65,7 +67,7 @@ def type_name(gvk: GVK) -> str | None:
 
 def table_file() -> Path:
     """The file of the schema table, made if it is missing. Raises TableMissing."""
-    return _made(boil.TABLE)
+    return _made(table_building.TABLE)
 
 
 def _read(name: str) -> bytes:
@@ -75,8 +77,8 @@ def _read(name: str) -> bytes:
 def _made(name: str) -> Path:
     path = _FOLDER / name
     if not path.exists():
-        definitions = boil.find_definitions()
+        definitions = table_building.find_definitions()
         if definitions is None:
             raise TableMissing
-        boil.boil(definitions, _FOLDER)
+        table_building.build(definitions, _FOLDER)
     return path

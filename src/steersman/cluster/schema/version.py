@@ -1,6 +1,6 @@
 """The version of Kubernetes whose API this is, read from version.txt, the one place where it is written.
 
-The build reads that file, too: it takes the published types of this version (see boil).
+The build reads that file, too: it takes the published types of this version (see table_building).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Where the API server keeps objects: bytes by key, with revisions and watching.
+"""The store of the API server: bytes by key, with revisions and watches.
 
-`interface` says what a store is, `errors` what it refuses; `open_store` picks the engine.
+`interface` defines a store, `errors` its errors; `open_store` chooses the engine by URL.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from os import PathLike, fspath
 from types import MappingProxyType
 from typing import Protocol
 
+from steersman.cluster.store.encryption import ValueCipher
 from steersman.cluster.store.errors import (
     Closed,
     Compacted,
@@ -36,7 +37,6 @@ from steersman.cluster.store.interface import (
     unstamped,
 )
 from steersman.cluster.store.memory import MemoryStore
-from steersman.cluster.store.sealing import Sealer
 from steersman.cluster.store.sqlite import SqliteStore
 
 __all__ = [
@@ -52,7 +52,6 @@ __all__ = [
     "NotFound",
     "Range",
     "Record",
-    "Sealer",
     "Sink",
     "SqliteStore",
     "Stamp",
@@ -62,21 +61,22 @@ __all__ = [
     "SyncFailed",
     "Unavailable",
     "Unusable",
+    "ValueCipher",
     "open_store",
     "unstamped",
 ]
 
 
 class _Open(Protocol):
-    """Opens the store at what is behind the scheme of a URL."""
+    """Opens the store that a URL of its scheme names."""
 
     def __call__(
-        self, place: str, /, *, stamp: Stamp, history_s: float, history_bytes: int, sealer: Sealer | None
+        self, place: str, /, *, stamp: Stamp, history_s: float, history_bytes: int, sealer: ValueCipher | None
     ) -> Awaitable[Store]: ...
 
 
 async def _open_memory(
-    place: str, *, stamp: Stamp, history_s: float, history_bytes: int, sealer: Sealer | None
+    place: str, *, stamp: Stamp, history_s: float, history_bytes: int, sealer: ValueCipher | None
 ) -> Store:
     return MemoryStore(stamp=stamp, history_s=history_s, history_bytes=history_bytes)
 
@@ -91,7 +91,7 @@ async def open_store(
     stamp: Stamp = unstamped,
     history_s: float = HISTORY_S,
     history_bytes: int = HISTORY_BYTES,
-    sealer: Sealer | None = None,
+    sealer: ValueCipher | None = None,
 ) -> Store:
     """Open the store at `location`: a folder (made if not there), ":memory:", or an engine's URL.
 

@@ -1,7 +1,7 @@
-"""What one write does to one key: may it happen, and what comes of it.
+"""Checking and applying one write to one key: preconditions, stamping, and the event.
 
-Pure functions that every engine calls, so that all of them agree on preconditions, stamping and
-what a deletion's event carries. They know nothing of durability or of order.
+Pure functions that every engine calls, so that all of them agree on preconditions, stamping and the value of
+a deletion's event. Durability and order are left to the engines.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The thread that commits: takes batches from the loop, makes them durable, reports back.
+"""The commit thread of the SQLite engine: takes batches from the event loop, makes them durable, reports
+back.
 
 Started by the SQLite engine with an open journal, which is this thread's alone from then on, together
 with the data folder, until it stops. Between batches it removes forgotten rows, a bounded number at a
@@ -34,12 +35,16 @@ REMOVED_AT_ONCE = 256
 
 @dataclass(frozen=True, slots=True)
 class _Commit(Generic[B]):
+    """A batch to commit."""
+
     rows: Sequence[Row]
     batch: B
 
 
 @dataclass(frozen=True, slots=True)
 class _Forget:
+    """An instruction to remove rows that compaction no longer needs."""
+
     compacted: int
     events: Sequence[Event]
     done: asyncio.Future[None] | None

@@ -1,4 +1,4 @@
-"""What a store refuses, and whose fault it is.
+"""The errors of a store.
 
 StoreError
 ├── Conflict         the key is not at the expected revision             (caller: read again, retry)
@@ -37,7 +37,7 @@ __all__ = [
 
 
 class StoreError(Exception):
-    """Anything a store refuses. Can be copied: one cause may have to be raised to many callers."""
+    """The base class of store errors. Can be copied: one cause may have to be raised to many callers."""
 
 
 class Conflict(StoreError):
@@ -55,6 +55,8 @@ class Conflict(StoreError):
 
 
 class NotFound(StoreError):
+    """The key does not exist."""
+
     def __init__(self, key: str) -> None:
         super().__init__(key)
         self.key = key
@@ -96,16 +98,18 @@ class Unavailable(StoreError):
 
 
 class DiskFull(Unavailable):
-    """`reason` is the sentence; which disk, in it."""
+    """No disk space is left; `reason` is the message."""
 
 
 class Closed(Unavailable):
+    """The store is closing or closed."""
+
     def __init__(self, reason: str = "the store is closed") -> None:
         super().__init__(reason)
 
 
 class _AtPath(StoreError):
-    """Something about a file or folder: `path`, and the sentence's end in `detail`."""
+    """An error of a file or folder: `path`, and the end of the message in `detail`."""
 
     problem = ""
 
@@ -125,10 +129,14 @@ class SyncFailed(_AtPath):
 
 
 class Corrupt(_AtPath):
+    """The data on disk is not what was written."""
+
     problem = "is corrupt"
 
 
 class Unusable(_AtPath):
+    """The data folder cannot be read or written."""
+
     problem = "cannot be used"
 
 

@@ -1,7 +1,7 @@
-"""The data folder: made private, and opened by one process at a time.
+"""The data folder: private permissions, and a lock so that only one process opens it.
 
-The lock is a flock on a file that names its holder, so it ends with the process however that ends. The file
-says as well whether what is in the folder was left in the middle of things.
+The lock is a flock on a file with its holder's process id, so it ends with the process however that ends. The
+file also records whether the last process stopped cleanly.
 """
 
 from __future__ import annotations

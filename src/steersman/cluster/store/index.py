@@ -1,4 +1,4 @@
-"""The store in memory: every key's record, and the recent past.
+"""The in-memory index of the store: the current record of every key, and the recent events.
 
 All engines read from one of these and feed it the changes they have committed, in revision order.
 The recent past is a log of events, each with the record before it: a watch's backlog is read from it

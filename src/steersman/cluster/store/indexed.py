@@ -1,7 +1,7 @@
-"""What engines that answer from an `Index` have in common: reading, watching, and forgetting in time.
+"""The base class of engines that answer from an `Index`: reads, watches, and compaction by time.
 
-An engine inherits this, commits its writes, and passes them to `_publish`. History older than
-`history_s` is forgotten by a timer on the loop that runs only while there is history to forget.
+An engine inherits this, commits its writes, and passes them to `_publish`. History older than `history_s` is
+compacted by a timer on the loop that runs only while there is history.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ _TICKS = 10
 
 
 class IndexedStore:
+    """Reads, watches and compaction over an `Index`."""
+
     def __init__(self, stamp: Stamp, history_s: float, history_bytes: int) -> None:
         self._index = Index(history_bytes=history_bytes)
         self._stamp = stamp

@@ -1,4 +1,4 @@
-"""What the API server asks of a store: three verbs, revisions, and watching.
+"""The interface of a store: get, range and put with revisions, and watches.
 
 Every committed write gets the next **revision**: one number for the whole store, never reused, never
 going back. Values are opaque bytes; the only thing a store does to one is to hand it to `Stamp` once,
@@ -33,7 +33,7 @@ def unstamped(value: bytes, revision: int) -> bytes:
 # Records and events are Structs the garbage collector does not visit: they hold nothing that could
 # point back at them, there are tens of thousands of them, and they never die young.
 class Record(Struct, frozen=True, gc=False):
-    """One key's current state."""
+    """The current state of one key."""
 
     key: str
     value: bytes
@@ -80,11 +80,15 @@ Sink = Callable[[Sequence[Event]], None]
 
 
 class Subscription(Protocol):
+    """A watch; `cancel` ends it."""
+
     def cancel(self) -> None:
         """No sink call happens after this returns. Idempotent."""
 
 
 class Store(Protocol):
+    """A store of bytes by key, with revisions."""
+
     @property
     def revision(self) -> int:
         """The newest revision visible to reads. All its events have been handed to the sinks."""

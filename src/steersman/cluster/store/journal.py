@@ -1,7 +1,7 @@
-"""The SQLite file: the log of writes, made durable batch by batch, and read back at start.
+"""The SQLite file of the store: a log of writes, committed in batches, and read back at start.
 
-Owns the file and everything said about it; the committer's thread is its only caller once it is open.
-It knows rows and revisions, not futures or loops.
+This module owns the file; the committer's thread is its only caller once it is open. It handles rows and
+revisions, not futures or loops.
 
 One table, `log`, is both history and snapshot. Each write appends one row under its revision. A row
 that a later write has replaced stays while history needs it, and goes when that later write is
@@ -29,10 +29,10 @@ from pathlib import Path
 from typing import TypeAlias
 
 from steersman.cluster.store.changes import change
+from steersman.cluster.store.encryption import ValueCipher, is_sealed
 from steersman.cluster.store.errors import Corrupt, DiskFull, StoreError, SyncFailed, Unavailable, Unusable
 from steersman.cluster.store.folder import sync_folder
 from steersman.cluster.store.interface import Event, Record, Stamp
-from steersman.cluster.store.sealing import Sealer, is_sealed
 
 __all__ = ["FILE", "LOG", "Connect", "Journal", "Recovered", "Row", "connect"]
 
@@ -91,7 +91,7 @@ def checksum(row: Row) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """What a file held: the state, the history since `compacted`, and rows that only await removal."""
+    """The contents of a file: the state, the history since `compacted`, and rows that only await removal."""
 
     records: dict[str, Record]
     log: list[Event]
@@ -101,7 +101,9 @@ class Recovered:
 
 
 class Journal:
-    def __init__(self, path: Path, database: sqlite3.Connection, sealer: Sealer | None = None) -> None:
+    """The open SQLite file."""
+
+    def __init__(self, path: Path, database: sqlite3.Connection, sealer: ValueCipher | None = None) -> None:
         self._path = path
         self._database = database
         self._sealer = sealer
@@ -112,7 +114,7 @@ class Journal:
 
     @classmethod
     def open(
-        cls, folder: Path, stamp: Stamp, connect: Connect = connect, sealer: Sealer | None = None
+        cls, folder: Path, stamp: Stamp, connect: Connect = connect, sealer: ValueCipher | None = None
     ) -> tuple[Journal, Recovered]:
         """Open or make the file and read it. Raises Corrupt or Unusable."""
         path = folder / FILE

@@ -1,6 +1,6 @@
-"""The engine that keeps nothing: an index, and writes that are done when they are decided.
+"""The in-memory engine: an index without durability.
 
-For `--data :memory:` and for tests; also the shortest statement of what every engine does.
+For `--data :memory:` and for tests; also the shortest example of an engine.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ __all__ = ["MemoryStore"]
 
 
 class MemoryStore(IndexedStore):
+    """The in-memory engine."""
+
     def __init__(
         self,
         *,

@@ -1,4 +1,4 @@
-"""The durable engine: one SQLite file, group commit, reads from memory.
+"""The SQLite engine: one file, group commit, reads from memory.
 
 The life of a write. On the loop it is checked against the pending state (committed state plus what is
 queued before it), given its revision, stamped, and queued. One batch at a time is with the committer's
@@ -25,12 +25,12 @@ from pathlib import Path
 from steersman.aio import Scope
 from steersman.cluster.store.changes import change, refusal
 from steersman.cluster.store.committer import REMOVED_AT_ONCE, Committer
+from steersman.cluster.store.encryption import ValueCipher
 from steersman.cluster.store.errors import Closed, Corrupt, SyncFailed, Unavailable
 from steersman.cluster.store.folder import LOCK_FILE, DataFolder
 from steersman.cluster.store.indexed import HISTORY_BYTES, HISTORY_S, IndexedStore
 from steersman.cluster.store.interface import Event, Record, Stamp, unstamped
 from steersman.cluster.store.journal import FILE, LOG, Connect, Journal, Recovered, Row, connect
-from steersman.cluster.store.sealing import Sealer
 
 __all__ = ["EXIT_SYNC_FAILED", "SqliteStore", "exit_at_once"]
 
@@ -59,7 +59,7 @@ def _check_whole(folder: DataFolder) -> None:
 
 
 class _Write:
-    """A decided write on its way to the disk."""
+    """A checked write that waits for its commit."""
 
     __slots__ = ("done", "event", "record", "waiting")
 
@@ -89,7 +89,7 @@ class _Write:
 
 
 class SqliteStore(IndexedStore):
-    """Use `open`."""
+    """The SQLite engine. Use `open`."""
 
     def __init__(
         self,
@@ -143,7 +143,7 @@ class SqliteStore(IndexedStore):
         history_bytes: int = HISTORY_BYTES,
         on_fatal: Callable[[SyncFailed], None] = exit_at_once,
         connect: Connect = connect,
-        sealer: Sealer | None = None,
+        sealer: ValueCipher | None = None,
     ) -> SqliteStore:
         """Open the store in folder `path`, made if not there. Raises Locked, Corrupt or Unusable.
 

@@ -1,4 +1,4 @@
-"""Sorted keys, table by table.
+"""Sorted keys by table (resource), for range reads.
 
 A key's **table** is its first two segments with their slashes: "/core/configmaps/" for
 "/core/configmaps/default/a". Keys with fewer segments share the table "". A prefix of at least two

@@ -1,7 +1,7 @@
-"""Subscriptions, and handing them the events of a commit.
+"""The watches of a store, and dispatching the events of a commit to them.
 
-Called by the index only, on the loop. Dispatch costs in proportion to the events and to the
-subscriptions of the tables they touch, however many other subscriptions there are.
+Called by the index only, on the loop. Dispatch costs in proportion to the events and to the watches of the
+tables they touch, however many other watches there are.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 
 class Watcher:
-    """One subscription. `seen` is the newest revision its sink has been told of or passed over."""
+    """One watch. `seen` is the newest revision its sink has been sent or has passed over."""
 
     __slots__ = ("_owner", "prefix", "seen", "sink")
 
@@ -45,6 +45,8 @@ class Watcher:
 
 
 class Watchers:
+    """All watches of a store."""
+
     def __init__(self) -> None:
         #: By the table their prefix lies in; "" holds those whose prefix spans tables.
         self._by_table: dict[str, list[Watcher]] = {}

@@ -14,7 +14,7 @@ import orjson
 import pytest
 
 from steersman.cluster.node.errors import RuntimeFailed
-from steersman.cluster.node.streaming import Output
+from steersman.cluster.node.streaming import OutputChunk
 from steersman.http import Client, WebSocket
 from steersman.http.errors import UpgradeRefused, WebSocketClosed
 from steersman.http.spdy import SpdyConnection, SpdyError, SpdyStream
@@ -245,7 +245,7 @@ def test_an_engine_that_fails_in_the_middle_is_an_internal_error(with_node: With
             session = await start(*arguments, **options)
             read = session.read
 
-            async def once() -> Output | None:
+            async def once() -> OutputChunk | None:
                 said = await read()
                 session.read = broken  # type: ignore[method-assign]
                 return said
@@ -253,7 +253,7 @@ def test_an_engine_that_fails_in_the_middle_is_an_internal_error(with_node: With
             session.read = once  # type: ignore[method-assign]
             return session
 
-        async def broken() -> Output | None:
+        async def broken() -> OutputChunk | None:
             raise RuntimeFailed("the keeper is gone")
 
         node.engine.exec = failing  # type: ignore[method-assign]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from steersman.cluster.admission import Attributes, Chain, Plugin
+from steersman.cluster.admission import AdmissionChain, AdmissionPlugin, Attributes
 from steersman.cluster.admission.policies import MutatingAdmissionPolicy, ValidatingAdmissionPolicy
 from steersman.cluster.admission.webhooks import AdmissionContext
 from steersman.cluster.admission.webhooks.expressions import AdmissionExpressions
@@ -65,8 +65,8 @@ class Cluster:
         self.policy(name, mutating=True, mutations=made, **spec)
         self.binding(f"{name}-b", name, mutating=True)
 
-    def write(self, attributes: Attributes, *others: Plugin) -> Attributes:
-        chain = Chain(
+    def write(self, attributes: Attributes, *others: AdmissionPlugin) -> Attributes:
+        chain = AdmissionChain(
             [MutatingAdmissionPolicy(self.context), ValidatingAdmissionPolicy(self.context), *others]
         )
 

@@ -7,7 +7,7 @@ from collections.abc import Awaitable
 
 import pytest
 
-from steersman.cluster.admission import PLUGIN_NAMES, Attributes, Chain, build_chain
+from steersman.cluster.admission import PLUGIN_NAMES, AdmissionChain, Attributes, build_chain
 from steersman.objects.status import StatusError, bad_request
 
 from .conftest import Stored, write
@@ -45,7 +45,9 @@ class Recorder:
 
 def test_plugins_are_asked_in_order_even_if_one_takes_its_time() -> None:
     log: list[str] = []
-    chain = Chain([Recorder("a", log, slow=True), Recorder("b", log, "services"), Recorder("c", log)])
+    chain = AdmissionChain(
+        [Recorder("a", log, slow=True), Recorder("b", log, "services"), Recorder("c", log)]
+    )
 
     async def run() -> None:
         attributes = write("pods")
@@ -58,7 +60,7 @@ def test_plugins_are_asked_in_order_even_if_one_takes_its_time() -> None:
 
 def test_interest_is_asked_for_once_per_kind_of_write() -> None:
     log: list[str] = []
-    chain = Chain([Recorder("a", log)])
+    chain = AdmissionChain([Recorder("a", log)])
 
     async def run() -> None:
         for attributes in (write("pods"), write("pods", name="b"), write("pods", operation="DELETE")):
@@ -75,13 +77,13 @@ def test_a_refusal_ends_the_asking() -> None:
         def admit(self, attributes: Attributes) -> None:
             raise bad_request("no")
 
-    chain = Chain([Refuses("a", log), Recorder("b", log)])
+    chain = AdmissionChain([Refuses("a", log), Recorder("b", log)])
     with pytest.raises(StatusError, match="no"):
         asyncio.run(chain.admit(write("pods")))
     assert "b admit" not in log
 
 
-def names(chain: Chain) -> list[str]:
+def names(chain: AdmissionChain) -> list[str]:
     return [plugin.name for plugin in chain._plugins]
 
 

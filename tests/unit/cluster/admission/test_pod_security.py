@@ -8,7 +8,7 @@ import pytest
 
 from steersman.cluster.admission import Attributes
 from steersman.cluster.admission.pod_security import Exemptions, PodSecurity
-from steersman.cluster.admission.pod_security.levels import LevelVersion, Policy
+from steersman.cluster.admission.pod_security.levels import LevelVersion, NamespacePolicy
 from steersman.cluster.auth.users import User
 
 from .conftest import Object, Stored, write
@@ -291,7 +291,7 @@ def test_an_exempt_namespace_is_told_that_its_labels_mean_nothing(stored: Stored
 def test_an_exempt_namespace_is_not_told_what_makes_no_difference(
     stored: Stored, given: dict[str, str]
 ) -> None:
-    defaults = Policy(enforce=LevelVersion("baseline"), warn=LevelVersion("baseline"))
+    defaults = NamespacePolicy(enforce=LevelVersion("baseline"), warn=LevelVersion("baseline"))
     plugin = PodSecurity(stored, defaults, Exemptions(namespaces=frozenset({"default"})))
     assert ask(plugin, relabel(given)).warnings == []
     assert ask(plugin, relabel(labels(enforce="restricted"))).warnings != []

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from steersman.cluster.admission.pod_security.evaluation import evaluate
-from steersman.cluster.admission.pod_security.levels import LevelVersion, Policy, policy_of
+from steersman.cluster.admission.pod_security.levels import LevelVersion, NamespacePolicy, policy_of
 
 from .conftest import Object
 
@@ -225,14 +225,14 @@ def test_the_stricter_of_two_checks_speaks_for_both() -> None:
     ids=str,
 )
 def test_labels_make_a_policy(labels: dict[str, str], expected: str) -> None:
-    policy, errors = policy_of({PREFIX + key: value for key, value in labels.items()}, Policy())
+    policy, errors = policy_of({PREFIX + key: value for key, value in labels.items()}, NamespacePolicy())
     assert " ".join(map(str, policy)) == expected
     assert bool(errors) is any(value in ("none", "1.20") for value in labels.values())
 
 
 def test_label_errors_name_the_label() -> None:
     labels = {PREFIX + "enforce": "x", PREFIX + "warn-version": "v2.0", "other": "x"}
-    _, errors = policy_of(labels, Policy())
+    _, errors = policy_of(labels, NamespacePolicy())
     assert list(map(str, errors)) == [
         'metadata.labels[pod-security.kubernetes.io/enforce]: Invalid value: "x": must be one of privileged, '
         "baseline, restricted",

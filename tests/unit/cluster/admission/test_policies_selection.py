@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from steersman.cluster.admission.policies.definitions import Binding
+from steersman.cluster.admission.policies.definitions import PolicyBinding
 from steersman.cluster.admission.policies.errors import PolicyMisconfigured
 from steersman.cluster.admission.policies.mutations import plain
 from steersman.cluster.admission.policies.params import collect_params
@@ -42,7 +42,7 @@ def test_the_namespace_of_a_write() -> None:
 
 
 def params(cluster: Cluster, kind: GVK | None, ref: Object | None) -> Sequence[Object | None]:
-    binding = Binding("b", None, ref, ())
+    binding = PolicyBinding("b", None, ref, ())
     return asyncio.run(collect_params(cluster.context, kind, binding, "default"))
 
 

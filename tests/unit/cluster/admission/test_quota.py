@@ -12,7 +12,7 @@ import pytest
 from steersman.aio import Scope
 from steersman.cluster.admission import Attributes
 from steersman.cluster.admission.quota import LimitedResource, ResourceQuota, recalculate
-from steersman.cluster.admission.quota.scopes import Selector
+from steersman.cluster.admission.quota.scopes import ScopeSelector
 from steersman.objects.status import StatusError
 
 from .conftest import Object, Stored, write
@@ -404,7 +404,7 @@ def test_negative_amounts_are_refused(quotas: Quotas) -> None:
 def test_resources_limited_by_default_need_a_quota(quotas: Quotas) -> None:
     limited = [
         LimitedResource("", "persistentvolumeclaims", contains=("gold.storageclass",)),
-        LimitedResource("", "pods", scopes=(Selector("PriorityClass", "In", ("high",)),)),
+        LimitedResource("", "pods", scopes=(ScopeSelector("PriorityClass", "In", ("high",)),)),
     ]
 
     async def body(plugin: ResourceQuota) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from steersman.cluster.admission.quota.evaluators import Pods, evaluator_for
-from steersman.cluster.admission.quota.scopes import Selector, claim_matches, pod_matches
+from steersman.cluster.admission.quota.scopes import ScopeSelector, claim_matches, pod_matches
 
 from .conftest import Object, write
 
@@ -187,40 +187,40 @@ def test_a_quota_on_compute_makes_containers_speak() -> None:
 @pytest.mark.parametrize(
     ("selector", "spec", "expected"),
     [
-        (Selector("Terminating"), {"activeDeadlineSeconds": 5}, True),
-        (Selector("Terminating"), {}, False),
-        (Selector("NotTerminating"), {}, True),
-        (Selector("NotTerminating"), {"activeDeadlineSeconds": 5}, False),
-        (Selector("Terminating"), {"activeDeadlineSeconds": 0}, True),
-        (Selector("Terminating"), {"activeDeadlineSeconds": -1}, False),
-        (Selector("BestEffort"), {}, True),
-        (Selector("NotBestEffort"), {}, False),
-        (Selector("PriorityClass"), {"priorityClassName": "high"}, True),
-        (Selector("PriorityClass"), {}, False),
-        (Selector("PriorityClass", "DoesNotExist"), {}, True),
-        (Selector("PriorityClass", "In", ("high", "low")), {"priorityClassName": "high"}, True),
-        (Selector("PriorityClass", "In", ("low",)), {"priorityClassName": "high"}, False),
-        (Selector("PriorityClass", "NotIn", ("low",)), {"priorityClassName": "high"}, True),
-        (Selector("PriorityClass", "NotIn", ("low",)), {}, True),
-        (Selector("PriorityClass", "In", ("low",)), {}, False),
-        (Selector("VolumeAttributesClass"), {}, False),
+        (ScopeSelector("Terminating"), {"activeDeadlineSeconds": 5}, True),
+        (ScopeSelector("Terminating"), {}, False),
+        (ScopeSelector("NotTerminating"), {}, True),
+        (ScopeSelector("NotTerminating"), {"activeDeadlineSeconds": 5}, False),
+        (ScopeSelector("Terminating"), {"activeDeadlineSeconds": 0}, True),
+        (ScopeSelector("Terminating"), {"activeDeadlineSeconds": -1}, False),
+        (ScopeSelector("BestEffort"), {}, True),
+        (ScopeSelector("NotBestEffort"), {}, False),
+        (ScopeSelector("PriorityClass"), {"priorityClassName": "high"}, True),
+        (ScopeSelector("PriorityClass"), {}, False),
+        (ScopeSelector("PriorityClass", "DoesNotExist"), {}, True),
+        (ScopeSelector("PriorityClass", "In", ("high", "low")), {"priorityClassName": "high"}, True),
+        (ScopeSelector("PriorityClass", "In", ("low",)), {"priorityClassName": "high"}, False),
+        (ScopeSelector("PriorityClass", "NotIn", ("low",)), {"priorityClassName": "high"}, True),
+        (ScopeSelector("PriorityClass", "NotIn", ("low",)), {}, True),
+        (ScopeSelector("PriorityClass", "In", ("low",)), {}, False),
+        (ScopeSelector("VolumeAttributesClass"), {}, False),
     ],
     ids=str,
 )
-def test_scopes_of_pods(selector: Selector, spec: Object, expected: bool) -> None:
+def test_scopes_of_pods(selector: ScopeSelector, spec: Object, expected: bool) -> None:
     assert pod_matches(selector, pod(**spec)) is expected
 
 
 def test_a_pod_that_asks_for_something_is_not_best_effort() -> None:
-    assert not pod_matches(Selector("BestEffort"), pod({"cpu": "1"}))
-    assert pod_matches(Selector("BestEffort"), pod({"cpu": "0"}))
-    assert not pod_matches(Selector("BestEffort"), pod() | {"status": {"qosClass": "Burstable"}})
+    assert not pod_matches(ScopeSelector("BestEffort"), pod({"cpu": "1"}))
+    assert pod_matches(ScopeSelector("BestEffort"), pod({"cpu": "0"}))
+    assert not pod_matches(ScopeSelector("BestEffort"), pod() | {"status": {"qosClass": "Burstable"}})
 
 
 @pytest.mark.parametrize("term", [{"namespaces": ["x"]}, {"namespaceSelector": {}}], ids=str)
 def test_affinity_to_other_namespaces(term: Object) -> None:
     weighted = [{"weight": 1, "podAffinityTerm": term}]
-    selector = Selector("CrossNamespacePodAffinity")
+    selector = ScopeSelector("CrossNamespacePodAffinity")
     for rules in (
         {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}},
         {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": weighted}},
@@ -231,10 +231,10 @@ def test_affinity_to_other_namespaces(term: Object) -> None:
 
 def test_scopes_of_claims() -> None:
     gold = claim("1Gi", currentVolumeAttributesClassName="gold")
-    assert claim_matches(Selector("VolumeAttributesClass", "In", ("gold",)), gold)
-    assert claim_matches(Selector("VolumeAttributesClass"), gold)
-    assert not claim_matches(Selector("VolumeAttributesClass"), claim("1Gi"))
-    assert not claim_matches(Selector("BestEffort"), gold)
+    assert claim_matches(ScopeSelector("VolumeAttributesClass", "In", ("gold",)), gold)
+    assert claim_matches(ScopeSelector("VolumeAttributesClass"), gold)
+    assert not claim_matches(ScopeSelector("VolumeAttributesClass"), claim("1Gi"))
+    assert not claim_matches(ScopeSelector("BestEffort"), gold)
 
 
 def test_an_update_of_a_pod_matters_when_it_gets_a_deadline() -> None:

@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from steersman.cluster.admission import Attributes
-from steersman.cluster.auth.pki import Authority
+from steersman.cluster.auth.pki import StoredAuthority
 from steersman.cluster.auth.users import User
 from steersman.cluster.schema.resources import GVK
 from steersman.http import Response
@@ -743,7 +743,10 @@ async def test_a_loop_through_a_webhook_is_bounded(server: Hooks) -> None:
 
 @with_hooks
 async def test_only_the_configured_authority_is_trusted(server: Hooks) -> None:
-    client = {"url": f"https://localhost:{server.port}/v", "caBundle": ca_bundle(Authority.make("other"))}
+    client = {
+        "url": f"https://localhost:{server.port}/v",
+        "caBundle": ca_bundle(StoredAuthority.make("other")),
+    }
     server.add("v", allow, clientConfig=client)
     error = await refused(server, create())
     assert error.message.endswith(

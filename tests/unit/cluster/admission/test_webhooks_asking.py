@@ -6,10 +6,10 @@ import asyncio
 
 import pytest
 
-from steersman.cluster.admission.webhooks.asking import asked_authorizer
+from steersman.cluster.admission.webhooks.authorizer_variable import asked_authorizer
 from steersman.cluster.auth.authorization import Action
 from steersman.cluster.auth.users import User
-from steersman.cluster.cel.library.authorization import Decision, Question
+from steersman.cluster.cel.library.authorization import AccessQuestion, CheckResult
 
 ANN = User("ann")
 
@@ -23,10 +23,10 @@ class Recorder:
         return True
 
 
-def ask(question: Question) -> tuple[Decision, list[tuple[User, Action]]]:
+def ask(question: AccessQuestion) -> tuple[CheckResult, list[tuple[User, Action]]]:
     recorder = Recorder()
 
-    async def body() -> Decision:
+    async def body() -> CheckResult:
         return asked_authorizer(recorder, ANN).ask(question)
 
     return asyncio.run(body()), recorder.asked
@@ -35,35 +35,35 @@ def ask(question: Question) -> tuple[Decision, list[tuple[User, Action]]]:
 @pytest.mark.parametrize(
     ("question", "action"),
     [
-        (Question("get", path="/metrics"), Action("get", path="/metrics")),
+        (AccessQuestion("get", path="/metrics"), Action("get", path="/metrics")),
         (
-            Question(
+            AccessQuestion(
                 "get", group="apps", resource="deployments", subresource="scale", namespace="n", name="d"
             ),
             Action("get", "apps", "*", "deployments", "scale", "n", "d"),
         ),
         (
-            Question("list", resource="pods", field_selector="spec.nodeName=x,a!=b"),
+            AccessQuestion("list", resource="pods", field_selector="spec.nodeName=x,a!=b"),
             Action("list", "", "*", "pods", fields=(("spec.nodeName", "x"),)),
         ),
     ],
     ids=["path", "resource", "field selector"],
 )
-def test_the_action_of_a_question(question: Question, action: Action) -> None:
+def test_the_action_of_a_question(question: AccessQuestion, action: Action) -> None:
     decision, asked = ask(question)
     assert decision.allowed
     assert asked == [(ANN, action)]
 
 
 def test_a_selector_that_makes_no_sense_is_an_error_of_the_answer() -> None:
-    decision, asked = ask(Question("list", resource="pods", field_selector="x"))
+    decision, asked = ask(AccessQuestion("list", resource="pods", field_selector="x"))
     assert not decision.allowed
     assert decision.error
     assert asked == []
 
 
 def test_a_service_account_has_its_groups() -> None:
-    _, asked = ask(Question("get", resource="pods", service_account=("n", "bot")))
+    _, asked = ask(AccessQuestion("get", resource="pods", service_account=("n", "bot")))
     assert asked[0][0] == User(
         "system:serviceaccount:n:bot",
         groups=("system:serviceaccounts", "system:serviceaccounts:n", "system:authenticated"),

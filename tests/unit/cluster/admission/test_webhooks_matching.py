@@ -6,17 +6,17 @@ from typing import Any
 
 import pytest
 
-from steersman.cluster.admission.webhooks.matching import Match
+from steersman.cluster.admission.webhooks.matching import MatchCriteria
 
 from .conftest import Stored, write
 from .webhook_server import TYPES, rule
 
 
-def match(source: dict[str, Any] | None = None, **changes: Any) -> Match:
-    return Match.parse({"rules": [{**rule(), **changes}], **(source or {})}, "rules")
+def match(source: dict[str, Any] | None = None, **changes: Any) -> MatchCriteria:
+    return MatchCriteria.parse({"rules": [{**rule(), **changes}], **(source or {})}, "rules")
 
 
-def sees(found: Match, stored: Stored, plural: str, **fields: Any) -> bool:
+def sees(found: MatchCriteria, stored: Stored, plural: str, **fields: Any) -> bool:
     return found.find(write(plural, {}, **fields), TYPES, stored) is not None
 
 

@@ -8,10 +8,10 @@ from typing import Any
 import orjson
 import pytest
 
-from steersman.cluster.admission.webhooks.review import Answer, InvalidReview, read_answer
+from steersman.cluster.admission.webhooks.review import InvalidReview, ReviewResponse, read_answer
 
 
-def read(version: str = "v1", *, mutating: bool = True, **response: Any) -> Answer:
+def read(version: str = "v1", *, mutating: bool = True, **response: Any) -> ReviewResponse:
     review = {
         "apiVersion": f"admission.k8s.io/{version}",
         "kind": "AdmissionReview",

@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from steersman.cluster.admission import Attributes, Chain
+from steersman.cluster.admission import AdmissionChain, Attributes
 from steersman.cluster.admission.services import ServiceUnreachable
 from steersman.cluster.admission.webhooks import (
     AdmissionContext,
@@ -24,7 +24,7 @@ from steersman.cluster.admission.webhooks import (
 from steersman.cluster.admission.webhooks.expressions import AdmissionExpressions
 from steersman.cluster.apiserver.resources.resource import Catalog
 from steersman.cluster.auth.authorization import Masters
-from steersman.cluster.auth.pki import Authority
+from steersman.cluster.auth.pki import StoredAuthority
 from steersman.cluster.schema.resources import all_resources
 from steersman.http import Request, Response, Server, server_tls
 
@@ -36,7 +36,7 @@ Behaviour = Callable[[Object], Object | Response | Awaitable[Object | Response]]
 
 CONCURRENT_CALLS = 4
 GROUP = "admissionregistration.k8s.io"
-AUTHORITY = Authority.make("webhooks")
+AUTHORITY = StoredAuthority.make("webhooks")
 _PAIR = AUTHORITY.issue("hook", names=["localhost", "127.0.0.1", "hook.system.svc"], server=True)
 TYPES = CatalogTypes(Catalog(all_resources()))
 
@@ -77,7 +77,7 @@ class Hooks:
         self.validating.webhooks.invalidate()
 
     async def write(self, attributes: Attributes) -> Attributes:
-        chain = Chain([self.mutating, self.validating])
+        chain = AdmissionChain([self.mutating, self.validating])
         await chain.admit(attributes)
         await chain.validate(attributes)
         return attributes
@@ -101,7 +101,7 @@ def rule(**changes: Any) -> Object:
     return {**everything, "scope": "*", **changes}
 
 
-def ca_bundle(authority: Authority = AUTHORITY) -> str:
+def ca_bundle(authority: StoredAuthority = AUTHORITY) -> str:
     return base64.b64encode(authority.pem).decode()
 
 

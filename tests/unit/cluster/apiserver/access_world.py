@@ -10,7 +10,7 @@ from typing import Any, cast
 import orjson
 
 from steersman.aio import Scope
-from steersman.cluster.admission import Chain
+from steersman.cluster.admission import AdmissionChain
 from steersman.cluster.apiserver.pipeline.access import Access, action_of
 from steersman.cluster.apiserver.pipeline.call import Api, Call
 from steersman.cluster.apiserver.pipeline.options import parse_query
@@ -45,7 +45,7 @@ class World:
         static = StaticTokens({"admin-token": ADMIN, "ann-token": ANN})
         self.access = Access.open(self.store, _CATALOG, KEY, None, static)
         hubs = WatchHubs(self.store)
-        self.api = Api(self.store, _CATALOG, Chain([]), services, hubs, self.access, scope)
+        self.api = Api(self.store, _CATALOG, AdmissionChain([]), services, hubs, self.access, scope)
 
     async def put(self, plural: str, name: str, obj: Object, namespace: str = "", group: str = "") -> Object:
         """Store an object as it is."""

@@ -13,7 +13,7 @@ from steersman.aio import SystemClock
 from steersman.cluster.apiserver.assembly import AssembledServer, Keys, ServerOptions
 from steersman.cluster.apiserver.resources.storage_encoding import stamp
 from steersman.cluster.auth.jwt import SigningKey
-from steersman.cluster.auth.pki import Authority
+from steersman.cluster.auth.pki import StoredAuthority
 from steersman.cluster.auth.users import AUTHENTICATED_GROUP, MASTERS_GROUP, User
 from steersman.cluster.in_process import InProcess
 from steersman.cluster.store import Store, open_store
@@ -28,7 +28,7 @@ def no_socket() -> Client:
 
 
 def keys() -> Keys:
-    return Keys(Authority.make(), SigningKey.make(), Authority.make)
+    return Keys(StoredAuthority.make(), SigningKey.make(), StoredAuthority.make)
 
 
 class Api:

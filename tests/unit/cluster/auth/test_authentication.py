@@ -16,12 +16,12 @@ from steersman.cluster.auth.authentication import (
     InvalidCredentials,
     StaticTokens,
 )
-from steersman.cluster.auth.pki import Authority
+from steersman.cluster.auth.pki import StoredAuthority
 from steersman.cluster.auth.users import ANONYMOUS, User
 
 ANN = User("ann", groups=("g", "system:authenticated"))
 BOB = User("bob")
-AUTHORITY = Authority.make("a")
+AUTHORITY = StoredAuthority.make("a")
 CLIENT, SERVER = ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.SERVER_AUTH
 
 
@@ -149,8 +149,10 @@ def test_a_hand_made_certificate_of_our_authority_is_good() -> None:
         pytest.param(issue(usage=SERVER), id="a server's"),
         pytest.param(issue(usage=None), id="no usage"),
         pytest.param(issue(name=""), id="no common name"),
-        pytest.param(to_der(Authority.make("a").issue("ann").certificate), id="other authority, same name"),
-        pytest.param(to_der(Authority.make("b").issue("ann").certificate), id="other authority"),
+        pytest.param(
+            to_der(StoredAuthority.make("a").issue("ann").certificate), id="other authority, same name"
+        ),
+        pytest.param(to_der(StoredAuthority.make("b").issue("ann").certificate), id="other authority"),
         pytest.param(to_der(AUTHORITY.pem), id="the authority itself"),
         pytest.param(b"\x30\x03\x02\x01\x01", id="not a certificate"),
         pytest.param(issue()[:-1] + b"\x00", id="broken signature"),

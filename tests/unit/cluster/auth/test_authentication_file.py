@@ -8,17 +8,17 @@ from typing import Any
 import pytest
 import yaml
 
-from steersman.cluster.auth.authentication import API_AUDIENCE, Anonymous
+from steersman.cluster.auth.authentication import API_AUDIENCE, AnonymousAccess
 from steersman.cluster.auth.authentication_file import read_authentication_file
 from steersman.cluster.auth.claims import Claim, Expression
 from steersman.cluster.auth.errors import ConfigurationInvalid
 from steersman.cluster.auth.jwt import SigningKey, key_set
-from steersman.cluster.auth.pki import Authority
+from steersman.cluster.auth.pki import StoredAuthority
 
 Object = dict[str, Any]
 
 URL = "https://login.example.com"
-PEM = Authority.make("issuers").pem.decode()
+PEM = StoredAuthority.make("issuers").pem.decode()
 ISSUER = {"url": URL, "audiences": ["steer"], "certificateAuthority": PEM}
 GOOD: Object = {
     "issuer": ISSUER,
@@ -53,7 +53,7 @@ def test_a_whole_file(tmp_path: Path) -> None:
     assert mappings.required == (("hd", "example.com"),)
     assert [rule.message for rule in (*mappings.claim_rules, *mappings.user_rules)] == ["too long", "no"]
     assert [key for key, _ in mappings.extra] == ["example.com/a"]
-    assert settings.anonymous == Anonymous()
+    assert settings.anonymous == AnonymousAccess()
 
 
 def test_keys_beside_the_file(tmp_path: Path) -> None:

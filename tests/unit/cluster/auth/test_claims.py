@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from steersman.cluster.auth.authentication import InvalidCredentials
-from steersman.cluster.auth.claims import Claim, ClaimMappings, Expression, Rule
+from steersman.cluster.auth.claims import Claim, ClaimMappings, ClaimRule, Expression
 from steersman.cluster.auth.users import User
 
 Object = dict[str, Any]
@@ -91,14 +91,14 @@ REFUSED: dict[str, tuple[ClaimMappings, Object, str]] = {
         "oidc: error evaluating group claim expression: expression must return a string or a list of strings",
     ),
     "a rule about claims": (
-        ClaimMappings(Claim("sub"), claim_rules=(Rule(condition("claims.level > 3"), "too low"),)), {},
+        ClaimMappings(Claim("sub"), claim_rules=(ClaimRule(condition("claims.level > 3"), "too low"),)), {},
         "oidc: error evaluating claim validation expression: validation expression 'claims.level > 3' failed: "
         "too low",
     ),
     "a rule about the user": (
         ClaimMappings(
             Claim("sub", "system:"),
-            user_rules=(Rule(condition("!user.username.startsWith('system:')", "user"), "reserved"),),
+            user_rules=(ClaimRule(condition("!user.username.startsWith('system:')", "user"), "reserved"),),
         ), {},
         "oidc: error evaluating user info validation rule: validation expression "
         "'!user.username.startsWith('system:')' failed: reserved",

@@ -11,7 +11,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 
 from steersman.cluster.auth import pki
-from steersman.cluster.auth.pki import Authority, PkiError, write_private
+from steersman.cluster.auth.pki import PkiError, StoredAuthority, write_private
 
 NAMES = ["localhost", "127.0.0.1", "::1"]
 
@@ -25,15 +25,15 @@ def mode(file: Path) -> int:
 
 
 def test_an_authority_is_made_once_and_kept(tmp_path: Path) -> None:
-    made = Authority.open(tmp_path)
-    again = Authority.open(tmp_path)
+    made = StoredAuthority.open(tmp_path)
+    again = StoredAuthority.open(tmp_path)
     assert again.pem == made.pem
     leaf = x509.load_pem_x509_certificate(again.issue("a").certificate)
     leaf.verify_directly_issued_by(made.certificate)
 
 
 def test_private_files_are_the_owners_alone(tmp_path: Path) -> None:
-    authority = Authority.open(tmp_path)
+    authority = StoredAuthority.open(tmp_path)
     files = [tmp_path / "ca.key", tmp_path / "ca.crt", *authority.keep(tmp_path, "server", "s", NAMES)]
     assert {mode(file) for file in files} == {0o600}
     assert sorted(tmp_path.iterdir()) == sorted(files), "no half-written file stays behind"
@@ -48,38 +48,38 @@ def test_a_private_file_replaces_an_open_one(tmp_path: Path) -> None:
 
 
 def test_a_key_of_another_authority_is_refused(tmp_path: Path) -> None:
-    Authority.open(tmp_path)
+    StoredAuthority.open(tmp_path)
     other = tmp_path / "other"
     other.mkdir()
-    Authority.open(other)
+    StoredAuthority.open(other)
     (other / "ca.key").replace(tmp_path / "ca.key")
     with pytest.raises(PkiError, match=r"ca\.key does not belong to .*ca\.crt"):
-        Authority.open(tmp_path)
+        StoredAuthority.open(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["ca.crt", "ca.key"])
 def test_damaged_files_are_refused(tmp_path: Path, name: str) -> None:
-    Authority.open(tmp_path)
+    StoredAuthority.open(tmp_path)
     (tmp_path / name).write_bytes(b"-----BEGIN NOTHING-----\n")
     with pytest.raises(PkiError):
-        Authority.open(tmp_path)
+        StoredAuthority.open(tmp_path)
 
 
 def test_a_lost_key_is_not_replaced_in_silence(tmp_path: Path) -> None:
-    Authority.open(tmp_path)
+    StoredAuthority.open(tmp_path)
     (tmp_path / "ca.key").unlink()
     with pytest.raises(PkiError, match=r"ca\.key is missing, but .*ca\.crt is there"):
-        Authority.open(tmp_path)
+        StoredAuthority.open(tmp_path)
 
 
 def test_an_interrupted_first_start_is_started_over(tmp_path: Path) -> None:
-    Authority.open(tmp_path)
+    StoredAuthority.open(tmp_path)
     (tmp_path / "ca.crt").unlink()
-    assert Authority.open(tmp_path).pem == Authority.open(tmp_path).pem
+    assert StoredAuthority.open(tmp_path).pem == StoredAuthority.open(tmp_path).pem
 
 
 def test_an_authority_may_sign_and_a_leaf_may_not() -> None:
-    authority = Authority.make("some-ca")
+    authority = StoredAuthority.make("some-ca")
     basic = authority.certificate.extensions.get_extension_for_class(x509.BasicConstraints).value
     assert basic.ca
     leaf = x509.load_pem_x509_certificate(authority.issue("a").certificate)
@@ -88,7 +88,7 @@ def test_an_authority_may_sign_and_a_leaf_may_not() -> None:
 
 
 def test_addresses_and_names_are_told_apart() -> None:
-    pair = Authority.make().issue("server", names=NAMES, server=True)
+    pair = StoredAuthority.make().issue("server", names=NAMES, server=True)
     leaf = x509.load_pem_x509_certificate(pair.certificate)
     held = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     assert held.get_values_for_type(x509.DNSName) == ["localhost"]
@@ -96,14 +96,14 @@ def test_addresses_and_names_are_told_apart() -> None:
 
 
 def test_a_server_certificate_is_kept_while_it_is_good(tmp_path: Path) -> None:
-    authority = Authority.open(tmp_path)
+    authority = StoredAuthority.open(tmp_path)
     first = authority.keep(tmp_path, "server", "s", NAMES)[0].read_bytes()
     assert authority.keep(tmp_path, "server", "s", NAMES)[0].read_bytes() == first
     assert authority.keep(tmp_path, "server", "s", NAMES[:1])[0].read_bytes() == first, "fewer names will do"
 
 
 def test_a_server_certificate_follows_its_names(tmp_path: Path) -> None:
-    authority = Authority.open(tmp_path)
+    authority = StoredAuthority.open(tmp_path)
     authority.keep(tmp_path, "server", "s", NAMES)
     file, key = authority.keep(tmp_path, "server", "s", [*NAMES, "10.0.0.1"])
     held = certificate(file).extensions.get_extension_for_class(x509.SubjectAlternativeName).value
@@ -113,15 +113,15 @@ def test_a_server_certificate_follows_its_names(tmp_path: Path) -> None:
 
 
 def test_a_server_certificate_follows_its_authority(tmp_path: Path) -> None:
-    Authority.make().keep(tmp_path, "server", "s", NAMES)
-    other = Authority.make()
+    StoredAuthority.make().keep(tmp_path, "server", "s", NAMES)
+    other = StoredAuthority.make()
     file, _ = other.keep(tmp_path, "server", "s", NAMES)
     certificate(file).verify_directly_issued_by(other.certificate)
 
 
 @pytest.mark.parametrize("damage", ["server.crt", "server.key"])
 def test_a_missing_half_is_made_again(tmp_path: Path, damage: str) -> None:
-    authority = Authority.make()
+    authority = StoredAuthority.make()
     authority.keep(tmp_path, "server", "s", NAMES)
     (tmp_path / damage).unlink()
     file, key = authority.keep(tmp_path, "server", "s", NAMES)
@@ -130,7 +130,7 @@ def test_a_missing_half_is_made_again(tmp_path: Path, damage: str) -> None:
 
 
 def test_a_damaged_server_certificate_is_made_again(tmp_path: Path) -> None:
-    authority = Authority.make()
+    authority = StoredAuthority.make()
     file, _ = authority.keep(tmp_path, "server", "s", NAMES)
     file.write_bytes(b"nonsense")
     certificate(authority.keep(tmp_path, "server", "s", NAMES)[0])
@@ -139,7 +139,7 @@ def test_a_damaged_server_certificate_is_made_again(tmp_path: Path) -> None:
 def test_a_server_certificate_is_renewed_before_its_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    authority = Authority.make()
+    authority = StoredAuthority.make()
     with monkeypatch.context() as short:
         short.setattr(pki, "_LEAF_LIFE", timedelta(days=29))
         file, _ = authority.keep(tmp_path, "server", "s", NAMES)

@@ -9,15 +9,15 @@ import pytest
 from steersman.cluster.cel import (
     DYN,
     INT,
-    Authorizer,
+    AccessQuestion,
+    AuthorizerValue,
     Budget,
     BudgetExceeded,
+    CheckResult,
     CompileError,
-    Decision,
     Environment,
     EvaluationError,
     LazyMap,
-    Question,
     Type,
     admission_variables,
     declare_builtin,
@@ -45,34 +45,34 @@ def test_request_is_typed() -> None:
 
 
 def test_authorizer_is_asked_what_the_expression_says() -> None:
-    asked: list[Question] = []
+    asked: list[AccessQuestion] = []
 
-    def ask(question: Question) -> Decision:
+    def ask(question: AccessQuestion) -> CheckResult:
         asked.append(question)
-        return Decision(question.verb == "create", "because")
+        return CheckResult(question.verb == "create", "because")
 
     environment = Environment(admission_variables())
-    authorizer = Authorizer(ask)
+    authorizer = AuthorizerValue(ask)
     values = {
         "authorizer": authorizer,
         "authorizer.requestResource": authorizer.resource_check(group="apps", resource="deployments"),
     }
     check = "authorizer.group('').resource('pods').subresource('log').namespace('n').name('p')"
     assert environment.compile(f"{check}.check('create').allowed()").evaluate(values) is True
-    assert asked.pop() == Question("create", None, "", "", "pods", "log", "n", "p")
+    assert asked.pop() == AccessQuestion("create", None, "", "", "pods", "log", "n", "p")
     assert (
         environment.compile("authorizer.path('/healthz').check('get').reason()").evaluate(values) == "because"
     )
-    assert asked.pop() == Question("get", path="/healthz")
+    assert asked.pop() == AccessQuestion("get", path="/healthz")
     rule = environment.compile(
         "authorizer.serviceAccount('n', 's').group('g').resource('r').check('x').allowed()"
     )
     assert rule.evaluate(values) is False
-    assert asked.pop() == Question("x", ("n", "s"), group="g", resource="r")
+    assert asked.pop() == AccessQuestion("x", ("n", "s"), group="g", resource="r")
     assert (
         environment.compile("authorizer.requestResource.check('create').allowed()").evaluate(values) is True
     )
-    assert asked.pop() == Question("create", group="apps", resource="deployments")
+    assert asked.pop() == AccessQuestion("create", group="apps", resource="deployments")
 
 
 @pytest.mark.parametrize(
@@ -89,13 +89,13 @@ def test_authorizer_is_asked_what_the_expression_says() -> None:
 def test_senseless_questions_are_refused(expression: str, message: str) -> None:
     program = Environment(admission_variables()).compile(expression)
     with pytest.raises(EvaluationError) as caught:
-        program.evaluate({"authorizer": Authorizer(lambda _question: Decision(True))})
+        program.evaluate({"authorizer": AuthorizerValue(lambda _question: CheckResult(True))})
     assert str(caught.value) == message
 
 
 def test_an_expression_has_budget_for_two_checks() -> None:
     one = "authorizer.path('/').check('get').allowed()"
-    values = {"authorizer": Authorizer(lambda _question: Decision(True))}
+    values = {"authorizer": AuthorizerValue(lambda _question: CheckResult(True))}
     environment = Environment(admission_variables())
     assert environment.compile(f"{one} && {one}").evaluate(values, Budget()) is True
     with pytest.raises(BudgetExceeded):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from steersman.cluster.dns.wire import Kind, Record, name_of, text_of
+from steersman.cluster.dns.wire import DnsRecord, RecordType, name_of, text_of
 from steersman.cluster.dns.zone import Zone
 
 Object = dict[str, Any]
@@ -86,69 +86,69 @@ ZONE = Zone(Cluster(), "cluster.local", [IPv4Network("10.96.0.0/16"), IPv4Networ
 NXDOMAIN = None
 
 
-def shown(record: Record) -> str:
+def shown(record: DnsRecord) -> str:
     match record.kind:
-        case Kind.A:
+        case RecordType.A:
             return str(IPv4Address(record.data))
-        case Kind.AAAA:
+        case RecordType.AAAA:
             return str(IPv6Address(record.data))
-        case Kind.SRV:
+        case RecordType.SRV:
             assert record.target is not None
             weight, port = int.from_bytes(record.data[2:4], "big"), int.from_bytes(record.data[4:6], "big")
             return f"{weight} {port} {text_of(record.target)}"
-        case Kind.TXT:
+        case RecordType.TXT:
             return record.data[1:].decode()
     assert record.target is not None
     return text_of(record.target)
 
 
 CASES: dict[tuple[str, int], list[str] | None] = {
-    ("web.shop.svc.cluster.local", Kind.A): ["10.96.0.7"],
-    ("web.shop.svc.cluster.local", Kind.AAAA): [],
-    ("web.shop.svc.cluster.local", Kind.TXT): [],
-    ("WEB.Shop.svc.CLUSTER.local", Kind.A): ["10.96.0.7"],
-    ("dual.shop.svc.cluster.local", Kind.AAAA): ["fd00::8"],
-    ("none.shop.svc.cluster.local", Kind.A): NXDOMAIN,
-    ("web.other.svc.cluster.local", Kind.A): NXDOMAIN,
-    ("db.shop.svc.cluster.local", Kind.A): ["10.244.0.1", "10.244.0.2"],
-    ("idle.shop.svc.cluster.local", Kind.A): NXDOMAIN,
-    ("db-0.db.shop.svc.cluster.local", Kind.A): ["10.244.0.1"],
-    ("db-0.db.shop.svc.cluster.local", Kind.AAAA): [],
-    ("10-244-0-2.db.shop.svc.cluster.local", Kind.A): ["10.244.0.2"],
-    ("db-2.db.shop.svc.cluster.local", Kind.A): NXDOMAIN,
-    ("10-244-0-9.web.shop.svc.cluster.local", Kind.A): NXDOMAIN,
-    ("mirror.shop.svc.cluster.local", Kind.CNAME): ["example.com."],
-    ("mirror.shop.svc.cluster.local", Kind.A): ["example.com."],
-    ("_http._tcp.web.shop.svc.cluster.local", Kind.SRV): ["100 80 web.shop.svc.cluster.local."],
-    ("_http._tcp.web.shop.svc.cluster.local", Kind.A): [],
-    ("_http._udp.web.shop.svc.cluster.local", Kind.SRV): NXDOMAIN,
-    ("http.tcp.web.shop.svc.cluster.local", Kind.SRV): NXDOMAIN,
-    ("_tcp.web.shop.svc.cluster.local", Kind.SRV): [],
-    ("web.shop.svc.cluster.local", Kind.SRV): [
+    ("web.shop.svc.cluster.local", RecordType.A): ["10.96.0.7"],
+    ("web.shop.svc.cluster.local", RecordType.AAAA): [],
+    ("web.shop.svc.cluster.local", RecordType.TXT): [],
+    ("WEB.Shop.svc.CLUSTER.local", RecordType.A): ["10.96.0.7"],
+    ("dual.shop.svc.cluster.local", RecordType.AAAA): ["fd00::8"],
+    ("none.shop.svc.cluster.local", RecordType.A): NXDOMAIN,
+    ("web.other.svc.cluster.local", RecordType.A): NXDOMAIN,
+    ("db.shop.svc.cluster.local", RecordType.A): ["10.244.0.1", "10.244.0.2"],
+    ("idle.shop.svc.cluster.local", RecordType.A): NXDOMAIN,
+    ("db-0.db.shop.svc.cluster.local", RecordType.A): ["10.244.0.1"],
+    ("db-0.db.shop.svc.cluster.local", RecordType.AAAA): [],
+    ("10-244-0-2.db.shop.svc.cluster.local", RecordType.A): ["10.244.0.2"],
+    ("db-2.db.shop.svc.cluster.local", RecordType.A): NXDOMAIN,
+    ("10-244-0-9.web.shop.svc.cluster.local", RecordType.A): NXDOMAIN,
+    ("mirror.shop.svc.cluster.local", RecordType.CNAME): ["example.com."],
+    ("mirror.shop.svc.cluster.local", RecordType.A): ["example.com."],
+    ("_http._tcp.web.shop.svc.cluster.local", RecordType.SRV): ["100 80 web.shop.svc.cluster.local."],
+    ("_http._tcp.web.shop.svc.cluster.local", RecordType.A): [],
+    ("_http._udp.web.shop.svc.cluster.local", RecordType.SRV): NXDOMAIN,
+    ("http.tcp.web.shop.svc.cluster.local", RecordType.SRV): NXDOMAIN,
+    ("_tcp.web.shop.svc.cluster.local", RecordType.SRV): [],
+    ("web.shop.svc.cluster.local", RecordType.SRV): [
         "50 53 web.shop.svc.cluster.local.",
         "50 80 web.shop.svc.cluster.local.",
     ],
-    ("_http._tcp.db.shop.svc.cluster.local", Kind.SRV): [
+    ("_http._tcp.db.shop.svc.cluster.local", RecordType.SRV): [
         "50 8080 10-244-0-2.db.shop.svc.cluster.local.",
         "50 8080 db-0.db.shop.svc.cluster.local.",
     ],
-    ("10-244-0-77.shop.pod.cluster.local", Kind.A): ["10.244.0.77"],
-    ("10-244-0-77.other.pod.cluster.local", Kind.A): NXDOMAIN,
-    ("10-244-0-777.shop.pod.cluster.local", Kind.A): NXDOMAIN,
-    ("shop.svc.cluster.local", Kind.A): [],
-    ("other.svc.cluster.local", Kind.A): NXDOMAIN,
-    ("svc.cluster.local", Kind.A): [],
-    ("nothing.cluster.local", Kind.A): NXDOMAIN,
-    ("a.b.c.d.e.f.svc.cluster.local", Kind.A): NXDOMAIN,
-    ("cluster.local", Kind.NS): ["ns.dns.cluster.local."],
-    ("cluster.local", Kind.SOA): ["ns.dns.cluster.local."],
-    ("cluster.local", Kind.A): [],
-    ("dns-version.cluster.local", Kind.TXT): ["1.1.0"],
-    ("7.0.96.10.in-addr.arpa", Kind.PTR): ["web.shop.svc.cluster.local."],
-    ("1.0.244.10.in-addr.arpa", Kind.PTR): ["db-0.db.shop.svc.cluster.local."],
-    ("9.0.244.10.in-addr.arpa", Kind.PTR): NXDOMAIN,
-    ("99.0.96.10.in-addr.arpa", Kind.PTR): NXDOMAIN,
-    ("7.0.96.10.in-addr.arpa", Kind.A): [],
+    ("10-244-0-77.shop.pod.cluster.local", RecordType.A): ["10.244.0.77"],
+    ("10-244-0-77.other.pod.cluster.local", RecordType.A): NXDOMAIN,
+    ("10-244-0-777.shop.pod.cluster.local", RecordType.A): NXDOMAIN,
+    ("shop.svc.cluster.local", RecordType.A): [],
+    ("other.svc.cluster.local", RecordType.A): NXDOMAIN,
+    ("svc.cluster.local", RecordType.A): [],
+    ("nothing.cluster.local", RecordType.A): NXDOMAIN,
+    ("a.b.c.d.e.f.svc.cluster.local", RecordType.A): NXDOMAIN,
+    ("cluster.local", RecordType.NS): ["ns.dns.cluster.local."],
+    ("cluster.local", RecordType.SOA): ["ns.dns.cluster.local."],
+    ("cluster.local", RecordType.A): [],
+    ("dns-version.cluster.local", RecordType.TXT): ["1.1.0"],
+    ("7.0.96.10.in-addr.arpa", RecordType.PTR): ["web.shop.svc.cluster.local."],
+    ("1.0.244.10.in-addr.arpa", RecordType.PTR): ["db-0.db.shop.svc.cluster.local."],
+    ("9.0.244.10.in-addr.arpa", RecordType.PTR): NXDOMAIN,
+    ("99.0.96.10.in-addr.arpa", RecordType.PTR): NXDOMAIN,
+    ("7.0.96.10.in-addr.arpa", RecordType.A): [],
 }
 
 
@@ -165,13 +165,13 @@ def test_name_has_its_records(name: str, kind: int, wanted: list[str] | None) ->
 
 
 def test_name_that_leads_elsewhere_says_where() -> None:
-    answer = ZONE.look_up(name_of("mirror.shop.svc.cluster.local"), Kind.A, 1)
+    answer = ZONE.look_up(name_of("mirror.shop.svc.cluster.local"), RecordType.A, 1)
     assert answer is not None
     assert answer.continues_at == (b"example", b"com")
 
 
 def test_addresses_come_with_service_records() -> None:
-    answer = ZONE.look_up(name_of("_http._tcp.db.shop.svc.cluster.local"), Kind.SRV, 1)
+    answer = ZONE.look_up(name_of("_http._tcp.db.shop.svc.cluster.local"), RecordType.SRV, 1)
     assert answer is not None
     assert sorted(map(shown, answer.additional)) == ["10.244.0.1", "10.244.0.2"]
 

@@ -15,7 +15,7 @@ import pytest
 
 from steersman.cluster.machine import Machine, MachineError, Ranges, RangeTaken, open_machine
 from steersman.cluster.machine.netlink import Netlink
-from steersman.cluster.machine.ranges import LOOPBACK, ROUTED, Guard, take_first_free
+from steersman.cluster.machine.ranges import LOOPBACK, ROUTED, RangeLock, take_first_free
 
 
 def _may_add_addresses() -> bool:
@@ -64,13 +64,13 @@ def test_candidates_overlap_with_nothing_of_their_own() -> None:
 
 def test_ranges_are_held_by_one_cluster() -> None:
     ranges = own_ranges(127)
-    guard = Guard(ranges)
+    guard = RangeLock(ranges)
     with pytest.raises(RangeTaken):
-        Guard(ranges)
+        RangeLock(ranges)
     other = take_first_free((ranges, *LOOPBACK), ())
     assert not set(other.ranges) & set(ranges)
     guard.close()
-    Guard(ranges).close()
+    RangeLock(ranges).close()
     other.close()
 
 

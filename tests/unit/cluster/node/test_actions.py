@@ -7,17 +7,17 @@ from dataclasses import replace
 import pytest
 
 from steersman.cluster.node.actions import Actions, pod_actions
-from steersman.cluster.node.container_statuses import View
-from steersman.cluster.node.health import Health
+from steersman.cluster.node.container_statuses import ObservedPod
+from steersman.cluster.node.health import ContainerHealth
 
 from .views import SANDBOX, container, pod, view
 
-UNSTARTED = Health(started=False, ready=False)
-DEAD = Health(started=True, ready=True, failed="liveness")
+UNSTARTED = ContainerHealth(started=False, ready=False)
+DEAD = ContainerHealth(started=True, ready=True, failed="liveness")
 SIDE = pod("a", init=("one", "side", "two"), sidecars=("side",))
 
 #: name → (what is known, what is started: ephemeral / init / containers, what is killed)
-CASES: dict[str, tuple[View, str, list[str]]] = {
+CASES: dict[str, tuple[ObservedPod, str, list[str]]] = {
     "a new pod": (view(pod("a", "b"), sandboxes=()), "//a b", []),
     "a new pod with init containers": (view(pod("a", init=("i", "j")), sandboxes=()), "/i/", []),
     "all is well": (view(pod("a"), container("a")), "//", []),
@@ -89,7 +89,7 @@ def _started(actions: Actions) -> str:
 
 
 @pytest.mark.parametrize(("known", "started", "killed"), CASES.values(), ids=CASES.keys())
-def test_what_is_started_and_killed(known: View, started: str, killed: list[str]) -> None:
+def test_what_is_started_and_killed(known: ObservedPod, started: str, killed: list[str]) -> None:
     actions = pod_actions(known)
     assert _started(actions) == started
     assert [kill.message for kill in actions.kill] == killed
@@ -97,7 +97,7 @@ def test_what_is_started_and_killed(known: View, started: str, killed: list[str]
     assert actions.kill_pod is actions.create_sandbox
 
 
-OVER: dict[str, View] = {
+OVER: dict[str, ObservedPod] = {
     "succeeded": view(pod("a", restartPolicy="OnFailure"), container("a", "exited")),
     "failed": view(pod("a", restartPolicy="Never"), container("a", "exited", 1)),
     "init failed": view(pod("a", init=("i",), restartPolicy="Never"), container("i", "exited", 1)),
@@ -120,7 +120,7 @@ OVER: dict[str, View] = {
 
 
 @pytest.mark.parametrize("known", OVER.values(), ids=OVER.keys())
-def test_a_pod_with_nothing_to_do_is_over(known: View) -> None:
+def test_a_pod_with_nothing_to_do_is_over(known: ObservedPod) -> None:
     actions = pod_actions(known)
     assert actions.kill_pod
     assert not actions.create_sandbox

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from steersman.cluster.node.container_logs import LogOptions, read_log
+from steersman.cluster.node.container_logs import ContainerLogOptions, read_log
 from steersman.testing import eventually
 
 PATIENCE_S = 30.0
@@ -27,7 +27,7 @@ async def over() -> bool:
 
 def read(path: Path, **options: Any) -> str:
     async def collect() -> bytes:
-        return b"".join([piece async for piece in read_log(path, LogOptions(**options), over)])
+        return b"".join([piece async for piece in read_log(path, ContainerLogOptions(**options), over)])
 
     return asyncio.run(collect()).decode()
 
@@ -146,7 +146,7 @@ class Reader:
     def __init__(self, path: Path, **options: Any) -> None:
         self.text = ""
         self.ended = False
-        self._read = read_log(path, LogOptions(follow=True, **options), self._has_ended)
+        self._read = read_log(path, ContainerLogOptions(follow=True, **options), self._has_ended)
 
     async def _has_ended(self) -> bool:
         return self.ended

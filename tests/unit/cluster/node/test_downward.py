@@ -6,9 +6,15 @@ from typing import Any
 
 import pytest
 
-from steersman.cluster.node.downward import NodeFacts, NotTold, field_value, pod_addresses, resource_value
+from steersman.cluster.node.downward import (
+    DownwardNodeFacts,
+    UnknownFieldRef,
+    field_value,
+    pod_addresses,
+    resource_value,
+)
 
-NODE = NodeFacts(
+NODE = DownwardNodeFacts(
     "n", ("10.0.0.1", "fd00::1"), {"cpu": "4", "memory": "8Gi", "ephemeral-storage": "10Gi", "pods": "110"}
 )
 POD: dict[str, Any] = {
@@ -69,7 +75,7 @@ def test_a_field_is_told(path: str, value: str) -> None:
     ],
 )
 def test_what_cannot_be_told_is_a_sentence(path: str, problem: str) -> None:
-    with pytest.raises(NotTold) as raised:
+    with pytest.raises(UnknownFieldRef) as raised:
         field_value(POD, path, (), NODE)
     assert str(raised.value).startswith(problem)
 
@@ -109,7 +115,7 @@ def test_the_limit_of_a_whole_pod_counts_before_the_nodes() -> None:
     ],
 )
 def test_resources_that_are_not_there(selector: dict[str, str], problem: str) -> None:
-    with pytest.raises(NotTold, match=problem):
+    with pytest.raises(UnknownFieldRef, match=problem):
         resource_value(POD, None if "containerName" in selector else {"name": "x"}, selector, NODE)
 
 

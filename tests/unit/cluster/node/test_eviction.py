@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from steersman.cluster.node.eviction import Candidate, eviction, victim
+from steersman.cluster.node.eviction import EvictionCandidate, eviction, victim
 from steersman.objects.usage import Usage
 
 
-def candidate(name: str, asks_mib: int, uses_mib: int, priority: int = 0) -> Candidate:
+def candidate(name: str, asks_mib: int, uses_mib: int, priority: int = 0) -> EvictionCandidate:
     container: dict[str, Any] = {"name": "c", "resources": {"requests": {"memory": f"{asks_mib}Mi"}}}
     pod = {"metadata": {"name": name}, "spec": {"priority": priority, "containers": [container]}}
-    return Candidate(pod, {"c": Usage(0.1, uses_mib << 20)})
+    return EvictionCandidate(pod, {"c": Usage(0.1, uses_mib << 20)})
 
 
-def name_of(found: Candidate | None) -> str:
+def name_of(found: EvictionCandidate | None) -> str:
     assert found is not None
     return str(found.pod["metadata"]["name"])
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from steersman.aio import SystemClock
-from steersman.cluster.node.downward import NodeFacts
+from steersman.cluster.node.downward import DownwardNodeFacts
 from steersman.cluster.node.errors import RuntimeFailed
 from steersman.cluster.node.events import NodeEvents
 from steersman.cluster.node.lifecycle import LifecycleHooks
@@ -35,7 +35,9 @@ class Fixture:
     def __init__(self) -> None:
         self.runtime = AnsweringRuntime(SystemClock())
         self.told = Told()
-        self.hooks = LifecycleHooks(self.runtime, self.told, SystemClock(), NodeFacts("n", ("127.0.0.1",)))
+        self.hooks = LifecycleHooks(
+            self.runtime, self.told, SystemClock(), DownwardNodeFacts("n", ("127.0.0.1",))
+        )
 
     async def run(self, **handler: Any) -> None:
         await self.hooks.run(POD, {"name": "main"}, "c1", handler)
@@ -110,7 +112,7 @@ def test_a_server_that_is_not_there_is_told() -> None:
 def test_hooks_may_just_sleep() -> None:
     async def run() -> float:
         clock = VirtualClock()
-        hooks = LifecycleHooks(AnsweringRuntime(clock), Told(), clock, NodeFacts("n", ()))
+        hooks = LifecycleHooks(AnsweringRuntime(clock), Told(), clock, DownwardNodeFacts("n", ()))
         began = clock.monotonic()
         await hooks.run(POD, {"name": "main"}, "c1", {"sleep": {"seconds": 7}})
         return clock.monotonic() - began

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from steersman.cluster.node.pod_admission import Load, claim_of, refusal
+from steersman.cluster.node.pod_admission import NodeLoad, claim_of, refusal
 
 Object = dict[str, Any]
 
@@ -149,7 +149,7 @@ CASES: dict[str, tuple[Object, Object, list[Object], tuple[str, str] | None]] = 
 def test_what_a_node_takes(
     wanted: Object, there: Object, others: list[Object], refused: tuple[str, str] | None
 ) -> None:
-    load = Load()
+    load = NodeLoad()
     for other in others:
         load.add(claim_of(other["spec"]))
     assert refusal(wanted, claim_of(wanted["spec"]), there, load) == refused

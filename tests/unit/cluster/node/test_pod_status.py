@@ -7,9 +7,15 @@ from typing import Any
 
 import pytest
 
-from steersman.cluster.node.container_statuses import View, time_text
-from steersman.cluster.node.health import Health
-from steersman.cluster.node.pod_status import Ending, final_status, pod_status, rejected_status, status_patch
+from steersman.cluster.node.container_statuses import ObservedPod, time_text
+from steersman.cluster.node.health import ContainerHealth
+from steersman.cluster.node.pod_status import (
+    NodeTermination,
+    final_status,
+    pod_status,
+    rejected_status,
+    status_patch,
+)
 from steersman.cluster.schema.resources import GVK
 from steersman.cluster.schema.shapes import schema_of
 from steersman.objects.conditions import find_condition
@@ -19,10 +25,10 @@ from .views import NOW, SANDBOX, container, pod, view
 
 Object = dict[str, Any]
 
-UNREADY = Health(started=True, ready=False)
+UNREADY = ContainerHealth(started=True, ready=False)
 
 
-def status(known: View, old: Object | None = None, **more: Any) -> Object:
+def status(known: ObservedPod, old: Object | None = None, **more: Any) -> Object:
     return pod_status(
         known, known.pod["status"] if old is None else old, host_ips=("172.18.0.2",), now=NOW, **more
     )
@@ -174,7 +180,7 @@ def test_a_phase_that_is_final_stays() -> None:
 
 def test_a_node_may_end_a_pod() -> None:
     known = view(pod("a"), container("a", "exited", 137))
-    ending = Ending("Evicted", "The node was low on resource: memory. ", disruption=True)
+    ending = NodeTermination("Evicted", "The node was low on resource: memory. ", disruption=True)
     assert status(known, {"phase": "Running"}, ending=ending)["phase"] == "Running"
     made = status(known, {"phase": "Running"}, ending=ending, over=True)
     assert (made["phase"], made["reason"]) == ("Failed", "Evicted")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from steersman.cluster.node.container_statuses import View
+from steersman.cluster.node.container_statuses import ObservedPod
 from steersman.cluster.node.cri import ContainerState, ContainerStatus, PodRuntime, PodSandboxStatus
-from steersman.cluster.node.health import HEALTHY, Health
+from steersman.cluster.node.health import HEALTHY, ContainerHealth
 
 Object = dict[str, Any]
 
@@ -56,10 +56,10 @@ def container(
 def view(
     pod: Object,
     *containers: ContainerStatus,
-    health: dict[str, Health] | None = None,
+    health: dict[str, ContainerHealth] | None = None,
     reasons: dict[str, tuple[str, str]] | None = None,
     sandboxes: tuple[PodSandboxStatus, ...] = (SANDBOX,),
-) -> View:
+) -> ObservedPod:
     """What is known of a pod with these containers, the newest first."""
     known = {one.id: (health or {}).get(one.name, HEALTHY) for one in containers}
-    return View(pod, PodRuntime(sandboxes, containers), "simulated", known, reasons or {})
+    return ObservedPod(pod, PodRuntime(sandboxes, containers), "simulated", known, reasons or {})

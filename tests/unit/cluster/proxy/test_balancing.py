@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from steersman.cluster.proxy.balancing import Affinities, Balancer
-from steersman.cluster.proxy.frontends import Backend, Route
+from steersman.cluster.proxy.frontends import Backend, FrontendRoute
 
 A, B, C = (Backend(f"10.0.0.{number}", 80) for number in (1, 2, 3))
 
@@ -24,21 +24,21 @@ def first(balancer: Balancer, client: str = "192.0.2.1") -> Backend:
 
 
 def test_backends_take_turns() -> None:
-    balancer = Balancer(Route((A, B, C)), Affinities())
+    balancer = Balancer(FrontendRoute((A, B, C)), Affinities())
     assert Counter(first(balancer) for _ in range(9)) == {A: 3, B: 3, C: 3}
 
 
 def test_all_backends_are_tried_once() -> None:
-    balancer = Balancer(Route((A, B, C), 60, "g"), Affinities())
+    balancer = Balancer(FrontendRoute((A, B, C), 60, "g"), Affinities())
     first(balancer)
     assert sorted(balancer.candidates("192.0.2.1")) == [A, B, C]
-    balancer.route = Route(())
+    balancer.route = FrontendRoute(())
     assert list(balancer.candidates("192.0.2.1")) == []
 
 
 def test_client_stays_until_it_was_away_too_long() -> None:
     time = Time()
-    balancer = Balancer(Route((A, B, C), 60, "g"), Affinities(time))
+    balancer = Balancer(FrontendRoute((A, B, C), 60, "g"), Affinities(time))
     kept = first(balancer)
     for _ in range(5):
         time.now += 50
@@ -48,29 +48,29 @@ def test_client_stays_until_it_was_away_too_long() -> None:
 
 
 def test_clients_are_told_apart() -> None:
-    balancer = Balancer(Route((A, B), 60, "g"), Affinities())
+    balancer = Balancer(FrontendRoute((A, B), 60, "g"), Affinities())
     assert first(balancer, "192.0.2.1") != first(balancer, "192.0.2.2")
 
 
 def test_backend_that_is_gone_is_left() -> None:
-    balancer = Balancer(Route((A, B), 60, "g"), Affinities())
+    balancer = Balancer(FrontendRoute((A, B), 60, "g"), Affinities())
     kept = first(balancer)
     other = B if kept == A else A
-    balancer.route = Route((other,), 60, "g")
+    balancer.route = FrontendRoute((other,), 60, "g")
     assert first(balancer) == other
 
 
 def test_frontends_of_a_group_agree() -> None:
     affinities = Affinities()
-    one, two = (Balancer(Route((A, B, C), 60, "g"), affinities) for _ in range(2))
+    one, two = (Balancer(FrontendRoute((A, B, C), 60, "g"), affinities) for _ in range(2))
     kept = first(one)
     assert first(two) == kept
-    assert len({first(Balancer(Route((A, B, C), 60, str(n)), affinities)) for n in range(50)}) == 3
+    assert len({first(Balancer(FrontendRoute((A, B, C), 60, str(n)), affinities)) for n in range(50)}) == 3
 
 
 def test_clients_from_elsewhere_are_not_admitted() -> None:
-    balancer = Balancer(Route((A,), sources=("192.0.2.0/24", "2001:db8::/32")), Affinities())
+    balancer = Balancer(FrontendRoute((A,), sources=("192.0.2.0/24", "2001:db8::/32")), Affinities())
     assert balancer.admits("192.0.2.7")
     assert balancer.admits("2001:db8::1")
     assert not balancer.admits("127.0.0.1")
-    assert Balancer(Route((A,)), Affinities()).admits("127.0.0.1")
+    assert Balancer(FrontendRoute((A,)), Affinities()).admits("127.0.0.1")

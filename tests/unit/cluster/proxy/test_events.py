@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 
-from steersman.cluster.proxy.events import IN, Events
+from steersman.cluster.proxy.events import IN, EventLoop
 
 
 def test_a_descriptor_that_takes_the_number_of_a_closed_one_gets_none_of_its_events() -> None:
     """Both pipes are readable in one round; whichever is handled first closes the other and opens a third, which
     gets its number."""
-    events = Events(tick_s=0.05)
+    events = EventLoop(tick_s=0.05)
     pipes = [os.pipe(), os.pipe()]
     handled: list[int] = []
     opened: list[tuple[int, int]] = []

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from steersman.aio import Scope
-from steersman.cluster.proxy.frontends import Backend, Frontend, Route
+from steersman.cluster.proxy.frontends import Backend, Frontend, FrontendRoute
 from steersman.cluster.proxy.process import ForwarderProcess
 from steersman.testing import eventually
 from tests.support.ports import free_port
@@ -76,7 +76,7 @@ async def test_all_bytes_arrive_in_order_both_ways(forwarder: ForwarderProcess) 
     chance = random.Random(20261116)
     frontend = Frontend("TCP", HOST, free_port())
     with socket.create_server((HOST, 0)) as listener:
-        await forwarder.apply({frontend: Route((Backend(HOST, listener.getsockname()[1]),))})
+        await forwarder.apply({frontend: FrontendRoute((Backend(HOST, listener.getsockname()[1]),))})
 
         def exchange() -> None:
             for seed in range(6):
@@ -97,7 +97,7 @@ async def test_all_bytes_arrive_in_order_both_ways(forwarder: ForwarderProcess) 
 async def test_running_out_of_descriptors_passes(forwarder: ForwarderProcess) -> None:
     frontend = Frontend("TCP", HOST, free_port())
     with socket.create_server((HOST, 0), backlog=256) as listener:
-        await forwarder.apply({frontend: Route((Backend(HOST, listener.getsockname()[1]),))})
+        await forwarder.apply({frontend: FrontendRoute((Backend(HOST, listener.getsockname()[1]),))})
         assert forwarder.pid is not None
         resource.prlimit(forwarder.pid, resource.RLIMIT_NOFILE, (40, 40))
         clients = [socket.create_connection(frontend[1:]) for _ in range(60)]
@@ -139,7 +139,7 @@ async def test_address_of_somebody_else_is_told(forwarder: ForwarderProcess) -> 
     with socket.create_server((HOST, 0)) as taken:
         frontend = Frontend("TCP", HOST, taken.getsockname()[1])
         elsewhere = Frontend("TCP", "192.0.2.77", 80)
-        route = Route((Backend(HOST, 9),))
+        route = FrontendRoute((Backend(HOST, 9),))
         await forwarder.apply({frontend: route, elsewhere: route})
     assert [(each, os.strerror(code)) for each, code in told] == [
         (frontend, "Address already in use"),
@@ -152,12 +152,12 @@ def test_frontend_opens_again_after_it_was_closed(kind: Any) -> None:
     @with_forwarder
     async def body(forwarder: ForwarderProcess) -> None:
         frontend = Frontend(kind, HOST, free_port())
-        route = Route((Backend(HOST, 9),))
+        route = FrontendRoute((Backend(HOST, 9),))
         told: list[int] = []
         forwarder._on_failure = lambda frontend, code: told.append(code)
         for _ in range(3):
             await forwarder.apply({frontend: route})
-            await forwarder.apply({frontend: Route(())})
+            await forwarder.apply({frontend: FrontendRoute(())})
             await forwarder.apply({frontend: route})
             await forwarder.apply({}, [frontend])
         assert told == []
@@ -186,7 +186,7 @@ def test_a_process_that_ends_as_soon_as_it_is_there_is_told_nothing_and_the_next
     async def test() -> None:
         frontend, forwarder = Frontend("TCP", HOST, free_port()), ShortLived()
         with socket.create_server((HOST, 0)) as listener:
-            route = Route((Backend(HOST, listener.getsockname()[1]),))
+            route = FrontendRoute((Backend(HOST, listener.getsockname()[1]),))
             async with Scope() as scope, asyncio.timeout(PATIENCE_S):
                 telling = scope.start(forwarder.apply({frontend: route}))
                 running = scope.start(forwarder.run())

@@ -15,8 +15,8 @@ import pytest
 
 from steersman.aio import Scope
 from steersman.cluster.proxy import process
-from steersman.cluster.proxy.frontends import Backend, Frontend, Route
-from steersman.cluster.proxy.process import ForwarderProcess, Home
+from steersman.cluster.proxy.frontends import Backend, Frontend, FrontendRoute
+from steersman.cluster.proxy.process import ForwarderFiles, ForwarderProcess
 from steersman.testing import eventually
 from tests.support.ports import free_port
 from tests.support.processes import has_ended
@@ -31,7 +31,7 @@ class Echo:
     def __init__(self, name: bytes) -> None:
         self._name = name
         self._listener = socket.create_server((HOST, 0))
-        self.route = Route((Backend(*self._listener.getsockname()),))
+        self.route = FrontendRoute((Backend(*self._listener.getsockname()),))
         threading.Thread(target=self._accept, daemon=True).start()
 
     def _accept(self) -> None:
@@ -96,7 +96,7 @@ class Place:
         self.folder = folder
         self.stays = True
         self.lock = folder / "lock"
-        self.home = Home(folder, "test", (folder / "none", self.lock), lambda: self.stays)
+        self.home = ForwarderFiles(folder, "test", (folder / "none", self.lock), lambda: self.stays)
 
     @contextmanager
     def needed(self) -> Iterator[None]:
@@ -166,7 +166,7 @@ def test_a_forwarder_ends_in_order_when_nothing_lives_on(tmp_path: Path) -> None
     async def test() -> int:
         with place.needed():
             async with place.proxy() as proxy:
-                await proxy.apply({Frontend("TCP", HOST, free_port()): Route((Backend(HOST, 9),))})
+                await proxy.apply({Frontend("TCP", HOST, free_port()): FrontendRoute((Backend(HOST, 9),))})
                 pid = proxy.pid
         assert pid is not None
         await eventually(lambda: has_ended(pid), PATIENCE_S)

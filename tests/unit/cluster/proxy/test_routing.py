@@ -6,12 +6,14 @@ from typing import Any
 
 import pytest
 
-from steersman.cluster.proxy.frontends import Backend, Frontend, Route
-from steersman.cluster.proxy.routing import Place, is_proxied, local_endpoints, routes
+from steersman.cluster.proxy.frontends import Backend, Frontend, FrontendRoute
+from steersman.cluster.proxy.routing import ProxyLocation, is_proxied, local_endpoints, routes
 
 Object = dict[str, Any]
 
-HERE = Place({"127.0.0.1": frozenset({"node-1"}), "127.0.0.2": frozenset({"node-2"})}, frozenset({"east"}))
+HERE = ProxyLocation(
+    {"127.0.0.1": frozenset({"node-1"}), "127.0.0.2": frozenset({"node-2"})}, frozenset({"east"})
+)
 CLUSTER_IP = "10.96.0.7"
 
 
@@ -148,8 +150,8 @@ def test_affinity_and_sources_go_with_the_route() -> None:
     found = routes(kept, [endpoint_slice(READY)], HERE, lambda address: address.startswith("127."))
     backends = (Backend("10.244.0.1", 8080),)
     assert found == {
-        Frontend("TCP", CLUSTER_IP, 80): Route(backends, 30, "shop/web:http"),
-        Frontend("TCP", "127.100.0.1", 80): Route(backends, 30, "shop/web:http", ("192.0.2.0/24",)),
+        Frontend("TCP", CLUSTER_IP, 80): FrontendRoute(backends, 30, "shop/web:http"),
+        Frontend("TCP", "127.100.0.1", 80): FrontendRoute(backends, 30, "shop/web:http", ("192.0.2.0/24",)),
     }
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from steersman.cluster.scheduler.board import enough_nodes
-from steersman.cluster.scheduler.model import Nodes
-from steersman.cluster.scheduler.tally import Tallies
+from steersman.cluster.scheduler.model import NodeTable
+from steersman.cluster.scheduler.node_results import enough_nodes
+from steersman.cluster.scheduler.pod_counts import PodCountsCache
 
 from .worlds import World, a_node, a_pod
 
@@ -41,11 +41,11 @@ def test_in_the_end_all_nodes_are_used() -> None:
 
 
 def test_a_tally_follows_nodes_that_come_and_go() -> None:
-    nodes = Nodes()
-    tallies = Tallies(nodes)
+    nodes = NodeTable()
+    counts = PodCountsCache(nodes)
 
     def pods_by_zone() -> dict[object, int]:
-        return dict(tallies.totals("pods", lambda node: {node.labels["zone"]: len(node.pods)}))
+        return dict(counts.totals("pods", lambda node: {node.labels["zone"]: len(node.pods)}))
 
     nodes.place(a_pod("early"), "a")
     nodes.put(a_node("a", labels={"zone": "1"}))
@@ -63,7 +63,7 @@ def test_a_tally_follows_nodes_that_come_and_go() -> None:
 
 
 def test_a_label_over_all_rows_follows_its_nodes() -> None:
-    nodes = Nodes()
+    nodes = NodeTable()
     zones = nodes.label("zone")
     for name, labels in (("a", {"zone": "1"}), ("b", {"zone": "1"}), ("c", {})):
         nodes.put(a_node(name, labels=labels))

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from steersman.cluster.scheduler.framework import EventKind, Occurrence
-from steersman.cluster.scheduler.framework.plugin import Waking
+from steersman.cluster.scheduler.framework import ClusterEvent, EventKind
+from steersman.cluster.scheduler.framework.plugin import EnqueueExtensions
 from steersman.objects.resources import (
     CSI_NODES,
     PERSISTENT_VOLUME_CLAIMS,
@@ -170,44 +170,49 @@ _PORT = {"containers": [{"name": "c", "image": "i", "ports": [{"hostPort": 80, "
 @pytest.mark.parametrize(
     ("plugin", "parts", "what", "helps"),
     [
-        ("NodeResourcesFit", {"cpu": "2"}, Occurrence(EventKind.NODE_ALLOCATABLE, _SMALL, _BIG), True),
-        ("NodeResourcesFit", {"cpu": "5"}, Occurrence(EventKind.NODE_ALLOCATABLE, _SMALL, _BIG), False),
-        ("NodeResourcesFit", {"cpu": "2"}, Occurrence(EventKind.NODE_ALLOCATABLE, _BIG, _BIG), False),
-        ("NodeResourcesFit", {"cpu": "2"}, Occurrence(EventKind.NODE_ADDED, None, _BIG), True),
-        ("NodeResourcesFit", {"cpu": "2"}, Occurrence(EventKind.NODE_LABELS, _BIG, _BIG), None),
-        ("TaintToleration", {}, Occurrence(EventKind.NODE_TAINTS, _TAINTED, _BIG), True),
-        ("TaintToleration", {}, Occurrence(EventKind.NODE_TAINTS, _BIG, _TAINTED), False),
+        ("NodeResourcesFit", {"cpu": "2"}, ClusterEvent(EventKind.NODE_ALLOCATABLE, _SMALL, _BIG), True),
+        ("NodeResourcesFit", {"cpu": "5"}, ClusterEvent(EventKind.NODE_ALLOCATABLE, _SMALL, _BIG), False),
+        ("NodeResourcesFit", {"cpu": "2"}, ClusterEvent(EventKind.NODE_ALLOCATABLE, _BIG, _BIG), False),
+        ("NodeResourcesFit", {"cpu": "2"}, ClusterEvent(EventKind.NODE_ADDED, None, _BIG), True),
+        ("NodeResourcesFit", {"cpu": "2"}, ClusterEvent(EventKind.NODE_LABELS, _BIG, _BIG), None),
+        ("TaintToleration", {}, ClusterEvent(EventKind.NODE_TAINTS, _TAINTED, _BIG), True),
+        ("TaintToleration", {}, ClusterEvent(EventKind.NODE_TAINTS, _BIG, _TAINTED), False),
         (
             "NodeAffinity",
             {"nodeSelector": {"a": "b"}},
-            Occurrence(EventKind.NODE_LABELS, _BIG, _LABELED),
+            ClusterEvent(EventKind.NODE_LABELS, _BIG, _LABELED),
             True,
         ),
         (
             "NodeAffinity",
             {"nodeSelector": {"a": "b"}},
-            Occurrence(EventKind.NODE_LABELS, _LABELED, _LABELED),
+            ClusterEvent(EventKind.NODE_LABELS, _LABELED, _LABELED),
             False,
         ),
-        ("NodeUnschedulable", {}, Occurrence(EventKind.NODE_TAINTS, a_node(unschedulable=True), _BIG), True),
-        ("NodePorts", _PORT, Occurrence(EventKind.POD_DELETED, a_pod(**_PORT)), True),
-        ("NodePorts", _PORT, Occurrence(EventKind.POD_DELETED, a_pod()), False),
-        ("PodTopologySpread", _SPREAD, Occurrence(EventKind.NODE_ADDED, None, _ZONED), True),
-        ("PodTopologySpread", _SPREAD, Occurrence(EventKind.NODE_ADDED, None, _BIG), False),
+        (
+            "NodeUnschedulable",
+            {},
+            ClusterEvent(EventKind.NODE_TAINTS, a_node(unschedulable=True), _BIG),
+            True,
+        ),
+        ("NodePorts", _PORT, ClusterEvent(EventKind.POD_DELETED, a_pod(**_PORT)), True),
+        ("NodePorts", _PORT, ClusterEvent(EventKind.POD_DELETED, a_pod()), False),
+        ("PodTopologySpread", _SPREAD, ClusterEvent(EventKind.NODE_ADDED, None, _ZONED), True),
+        ("PodTopologySpread", _SPREAD, ClusterEvent(EventKind.NODE_ADDED, None, _BIG), False),
         (
             "PodTopologySpread",
             _SPREAD,
-            Occurrence(EventKind.POD_ADDED, None, a_pod(labels={"app": "x"})),
+            ClusterEvent(EventKind.POD_ADDED, None, a_pod(labels={"app": "x"})),
             True,
         ),
-        ("PodTopologySpread", _SPREAD, Occurrence(EventKind.POD_ADDED, None, a_pod()), False),
+        ("PodTopologySpread", _SPREAD, ClusterEvent(EventKind.POD_ADDED, None, a_pod()), False),
     ],
 )
 def test_plugins_know_what_may_help(
-    plugin: str, parts: dict[str, Any], what: Occurrence, helps: bool | None
+    plugin: str, parts: dict[str, Any], what: ClusterEvent, helps: bool | None
 ) -> None:
     waking = next(each for each in World().profile.plugins if each.name == plugin)
-    assert isinstance(waking, Waking)
+    assert isinstance(waking, EnqueueExtensions)
     if helps is None:
         assert what.kind not in waking.hints
     else:

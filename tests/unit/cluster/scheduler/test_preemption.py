@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from steersman.cluster.scheduler.framework import Cycle, NoFit
-from steersman.cluster.scheduler.preemption import Budget, Candidate, cheapest, violating
+from steersman.cluster.scheduler.framework import CycleState, NoFit
+from steersman.cluster.scheduler.preemption import DisruptionBudget, PreemptionCandidate, cheapest, violating
 from steersman.objects.resources import POD_DISRUPTION_BUDGETS
 from steersman.objects.selectors import LabelSelector
 
@@ -15,7 +15,7 @@ from .worlds import World, a_pod
 def _preempt(world: World, **parts: object) -> tuple[str | None, str]:
     """The node that is promised to an important pod, and what is said."""
     pod = a_pod("vip", priority=100, **parts)
-    cycle = Cycle()
+    cycle = CycleState()
     failure = world.placer.place(cycle, pod)
     assert isinstance(failure, NoFit)
     unasked = failure.pod or failure.unasked
@@ -121,7 +121,7 @@ def test_promised_room_is_kept_for_the_more_important() -> None:
 
 
 def test_budgets_are_used_up_one_by_one() -> None:
-    budget = Budget("default", LabelSelector.parse("app=x"), 1, frozenset({"done"}))
+    budget = DisruptionBudget("default", LabelSelector.parse("app=x"), 1, frozenset({"done"}))
     pods = [a_pod(name, labels={"app": "x"}) for name in ("done", "first", "second")] + [a_pod("free")]
     protected, others = violating(pods, [budget])
     assert [pod.name for pod in protected] == ["second"]
@@ -139,7 +139,9 @@ def test_budgets_are_used_up_one_by_one() -> None:
 )
 def test_the_cheapest_node_is_chosen(one: tuple[list[int], int], other: tuple[list[int], int]) -> None:
     candidates = [
-        Candidate(name, tuple(a_pod(str(number), priority=number) for number in priorities), violations)
+        PreemptionCandidate(
+            name, tuple(a_pod(str(number), priority=number) for number in priorities), violations
+        )
         for name, (priorities, violations) in (("other", other), ("one", one))
     ]
     assert cheapest(candidates).node == "one"
@@ -156,7 +158,7 @@ def test_what_was_found_out_for_a_pod_holds_for_the_next_one_alike_unless_the_no
     world.handle.nominations.put(a_pod("vip", cpu="3", priority=100), first)
     world.add_pod(other, f"low-{other}", cpu="4", priority=100)
     again = a_pod("second", cpu="3", priority=100)
-    cycle = Cycle()
+    cycle = CycleState()
     failure = world.placer.place(cycle, again)
     assert isinstance(failure, NoFit)
     nomination = world.profile.post_filters[0].post_filter(cycle, again, failure.refusals, None)

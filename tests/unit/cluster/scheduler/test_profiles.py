@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import pytest
 
 from steersman.cluster.scheduler import ProfileConfig
-from steersman.cluster.scheduler.framework import Cycle, Refusal
-from steersman.cluster.scheduler.model import Node, Pod
+from steersman.cluster.scheduler.framework import CycleState, Refusal
+from steersman.cluster.scheduler.model import NodeInfo, PodInfo
 
 from .worlds import World
 
@@ -32,10 +32,10 @@ class Nearest:
 
     name = "Nearest"
 
-    def score(self, cycle: Cycle, pod: Pod, node: Node) -> int:
+    def score(self, cycle: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         return int(node.name[1:])
 
-    def normalize(self, cycle: Cycle, pod: Pod, scores: Sequence[int]) -> Sequence[int]:
+    def normalize(self, cycle: CycleState, pod: PodInfo, scores: Sequence[int]) -> Sequence[int]:
         return [100 - score for score in scores]
 
 
@@ -45,10 +45,10 @@ class Quota:
     name = "Quota"
     asked = 0
 
-    def sign(self, pod: Pod) -> None:
+    def sign(self, pod: PodInfo) -> None:
         return None
 
-    def filter(self, cycle: Cycle, pod: Pod, node: Node) -> Refusal | None:
+    def filter(self, cycle: CycleState, pod: PodInfo, node: NodeInfo) -> Refusal | None:
         Quota.asked += 1
         return Refusal(self.name, ("node(s) have two pods",)) if len(node.pods) >= 2 else None
 

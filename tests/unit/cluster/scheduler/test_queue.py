@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from steersman.cluster.scheduler.framework import EventKind, Occurrence, Refusal
-from steersman.cluster.scheduler.model import Pod
+from steersman.cluster.scheduler.framework import ClusterEvent, EventKind, Refusal
+from steersman.cluster.scheduler.model import PodInfo
 from steersman.cluster.scheduler.plugins.scheduling_gates import SchedulingGates
-from steersman.cluster.scheduler.queue import Entry, SchedulingQueue
+from steersman.cluster.scheduler.queue import QueuedPodInfo, SchedulingQueue
 
 from .worlds import a_node, a_pod
 
@@ -36,7 +36,7 @@ def _next(queue: SchedulingQueue, now: float) -> str | None:
     return None if entry is None else entry.pod.name
 
 
-def _refused(queue: SchedulingQueue, pod: Pod, now: float, *plugins: str) -> Entry:
+def _refused(queue: SchedulingQueue, pod: PodInfo, now: float, *plugins: str) -> QueuedPodInfo:
     queue.add(pod, now)
     entry = queue.pop(now)
     assert entry is not None
@@ -54,9 +54,9 @@ def test_important_pods_come_first_then_those_that_wait_longer() -> None:
 def test_a_refused_pod_waits_for_what_may_help() -> None:
     queue = _queue()
     entry = _refused(queue, a_pod("p", labels={"small": "yes"}), 0.0, "Fit")
-    queue.happened(Occurrence(EventKind.NODE_LABELS), 20.0)
+    queue.happened(ClusterEvent(EventKind.NODE_LABELS), 20.0)
     assert _next(queue, 20.0) is None
-    queue.happened(Occurrence(EventKind.NODE_ALLOCATABLE, None, a_node()), 20.0)
+    queue.happened(ClusterEvent(EventKind.NODE_ALLOCATABLE, None, a_node()), 20.0)
     assert _next(queue, 20.0) == "p"
     assert entry.tries == 2
 
@@ -64,7 +64,7 @@ def test_a_refused_pod_waits_for_what_may_help() -> None:
 def test_a_plugin_may_say_that_it_does_not_help_this_pod() -> None:
     queue = _queue()
     _refused(queue, a_pod("p"), 0.0, "Fit")
-    queue.happened(Occurrence(EventKind.NODE_ALLOCATABLE, None, a_node()), 20.0)
+    queue.happened(ClusterEvent(EventKind.NODE_ALLOCATABLE, None, a_node()), 20.0)
     assert _next(queue, 20.0) is None
 
 
@@ -74,7 +74,7 @@ def test_a_plugin_may_say_that_it_does_not_help_this_pod() -> None:
 def test_where_nothing_is_known_everything_may_help(plugins: tuple[str, ...]) -> None:
     queue = _queue()
     _refused(queue, a_pod("p"), 0.0, *plugins)
-    queue.happened(Occurrence(EventKind.CSI_NODE), 20.0)
+    queue.happened(ClusterEvent(EventKind.CSI_NODE), 20.0)
     assert _next(queue, 20.0) == "p"
 
 
@@ -105,7 +105,7 @@ def test_a_pod_whose_try_went_wrong_backs_off_longer_each_time() -> None:
 def test_a_refused_pod_that_backs_off_is_tried_early_if_nobody_else_waits() -> None:
     queue = _queue()
     _refused(queue, a_pod("p"), 0.0, "Fit")
-    queue.happened(Occurrence(EventKind.POD_DELETED), 0.5)
+    queue.happened(ClusterEvent(EventKind.POD_DELETED), 0.5)
     queue.add(a_pod("q"), 0.5)
     assert _next(queue, 0.5) == "q"
     assert _next(queue, 0.5) == "p"
@@ -114,7 +114,7 @@ def test_a_refused_pod_that_backs_off_is_tried_early_if_nobody_else_waits() -> N
 def test_a_gated_pod_is_not_looked_at_until_its_gates_are_gone() -> None:
     queue = _queue()
     queue.add(a_pod("p", schedulingGates=[{"name": "a"}, {"name": "b"}]), 0.0)
-    queue.happened(Occurrence(EventKind.POD_DELETED), 1.0)
+    queue.happened(ClusterEvent(EventKind.POD_DELETED), 1.0)
     queue.add(a_pod("p", schedulingGates=[{"name": "b"}]), 2.0)
     assert _next(queue, 1000.0) is None
     queue.add(a_pod("p"), 1001.0)
@@ -143,7 +143,7 @@ def test_a_held_pod_is_tried_when_it_is_released_if_something_happened_meanwhile
     pod = a_pod("p")
     _refused(queue, pod, 0.0, "Fit")
     queue.hold(pod.key)
-    queue.happened(Occurrence(EventKind.POD_DELETED), 20.0)
+    queue.happened(ClusterEvent(EventKind.POD_DELETED), 20.0)
     assert _next(queue, 20.0) is None
     queue.release(pod.key, 21.0)
     assert _next(queue, 21.0) == "p"
@@ -180,7 +180,7 @@ def test_a_pod_that_is_gone_is_not_tried(when: str) -> None:
         if when != "tried":
             queue.refused(entry, ["Fit"], 0.0)
         if when == "backing off":
-            queue.happened(Occurrence(EventKind.POD_DELETED), 0.1)
+            queue.happened(ClusterEvent(EventKind.POD_DELETED), 0.1)
         queue.remove(pod.key)
         if when == "tried":
             queue.refused(entry, ["Fit"], 0.0)

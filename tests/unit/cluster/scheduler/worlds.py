@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from steersman.cluster.scheduler.framework import Cycle, Handle, NoFit
-from steersman.cluster.scheduler.model import Nodes, Pod, read_pod
+from steersman.cluster.scheduler.framework import CycleState, Handle, NoFit
+from steersman.cluster.scheduler.model import NodeTable, PodInfo, read_pod
 from steersman.cluster.scheduler.model.node import NodeFacts, read_node
 from steersman.cluster.scheduler.placing import Placer
 from steersman.cluster.scheduler.profiles import ProfileConfig, make_profile
@@ -54,7 +54,7 @@ def node_object(
     }
 
 
-def a_pod(name: str = "pod", **parts: Any) -> Pod:
+def a_pod(name: str = "pod", **parts: Any) -> PodInfo:
     return read_pod(_pods.read_object(pod_object(name, **parts)))
 
 
@@ -62,7 +62,7 @@ def a_node(name: str = "node", **parts: Any) -> NodeFacts:
     return read_node(_nodes.read_object(node_object(name, **parts)))
 
 
-def make(obj: Object) -> Pod:
+def make(obj: Object) -> PodInfo:
     return read_pod(_pods.read_object(obj))
 
 
@@ -71,7 +71,7 @@ class World:
     """Nodes with pods, other objects, and a profile."""
 
     config: ProfileConfig = field(default_factory=ProfileConfig)
-    nodes: Nodes = field(default_factory=Nodes)
+    nodes: NodeTable = field(default_factory=NodeTable)
     namespaces: dict[str, Mapping[str, str]] = field(default_factory=dict)
     evicted: list[tuple[str, str, list[str]]] = field(default_factory=list)
 
@@ -102,8 +102,8 @@ class World:
         self.nodes.place(a_pod(name, nodeName=node, **parts), node)
         return self
 
-    def place(self, pod: Pod) -> str | NoFit:
-        return self.placer.place(Cycle(), pod)
+    def place(self, pod: PodInfo) -> str | NoFit:
+        return self.placer.place(CycleState(), pod)
 
     def node_for(self, name: str = "new", **parts: Any) -> str:
         """The node's name, or the reasons in kube-scheduler's words."""

@@ -1,4 +1,4 @@
-"""The table is boiled down from the published definitions, and rebuilt where it is missing."""
+"""The table is made from the published definitions, and rebuilt where it is missing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from steersman.cluster.schema import boil, table
+from steersman.cluster.schema import table, table_building
 from steersman.cluster.schema.errors import TableMissing
 from steersman.cluster.schema.resources import GVK, all_resources
 
@@ -35,16 +35,16 @@ PUBLISHED: dict[str, Any] = {
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     published = dict(PUBLISHED)
-    for name in boil.ALWAYS:
+    for name in table_building.ALWAYS:
         published[name] = {"type": "object"}
     (tmp_path / "definitions.json").write_text(json.dumps({"$defs": published}))
     (tmp_path / "resources.txt").write_text(RESOURCES)
-    boil.boil(tmp_path / "definitions.json", tmp_path)
+    table_building.build(tmp_path / "definitions.json", tmp_path)
     return tmp_path
 
 
 def test_only_what_is_served_is_kept_without_prose(folder: Path) -> None:
-    found = json.loads((folder / boil.TABLE).read_text())
+    found = json.loads((folder / table_building.TABLE).read_text())
     assert found["io.k8s.api.core.v1.Thing"] == {
         "type": "object",
         "x-kubernetes-group-version-kind": [{"group": "", "version": "v1", "kind": "Thing"}],
@@ -59,14 +59,14 @@ def test_only_what_is_served_is_kept_without_prose(folder: Path) -> None:
 
 
 def test_prose_is_kept_apart(folder: Path) -> None:
-    found = json.loads(zlib.decompress((folder / boil.PROSE).read_bytes()))
+    found = json.loads(zlib.decompress((folder / table_building.PROSE).read_bytes()))
     assert found["io.k8s.api.core.v1.Thing"] == [
         "A thing.",
         {"$ref": "A field of this name.", "part": "Its part."},
     ]
     assert sorted(path.name for path in folder.iterdir()) == [
-        boil.TABLE,
-        boil.PROSE,
+        table_building.TABLE,
+        table_building.PROSE,
         "definitions.json",
         "resources.txt",
     ]
@@ -84,15 +84,15 @@ def test_without_table_and_source_the_way_out_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(table, "_FOLDER", tmp_path)
-    monkeypatch.setattr(boil, "SOURCE_PACKAGE", "no_such_package")
+    monkeypatch.setattr(table_building, "SOURCE_PACKAGE", "no_such_package")
     with pytest.raises(TableMissing, match="pip install -e"):
         table.prose()
 
 
 def test_a_missing_table_is_built_on_first_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    if boil.find_definitions() is None:
+    if table_building.find_definitions() is None:
         pytest.skip("the package with the definitions is not installed")
     (tmp_path / "resources.txt").write_text("[apps/v1]\n")
     monkeypatch.setattr(table, "_FOLDER", tmp_path)
     assert "io.k8s.api.apps.v1.Deployment" in table.prose()
-    assert (tmp_path / boil.TABLE).exists()
+    assert (tmp_path / table_building.TABLE).exists()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from steersman.cluster.schema import boil
+from steersman.cluster.schema import table_building
 from steersman.cluster.schema.version import KUBERNETES_MINOR, KUBERNETES_VERSION
 
 ROOT = Path(__file__).parents[4]
@@ -22,7 +22,9 @@ def test_the_minor_version_has_no_patch() -> None:
 def test_the_build_takes_the_types_of_this_version() -> None:
     build = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["build-system"]
     assert f"kubernetes-validate=={KUBERNETES_VERSION}" in build["requires"]
-    assert boil.published_file(KUBERNETES_VERSION).startswith("kubernetes-json-schema/v" + KUBERNETES_VERSION)
+    assert table_building.published_file(KUBERNETES_VERSION).startswith(
+        "kubernetes-json-schema/v" + KUBERNETES_VERSION
+    )
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/compatibility.md", "docs/guide/cluster.md"])

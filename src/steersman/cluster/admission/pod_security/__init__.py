@@ -1,4 +1,4 @@
-"""PodSecurity: namespaces say by labels how much their pods may do."""
+"""The PodSecurity plugin: enforces the Pod Security Standards that a namespace selects by labels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The checks of the baseline level: what opens known ways out of a container."""
+"""The checks of the baseline level of the Pod Security Standards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which checks make up a level at a version, and what they find in a pod."""
+"""The checks of a Pod Security level and version, and their evaluation for a pod."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The labels of a namespace, and what they ask for: a level and a version for each of three modes."""
+"""The pod-security.kubernetes.io labels of a namespace: a level and a version for each of enforce, audit and
+warn.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from typing import Final, NamedTuple
 
 from steersman.objects.fields import FieldError, Path, invalid
 
-__all__ = ["PRIVILEGED", "LevelVersion", "Policy", "policy_of", "strictness"]
+__all__ = ["PRIVILEGED", "LevelVersion", "NamespacePolicy", "policy_of", "strictness"]
 
 PREFIX: Final = "pod-security.kubernetes.io/"
 LEVELS: Final = ("privileged", "baseline", "restricted")
@@ -18,6 +20,8 @@ _MOST_DIGITS: Final = 18
 
 
 class LevelVersion(NamedTuple):
+    """A Pod Security level at a Kubernetes version."""
+
     level: str = "privileged"
     #: The minor version whose rules count; None for the latest.
     minor: int | None = None
@@ -32,7 +36,9 @@ class LevelVersion(NamedTuple):
 PRIVILEGED: Final = LevelVersion()
 
 
-class Policy(NamedTuple):
+class NamespacePolicy(NamedTuple):
+    """The levels of a namespace for enforce, audit and warn."""
+
     enforce: LevelVersion = PRIVILEGED
     audit: LevelVersion = PRIVILEGED
     warn: LevelVersion = PRIVILEGED
@@ -41,7 +47,7 @@ class Policy(NamedTuple):
     def fully_privileged(self) -> bool:
         return self.enforce.level == self.audit.level == self.warn.level == "privileged"
 
-    def equivalent(self, other: Policy) -> bool:
+    def equivalent(self, other: NamespacePolicy) -> bool:
         return all(mine.equivalent(theirs) for mine, theirs in zip(self, other, strict=True))
 
 
@@ -49,7 +55,9 @@ def strictness(level: str) -> int:
     return LEVELS.index(level)
 
 
-def policy_of(labels: Mapping[str, str], defaults: Policy) -> tuple[Policy, list[FieldError]]:
+def policy_of(
+    labels: Mapping[str, str], defaults: NamespacePolicy
+) -> tuple[NamespacePolicy, list[FieldError]]:
     """What labels ask for. There is always an answer: where a label makes no sense enforcing becomes
     strict, auditing and warning become lax, and the error says so."""
     # Nearly every namespace has no such label.
@@ -57,7 +65,7 @@ def policy_of(labels: Mapping[str, str], defaults: Policy) -> tuple[Policy, list
         return defaults, []
     errors: list[FieldError] = []
     modes = {}
-    for mode, given in zip(Policy._fields, defaults, strict=True):
+    for mode, given in zip(NamespacePolicy._fields, defaults, strict=True):
         level, minor = given
         if (text := labels.get(PREFIX + mode)) is not None:
             level = text
@@ -77,7 +85,7 @@ def policy_of(labels: Mapping[str, str], defaults: Policy) -> tuple[Policy, list
         # What is enforced for pods is worth a warning for what makes pods.
         minor = warn.minor if f"{PREFIX}warn-version" in labels else enforce.minor
         modes["warn"] = LevelVersion(enforce.level, minor)
-    return Policy(**modes), errors
+    return NamespacePolicy(**modes), errors
 
 
 def _error(label: str, value: str, detail: str) -> FieldError:

@@ -1,4 +1,4 @@
-"""PodSecurity: pods against the policy of their namespace.
+"""The PodSecurity plugin: evaluates pods against the Pod Security policy of their namespace.
 
 | object                  | enforce      | audit, warn                |
 |-------------------------|--------------|----------------------------|
@@ -20,7 +20,7 @@ from steersman.cluster.admission.pod_security.levels import (
     PREFIX,
     PRIVILEGED,
     LevelVersion,
-    Policy,
+    NamespacePolicy,
     policy_of,
     strictness,
 )
@@ -52,6 +52,8 @@ _CHECK_S: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Exemptions:
+    """The users, namespaces and runtime classes that are not evaluated."""
+
     users: frozenset[str] = frozenset()
     namespaces: frozenset[str] = frozenset()
     runtime_classes: frozenset[str] = frozenset()
@@ -63,12 +65,12 @@ class PodSecurity:
     def __init__(
         self,
         reader: Reader,
-        defaults: Policy | None = None,
+        defaults: NamespacePolicy | None = None,
         exemptions: Exemptions | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._reader = reader
-        self._defaults = defaults or Policy()
+        self._defaults = defaults or NamespacePolicy()
         self._exempt = exemptions or Exemptions()
         self._clock = clock
 
@@ -134,7 +136,7 @@ class PodSecurity:
     def _evaluate(
         self,
         attributes: Attributes,
-        policy: Policy,
+        policy: NamespacePolicy,
         metadata: Mapping[str, Any],
         spec: Mapping[str, Any],
         *,
@@ -161,7 +163,7 @@ class PodSecurity:
         assert namespace is not None
         labels = namespace["metadata"].get("labels", {})
         policy, errors = policy_of(labels, self._defaults)
-        before: Policy | None = None
+        before: NamespacePolicy | None = None
         if attributes.operation == "UPDATE":
             assert attributes.old is not None
             before, old_errors = policy_of(attributes.old["metadata"].get("labels", {}), self._defaults)
@@ -177,12 +179,12 @@ class PodSecurity:
         elif before is not None:
             attributes.warnings.extend(self._violations(attributes.name, policy.enforce))
 
-    def _exempt_warning(self, name: str, policy: Policy, labels: dict[str, str]) -> str:
+    def _exempt_warning(self, name: str, policy: NamespacePolicy, labels: dict[str, str]) -> str:
         if policy.fully_privileged or policy.equivalent(self._defaults):
             return ""
         given = [
             f"{mode}={level}"
-            for mode, level in zip(Policy._fields, policy, strict=True)
+            for mode, level in zip(NamespacePolicy._fields, policy, strict=True)
             if level.level != "privileged"
             and (PREFIX + mode in labels or f"{PREFIX}{mode}-version" in labels)
         ]

@@ -1,4 +1,4 @@
-"""The checks that the restricted level adds: what a hardened container must say and may not have."""
+"""The checks that the restricted level of the Pod Security Standards adds to baseline."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Violations of Pod Security Standards, and the phrases of their messages."""
+"""Violations of the Pod Security Standards, and the wording of their messages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["Check", "Setters", "Violation", "counted", "quoted", "security", "ve
 
 
 class Violation(NamedTuple):
-    """Why a pod is not allowed: the short form for many pods, and the details for one."""
+    """A violation: the short form for warnings about many pods, and the details for one."""
 
     reason: str
     detail: str
@@ -41,7 +41,7 @@ def verb(names: Sequence[str]) -> str:
 
 
 class Setters:
-    """Who set a forbidden value: the pod, some containers; and which values."""
+    """The pod and containers that set a forbidden value, and the values."""
 
     def __init__(self) -> None:
         self.pod = False

@@ -1,4 +1,4 @@
-"""Admission policies: rules about writes that users write in CEL.
+"""ValidatingAdmissionPolicy and MutatingAdmissionPolicy: CEL policies about writes.
 
 validating, mutating   the two plugins                     start here
 definitions            policies and bindings, compiled

@@ -1,4 +1,6 @@
-"""Policies and their bindings: read from the store, compiled once, kept until one of them changes."""
+"""Admission policies and their bindings: read from the store, compiled once, cached until one of them
+changes.
+"""
 
 from __future__ import annotations
 
@@ -7,56 +9,63 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from steersman.cluster.admission.chain import Reader
-from steersman.cluster.admission.webhooks.conditions import Compiler, MatchConditions, Program, compiled
+from steersman.cluster.admission.webhooks.conditions import (
+    CompiledExpression,
+    Compiler,
+    MatchConditions,
+    compiled,
+)
 from steersman.cluster.admission.webhooks.configurations import GROUP
-from steersman.cluster.admission.webhooks.matching import Match
+from steersman.cluster.admission.webhooks.matching import MatchCriteria
 from steersman.cluster.schema.resources import GVK
 from steersman.objects.kinds import Object
 
-__all__ = ["Binding", "Compile", "Policy", "read_policies"]
+__all__ = ["AdmissionPolicy", "Compile", "PolicyBinding", "read_policies"]
 
 R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True)
-class Binding:
-    """Where a policy is in force, and with which parameters."""
+class PolicyBinding:
+    """A binding: where a policy applies, and with which parameters."""
 
     name: str
     #: None restricts nothing.
-    match: Match | None
+    match: MatchCriteria | None
     param_ref: Object | None
     #: Validating policies: what a violation leads to.
     actions: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Policy(Generic[R]):
-    """What is common to validating and mutating policies; `rules` is what tells them apart."""
+class AdmissionPolicy(Generic[R]):
+    """The common part of validating and mutating policies; `rules` is the specific part."""
 
     name: str
-    match: Match | None
+    match: MatchCriteria | None
     param_kind: GVK | None
     ignore_failures: bool
-    variables: Mapping[str, Program]
+    variables: Mapping[str, CompiledExpression]
     conditions: MatchConditions
     reinvoked: bool
     rules: R
-    bindings: tuple[Binding, ...]
+    bindings: tuple[PolicyBinding, ...]
 
 
 class Compile:
-    """Compiles the expressions of one policy, in which its variables are known."""
+    """Compiles the expressions of one policy, which may use its variables."""
 
     def __init__(self, compiler: Compiler, spec: Mapping[str, Any]) -> None:
         self._compiler = compiler
         self._params = spec.get("paramKind") is not None
-        self.variables: dict[str, Program] = {}
+        self.variables: dict[str, CompiledExpression] = {}
         for variable in spec.get("variables") or ():
             # A variable sees the ones before it.
             self.variables[variable["name"]] = self(variable["expression"], returns="any")
 
-    def __call__(self, expression: str, *, returns: str = "bool", authorizer: bool = True) -> Program:
+    def __call__(
+        self, expression: str, *, returns: str = "bool", authorizer: bool = True
+    ) -> CompiledExpression:
         return compiled(
             self._compiler,
             expression,
@@ -76,7 +85,7 @@ def read_policies(
     compiler: Compiler,
     plurals: tuple[str, str],
     rules: Callable[[Mapping[str, Any], Compile], R],
-) -> tuple[Policy[R], ...]:
+) -> tuple[AdmissionPolicy[R], ...]:
     """All policies that are bound, by name; `plurals` are those of policies and bindings."""
     bindings: dict[str, list[Object]] = {}
     for binding in sorted(reader.list(GROUP, plurals[1]), key=_name):
@@ -94,15 +103,15 @@ def _name(obj: Object) -> str:
 
 def _policy(
     policy: Object,
-    bindings: tuple[Binding, ...],
+    bindings: tuple[PolicyBinding, ...],
     compiler: Compiler,
     rules: Callable[[Mapping[str, Any], Compile], R],
-) -> Policy[R]:
+) -> AdmissionPolicy[R]:
     spec = policy["spec"]
     ignore_failures = spec.get("failurePolicy") == "Ignore"
     compile_ = Compile(compiler, spec)
     param_kind = spec.get("paramKind")
-    return Policy(
+    return AdmissionPolicy(
         _name(policy),
         _match(spec.get("matchConstraints")),
         None if param_kind is None else GVK.of(param_kind["apiVersion"], param_kind["kind"]),
@@ -115,9 +124,9 @@ def _policy(
     )
 
 
-def _binding(binding: Object) -> Binding:
+def _binding(binding: Object) -> PolicyBinding:
     spec = binding["spec"]
-    return Binding(
+    return PolicyBinding(
         _name(binding),
         _match(spec.get("matchResources")),
         spec.get("paramRef"),
@@ -125,5 +134,5 @@ def _binding(binding: Object) -> Binding:
     )
 
 
-def _match(resources: Object | None) -> Match | None:
-    return None if resources is None else Match.parse(resources, "resourceRules", without_rules=True)
+def _match(resources: Object | None) -> MatchCriteria | None:
+    return None if resources is None else MatchCriteria.parse(resources, "resourceRules", without_rules=True)

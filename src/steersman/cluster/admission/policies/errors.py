@@ -1,4 +1,4 @@
-"""What goes wrong with policies.
+"""The errors of admission policies.
 
 PolicyMisconfigured     a policy or binding that cannot be used on this write; its failure policy decides
 MutationFailed          a mutation that cannot be applied; likewise
@@ -10,8 +10,8 @@ __all__ = ["MutationFailed", "PolicyMisconfigured"]
 
 
 class PolicyMisconfigured(Exception):
-    """The message is for the client."""
+    """A policy or binding that cannot be used for this write. The message is for the client."""
 
 
 class MutationFailed(Exception):
-    """The message is for the client."""
+    """A mutation that cannot be applied. The message is for the client."""

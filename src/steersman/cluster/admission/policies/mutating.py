@@ -1,4 +1,4 @@
-"""MutatingAdmissionPolicy: expressions that change an object before it is stored."""
+"""The MutatingAdmissionPolicy plugin: CEL expressions that change an object before it is stored."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from steersman.cluster.admission.cached import Cached
+from steersman.cluster.admission.cached import CachedObjects
 from steersman.cluster.admission.chain import Attributes
-from steersman.cluster.admission.policies.definitions import Compile, Policy, read_policies
+from steersman.cluster.admission.policies.definitions import AdmissionPolicy, Compile, read_policies
 from steersman.cluster.admission.policies.errors import MutationFailed
-from steersman.cluster.admission.policies.mutations import Mutation
+from steersman.cluster.admission.policies.mutations import CompiledMutation
 from steersman.cluster.admission.policies.selection import (
     Invocation,
     Misconfigured,
@@ -36,14 +36,14 @@ __all__ = ["MutatingAdmissionPolicy"]
 
 _PLURALS = ("mutatingadmissionpolicies", "mutatingadmissionpolicybindings")
 
-_Mutations = tuple[Mutation, ...]
+_Mutations = tuple[CompiledMutation, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class _Failure:
-    """A policy that could not do its work."""
+    """A policy that could not be evaluated."""
 
-    policy: Policy[_Mutations]
+    policy: AdmissionPolicy[_Mutations]
     binding: str | None
     message: str
     reason: str = ""
@@ -62,7 +62,7 @@ def _rules(spec: Mapping[str, Any], compile_: Compile) -> _Mutations:
             ("jsonPatch", "JSONPatch") if kind == "JSONPatch" else ("applyConfiguration", "Object")
         )
         program = compile_((mutation.get(source) or {}).get("expression", ""), returns=returns)
-        mutations.append(Mutation(kind, program))
+        mutations.append(CompiledMutation(kind, program))
     return tuple(mutations)
 
 
@@ -71,7 +71,7 @@ class MutatingAdmissionPolicy:
 
     def __init__(self, context: AdmissionContext) -> None:
         self._context = context
-        self.policies = Cached(
+        self.policies = CachedObjects(
             lambda: read_policies(context.reader, context.compiler, _PLURALS, _rules),
             *((GROUP, plural) for plural in _PLURALS),
         )
@@ -86,7 +86,7 @@ class MutatingAdmissionPolicy:
     def validate(self, attributes: Attributes) -> None:
         return None
 
-    async def _admit(self, attributes: Attributes, policies: tuple[Policy[_Mutations], ...]) -> None:
+    async def _admit(self, attributes: Attributes, policies: tuple[AdmissionPolicy[_Mutations], ...]) -> None:
         memory: Reinvocations = attributes.memory.setdefault(self.name, Reinvocations())
         memory.begin(attributes)
         failures = []
@@ -137,7 +137,7 @@ class MutatingAdmissionPolicy:
         self,
         attributes: Attributes,
         invocation: Invocation[_Mutations],
-        mutation: Mutation,
+        mutation: CompiledMutation,
         namespace: Object | None,
     ) -> None:
         context = self._context

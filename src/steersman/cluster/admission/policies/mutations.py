@@ -1,4 +1,6 @@
-"""One mutation of a policy: a JSON patch or an apply configuration that an expression makes, applied."""
+"""One mutation of a policy: the JSON patch or apply configuration that an expression returns, applied to the
+object.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from steersman.cluster.admission.policies.errors import MutationFailed
-from steersman.cluster.admission.webhooks.conditions import Program
+from steersman.cluster.admission.webhooks.conditions import CompiledExpression
 from steersman.cluster.cel import Budget
 from steersman.cluster.cel.times import format_duration, format_timestamp
 from steersman.cluster.cel.values import Duration, Optional, Struct, Timestamp, is_map
@@ -22,14 +24,16 @@ from steersman.objects.patches.apply.merging import merge
 from steersman.objects.patches.errors import PatchError
 from steersman.objects.schemas import Schema
 
-__all__ = ["Mutation", "apply_configuration", "apply_json_patch", "plain"]
+__all__ = ["CompiledMutation", "apply_configuration", "apply_json_patch", "plain"]
 
 
 @dataclass(frozen=True, slots=True)
-class Mutation:
+class CompiledMutation:
+    """A compiled mutation of a policy."""
+
     #: "JSONPatch" or "ApplyConfiguration"
     kind: str
-    program: Program
+    program: CompiledExpression
 
     def patch(self, bindings: Mapping[str, Any], budget: Budget) -> Any:
         """What the expression gives, as JSON. Raises MutationFailed, ExpressionError."""

@@ -1,11 +1,11 @@
-"""The parameters a binding gives its policy: one object, those a selector finds, or none."""
+"""The parameter objects of a policy binding: one by name, all that match a selector, or none."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from inspect import isawaitable
 
-from steersman.cluster.admission.policies.definitions import Binding
+from steersman.cluster.admission.policies.definitions import PolicyBinding
 from steersman.cluster.admission.policies.errors import PolicyMisconfigured
 from steersman.cluster.admission.webhooks.context import AdmissionContext
 from steersman.cluster.schema.resources import GVK, ResourceType
@@ -16,7 +16,7 @@ __all__ = ["collect_params"]
 
 
 async def collect_params(
-    context: AdmissionContext, kind: GVK | None, binding: Binding, namespace: str
+    context: AdmissionContext, kind: GVK | None, binding: PolicyBinding, namespace: str
 ) -> Sequence[Object | None]:
     """The values of `params`, one for each evaluation; `kind` is served. Raises PolicyMisconfigured."""
     ref = binding.param_ref

@@ -1,4 +1,4 @@
-"""Which policies are in force for a write, through which bindings, with which parameters."""
+"""The policies that apply to a write, with their bindings and parameters."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 
 from steersman.cluster.admission.chain import Attributes
-from steersman.cluster.admission.policies.definitions import Binding, Policy
+from steersman.cluster.admission.policies.definitions import AdmissionPolicy, PolicyBinding
 from steersman.cluster.admission.policies.errors import PolicyMisconfigured
 from steersman.cluster.admission.policies.params import collect_params
-from steersman.cluster.admission.webhooks.conditions import Program
+from steersman.cluster.admission.webhooks.conditions import CompiledExpression
 from steersman.cluster.admission.webhooks.context import AdmissionContext
 from steersman.cluster.admission.webhooks.errors import ExpressionError
-from steersman.cluster.admission.webhooks.versions import Served, Versioned
+from steersman.cluster.admission.webhooks.versions import ServedResource, VersionedAttributes
 from steersman.cluster.cel import Budget, EvaluationError, LazyMap
 from steersman.objects.kinds import Object
 from steersman.objects.status import StatusError, not_found
@@ -32,11 +32,11 @@ _METADATA = (
 
 @dataclass(frozen=True, slots=True)
 class Invocation(Generic[R]):
-    """One policy to be evaluated through one binding with one parameter."""
+    """An evaluation of a policy for one binding and one parameter object."""
 
-    policy: Policy[R]
-    binding: Binding
-    served: Served
+    policy: AdmissionPolicy[R]
+    binding: PolicyBinding
+    served: ServedResource
     param: Object | None
 
     @property
@@ -48,10 +48,10 @@ class Invocation(Generic[R]):
 
 @dataclass(frozen=True, slots=True)
 class Misconfigured(Generic[R]):
-    """A policy that should be evaluated and cannot be; without `binding` the fault is the policy's own."""
+    """A policy that applies but cannot be evaluated; without `binding` the error is in the policy itself."""
 
-    policy: Policy[R]
-    binding: Binding | None
+    policy: AdmissionPolicy[R]
+    binding: PolicyBinding | None
     why: str
 
     @property
@@ -60,7 +60,7 @@ class Misconfigured(Generic[R]):
 
 
 async def select(
-    context: AdmissionContext, attributes: Attributes, policies: Iterable[Policy[R]]
+    context: AdmissionContext, attributes: Attributes, policies: Iterable[AdmissionPolicy[R]]
 ) -> list[Invocation[R] | Misconfigured[R]]:
     """Everything there is to do about a write, in order."""
     found: list[Invocation[R] | Misconfigured[R]] = []
@@ -90,7 +90,9 @@ async def select(
     return found
 
 
-def _definition_match(context: AdmissionContext, attributes: Attributes, policy: Policy[R]) -> Served | None:
+def _definition_match(
+    context: AdmissionContext, attributes: Attributes, policy: AdmissionPolicy[R]
+) -> ServedResource | None:
     if policy.match is None:
         raise PolicyMisconfigured("policy contained no match constraints, a required field")
     return policy.match.find(attributes, context.types, context.reader)
@@ -114,7 +116,7 @@ def namespace_object(context: AdmissionContext, attributes: Attributes) -> Objec
 def bindings_for(
     context: AdmissionContext,
     attributes: Attributes,
-    versioned: Versioned,
+    versioned: VersionedAttributes,
     invocation: Invocation[R],
     namespace: Object | None,
     budget: Budget,
@@ -125,7 +127,7 @@ def bindings_for(
     values["namespaceObject"] = namespace
     values["params"] = invocation.param
 
-    def compute(program: Program) -> Any:
+    def compute(program: CompiledExpression) -> Any:
         try:
             return program.run(values, budget)
         except ExpressionError as error:

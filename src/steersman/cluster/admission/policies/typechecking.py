@@ -1,7 +1,7 @@
-"""Whether a validating policy's expressions fit the kinds it is about: warnings for its author, no refusals.
+"""Type checking of a validating policy's expressions against the kinds it matches: warnings in its status.
 
-Called when a policy was written; its `status.typeChecking` shows what is found. Only the expressions that
-decide and that make messages are looked at, and only for kinds that the policy names without wildcards.
+Called after a policy was written; `status.typeChecking` shows the result. Only validations and message
+expressions are checked, and only for kinds that the policy matches without wildcards.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ _SCALARS: Final = frozenset(
 
 
 class KnownKinds(Protocol):
+    """The kinds that the server serves, with their schemas."""
+
     def kinds(self, group: str, version: str, plural: str) -> Sequence[GVK]:
         """The kinds of a resource; without a group, of all resources of that name."""
 

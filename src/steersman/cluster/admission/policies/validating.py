@@ -1,4 +1,4 @@
-"""ValidatingAdmissionPolicy: expressions that must hold for a write to happen."""
+"""The ValidatingAdmissionPolicy plugin: CEL expressions that must be true for a write to be admitted."""
 
 from __future__ import annotations
 
@@ -10,9 +10,14 @@ from typing import Any
 
 import orjson
 
-from steersman.cluster.admission.cached import Cached
+from steersman.cluster.admission.cached import CachedObjects
 from steersman.cluster.admission.chain import Attributes
-from steersman.cluster.admission.policies.definitions import Binding, Compile, Policy, read_policies
+from steersman.cluster.admission.policies.definitions import (
+    AdmissionPolicy,
+    Compile,
+    PolicyBinding,
+    read_policies,
+)
 from steersman.cluster.admission.policies.selection import (
     Invocation,
     Misconfigured,
@@ -20,7 +25,7 @@ from steersman.cluster.admission.policies.selection import (
     namespace_object,
     select,
 )
-from steersman.cluster.admission.webhooks.conditions import Program
+from steersman.cluster.admission.webhooks.conditions import CompiledExpression
 from steersman.cluster.admission.webhooks.configurations import GROUP
 from steersman.cluster.admission.webhooks.context import AdmissionContext
 from steersman.cluster.admission.webhooks.errors import ExpressionError, OutOfBudget
@@ -42,24 +47,28 @@ _CODES = {"Forbidden": 403, "Unauthorized": 401, "RequestEntityTooLarge": 413, "
 
 
 @dataclass(frozen=True, slots=True)
-class Validation:
-    program: Program
+class CompiledValidation:
+    """A compiled validation of a policy."""
+
+    program: CompiledExpression
     expression: str
     message: str
-    message_program: Program | None
+    message_program: CompiledExpression | None
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class ValidatingRules:
-    validations: tuple[Validation, ...]
+    """The validations and audit annotations of a policy."""
+
+    validations: tuple[CompiledValidation, ...]
     #: (key, the program of its value)
-    annotations: tuple[tuple[str, Program], ...]
+    annotations: tuple[tuple[str, CompiledExpression], ...]
 
 
 def _rules(spec: Mapping[str, Any], compile_: Compile) -> ValidatingRules:
     validations = [
-        Validation(
+        CompiledValidation(
             compile_(each["expression"]),
             each["expression"].strip(),
             each.get("message", "").strip(),
@@ -79,7 +88,7 @@ def _rules(spec: Mapping[str, Any], compile_: Compile) -> ValidatingRules:
 
 @dataclass(frozen=True, slots=True)
 class _Violation:
-    """Why a policy says no."""
+    """A failed validation of a policy: message and reason."""
 
     policy: str
     binding: str | None
@@ -95,7 +104,7 @@ class _Violation:
 
 @dataclass(slots=True)
 class _Verdict:
-    """What all policies say about one write."""
+    """The results of all policies for one write."""
 
     denied: list[_Violation] = field(default_factory=list)
     audited: list[dict[str, Any]] = field(default_factory=list)
@@ -107,7 +116,7 @@ class _Verdict:
         if value not in values:
             values.append(value)
 
-    def enforce(self, attributes: Attributes, violation: _Violation, binding: Binding) -> None:
+    def enforce(self, attributes: Attributes, violation: _Violation, binding: PolicyBinding) -> None:
         """Do what the binding says follows from a violation."""
         for action in binding.actions:
             if action == "Deny":
@@ -134,7 +143,7 @@ class ValidatingAdmissionPolicy:
 
     def __init__(self, context: AdmissionContext) -> None:
         self._context = context
-        self.policies = Cached(
+        self.policies = CachedObjects(
             lambda: read_policies(context.reader, context.compiler, _PLURALS, _rules),
             *((GROUP, plural) for plural in _PLURALS),
         )
@@ -149,7 +158,9 @@ class ValidatingAdmissionPolicy:
         policies = self.policies.get()
         return self._validate(attributes, policies) if policies else None
 
-    async def _validate(self, attributes: Attributes, policies: tuple[Policy[ValidatingRules], ...]) -> None:
+    async def _validate(
+        self, attributes: Attributes, policies: tuple[AdmissionPolicy[ValidatingRules], ...]
+    ) -> None:
         found = await select(self._context, attributes, policies)
         if not found:
             return
@@ -183,7 +194,7 @@ class ValidatingAdmissionPolicy:
 
 
 class _Evaluation:
-    """One policy looking at one write."""
+    """The evaluation of one policy for one write."""
 
     def __init__(self, invocation: Invocation[ValidatingRules], bindings: partial[dict[str, Any]]) -> None:
         self._policy = invocation.policy
@@ -228,7 +239,7 @@ class _Evaluation:
             elif not outcome:
                 yield self._violation(self._message(validation, budget), validation.reason, index)
 
-    def _message(self, validation: Validation, budget: Budget) -> str:
+    def _message(self, validation: CompiledValidation, budget: Budget) -> str:
         message = ""
         if validation.message_program is not None:
             try:

@@ -1,4 +1,4 @@
-"""Does a write fit into the quotas of its namespace, and what would they show afterwards? Pure: no I/O."""
+"""Whether a write fits the quotas of its namespace, and their usage afterwards. Pure: no I/O."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from steersman.cluster.admission.chain import Attributes
 from steersman.cluster.admission.quota.evaluators import Evaluator
-from steersman.cluster.admission.quota.scopes import Selector, selectors_of
+from steersman.cluster.admission.quota.scopes import ScopeSelector, selectors_of
 from steersman.objects.amounts import (
     Amounts,
     added,
@@ -19,23 +19,23 @@ from steersman.objects.amounts import (
 from steersman.objects.kinds import Object
 from steersman.objects.status import StatusError
 
-__all__ = ["Account", "LimitedResource", "check", "matches"]
+__all__ = ["LimitedResource", "QuotaUsage", "check", "matches"]
 
 
 @dataclass(frozen=True, slots=True)
 class LimitedResource:
-    """Something that may only be used where a quota covers it."""
+    """A resource that may only be used in a namespace with a quota for it (LimitedResources)."""
 
     group: str
     plural: str
     #: Parts of amounts' names.
     contains: tuple[str, ...] = ()
-    scopes: tuple[Selector, ...] = ()
+    scopes: tuple[ScopeSelector, ...] = ()
 
 
 @dataclass(slots=True)
-class Account:
-    """A quota, with what is used after everything that has been decided so far."""
+class QuotaUsage:
+    """A quota with its usage after everything that has been decided so far."""
 
     quota: Object
     hard: Amounts = field(init=False)
@@ -55,14 +55,14 @@ class Account:
         return str(self.quota["metadata"]["uid"])
 
 
-def matches(evaluator: Evaluator, account: Account, obj: Object) -> bool:
+def matches(evaluator: Evaluator, account: QuotaUsage, obj: Object) -> bool:
     return bool(evaluator.matching(account.hard)) and all(
         evaluator.matches_scope(selector, obj) for selector in selectors_of(account.quota)
     )
 
 
 def check(
-    accounts: Sequence[Account],
+    accounts: Sequence[QuotaUsage],
     attributes: Attributes,
     evaluator: Evaluator,
     limited: Sequence[LimitedResource] = (),
@@ -91,8 +91,8 @@ def check(
 
 
 def _concerned(
-    accounts: Sequence[Account], attributes: Attributes, evaluator: Evaluator, obj: Object
-) -> list[Account]:
+    accounts: Sequence[QuotaUsage], attributes: Attributes, evaluator: Evaluator, obj: Object
+) -> list[QuotaUsage]:
     """The quotas that are about the object, if it says all that they demand."""
     concerned = []
     for account in accounts:
@@ -109,7 +109,7 @@ def _concerned(
 
 
 def _costs(
-    concerned: Sequence[Account], attributes: Attributes, evaluator: Evaluator, usage: Amounts
+    concerned: Sequence[QuotaUsage], attributes: Attributes, evaluator: Evaluator, usage: Amounts
 ) -> tuple[Mapping[str, Amounts], Amounts]:
     """By quota, and where there is none. An update costs the difference where the quota already counted
     the object before."""
@@ -122,7 +122,7 @@ def _costs(
     return {uid: cost for uid, cost in costs.items() if cost}, more
 
 
-def _check_fits(account: Account, attributes: Attributes, cost: Amounts) -> None:
+def _check_fits(account: QuotaUsage, attributes: Attributes, cost: Amounts) -> None:
     total = added(account.used, cost)
     exceeded = [name for name in cost if total[name] > account.hard[name]]
     if exceeded:
@@ -134,8 +134,8 @@ def _check_fits(account: Account, attributes: Attributes, cost: Amounts) -> None
 
 
 def _check_covered(
-    accounts: Sequence[Account],
-    concerned: Sequence[Account],
+    accounts: Sequence[QuotaUsage],
+    concerned: Sequence[QuotaUsage],
     attributes: Attributes,
     evaluator: Evaluator,
     limited: Sequence[LimitedResource],

@@ -1,7 +1,7 @@
-"""What objects cost: for each kind of resource, which amounts of a quota it concerns and how much it uses.
+"""Quota evaluators: the usage of an object, in terms of the resources that a ResourceQuota limits.
 
-Pods, services and claims are measured; everything else counts as one of its kind, `count/PLURAL.GROUP`.
-Evaluators look at one object at a time and remember nothing.
+Pods, services and claims have their own usage; every other object counts as one `count/PLURAL.GROUP`.
+Evaluators read one object at a time and are stateless.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Final, Protocol
 from steersman.cluster.admission.chain import Attributes
 from steersman.cluster.admission.claims import storage_class_of
 from steersman.cluster.admission.pod_totals import charged_totals
-from steersman.cluster.admission.quota.scopes import Selector, claim_matches, pod_matches
+from steersman.cluster.admission.quota.scopes import ScopeSelector, claim_matches, pod_matches
 from steersman.objects.amounts import ONE, Amounts, added, parsed
 from steersman.objects.kinds import Object
 from steersman.objects.names import is_qualified_name
@@ -36,6 +36,8 @@ _MOST_DEVICES: Final = 32
 
 
 class Evaluator(Protocol):
+    """The usage of the objects of one resource."""
+
     #: Whether updates can cost something, too.
     updates: bool
 
@@ -45,7 +47,7 @@ class Evaluator(Protocol):
     def matching(self, names: Iterable[str]) -> list[str]:
         """Those of a quota's amounts that objects of this kind use."""
 
-    def matches_scope(self, selector: Selector, obj: Object) -> bool: ...
+    def matches_scope(self, selector: ScopeSelector, obj: Object) -> bool: ...
 
     def missing(self, required: Collection[str], obj: Object) -> str:
         """What the object would have to say and does not; empty when nothing."""
@@ -58,7 +60,7 @@ def count_name(group: str, plural: str) -> str:
 
 
 class Counted:
-    """Everything without a measure of its own: one is one."""
+    """The evaluator of resources without their own: each object counts as one."""
 
     updates = False
 
@@ -71,7 +73,7 @@ class Counted:
     def matching(self, names: Iterable[str]) -> list[str]:
         return [name for name in names if name in self._names]
 
-    def matches_scope(self, selector: Selector, obj: Object) -> bool:
+    def matches_scope(self, selector: ScopeSelector, obj: Object) -> bool:
         return False
 
     def missing(self, required: Collection[str], obj: Object) -> str:
@@ -82,7 +84,7 @@ class Counted:
 
 
 class Services(Counted):
-    """Services, their node ports and load balancers."""
+    """The evaluator of Services: their number, node ports and load balancers."""
 
     updates = True
 
@@ -104,7 +106,7 @@ class Services(Counted):
 
 
 class VolumeClaims(Counted):
-    """Claims and the storage they ask for, in all and by storage class."""
+    """The evaluator of PersistentVolumeClaims: number and requested storage, in total and by StorageClass."""
 
     updates = True
     _MEASURED = ("persistentvolumeclaims", "requests.storage")
@@ -116,7 +118,7 @@ class VolumeClaims(Counted):
         endings = tuple(_STORAGE_CLASS + name for name in self._MEASURED)
         return [name for name in names if name in self._names or name.endswith(endings)]
 
-    def matches_scope(self, selector: Selector, obj: Object) -> bool:
+    def matches_scope(self, selector: ScopeSelector, obj: Object) -> bool:
         return claim_matches(selector, obj)
 
     def usage(self, obj: Object) -> Amounts:
@@ -141,7 +143,7 @@ def _storage(claim: Object) -> Quantity | None:
 
 
 class DeviceClaims(Counted):
-    """Resource claims and the devices they may get, by device class."""
+    """The evaluator of ResourceClaims: number and devices by DeviceClass."""
 
     updates = True
 
@@ -172,7 +174,7 @@ def _devices(request: Object) -> Quantity:
 
 
 class Pods:
-    """Pods and what their containers ask for, until they have ended."""
+    """The evaluator of pods: number, requests and limits, until they are terminated."""
 
     updates = True
     _COMPUTE = ("cpu", "memory", "ephemeral-storage")
@@ -193,7 +195,7 @@ class Pods:
         assert attributes.object is not None
         assert attributes.old is not None
         terminating = [
-            pod_matches(Selector("Terminating"), pod) for pod in (attributes.object, attributes.old)
+            pod_matches(ScopeSelector("Terminating"), pod) for pod in (attributes.object, attributes.old)
         ]
         return terminating[0] != terminating[1]
 
@@ -206,7 +208,7 @@ class Pods:
             or (name.startswith(_REQUESTS) and not _is_native(name))
         ]
 
-    def matches_scope(self, selector: Selector, obj: Object) -> bool:
+    def matches_scope(self, selector: ScopeSelector, obj: Object) -> bool:
         return pod_matches(selector, obj)
 
     def missing(self, required: Collection[str], obj: Object) -> str:

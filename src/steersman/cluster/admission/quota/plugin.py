@@ -1,8 +1,8 @@
-"""ResourceQuota: the last word on a write, and the one with a price.
+"""The ResourceQuota plugin: the last validating plugin, since it charges usage.
 
-`validate` charges the quotas of the namespace and leaves a charge in `attributes.pending`: whoever asked must
+`validate` charges the quotas of the namespace and leaves a charge in `attributes.pending`: the caller must
 settle it when the write has ended. Deletes give nothing back by themselves: after them, and after its quotas
-changed, a namespace must be recounted.
+changed, a namespace must be recalculated.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import Final
 
 from steersman.aio import Scope
 from steersman.cluster.admission.chain import Attributes, Reader
+from steersman.cluster.admission.quota.charges import QuotaCharges, UpdateStatus
 from steersman.cluster.admission.quota.checking import LimitedResource
 from steersman.cluster.admission.quota.evaluators import evaluator_for
-from steersman.cluster.admission.quota.ledger import Ledger, UpdateStatus
 
 __all__ = ["ResourceQuota"]
 
@@ -46,7 +46,7 @@ class ResourceQuota:
     ) -> None:
         self._reader = reader
         self._limited = limited
-        self._ledger = Ledger(reader, update_status, scope, limited)
+        self._ledger = QuotaCharges(reader, update_status, scope, limited)
 
     def handles(self, operation: str, group: str, plural: str, subresource: str) -> bool:
         if (group, plural) in _IGNORED:

@@ -1,4 +1,4 @@
-"""What a namespace uses, counted anew from what is stored. Pure: the caller reads and writes."""
+"""The usage of a namespace recalculated from the stored objects. Pure: the caller reads and writes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scopes: which objects a quota is about."""
+"""Quota scopes: the objects that a ResourceQuota applies to."""
 
 from __future__ import annotations
 
@@ -9,16 +9,18 @@ from steersman.objects.amounts import ZERO, parsed
 from steersman.objects.kinds import Object
 from steersman.objects.pods import has_own_resources
 
-__all__ = ["Selector", "claim_matches", "pod_matches", "selectors_of"]
+__all__ = ["ScopeSelector", "claim_matches", "pod_matches", "selectors_of"]
 
 
-class Selector(NamedTuple):
+class ScopeSelector(NamedTuple):
+    """A scope selector of a quota: scope name, operator and values."""
+
     scope: str
     operator: str = "Exists"
     values: tuple[str, ...] = ()
 
     @classmethod
-    def parse(cls, requirement: Object) -> Selector:
+    def parse(cls, requirement: Object) -> ScopeSelector:
         values = tuple(requirement.get("values") or ())
         return cls(requirement.get("scopeName", ""), requirement.get("operator", ""), values)
 
@@ -37,16 +39,16 @@ class Selector(NamedTuple):
         return not present or any(name not in self.values for name in present)
 
 
-def selectors_of(quota: Object) -> list[Selector]:
+def selectors_of(quota: Object) -> list[ScopeSelector]:
     spec = quota["spec"]
     expressions = (spec.get("scopeSelector") or {}).get("matchExpressions") or ()
     return [
-        *(Selector(scope) for scope in spec.get("scopes") or ()),
-        *(Selector.parse(expression) for expression in expressions),
+        *(ScopeSelector(scope) for scope in spec.get("scopes") or ()),
+        *(ScopeSelector.parse(expression) for expression in expressions),
     ]
 
 
-def pod_matches(selector: Selector, pod: Object) -> bool:
+def pod_matches(selector: ScopeSelector, pod: Object) -> bool:
     spec = pod["spec"]
     match selector.scope:
         case "Terminating" | "NotTerminating":
@@ -90,7 +92,7 @@ def _affinity_terms(affinity: Object) -> Iterator[Object]:
             yield weighted.get("podAffinityTerm") or {}
 
 
-def claim_matches(selector: Selector, claim: Object) -> bool:
+def claim_matches(selector: ScopeSelector, claim: Object) -> bool:
     if selector.scope != "VolumeAttributesClass":
         return False
     status = claim.get("status") or {}

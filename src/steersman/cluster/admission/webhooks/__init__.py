@@ -1,4 +1,4 @@
-"""Admission webhooks: other people's servers, asked about writes.
+"""Admission webhooks: ValidatingWebhookConfiguration and MutatingWebhookConfiguration.
 
 mutating, validating   the two plugins                     start here
 configurations         which webhooks there are
@@ -16,14 +16,14 @@ from steersman.cluster.admission.webhooks.expressions import AdmissionExpression
 from steersman.cluster.admission.webhooks.metrics import WebhookMetrics
 from steersman.cluster.admission.webhooks.mutating import MutatingAdmissionWebhook
 from steersman.cluster.admission.webhooks.validating import ValidatingAdmissionWebhook
-from steersman.cluster.admission.webhooks.versions import CatalogTypes, Types
+from steersman.cluster.admission.webhooks.versions import CatalogTypes, ResourceVersions
 
 __all__ = [
     "AdmissionContext",
     "AdmissionExpressions",
     "CatalogTypes",
     "MutatingAdmissionWebhook",
-    "Types",
+    "ResourceVersions",
     "ValidatingAdmissionWebhook",
     "WebhookClients",
     "WebhookMetrics",

@@ -1,7 +1,7 @@
-"""Calling webhooks over HTTPS: one pool of connections for each place, every wait and size bounded.
+"""HTTPS calls of webhooks: one connection pool per server, every wait and size limited.
 
-Redirects are not followed: the answer must come from the place that was configured. A webhook that calls
-back into this server and so calls itself runs out of connections and then of time, and everything unwinds.
+Redirects are not followed: the answer must come from the configured server. A webhook that calls this API
+server and so calls itself runs out of connections and then into its timeout.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from steersman.cluster.admission.services import Resolver, ServiceUnreachable
+from steersman.cluster.admission.services import ServiceResolver, ServiceUnreachable
 from steersman.cluster.admission.webhooks.configurations import ClientConfig
 from steersman.http import Client, Timeouts, client_tls
 from steersman.http.client.cache import ClientCache
@@ -62,7 +62,7 @@ _STATUS_MESSAGES: Final[dict[int, str]] = {
 
 
 class CallError(Exception):
-    """No usable HTTP answer; the message says why, as a Go client would."""
+    """No usable HTTP response; the message is the one a Go client would give."""
 
     def __init__(self, message: str, code: int = 503) -> None:
         super().__init__(message)
@@ -70,8 +70,8 @@ class CallError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
-    """What one pool of connections is for."""
+class _Destination:
+    """The origin, CA and server name of one connection pool."""
 
     origin: str
     ca: bytes
@@ -79,13 +79,13 @@ class _Place:
 
 
 class WebhookClients:
-    """All connections to webhooks."""
+    """The connection pools of all webhooks."""
 
-    def __init__(self, resolver: Resolver, concurrent_calls: int = _CONCURRENT_CALLS) -> None:
+    def __init__(self, resolver: ServiceResolver, concurrent_calls: int = _CONCURRENT_CALLS) -> None:
         """At most `concurrent_calls` to one place at the same time; more wait for their turn."""
         self._resolver = resolver
         self._concurrent_calls = concurrent_calls
-        self._clients: ClientCache[_Place] = ClientCache(self._connect, _CACHED_CLIENTS)
+        self._clients: ClientCache[_Destination] = ClientCache(self._connect, _CACHED_CLIENTS)
 
     async def post(self, config: ClientConfig, body: bytes, timeout_s: int) -> bytes:
         """Send a review, get the answer's body. Raises CallError."""
@@ -113,18 +113,18 @@ class WebhookClients:
             raise CallError(why, answer.status)
         return answer.content
 
-    def _place(self, config: ClientConfig) -> _Place:
+    def _place(self, config: ClientConfig) -> _Destination:
         if config.service is None:
             parts = urlsplit(config.url)
             if parts.scheme != "https" or not parts.hostname:
                 raise ValueError(f"unsupported protocol scheme {quote(parts.scheme)}")
-            return _Place(f"https://{parts.netloc.rpartition('@')[2]}", config.ca, "")
+            return _Destination(f"https://{parts.netloc.rpartition('@')[2]}", config.ca, "")
         namespace, name = config.service
         host, port = self._resolver.resolve(namespace, name, config.port)
         shown = f"[{host}]" if ":" in host else host
-        return _Place(f"https://{shown}:{port}", config.ca, f"{name}.{namespace}.svc")
+        return _Destination(f"https://{shown}:{port}", config.ca, f"{name}.{namespace}.svc")
 
-    def _connect(self, place: _Place) -> Client:
+    def _connect(self, place: _Destination) -> Client:
         return Client(
             place.origin,
             ssl=client_tls(ca=place.ca or None, server_name=place.server_name or None),

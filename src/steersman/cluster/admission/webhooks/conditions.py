@@ -1,6 +1,6 @@
-"""Expressions as webhooks and policies use them, and match conditions made of them.
+"""Compiled CEL expressions of webhooks and policies, and their match conditions.
 
-`Compiler` is the seam: `expressions` answers it with CEL.
+`Compiler` is the interface: `expressions` implements it with CEL.
 """
 
 from __future__ import annotations
@@ -13,10 +13,12 @@ from steersman.cluster.admission.webhooks.errors import ExpressionError, OutOfBu
 from steersman.cluster.cel import Budget
 from steersman.cluster.cel.limits import MATCH_CONDITIONS_BUDGET
 
-__all__ = ["Compiler", "MatchConditions", "Program", "compiled", "join_errors"]
+__all__ = ["CompiledExpression", "Compiler", "MatchConditions", "compiled", "join_errors"]
 
 
-class Program(Protocol):
+class CompiledExpression(Protocol):
+    """A compiled expression."""
+
     def evaluate(self, bindings: Mapping[str, Any], budget: Budget) -> Any:
         """The value. Raises ExpressionError, whose message names the expression; OutOfBudget."""
 
@@ -25,6 +27,8 @@ class Program(Protocol):
 
 
 class Compiler(Protocol):
+    """Compiles expressions."""
+
     def compile(
         self,
         expression: str,
@@ -32,8 +36,8 @@ class Compiler(Protocol):
         returns: str = "bool",
         params: bool = False,
         authorizer: bool = True,
-        variables: Mapping[str, Program] | None = None,
-    ) -> Program:
+        variables: Mapping[str, CompiledExpression] | None = None,
+    ) -> CompiledExpression:
         """A program over object, oldObject, request and namespaceObject, perhaps params, authorizer and
         `variables` (by name, as they were compiled).
 
@@ -44,7 +48,7 @@ class Compiler(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Broken:
-    """An expression that does not compile: it fails whenever it is asked."""
+    """An expression that does not compile: every evaluation fails."""
 
     why: str
 
@@ -62,8 +66,8 @@ def compiled(
     returns: str = "bool",
     params: bool = False,
     authorizer: bool = True,
-    variables: Mapping[str, Program] | None = None,
-) -> Program:
+    variables: Mapping[str, CompiledExpression] | None = None,
+) -> CompiledExpression:
     """As `Compiler.compile`, with errors left for whoever evaluates it."""
     try:
         return compiler.compile(
@@ -75,9 +79,9 @@ def compiled(
 
 @dataclass(frozen=True, slots=True)
 class MatchConditions:
-    """Conditions that must all hold. One that is false wins over others that fail."""
+    """Conditions that must all be true. A false one takes precedence over failing ones."""
 
-    programs: tuple[Program, ...]
+    programs: tuple[CompiledExpression, ...]
     ignore_failures: bool
 
     @classmethod
@@ -88,7 +92,7 @@ class MatchConditions:
         *,
         ignore_failures: bool,
         params: bool = False,
-        variables: Mapping[str, Program] | None = None,
+        variables: Mapping[str, CompiledExpression] | None = None,
     ) -> MatchConditions:
         programs = [
             compiled(compiler, condition["expression"], params=params, variables=variables)

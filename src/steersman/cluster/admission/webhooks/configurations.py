@@ -1,4 +1,4 @@
-"""Webhook configurations: read from the store, parsed once, kept until they change."""
+"""Webhook configurations: read from the store, parsed once, cached until they change."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 from steersman.cluster.admission.chain import Reader
 from steersman.cluster.admission.webhooks.conditions import Compiler, MatchConditions
-from steersman.cluster.admission.webhooks.matching import Match
+from steersman.cluster.admission.webhooks.matching import MatchCriteria
 from steersman.objects.kinds import Object
 
 __all__ = ["GROUP", "ClientConfig", "Webhook", "read_webhooks"]
@@ -22,7 +22,7 @@ GROUP = "admissionregistration.k8s.io"
 
 @dataclass(frozen=True, slots=True)
 class ClientConfig:
-    """Where a webhook is: a URL, or a service of the cluster."""
+    """The clientConfig of a webhook: a URL or a Service."""
 
     url: str = ""
     #: (namespace, name)
@@ -58,7 +58,7 @@ class Webhook:
     configuration: str
     name: str
     client: ClientConfig
-    match: Match
+    match: MatchCriteria
     conditions: MatchConditions
     ignore_failures: bool
     timeout_s: int
@@ -91,7 +91,7 @@ def _parse(uid: str, configuration: str, hook: Mapping[str, Any], compiler: Comp
         configuration,
         hook["name"],
         ClientConfig.parse(hook.get("clientConfig") or {}),
-        Match.parse(hook, "rules"),
+        MatchCriteria.parse(hook, "rules"),
         MatchConditions.compile(compiler, hook.get("matchConditions") or (), ignore_failures=ignore_failures),
         ignore_failures,
         hook.get("timeoutSeconds") or 10,

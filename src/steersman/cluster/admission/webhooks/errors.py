@@ -1,4 +1,4 @@
-"""What goes wrong around webhooks and policies, before it is known what that means for the write.
+"""The errors of webhooks and policies, before the failure policy is applied.
 
     CallFailed            a webhook gave no usable answer; its failure policy decides
     ExpressionError       an expression cannot be compiled, or gave no value; the failure policy decides
@@ -15,7 +15,7 @@ __all__ = ["CallFailed", "ExpressionError", "OutOfBudget"]
 
 
 class CallFailed(Exception):
-    """No usable answer from a webhook. `code` is what metrics count it under."""
+    """No usable answer from a webhook. `code` is its label in metrics."""
 
     def __init__(self, webhook: str, why: str, code: int = 503) -> None:
         super().__init__(f"failed calling webhook {quote(webhook)}: {why}")
@@ -23,11 +23,11 @@ class CallFailed(Exception):
 
 
 class ExpressionError(Exception):
-    """An expression without a value; the message is for the client."""
+    """An expression that failed to compile or to evaluate; the message is for the client."""
 
 
 class OutOfBudget(ExpressionError):
-    """What a group of expressions may cost is used up."""
+    """The cost budget of a group of expressions is exceeded."""
 
     def __init__(self) -> None:
         super().__init__(

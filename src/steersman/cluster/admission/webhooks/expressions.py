@@ -1,4 +1,4 @@
-"""CEL for admission: programs whose errors are told as clients of webhooks and policies know them."""
+"""CEL expressions for admission, with the error messages of kube-apiserver."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from steersman.cluster.admission.webhooks.conditions import Program
+from steersman.cluster.admission.webhooks.conditions import CompiledExpression
 from steersman.cluster.admission.webhooks.errors import ExpressionError, OutOfBudget
 from steersman.cluster.cel import (
     DYN,
@@ -44,7 +44,7 @@ class _Expression:
 
 
 class AdmissionExpressions:
-    """The compiler of admission expressions."""
+    """The `Compiler` of admission expressions."""
 
     def compile(
         self,
@@ -53,8 +53,8 @@ class AdmissionExpressions:
         returns: str = "bool",
         params: bool = False,
         authorizer: bool = True,
-        variables: Mapping[str, Program] | None = None,
-    ) -> Program:
+        variables: Mapping[str, CompiledExpression] | None = None,
+    ) -> CompiledExpression:
         kinds = None
         if variables is not None:
             kinds = {name: _kind_of(program) for name, program in variables.items()}
@@ -67,5 +67,5 @@ class AdmissionExpressions:
         return _Expression(program)
 
 
-def _kind_of(program: Program) -> Type:
+def _kind_of(program: CompiledExpression) -> Type:
     return program.program.result_type if isinstance(program, _Expression) else DYN

@@ -1,6 +1,6 @@
-"""Asking one webhook about one write: the dry-run rule, the call, the checks, the failure policy.
+"""Calling one webhook for one write: the dry-run rule, the call, the checks, the failure policy.
 
-Both plugins use it; what to do with a patch is the mutating one's business.
+Both webhook plugins use it; applying a patch is left to the mutating one.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from steersman.cluster.admission.webhooks.configurations import Webhook
 from steersman.cluster.admission.webhooks.errors import CallFailed
 from steersman.cluster.admission.webhooks.metrics import WebhookMetrics
 from steersman.cluster.admission.webhooks.review import (
-    Answer,
     InvalidReview,
+    ReviewResponse,
     Undecodable,
     ask,
     denial,
     read_answer,
     review_version,
 )
-from steersman.cluster.admission.webhooks.versions import Versioned
+from steersman.cluster.admission.webhooks.versions import VersionedAttributes
 from steersman.cluster.codec.errors import Malformed
 from steersman.cluster.codec.json import parse
 from steersman.objects.fields import quote
@@ -48,6 +48,8 @@ def annotate(attributes: Attributes, key: str, value: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Invoker:
+    """Calls webhooks."""
+
     clients: WebhookClients
     metrics: WebhookMetrics
     #: "admit" or "validating", as metrics call them.
@@ -60,7 +62,7 @@ class Invoker:
         return self.kind == "admit"
 
     async def invoke(
-        self, hook: Webhook, attributes: Attributes, versioned: Versioned, index: int
+        self, hook: Webhook, attributes: Attributes, versioned: VersionedAttributes, index: int
     ) -> Any | None:
         """The patch (None: nothing to change). Raises StatusError when the write is refused."""
         started = time.perf_counter()
@@ -83,7 +85,7 @@ class Invoker:
             spent_s = time.perf_counter() - started
             self.metrics.observe(hook.name, self.kind, attributes.operation, code, spent_s, rejected=rejected)
 
-    async def _ask(self, hook: Webhook, attributes: Attributes, versioned: Versioned) -> Any | None:
+    async def _ask(self, hook: Webhook, attributes: Attributes, versioned: VersionedAttributes) -> Any | None:
         if attributes.dry_run and not hook.dry_run:
             raise bad_request(f"admission webhook {quote(hook.name)} does not support dry run")
         answer = await self._call(hook, attributes, versioned)
@@ -94,7 +96,9 @@ class Invoker:
             raise denial(hook.name, answer.status)
         return self._patch(hook, answer)
 
-    async def _call(self, hook: Webhook, attributes: Attributes, versioned: Versioned) -> Answer:
+    async def _call(
+        self, hook: Webhook, attributes: Attributes, versioned: VersionedAttributes
+    ) -> ReviewResponse:
         try:
             version = review_version(hook.review_versions)
         except InvalidReview as error:
@@ -113,7 +117,7 @@ class Invoker:
             raise CallFailed(hook.name, f"received invalid webhook response: {error}") from None
 
     @staticmethod
-    def _patch(hook: Webhook, answer: Answer) -> Any | None:
+    def _patch(hook: Webhook, answer: ReviewResponse) -> Any | None:
         if not answer.patch:
             return None
         try:

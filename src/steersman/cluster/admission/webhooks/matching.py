@@ -1,6 +1,7 @@
-"""Which writes a webhook or policy is about: rules on resources, selectors on namespace and object.
+"""The writes that a webhook or policy matches: rules on resources, namespaceSelector and objectSelector.
 
-Shared by webhooks and policies. `Match.find` says in which version the write is to be seen, or None.
+Shared by webhooks and policies. `MatchCriteria.find` returns the version in which the write is to be sent, or
+None.
 """
 
 from __future__ import annotations
@@ -10,12 +11,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from steersman.cluster.admission.chain import Attributes, Reader
-from steersman.cluster.admission.webhooks.versions import GVR, Served, Types
+from steersman.cluster.admission.webhooks.versions import GVR, ResourceVersions, ServedResource
 from steersman.objects.kinds import Object
 from steersman.objects.selectors import LabelSelector
 from steersman.objects.status import not_found
 
-__all__ = ["EXEMPT", "Match", "Rule", "is_exempt"]
+__all__ = ["EXEMPT", "MatchCriteria", "RuleWithOperations", "is_exempt"]
 
 
 #: What guards the cluster must not be able to lock itself in.
@@ -50,8 +51,8 @@ def is_exempt(group: str, plural: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
-    """Operations on resources; `*` stands for anything."""
+class RuleWithOperations:
+    """Operations on resources; `*` is a wildcard."""
 
     operations: frozenset[str]
     groups: frozenset[str]
@@ -63,7 +64,7 @@ class Rule:
     names: frozenset[str]
 
     @classmethod
-    def parse(cls, rule: Mapping[str, Any]) -> Rule:
+    def parse(cls, rule: Mapping[str, Any]) -> RuleWithOperations:
         pairs = [text.partition("/") for text in rule.get("resources") or ()]
         return cls(
             frozenset(rule.get("operations") or ()),
@@ -99,21 +100,23 @@ def _has(values: frozenset[str], value: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
-    """Everything that decides whether a write is seen, but conditions."""
+class MatchCriteria:
+    """The match criteria of a webhook or policy, without match conditions."""
 
-    rules: tuple[Rule, ...]
-    excluded: tuple[Rule, ...]
+    rules: tuple[RuleWithOperations, ...]
+    excluded: tuple[RuleWithOperations, ...]
     namespaces: LabelSelector
     objects: LabelSelector
     equivalent: bool
     #: Policies without rules are about everything, webhooks without rules about nothing.
     without_rules: bool = False
     #: What the rules say about a kind of write: 0.5 µs instead of 10, on every write.
-    decided: dict[tuple[object, ...], Served | None] = field(default_factory=dict, compare=False, repr=False)
+    decided: dict[tuple[object, ...], ServedResource | None] = field(
+        default_factory=dict, compare=False, repr=False
+    )
 
     @classmethod
-    def parse(cls, source: Mapping[str, Any], rules: str, *, without_rules: bool = False) -> Match:
+    def parse(cls, source: Mapping[str, Any], rules: str, *, without_rules: bool = False) -> MatchCriteria:
         """From a webhook or matchConstraints; `rules` names the field that has them."""
         return cls(
             _rules(source.get(rules)),
@@ -124,7 +127,7 @@ class Match:
             without_rules,
         )
 
-    def find(self, attributes: Attributes, types: Types, reader: Reader) -> Served | None:
+    def find(self, attributes: Attributes, types: ResourceVersions, reader: Reader) -> ServedResource | None:
         """The version in which this write is to be seen. Raises StatusError when that cannot be said."""
         key = (
             attributes.operation, attributes.group, attributes.version, attributes.plural,
@@ -142,17 +145,19 @@ class Match:
             return None
         return served if self._object_selected(attributes) else None
 
-    def _by_all_rules(self, attributes: Attributes, types: Types) -> Served | None:
+    def _by_all_rules(self, attributes: Attributes, types: ResourceVersions) -> ServedResource | None:
         if self.excluded and self._by_rules(self.excluded, attributes, types) is not None:
             return None
         if not self.rules and self.without_rules:
-            return Served(GVR.of(attributes), attributes.gvk)
+            return ServedResource(GVR.of(attributes), attributes.gvk)
         return self._by_rules(self.rules, attributes, types)
 
-    def _by_rules(self, rules: Sequence[Rule], attributes: Attributes, types: Types) -> Served | None:
+    def _by_rules(
+        self, rules: Sequence[RuleWithOperations], attributes: Attributes, types: ResourceVersions
+    ) -> ServedResource | None:
         own = GVR.of(attributes)
         if any(rule.matches(attributes, own) for rule in rules):
-            return Served(own, attributes.gvk)
+            return ServedResource(own, attributes.gvk)
         if not self.equivalent or not rules:
             return None
         others = [each for each in types.equivalents(own, attributes.subresource) if each.resource != own]
@@ -182,8 +187,8 @@ class Match:
         return any(self.objects.matches(_labels(obj)) for obj in present)
 
 
-def _rules(rules: Iterable[Mapping[str, Any]] | None) -> tuple[Rule, ...]:
-    return tuple(Rule.parse(rule) for rule in rules or ())
+def _rules(rules: Iterable[Mapping[str, Any]] | None) -> tuple[RuleWithOperations, ...]:
+    return tuple(RuleWithOperations.parse(rule) for rule in rules or ())
 
 
 def _labels(obj: Object | None) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Counters of webhook calls: plain dictionaries until somebody looks."""
+"""Counters of webhook calls, as plain dictionaries until they are scraped."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ __all__ = ["WebhookMetrics"]
 
 @dataclass(slots=True)
 class WebhookMetrics:
+    """The counters of webhook calls."""
+
     #: (webhook, "admit" or "validating", operation, code, rejected) → calls
     requests: Counter[tuple[str, str, str, int, bool]] = field(default_factory=Counter)
     #: (webhook, type) → seconds spent waiting

@@ -1,7 +1,7 @@
-"""MutatingAdmissionWebhook: webhooks that may change an object, one after the other.
+"""The MutatingAdmissionWebhook plugin: webhooks that may change an object, one after the other.
 
-A webhook with reinvocationPolicy IfNeeded is asked once more when somebody changed the object after it:
-the chain runs a second round, in which only these are called again.
+A webhook with reinvocationPolicy IfNeeded is called once more when the object was changed after it: the chain
+runs a second round, in which only these are called again.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 import orjson
 
-from steersman.cluster.admission.cached import Cached
+from steersman.cluster.admission.cached import CachedObjects
 from steersman.cluster.admission.chain import Attributes
 from steersman.cluster.admission.webhooks.calling import WebhookClients
 from steersman.cluster.admission.webhooks.configurations import GROUP, Webhook, read_webhooks
@@ -22,7 +22,7 @@ from steersman.cluster.admission.webhooks.context import AdmissionContext
 from steersman.cluster.admission.webhooks.invoking import Invoker, annotate
 from steersman.cluster.admission.webhooks.matching import is_exempt
 from steersman.cluster.admission.webhooks.metrics import WebhookMetrics
-from steersman.cluster.admission.webhooks.versions import Versioned, accepted
+from steersman.cluster.admission.webhooks.versions import VersionedAttributes, accepted
 from steersman.objects.errors import FieldSetError
 from steersman.objects.fields import quote
 from steersman.objects.kinds import Object
@@ -41,7 +41,7 @@ _PATCH = "patch.webhook.admission.k8s.io/"
 
 @dataclass(slots=True)
 class Reinvocations:
-    """Who is to be asked again, and the object as it was when all had been asked."""
+    """The webhooks to call again, and the object as it was after the first round."""
 
     #: Asked since the last change, and willing to be asked again.
     asked: set[str] = field(default_factory=set)
@@ -106,7 +106,7 @@ class MutatingAdmissionWebhook:
     def __init__(self, context: AdmissionContext, clients: WebhookClients, metrics: WebhookMetrics) -> None:
         self._context = context
         self._invoker = Invoker(clients, metrics, "admit", f"failed-open.{_MUTATION}")
-        self.webhooks = Cached(
+        self.webhooks = CachedObjects(
             lambda: read_webhooks(context.reader, _PLURAL, context.compiler), (GROUP, _PLURAL)
         )
 
@@ -134,7 +134,9 @@ class MutatingAdmissionWebhook:
                 memory.asked.add(hook.uid)
         memory.end(attributes)
 
-    async def _invoke(self, hook: Webhook, attributes: Attributes, versioned: Versioned, index: int) -> bool:
+    async def _invoke(
+        self, hook: Webhook, attributes: Attributes, versioned: VersionedAttributes, index: int
+    ) -> bool:
         """Whether the webhook changed the object."""
         changed = False
         place = f"round_{attributes.round}_index_{index}"
@@ -149,7 +151,9 @@ class MutatingAdmissionWebhook:
             annotate(attributes, _MUTATION + place, orjson.dumps(note | {"mutated": changed}).decode())
         return changed
 
-    async def _apply(self, hook: Webhook, attributes: Attributes, versioned: Versioned, patch: Any) -> bool:
+    async def _apply(
+        self, hook: Webhook, attributes: Attributes, versioned: VersionedAttributes, patch: Any
+    ) -> bool:
         if versioned.object is None:
             raise internal_error(
                 f"admission webhook {quote(hook.name)} attempted to modify the object, which is not "

@@ -1,6 +1,6 @@
-"""AdmissionReview: the question a webhook is asked, and what its answer means.
+"""AdmissionReview: the request sent to a webhook, and the parsed response.
 
-Pure: builds and reads documents. An answer that cannot be taken raises `InvalidReview`.
+Pure: builds and reads documents. An unusable response raises `InvalidReview`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 
 from steersman.cluster.admission.chain import Attributes
-from steersman.cluster.admission.webhooks.versions import GVR, Versioned
+from steersman.cluster.admission.webhooks.versions import GVR, VersionedAttributes
 from steersman.cluster.auth.users import user_info
 from steersman.cluster.codec import yaml
 from steersman.cluster.codec.errors import Malformed
@@ -26,8 +26,8 @@ from steersman.objects.patches.gotext import go_kind
 from steersman.objects.status import StatusError
 
 __all__ = [
-    "Answer",
     "InvalidReview",
+    "ReviewResponse",
     "Undecodable",
     "admission_request",
     "ask",
@@ -50,15 +50,17 @@ _OPTIONS = {"CREATE": "CreateOptions", "UPDATE": "UpdateOptions", "DELETE": "Del
 
 
 class InvalidReview(Exception):
-    """An answer that is none; the message says why."""
+    """An unusable response; the message says why."""
 
 
 class Undecodable(InvalidReview):
-    """Bytes that are no review; the call itself has failed."""
+    """Bytes that are no AdmissionReview; the call itself has failed."""
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ReviewResponse:
+    """The response of a webhook: allowed or not, status, patch, warnings, audit annotations."""
+
     allowed: bool
     #: The Status that came with it.
     status: Object = field(default_factory=dict)
@@ -76,7 +78,7 @@ def review_version(accepted: tuple[str, ...]) -> str:
     raise InvalidReview("webhook does not accept known AdmissionReview versions (v1, v1beta1)")
 
 
-def ask(uid: str, version: str, attributes: Attributes, versioned: Versioned) -> bytes:
+def ask(uid: str, version: str, attributes: Attributes, versioned: VersionedAttributes) -> bytes:
     """The review's JSON, fields in the order Kubernetes writes them."""
     request = {
         "uid": uid,
@@ -88,12 +90,12 @@ def ask(uid: str, version: str, attributes: Attributes, versioned: Versioned) ->
     return orjson.dumps({"kind": "AdmissionReview", "apiVersion": f"{_GROUP}/{version}", "request": request})
 
 
-def admission_request(attributes: Attributes, versioned: Versioned) -> Object:
+def admission_request(attributes: Attributes, versioned: VersionedAttributes) -> Object:
     """The request without the objects: what expressions know as `request`."""
     return {**_about(attributes, versioned), **_circumstances(attributes)}
 
 
-def _about(attributes: Attributes, versioned: Versioned) -> Object:
+def _about(attributes: Attributes, versioned: VersionedAttributes) -> Object:
     kind, asked = versioned.kind, attributes.gvk
     about: Object = {
         "kind": {"group": kind.group, "version": kind.version, "kind": kind.kind},
@@ -123,7 +125,7 @@ def _default_options(attributes: Attributes) -> Object | None:
     return {"kind": kind, "apiVersion": "meta.k8s.io/v1"} if kind else None
 
 
-def read_answer(body: bytes, uid: str, version: str, *, mutating: bool) -> Answer:
+def read_answer(body: bytes, uid: str, version: str, *, mutating: bool) -> ReviewResponse:
     """Check a webhook's answer and take what it says."""
     review = _parse(body, version)
     response = review.get("response")
@@ -139,7 +141,7 @@ def read_answer(body: bytes, uid: str, version: str, *, mutating: bool) -> Answe
         patch_type = _patch_type(response, mutating=mutating)
     else:
         patch_type = "JSONPatch" if response.get("patch") else ""
-    return Answer(
+    return ReviewResponse(
         response.get("allowed") or False,
         response.get("status") or {},
         patch if mutating else b"",

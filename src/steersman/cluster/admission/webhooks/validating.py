@@ -1,11 +1,13 @@
-"""ValidatingAdmissionWebhook: webhooks that may refuse the final object, all asked at the same time."""
+"""The ValidatingAdmissionWebhook plugin: webhooks that may reject the final object, all called
+concurrently.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable
 
-from steersman.cluster.admission.cached import Cached
+from steersman.cluster.admission.cached import CachedObjects
 from steersman.cluster.admission.chain import Attributes
 from steersman.cluster.admission.webhooks.calling import WebhookClients
 from steersman.cluster.admission.webhooks.configurations import GROUP, Webhook, read_webhooks
@@ -26,7 +28,7 @@ class ValidatingAdmissionWebhook:
         self._context = context
         failed_open = "failed-open.validating.webhook.admission.k8s.io/"
         self._invoker = Invoker(clients, metrics, "validating", failed_open)
-        self.webhooks = Cached(
+        self.webhooks = CachedObjects(
             lambda: read_webhooks(context.reader, _PLURAL, context.compiler), (GROUP, _PLURAL)
         )
 

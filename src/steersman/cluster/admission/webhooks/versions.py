@@ -1,8 +1,8 @@
-"""The versions a resource is served in, and objects in another one of them.
+"""The versions in which a resource is served, and converting the objects of a write to another one.
 
-A webhook or policy that asks for `apps/v1` also sees writes that come in another version of the same
-resource, converted (matchPolicy Equivalent). What is patched is read again like a body. `CatalogTypes`
-answers from the resources the server has; tests and other callers may bring their own `Types`.
+A webhook or policy that matches `apps/v1` also gets writes in another version of the same resource, converted
+(matchPolicy Equivalent). A patched object is decoded again like a request body. `CatalogTypes` implements
+`ResourceVersions` with the resources of the server; tests and other callers may bring their own.
 """
 
 from __future__ import annotations
@@ -27,7 +27,16 @@ from steersman.objects.kinds import Object
 from steersman.objects.schemas import Schema
 from steersman.objects.status import internal_error
 
-__all__ = ["GVR", "CatalogTypes", "Conversion", "Served", "Types", "Versioned", "accepted", "in_version"]
+__all__ = [
+    "GVR",
+    "CatalogTypes",
+    "Conversion",
+    "ResourceVersions",
+    "ServedResource",
+    "VersionedAttributes",
+    "accepted",
+    "in_version",
+]
 
 
 class GVR(NamedTuple):
@@ -42,21 +51,21 @@ class GVR(NamedTuple):
         return cls(attributes.group, attributes.version, attributes.plural)
 
 
-class Served(NamedTuple):
+class ServedResource(NamedTuple):
     """A resource in one version, and the kind of its objects."""
 
     resource: GVR
     kind: GVK
 
 
-class Types(Protocol):
-    """What admission must know of kinds."""
+class ResourceVersions(Protocol):
+    """The versions of resources and the conversion between them."""
 
     @property
     def generation(self) -> int:
         """Grows when the versions of any resource change."""
 
-    def equivalents(self, resource: GVR, subresource: str) -> Sequence[Served]:
+    def equivalents(self, resource: GVR, subresource: str) -> Sequence[ServedResource]:
         """Every version the resource is served in, itself included."""
 
     def convert(self, obj: Object, kind: GVK) -> Object | Awaitable[Object]:
@@ -74,8 +83,8 @@ class Types(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Versioned:
-    """A write as one webhook or policy sees it."""
+class VersionedAttributes:
+    """A write in the version that a webhook or policy requested."""
 
     resource: GVR
     kind: GVK
@@ -83,18 +92,20 @@ class Versioned:
     old: Object | None
 
 
-async def in_version(types: Types, attributes: Attributes, served: Served) -> Versioned:
+async def in_version(
+    types: ResourceVersions, attributes: Attributes, served: ServedResource
+) -> VersionedAttributes:
     """The write's objects in the version that was asked for."""
     if served.kind == attributes.gvk:
-        return Versioned(served.resource, served.kind, attributes.object, attributes.old)
+        return VersionedAttributes(served.resource, served.kind, attributes.object, attributes.old)
     objects = []
     for obj in (attributes.object, attributes.old):
         converted = types.convert(obj, served.kind) if obj is not None else None
         objects.append(await converted if isawaitable(converted) else converted)
-    return Versioned(served.resource, served.kind, *objects)
+    return VersionedAttributes(served.resource, served.kind, *objects)
 
 
-def accepted(types: Types, kind: GVK, patched: Object, *, strict: bool = False) -> Object:
+def accepted(types: ResourceVersions, kind: GVK, patched: Object, *, strict: bool = False) -> Object:
     """What a patch made of an object of `kind`, read like a body and sharing nothing with it.
 
     Raises StatusError (500) when it is no such object any more.
@@ -134,20 +145,21 @@ class _Catalog(Protocol):
 
 
 class Conversion(Protocol):
-    """How objects of custom kinds get from one version to another."""
+    """Converts custom objects from one version to another."""
 
     def __call__(self, obj: Object, kind: GVK) -> Object | Awaitable[Object]: ...
 
 
 class CatalogTypes:
-    """The types of the resources being served. Built-in kinds convert by themselves, custom kinds through
-    `custom` (changing apiVersion alone when there is none)."""
+    """The versions of the resources that the server serves. Built-in kinds convert by themselves, custom
+    kinds through `custom` (changing only apiVersion when there is none).
+    """
 
     def __init__(self, catalog: _Catalog, custom: Conversion | None = None) -> None:
         self._catalog = catalog
         self._custom = custom
         self._generation = -1
-        self._families: dict[GVR, list[Served]] = {}
+        self._families: dict[GVR, list[ServedResource]] = {}
         self._types: dict[GVR, ResourceType] = {}
         self._kinds: dict[GVK, _Resource] = {}
 
@@ -155,7 +167,7 @@ class CatalogTypes:
     def generation(self) -> int:
         return self._catalog.generation
 
-    def equivalents(self, resource: GVR, subresource: str) -> Sequence[Served]:
+    def equivalents(self, resource: GVR, subresource: str) -> Sequence[ServedResource]:
         self._refresh()
         family = self._families.get(resource, [])
         if not subresource:
@@ -164,7 +176,7 @@ class CatalogTypes:
         for served in family:
             found = self._types[served.resource].subresources.get(subresource)
             if found is not None:
-                parts.append(Served(served.resource, found.gvk))
+                parts.append(ServedResource(served.resource, found.gvk))
         return parts
 
     def convert(self, obj: Object, kind: GVK) -> Object | Awaitable[Object]:
@@ -213,11 +225,11 @@ class CatalogTypes:
     def _refresh(self) -> None:
         if self._generation == self._catalog.generation:
             return
-        families: dict[tuple[str, str, str], list[Served]] = {}
+        families: dict[tuple[str, str, str], list[ServedResource]] = {}
         self._families, self._types, self._kinds = {}, {}, {}
         for resource in self._catalog:
             kind = resource.type
-            served = Served(GVR(kind.group, kind.version, kind.plural), kind.gvk)
+            served = ServedResource(GVR(kind.group, kind.version, kind.plural), kind.gvk)
             stored = kind.storage or kind.gvk
             family = families.setdefault((stored.group, stored.kind, kind.plural), [])
             family.append(served)

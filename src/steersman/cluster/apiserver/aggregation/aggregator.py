@@ -12,9 +12,9 @@ import ssl
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from steersman.cluster.admission.cached import Cached
+from steersman.cluster.admission.cached import CachedObjects
 from steersman.cluster.admission.chain import Reader
-from steersman.cluster.admission.services import Resolver, ServiceUnreachable
+from steersman.cluster.admission.services import ServiceResolver, ServiceUnreachable
 from steersman.cluster.apiserver.aggregation.availability import check, record_availability
 from steersman.cluster.apiserver.aggregation.connections import BackendClients
 from steersman.cluster.apiserver.aggregation.identity import front_proxy_pair
@@ -27,7 +27,7 @@ from steersman.cluster.apiserver.aggregation.merging import (
 from steersman.cluster.apiserver.aggregation.proxy import forward, unavailable_response
 from steersman.cluster.apiserver.aggregation.registrations import GROUP, PLURAL, Backend, register_local
 from steersman.cluster.apiserver.pipeline.call import Api
-from steersman.cluster.auth.pki import Authority
+from steersman.cluster.auth.pki import StoredAuthority
 from steersman.cluster.auth.users import User
 from steersman.cluster.store import Event, Store, StoreError, Subscription
 from steersman.cluster.store_changes import follow
@@ -61,15 +61,15 @@ class Aggregator:
     def __init__(
         self,
         reader: Reader,
-        resolver: Resolver,
-        authority: Authority,
+        resolver: ServiceResolver,
+        authority: StoredAuthority,
         republish: Callable[[], None] = lambda: None,
     ) -> None:
         """`authority` is the request-header CA, which must sign nothing else. `republish` is called when
         `published` has changed."""
         self._reader = reader
         self._clients = BackendClients(resolver, front_proxy_pair(authority))
-        self._backends = Cached(self._read, (GROUP, PLURAL))
+        self._backends = CachedObjects(self._read, (GROUP, PLURAL))
         self._discovered: dict[str, Discovered] = {}
         self._published: dict[str, Published] = {}
         self._republish = republish

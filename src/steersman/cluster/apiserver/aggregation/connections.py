@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from steersman.cluster.admission.services import Resolver, ServiceUnreachable
+from steersman.cluster.admission.services import ServiceResolver, ServiceUnreachable
 from steersman.cluster.apiserver.aggregation.registrations import Backend
 from steersman.cluster.auth.pki import KeyPair
 from steersman.http import Client, client_tls, is_served_here
@@ -29,7 +29,7 @@ class _Place(NamedTuple):
 
 
 class BackendClients:
-    def __init__(self, resolver: Resolver, pair: KeyPair) -> None:
+    def __init__(self, resolver: ServiceResolver, pair: KeyPair) -> None:
         self._resolver = resolver
         self._pair = pair
         self._clients: ClientCache[_Place] = ClientCache(self._connect, _CACHED_CLIENTS)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from steersman.cluster.auth.pki import Authority, KeyPair
+from steersman.cluster.auth.pki import KeyPair, StoredAuthority
 from steersman.cluster.auth.users import User
 
 __all__ = ["FRONT_PROXY", "authentication_config_map", "front_proxy_pair", "identity_headers", "is_identity"]
@@ -22,7 +22,7 @@ _FORGEABLE: Final = tuple(name.lower() for name in (_USER, _UID, _GROUP))
 _TOKEN: Final = frozenset(b"!#$&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz")
 
 
-def front_proxy_pair(authority: Authority) -> KeyPair:
+def front_proxy_pair(authority: StoredAuthority) -> KeyPair:
     """The client certificate that requests to backends are made with."""
     return authority.issue(FRONT_PROXY)
 
@@ -48,7 +48,7 @@ def _escaped(key: str) -> bytes:
     return b"".join(bytes((byte,)) if byte in _TOKEN else b"%%%02X" % byte for byte in key.lower().encode())
 
 
-def authentication_config_map(authority: Authority, client_ca: bytes) -> dict[str, Any]:
+def authentication_config_map(authority: StoredAuthority, client_ca: bytes) -> dict[str, Any]:
     """What backends need to know to believe the headers, and to know clients that come directly."""
     return {
         "kind": "ConfigMap",

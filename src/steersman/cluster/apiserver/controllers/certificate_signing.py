@@ -18,7 +18,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID as Extended
 from steersman.cluster.apiserver.controllers.following import follow_each, replace_unchanged
 from steersman.cluster.apiserver.pipeline.call import Api
 from steersman.cluster.apiserver.resources.system_fields import timestamp
-from steersman.cluster.auth.pki import Authority, key_usage
+from steersman.cluster.auth.pki import StoredAuthority, key_usage
 from steersman.cluster.auth.rules import quote_list
 from steersman.cluster.auth.signers import SIGNERS, SigningRefused, check_request
 from steersman.cluster.schema.pem import certificate_request
@@ -65,7 +65,7 @@ _EXTENDED: Mapping[str, x509.ObjectIdentifier] = {
 }
 
 
-def sign(request: Object, authority: Authority, now: datetime | None = None) -> bytes | None:
+def sign(request: Object, authority: StoredAuthority, now: datetime | None = None) -> bytes | None:
     """The certificate (PEM) for an approved CertificateSigningRequest; None when it is not for us to sign.
 
     Raises SigningRefused when its signer's rules are broken.
@@ -120,7 +120,7 @@ def _ready(request: Object) -> bool:
 class CertificateSigning:
     """Signs what is approved, as the store shows it."""
 
-    def __init__(self, api: Api, authority: Authority) -> None:
+    def __init__(self, api: Api, authority: StoredAuthority) -> None:
         self._api = api
         self._authority = authority
         resource = api.catalog.find(_GROUP, "v1", _PLURAL)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from ipaddress import IPv4Address, ip_address
 from typing import Any, Final, NamedTuple
 
-from steersman.cluster.auth.pki import Authority
+from steersman.cluster.auth.pki import StoredAuthority
 from steersman.cluster.auth.users import MASTERS_GROUP
 from steersman.http import Client, ClientContext, client_tls
 from steersman.http.client.cache import ClientCache
@@ -58,7 +58,7 @@ class ForwardTarget(NamedTuple):
 
 
 class NodeConnections:
-    def __init__(self, authority: Authority, *, allows_loopback: bool = False) -> None:
+    def __init__(self, authority: StoredAuthority, *, allows_loopback: bool = False) -> None:
         """`allows_loopback`: pods and nodes may be at addresses of this machine only, which Kubernetes never
         connects a proxy's client to."""
         self._authority = authority

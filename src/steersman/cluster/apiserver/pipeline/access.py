@@ -16,7 +16,7 @@ from steersman.cluster.apiserver.pipeline.impersonation import Impersonation, wa
 from steersman.cluster.apiserver.pipeline.paths import ResourcePath
 from steersman.cluster.apiserver.resources.resource import Catalog, Resource
 from steersman.cluster.auth.authentication import (
-    Anonymous,
+    AnonymousAccess,
     Authentication,
     CertificateAuthenticator,
     TokenAuthenticator,
@@ -87,7 +87,7 @@ class Access:
         certificates: CertificateAuthenticator | None,
         static: TokenAuthenticator,
         others: Sequence[TokenAuthenticator] = (),
-        anonymous: Anonymous | None = None,
+        anonymous: AnonymousAccess | None = None,
         now: Callable[[], float] = time.time,
     ) -> Access:
         """`static` are the tokens known from the start, `others` come last (external issuers)."""

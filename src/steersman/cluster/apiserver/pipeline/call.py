@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from steersman.aio import Scope
-from steersman.cluster.admission import Attributes, Chain
+from steersman.cluster.admission import AdmissionChain, Attributes
 from steersman.cluster.apiserver.pipeline.paths import ResourcePath
 from steersman.cluster.apiserver.resources.allocation import ServiceAllocator
 from steersman.cluster.apiserver.resources.resource import Catalog, Resource
@@ -45,7 +45,7 @@ def _manager_of(user_agent: str) -> str:
 class Api:
     store: Store
     catalog: Catalog
-    admission: Chain
+    admission: AdmissionChain
     services: ServiceAllocator
     hubs: WatchHubs
     access: Access

@@ -1,4 +1,4 @@
-"""Every function an expression can call, as kube-apiserver has them."""
+"""The CEL function libraries of kube-apiserver."""
 
 from __future__ import annotations
 

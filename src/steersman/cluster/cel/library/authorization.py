@@ -1,7 +1,7 @@
-"""Asking the authorizer: `authorizer.group('').resource('pods').check('create').allowed()`.
+"""The authorizer library: `authorizer.group('').resource('pods').check('create').allowed()`.
 
-Only admission policies and match conditions have an `authorizer`. What answers is a callback: the expression
-names what it wants to know, and evaluation stays synchronous.
+Only admission policies and match conditions have an `authorizer`. A callback answers: evaluation stays
+synchronous.
 """
 
 from __future__ import annotations
@@ -16,7 +16,15 @@ from steersman.cluster.cel.types import BOOL, STRING, opaque
 from steersman.cluster.cel.values import Frame
 from steersman.objects import names
 
-__all__ = ["AUTHORIZER", "FUNCTIONS", "RESOURCE_CHECK", "Authorizer", "Decision", "Question", "ResourceCheck"]
+__all__ = [
+    "AUTHORIZER",
+    "FUNCTIONS",
+    "RESOURCE_CHECK",
+    "AccessQuestion",
+    "AuthorizerValue",
+    "CheckResult",
+    "ResourceCheck",
+]
 
 AUTHORIZER: Final = opaque("kubernetes.authorization.Authorizer")
 PATH_CHECK: Final = opaque("kubernetes.authorization.PathCheck")
@@ -29,8 +37,8 @@ _CHECK_COST: Final = 350_000
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """What an expression wants to know: may this user use `verb` on a path or a resource?"""
+class AccessQuestion:
+    """The check that an expression makes: may this user use `verb` on a path or a resource?"""
 
     verb: str
     #: None asks about the requesting user, else about (namespace, name) of a service account.
@@ -46,18 +54,20 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class CheckResult:
+    """The result of a check: allowed or not, reason, error."""
+
     cel_type: ClassVar[str] = "kubernetes.authorization.Decision"
     allowed: bool
     reason: str = ""
     error: str = ""
 
 
-Ask: TypeAlias = Callable[[Question], Decision]
+Ask: TypeAlias = Callable[[AccessQuestion], CheckResult]
 
 
 @dataclass(frozen=True, slots=True)
-class Authorizer:
+class AuthorizerValue:
     """The value of `authorizer`."""
 
     cel_type: ClassVar[str] = "kubernetes.authorization.Authorizer"
@@ -66,46 +76,54 @@ class Authorizer:
 
     def resource_check(self, **about: str) -> ResourceCheck:
         """The value of `authorizer.requestResource`, given the request's group, resource, …"""
-        return ResourceCheck(self.ask, Question("", self.service_account, **about))
+        return ResourceCheck(self.ask, AccessQuestion("", self.service_account, **about))
 
 
 @dataclass(frozen=True, slots=True)
 class _PathCheck:
+    """The value of `authorizer.path(…)`."""
+
     cel_type: ClassVar[str] = "kubernetes.authorization.PathCheck"
     ask: Ask = field(compare=False)
-    question: Question
+    question: AccessQuestion
 
 
 @dataclass(frozen=True, slots=True)
 class _GroupCheck:
+    """The value of `authorizer.group(…)`."""
+
     cel_type: ClassVar[str] = "kubernetes.authorization.GroupCheck"
-    authorizer: Authorizer
+    authorizer: AuthorizerValue
     group: str
 
 
 @dataclass(frozen=True, slots=True)
 class ResourceCheck:
+    """The value of `authorizer.group(…).resource(…)`."""
+
     cel_type: ClassVar[str] = "kubernetes.authorization.ResourceCheck"
     ask: Ask = field(compare=False)
-    question: Question
+    question: AccessQuestion
 
 
-def _path(_frame: Frame, authorizer: Authorizer, path: str) -> _PathCheck:
+def _path(_frame: Frame, authorizer: AuthorizerValue, path: str) -> _PathCheck:
     if not path.strip():
         raise EvaluationError("path must not be empty")
-    return _PathCheck(authorizer.ask, Question("", authorizer.service_account, path=path))
+    return _PathCheck(authorizer.ask, AccessQuestion("", authorizer.service_account, path=path))
 
 
-def _group(_frame: Frame, authorizer: Authorizer, group: str) -> _GroupCheck:
+def _group(_frame: Frame, authorizer: AuthorizerValue, group: str) -> _GroupCheck:
     return _GroupCheck(authorizer, group)
 
 
-def _service_account(_frame: Frame, authorizer: Authorizer, namespace: str, name: str) -> Authorizer:
+def _service_account(
+    _frame: Frame, authorizer: AuthorizerValue, namespace: str, name: str
+) -> AuthorizerValue:
     if names.name_is_dns_subdomain(name):
         raise EvaluationError("Invalid service account name")
     if names.name_is_dns_label(namespace):
         raise EvaluationError("Invalid service account namespace")
-    return Authorizer(authorizer.ask, (namespace, name))
+    return AuthorizerValue(authorizer.ask, (namespace, name))
 
 
 def _resource(_frame: Frame, check: _GroupCheck, resource: str) -> ResourceCheck:
@@ -122,7 +140,7 @@ def _with(part: str) -> Any:
     return run
 
 
-def _check(_frame: Frame, check: _PathCheck | ResourceCheck, verb: str) -> Decision:
+def _check(_frame: Frame, check: _PathCheck | ResourceCheck, verb: str) -> CheckResult:
     return check.ask(replace(check.question, verb=verb))
 
 

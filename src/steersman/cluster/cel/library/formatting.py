@@ -1,4 +1,4 @@
-"""`'%s has %d'.format([name, count])`: clauses as cel-go writes them, in its only locale."""
+"""String formatting: `'%s has %d'.format([name, count])`, with cel-go's clauses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Lists: Kubernetes' functions (`isSorted`, `sum`, `min`, …), cel-go's (`sort`, `distinct`, …), and sets."""
+"""The list libraries: Kubernetes' functions (`isSorted`, `sum`, `min`, …), cel-go's (`sort`, `distinct`, …),
+and sets.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,7 @@ from typing import Any, Final
 
 from steersman.cluster.cel.errors import EvaluationError
 from steersman.cluster.cel.functions import Cost, Function, Implementation, function, member, overload
-from steersman.cluster.cel.library import prices
+from steersman.cluster.cel.library import costs
 from steersman.cluster.cel.runtime_types import type_of_value
 from steersman.cluster.cel.types import (
     BOOL,
@@ -194,21 +196,21 @@ def _pairs(factor: int) -> Cost:
 
 
 FUNCTIONS: Final[list[Function]] = [
-    _per_type("isSorted", "list_{}_is_sorted_bool", _is_sorted, prices.traversal, same=False),
-    _per_type("min", "list_{}_min", _extreme("min", min), prices.traversal, same=True),
-    _per_type("max", "list_{}_max", _extreme("max", max), prices.traversal, same=True),
+    _per_type("isSorted", "list_{}_is_sorted_bool", _is_sorted, costs.traversal, same=False),
+    _per_type("min", "list_{}_min", _extreme("min", min), costs.traversal, same=True),
+    _per_type("max", "list_{}_max", _extreme("max", max), costs.traversal, same=True),
     function(
         "sum",
         *(
-            member(f"list_{name}_sum_{name}", [list_of(kind)], kind, _sum(zero), prices.traversal)
+            member(f"list_{name}_sum_{name}", [list_of(kind)], kind, _sum(zero), costs.traversal)
             for name, (kind, zero) in _SUMMABLE.items()
         ),
     ),
-    function("indexOf", member("list_a_index_of_int", [_LIST, _A], INT, _index_of, prices.traversal)),
+    function("indexOf", member("list_a_index_of_int", [_LIST, _A], INT, _index_of, costs.traversal)),
     function(
-        "lastIndexOf", member("list_a_last_index_of_int", [_LIST, _A], INT, _last_index_of, prices.traversal)
+        "lastIndexOf", member("list_a_last_index_of_int", [_LIST, _A], INT, _last_index_of, costs.traversal)
     ),
-    function("includes", member("list_includes_dyn_dyn", [DYN, DYN], BOOL, _includes, prices.traversal)),
+    function("includes", member("list_includes_dyn_dyn", [DYN, DYN], BOOL, _includes, costs.traversal)),
     function(
         "slice",
         member("list_slice", [_LIST, INT, INT], _LIST, _slice,

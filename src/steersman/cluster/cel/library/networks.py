@@ -1,4 +1,4 @@
-"""Kubernetes' addresses and networks: `ip('10.0.0.1')`, `cidr('10.0.0.0/8').containsIP('10.1.2.3')`."""
+"""The IP and CIDR libraries: `ip('10.0.0.1')`, `cidr('10.0.0.0/8').containsIP('10.1.2.3')`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final, TypeAlias
 
 from steersman.cluster.cel.errors import EvaluationError
 from steersman.cluster.cel.functions import Function, function, member, overload
-from steersman.cluster.cel.library import prices
+from steersman.cluster.cel.library import costs
 from steersman.cluster.cel.types import BOOL, INT, STRING, opaque
 from steersman.cluster.cel.values import Frame
 
@@ -24,6 +24,8 @@ _Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 @dataclass(frozen=True, slots=True)
 class Address:
+    """An IP address."""
+
     cel_type: ClassVar[str] = "net.IP"
     address: _Address
 
@@ -34,7 +36,7 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """An address and how many of its bits name the network; the address need not be the first one."""
+    """An IP address with a prefix length; host bits may be set."""
 
     cel_type: ClassVar[str] = "net.CIDR"
     address: _Address
@@ -177,14 +179,14 @@ def _price(extra: int) -> Any:
     """Comparing two prefixes, and reading the other one when it is text."""
 
     def cost(network: Network, other: Any) -> int:
-        read = prices.tenth(len(other)) if isinstance(other, str) else 0
+        read = costs.tenth(len(other)) if isinstance(other, str) else 0
         own = network.cel_size
-        return prices.tenth(2 * own) + read + (prices.tenth(own) + 1 if extra else 0)
+        return costs.tenth(2 * own) + read + (costs.tenth(own) + 1 if extra else 0)
 
     return cost
 
 
-_SCAN: Final = prices.of_argument(0)
+_SCAN: Final = costs.of_argument(0)
 _PROPERTIES: Final = {
     ("isUnspecified", "ip_is_unspecified"): lambda address: address.is_unspecified,
     ("isLoopback", "ip_is_loopback"): lambda address: address.is_loopback,
@@ -203,7 +205,7 @@ FUNCTIONS: Final[list[Function]] = [
     function(
         "ip.isCanonical",
         overload("ip_is_canonical", [STRING], BOOL,
-                 lambda _f, text: str(_read_address(text).address) == text, prices.of_argument(0, 2)),
+                 lambda _f, text: str(_read_address(text).address) == text, costs.of_argument(0, 2)),
     ),
     function("family", member("ip_family", [IP], INT, _property(lambda address: address.version))),
     *(

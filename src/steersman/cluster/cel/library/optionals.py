@@ -1,4 +1,4 @@
-"""Optional values: `optional.of(x)`, `o.orValue(y)`, `list.first()`."""
+"""The optional types library: `optional.of(x)`, `o.orValue(y)`, `list.first()`."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""`jsonpatch.escapeKey`, for the JSON patches of mutating admission policies."""
+"""The JSON patch library: `jsonpatch.escapeKey`, for mutating admission policies."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from steersman.cluster.cel.functions import Function, function, overload
-from steersman.cluster.cel.library import prices
+from steersman.cluster.cel.library import costs
 from steersman.cluster.cel.types import STRING
 from steersman.cluster.cel.values import Frame
 
@@ -19,6 +19,6 @@ def _escape_key(_frame: Frame, key: str) -> str:
 FUNCTIONS: Final[list[Function]] = [
     function(
         "jsonpatch.escapeKey",
-        overload("string_jsonpatch_escapeKey_string", [STRING], STRING, _escape_key, prices.of_argument(0)),
+        overload("string_jsonpatch_escapeKey_string", [STRING], STRING, _escape_key, costs.of_argument(0)),
     )
 ]

@@ -1,4 +1,4 @@
-"""Kubernetes quantities: `quantity('1Gi').isGreaterThan(quantity('500Mi'))`."""
+"""The quantity library: `quantity('1Gi').isGreaterThan(quantity('500Mi'))`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Final
 
 from steersman.cluster.cel.errors import EvaluationError
 from steersman.cluster.cel.functions import Function, function, member, overload
-from steersman.cluster.cel.library import prices
+from steersman.cluster.cel.library import costs
 from steersman.cluster.cel.types import BOOL, DOUBLE, INT, STRING, opaque
 from steersman.cluster.cel.values import Frame
 from steersman.objects.errors import QuantityError
@@ -56,7 +56,7 @@ def _compare(_frame: Frame, left: Quantity, right: Quantity) -> int:
     return (left > right) - (left < right)
 
 
-_SCAN: Final = prices.of_argument(0)
+_SCAN: Final = costs.of_argument(0)
 
 FUNCTIONS: Final[list[Function]] = [
     function("quantity", overload("string_to_quantity", [STRING], QUANTITY, _quantity, _SCAN)),

@@ -1,4 +1,4 @@
-"""`'abc 123'.find('[0-9]+')` and `findAll`."""
+"""The regex library: `'abc 123'.find('[0-9]+')` and `findAll`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Final
 
 from steersman.cluster.cel import regex
 from steersman.cluster.cel.functions import Function, function, member
-from steersman.cluster.cel.library import prices
+from steersman.cluster.cel.library import costs
 from steersman.cluster.cel.types import INT, STRING, list_of
 from steersman.cluster.cel.values import Frame
 
@@ -22,12 +22,12 @@ def _find(frame: Frame, text: str, expression: str) -> str:
 
 
 FUNCTIONS: Final[list[Function]] = [
-    function("find", member("string_find_string", [STRING, STRING], STRING, _find, prices.pattern)),
+    function("find", member("string_find_string", [STRING, STRING], STRING, _find, costs.pattern)),
     function(
         "findAll",
-        member("string_find_all_string", [STRING, STRING], list_of(STRING), _find_all, prices.pattern),
+        member("string_find_all_string", [STRING, STRING], list_of(STRING), _find_all, costs.pattern),
         member(
-            "string_find_all_string_int", [STRING, STRING, INT], list_of(STRING), _find_all, prices.pattern
+            "string_find_all_string_int", [STRING, STRING, INT], list_of(STRING), _find_all, costs.pattern
         ),
     ),
 ]

@@ -1,4 +1,4 @@
-"""CEL's own operators, conversions and string functions."""
+"""The standard library of CEL: operators, conversions and string functions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from steersman.cluster.cel.functions import (
     overload,
     unframed,
 )
-from steersman.cluster.cel.library import prices
+from steersman.cluster.cel.library import costs
 from steersman.cluster.cel.runtime_types import type_of_value
 from steersman.cluster.cel.times import (
     SECOND,
@@ -110,8 +110,8 @@ def _concatenated(_frame: Frame, left: Any, right: Any) -> Any:
 
 _ADD = _arithmetic(
     "_+_", "add", lambda a, b: a + b, lambda a, b: a + b,
-    overload("add_string", [STRING, STRING], STRING, _concatenated, prices.together),
-    overload("add_bytes", [BYTES, BYTES], BYTES, _concatenated, prices.together),
+    overload("add_string", [STRING, STRING], STRING, _concatenated, costs.together),
+    overload("add_bytes", [BYTES, BYTES], BYTES, _concatenated, costs.together),
     overload("add_list", [_LIST, _LIST], _LIST, add_lists),
     overload("add_duration_duration", [DURATION, DURATION], DURATION,
              lambda _f, a, b: make_duration(a.nanos + b.nanos)),
@@ -147,7 +147,7 @@ def _comparison(symbol: str, word: str, holds: Callable[[Any, Any], bool]) -> Fu
     compare: Implementation = unframed(holds)
     same = [
         overload(
-            f"{word}_{name}", [kind, kind], BOOL, compare, prices.smaller if kind in {STRING, BYTES} else None
+            f"{word}_{name}", [kind, kind], BOOL, compare, costs.smaller if kind in {STRING, BYTES} else None
         )
         for name, kind in _ORDERED.items()
     ]
@@ -292,7 +292,7 @@ def _conversions(result: Type, name: str, sources: dict[Type, Implementation]) -
         *(
             overload(
                 f"{source.name}_to_{name}", [source], result, run,
-                prices.of_argument(0) if (source, result) in costed else None,
+                costs.of_argument(0) if (source, result) in costed else None,
             )
             for source, run in sources.items()
         ),
@@ -368,8 +368,8 @@ FUNCTIONS: Final[list[Function]] = [
     function("_&&_", overload("logical_and", [BOOL, BOOL], BOOL, _never)),
     function("_||_", overload("logical_or", [BOOL, BOOL], BOOL, _never)),
     function("_?_:_", overload("conditional", [BOOL, _A, _A], _A, _never)),
-    function("_==_", overload("equals", [_A, _A], BOOL, equal, prices.smaller)),
-    function("_!=_", overload("not_equals", [_A, _A], BOOL, _unequal, prices.smaller)),
+    function("_==_", overload("equals", [_A, _A], BOOL, equal, costs.smaller)),
+    function("_!=_", overload("not_equals", [_A, _A], BOOL, _unequal, costs.smaller)),
     _comparison("_<_", "less", lambda a, b: a < b),
     _comparison("_<=_", "less_equals", lambda a, b: a <= b),
     _comparison("_>_", "greater", lambda a, b: a > b),
@@ -412,21 +412,21 @@ FUNCTIONS: Final[list[Function]] = [
             [STRING, STRING],
             BOOL,
             lambda _f, s, p: s.startswith(p),
-            prices.of_argument(1),
+            costs.of_argument(1),
         ),
     ),
     function(
         "endsWith",
         member(
-            "ends_with_string", [STRING, STRING], BOOL, lambda _f, s, p: s.endswith(p), prices.of_argument(1)
+            "ends_with_string", [STRING, STRING], BOOL, lambda _f, s, p: s.endswith(p), costs.of_argument(1)
         ),
     ),
     function(
-        "contains", member("contains_string", [STRING, STRING], BOOL, lambda _f, s, p: p in s, prices.product)
+        "contains", member("contains_string", [STRING, STRING], BOOL, lambda _f, s, p: p in s, costs.product)
     ),
     function(
         "matches",
-        overload("matches", [STRING, STRING], BOOL, _matches, prices.pattern),
-        member("matches_string", [STRING, STRING], BOOL, _matches, prices.pattern),
+        overload("matches", [STRING, STRING], BOOL, _matches, costs.pattern),
+        member("matches_string", [STRING, STRING], BOOL, _matches, costs.pattern),
     ),
 ]

@@ -1,4 +1,4 @@
-"""cel-go's string functions, in the version Kubernetes has: no `reverse` on strings."""
+"""The strings extension of cel-go, in the version Kubernetes has: no `reverse` on strings."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from steersman.cluster.cel.errors import EvaluationError
 from steersman.cluster.cel.functions import Function, function, member, overload
-from steersman.cluster.cel.library import prices
+from steersman.cluster.cel.library import costs
 from steersman.cluster.cel.library.formatting import format_text
 from steersman.cluster.cel.types import DYN, INT, STRING, list_of
 from steersman.cluster.cel.values import Frame, charge
@@ -72,7 +72,7 @@ def _replace(frame: Frame, text: str, old: str, new: str, count: int = -1) -> st
     if 0 <= count < places:
         places = count
     # The price is by the text alone: what the result grows by is charged before it is made.
-    charge(frame, prices.tenth(max(0, len(new) - len(old)) * places))
+    charge(frame, costs.tenth(max(0, len(new) - len(old)) * places))
     return text.replace(old, new, count if count >= 0 else -1)
 
 
@@ -81,7 +81,7 @@ def _split(frame: Frame, text: str, separator: str, count: int = -1) -> list[str
         return []
     if separator == "":
         parts = list(text)
-        charge(frame, prices.tenth(len(parts)))
+        charge(frame, costs.tenth(len(parts)))
         if 0 < count < len(parts):
             return [*parts[: count - 1], "".join(parts[count - 1 :])]
         return parts
@@ -102,21 +102,21 @@ def _free(*_args: Any) -> int:
 
 
 _TEXTS: Final = list_of(STRING)
-_SCAN: Final = prices.of_argument(0)
-_SCAN_TWICE: Final = prices.of_argument(0, 2)
+_SCAN: Final = costs.of_argument(0)
+_SCAN_TWICE: Final = costs.of_argument(0, 2)
 
 FUNCTIONS: Final[list[Function]] = [
     function("charAt", member("string_char_at_int", [STRING, INT], STRING, _char_at)),
     function(
         "indexOf",
-        member("string_index_of_string", [STRING, STRING], INT, _index_of, prices.traversal),
-        member("string_index_of_string_int", [STRING, STRING, INT], INT, _index_of, prices.traversal),
+        member("string_index_of_string", [STRING, STRING], INT, _index_of, costs.traversal),
+        member("string_index_of_string_int", [STRING, STRING, INT], INT, _index_of, costs.traversal),
     ),
     function(
         "lastIndexOf",
-        member("string_last_index_of_string", [STRING, STRING], INT, _last_index_of, prices.traversal),
+        member("string_last_index_of_string", [STRING, STRING], INT, _last_index_of, costs.traversal),
         member(
-            "string_last_index_of_string_int", [STRING, STRING, INT], INT, _last_index_of, prices.traversal
+            "string_last_index_of_string_int", [STRING, STRING, INT], INT, _last_index_of, costs.traversal
         ),
     ),
     function(

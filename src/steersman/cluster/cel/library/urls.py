@@ -1,4 +1,4 @@
-"""URLs as Go reads them: `url('https://example.com:80/').getHost()`."""
+"""The URL library: `url('https://example.com:80/').getHost()`, parsed as Go's net/url does."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from urllib.parse import quote, unquote_to_bytes
 
 from steersman.cluster.cel.errors import EvaluationError
 from steersman.cluster.cel.functions import Function, function, member, overload
-from steersman.cluster.cel.library import prices
+from steersman.cluster.cel.library import costs
 from steersman.cluster.cel.types import BOOL, STRING, list_of, map_of, opaque
 from steersman.cluster.cel.values import Frame
 
@@ -26,11 +26,13 @@ _PATH_SAFE: Final = "$&+,/:;=@-_.~!*'()"
 
 
 class UrlError(ValueError):
-    """Go's text of why this is no URL."""
+    """Go's error message for an invalid URL."""
 
 
 @dataclass(frozen=True, slots=True)
 class Url:
+    """A parsed URL."""
+
     cel_type: ClassVar[str] = "kubernetes.URL"
     scheme: str
     host: str
@@ -163,7 +165,7 @@ def _is_url(_frame: Frame, text: str) -> bool:
 
 
 FUNCTIONS: Final[list[Function]] = [
-    function("url", overload("string_to_url", [STRING], URL, _url, prices.of_argument(0))),
+    function("url", overload("string_to_url", [STRING], URL, _url, costs.of_argument(0))),
     function("isURL", overload("is_url_string", [STRING], BOOL, _is_url, _price)),
     function("getScheme", member("url_get_scheme", [URL], STRING, lambda _f, url: url.scheme)),
     function("getHost", member("url_get_host", [URL], STRING, lambda _f, url: url.host)),

@@ -1,4 +1,4 @@
-"""Semantic versions: `semver('1.2.3').isLessThan(semver('v1.10', true))`."""
+"""The semver library: `semver('1.2.3').isLessThan(semver('v1.10', true))`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final
 
 from steersman.cluster.cel.errors import EvaluationError
 from steersman.cluster.cel.functions import Function, function, member, overload
-from steersman.cluster.cel.library import prices
+from steersman.cluster.cel.library import costs
 from steersman.cluster.cel.types import BOOL, INT, STRING, opaque
 from steersman.cluster.cel.values import Frame
 
@@ -20,11 +20,13 @@ _ALLOWED: Final = frozenset("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmno
 
 
 class _Invalid(ValueError):
-    pass
+    """An invalid version."""
 
 
 @dataclass(frozen=True, slots=True)
 class Version:
+    """A semantic version."""
+
     cel_type: ClassVar[str] = "kubernetes.Semver"
     numbers: tuple[int, int, int]
     prerelease: tuple[str, ...]
@@ -109,7 +111,7 @@ def _compare(_frame: Frame, left: Version, right: Version) -> int:
 
 
 _PAIR: Final = [SEMVER, SEMVER]
-_SCAN: Final = prices.of_argument(0)
+_SCAN: Final = costs.of_argument(0)
 
 FUNCTIONS: Final[list[Function]] = [
     function(

@@ -1,6 +1,6 @@
-"""HorizontalPodAutoscalers: how many pods a workload has, by what they are measured to do.
+"""The HorizontalPodAutoscaler controller: sets the replica count of a workload from metrics.
 
-Start reading at `controller` (one look at an autoscaler), then `proposals` (what each metric asks for),
-`replica_count` (the arithmetic) and `limits` (how fast the size may change). Where metrics come from is
-`metrics_source`, next to this package; `api_metrics` asks the metrics APIs.
+Start reading at `controller` (one reconcile), then `proposals` (the replica count each metric proposes),
+`replica_count` (the arithmetic) and `limits` (stabilization and scaling policies). The interface to metrics
+is `metrics_source`, next to this package; `api_metrics` reads the metrics APIs.
 """

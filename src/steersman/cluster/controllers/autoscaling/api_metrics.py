@@ -1,4 +1,6 @@
-"""Metrics as the metrics APIs serve them: metrics.k8s.io, custom.metrics.k8s.io, external.metrics.k8s.io."""
+"""A metrics source that reads the metrics APIs: metrics.k8s.io, custom.metrics.k8s.io and
+external.metrics.k8s.io.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ _seconds = re.compile(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+(?:\.\d+)?)s)?").fullmatch
 
 
 class ApiMetrics:
-    """Asks the API, behind which somebody has to serve them."""
+    """The `MetricsSource` that reads the metrics APIs, which an aggregated API server must serve."""
 
     def __init__(self, client: Client) -> None:
         self._client = client

@@ -1,4 +1,6 @@
-"""Looks after HorizontalPodAutoscalers: every fifteen seconds, each is asked what size it wants."""
+"""The HorizontalPodAutoscaler controller: every 15 seconds computes the desired replicas of each autoscaler
+and updates the scale of its target.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +11,8 @@ from typing import Any, Final, cast
 
 from steersman.client import ClientError, Conflict, NoSuchKind
 from steersman.cluster.controllers.autoscaling.api_metrics import ApiMetrics
-from steersman.cluster.controllers.autoscaling.limits import History, limit
-from steersman.cluster.controllers.autoscaling.proposals import NoProposal, Proposal, Proposals, Target
+from steersman.cluster.controllers.autoscaling.limits import ScaleHistory, limit
+from steersman.cluster.controllers.autoscaling.proposals import NoProposal, Proposal, Proposals, ScaleTarget
 from steersman.cluster.controllers.autoscaling.replica_count import Tolerances
 from steersman.cluster.controllers.reconciling import moment, retrying_conflicts
 from steersman.cluster.controllers.setup import Setup
@@ -49,11 +51,11 @@ def add(setup: Setup) -> None:
 
 
 class _Stop(Exception):
-    """Nothing can be done this time; the status says why."""
+    """Ends this reconcile; the status conditions give the reason."""
 
 
 class _Look:
-    """One look at an autoscaler: what its status will say."""
+    """One reconcile of an autoscaler, and the status it will write."""
 
     def __init__(self, obj: HorizontalPodAutoscaler, now: datetime) -> None:
         self.obj = obj
@@ -91,6 +93,8 @@ class _Look:
 
 
 class _Autoscalers:
+    """Reconciles HorizontalPodAutoscalers."""
+
     def __init__(self, setup: Setup) -> None:
         self.autoscalers = setup.informer(HORIZONTAL_POD_AUTOSCALERS)
         self._pods = setup.informer(PODS)
@@ -99,7 +103,7 @@ class _Autoscalers:
         self._recorder = setup.recorder("horizontal-pod-autoscaler")
         self._clock = setup.clock
         self._proposals = Proposals(setup.options.metrics or ApiMetrics(setup.client))
-        self._histories: dict[Key, History] = {}
+        self._histories: dict[Key, ScaleHistory] = {}
         #: What the target of each autoscaler selects.
         self._selectors: dict[Key, LabelSelector] = {}
 
@@ -128,7 +132,7 @@ class _Autoscalers:
             "the HPA controller was able to get the target's current scale",
         )
         current = scale["spec"].get("replicas") or 0
-        history = self._histories.setdefault(key, History())
+        history = self._histories.setdefault(key, ScaleHistory())
         history.begin(current, look.now)
         least, most = look.spec.get("minReplicas", 1), look.spec["maxReplicas"]
         metrics: list[MetricStatus] | None = None
@@ -227,7 +231,7 @@ class _Autoscalers:
         pods = [cast("Pod", pod.object()) for pod in self._pods.cache.list(key.namespace, selector)]
         replicas = (scale.get("status") or {}).get("replicas") or 0
         tolerances = _tolerances(look.spec.get("behavior"))
-        target = Target(key.namespace, current, replicas, selector, pods, tolerances, look.now)
+        target = ScaleTarget(key.namespace, current, replicas, selector, pods, tolerances, look.now)
         best: Proposal | None = None
         failures: list[NoProposal] = []
         statuses: list[MetricStatus] = []
@@ -292,7 +296,7 @@ class _Autoscalers:
         return _Stop(why)
 
     def _limited(
-        self, look: _Look, history: History, current: int, least: int, best: Proposal
+        self, look: _Look, history: ScaleHistory, current: int, least: int, best: Proposal
     ) -> tuple[int, str]:
         """The size to go to now, and why there."""
         reason = ""

@@ -1,6 +1,7 @@
-"""How fast an autoscaler may change a size: stabilization, policies, least and most. Pure but for `History`.
+"""Limits on how fast an autoscaler changes the replica count: stabilization window, scaling policies,
+minReplicas and maxReplicas. Pure but for `ScaleHistory`.
 
-`History` remembers what was recommended and done lately; it lives in memory only.
+`ScaleHistory` keeps recent recommendations and scale events; it lives in memory only.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from steersman.objects.kinds.types.autoscaling_v2 import (
     HPAScalingRules,
 )
 
-__all__ = ["DOWNSCALE_WINDOW_S", "History", "Limited", "limit"]
+__all__ = ["DOWNSCALE_WINDOW_S", "Limited", "ScaleHistory", "limit"]
 
 
 #: For how long a higher recommendation keeps the size from shrinking, where nobody says.
@@ -43,13 +44,15 @@ _DOWN_LIMIT: Final = (
 
 
 class _Entry(NamedTuple):
+    """A recommended or changed number of replicas, and when."""
+
     time: datetime
     number: int
 
 
 @dataclass(slots=True)
-class History:
-    """What happened to one autoscaler lately."""
+class ScaleHistory:
+    """The recent recommendations and scale events of one autoscaler."""
 
     recommendations: list[_Entry] = field(default_factory=list)
     ups: list[_Entry] = field(default_factory=list)
@@ -95,7 +98,7 @@ def _since(entries: list[_Entry], now: datetime, seconds: int) -> list[_Entry]:
 
 @dataclass(frozen=True, slots=True)
 class Limited:
-    """The size to go to, and why it is that."""
+    """The replica count after limits, and the reason for it."""
 
     replicas: int
     #: (reason, message) of AbleToScale, and of ScalingLimited.
@@ -105,7 +108,7 @@ class Limited:
 
 
 def limit(
-    spec: HorizontalPodAutoscalerSpec, history: History, current: int, desired: int, now: datetime
+    spec: HorizontalPodAutoscalerSpec, history: ScaleHistory, current: int, desired: int, now: datetime
 ) -> Limited:
     """What becomes of a desired size."""
     least, most = spec.get("minReplicas", 1), spec["maxReplicas"]
@@ -136,7 +139,11 @@ def _by_rules(current: int, desired: int, least: int, most: int) -> tuple[int, t
 
 
 def _stabilized(
-    behavior: HorizontalPodAutoscalerBehavior, history: History, current: int, desired: int, now: datetime
+    behavior: HorizontalPodAutoscalerBehavior,
+    history: ScaleHistory,
+    current: int,
+    desired: int,
+    now: datetime,
 ) -> int:
     """Between the lowest that was recommended for growing and the highest for shrinking."""
     up_s = (behavior.get("scaleUp") or {}).get("stabilizationWindowSeconds") or 0
@@ -154,7 +161,7 @@ def _stabilized(
 
 def _by_policies(
     behavior: HorizontalPodAutoscalerBehavior,
-    history: History,
+    history: ScaleHistory,
     current: int,
     desired: int,
     bounds: tuple[int, int],
@@ -173,7 +180,7 @@ def _by_policies(
 
 
 def _reach(
-    rules: HPAScalingRules | None, history: History, current: int, now: datetime, *, grows: bool
+    rules: HPAScalingRules | None, history: ScaleHistory, current: int, now: datetime, *, grows: bool
 ) -> int:
     """How far the policies of one direction let the size go."""
     rules = rules or {}

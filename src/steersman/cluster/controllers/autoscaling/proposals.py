@@ -1,4 +1,6 @@
-"""What each metric of an autoscaler asks for, and what it shows of it in the status."""
+"""The replica count that each metric of an autoscaler proposes, and the metric's current value for the
+status.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,7 @@ from steersman.objects.kinds.types.core_v1 import Pod
 from steersman.objects.quantities import Quantity
 from steersman.objects.selectors import EVERYTHING, LabelSelector
 
-__all__ = ["NoProposal", "Proposal", "Proposals", "Target"]
+__all__ = ["NoProposal", "Proposal", "Proposals", "ScaleTarget"]
 
 
 _MAX_INT64 = 2**63 - 1
@@ -41,6 +43,8 @@ _MAX_INT64 = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
+    """The replica count that one metric proposes, with its entry for `status.currentMetrics`."""
+
     replicas: int
     #: What the number comes from, for people.
     metric: str
@@ -49,7 +53,9 @@ class Proposal:
 
 
 class NoProposal(Exception):
-    """A metric that says nothing: `reason` and `cause` go into events and conditions, the text around."""
+    """A metric without a usable value: `reason` and `cause` go into events and conditions, inside a longer
+    message.
+    """
 
     def __init__(self, reason: str, cause: str, text: str) -> None:
         super().__init__(text)
@@ -58,8 +64,8 @@ class NoProposal(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
-    """What is scaled."""
+class ScaleTarget:
+    """The workload to be scaled."""
 
     namespace: str
     #: What it should have, and what it has.
@@ -76,12 +82,12 @@ class Target:
 
 
 class Proposals:
-    """Asks the source of metrics and does the sums."""
+    """Computes proposals from a metrics source."""
 
     def __init__(self, source: MetricsSource) -> None:
         self._source = source
 
-    async def of(self, metric: MetricSpec, target: Target) -> Proposal:
+    async def of(self, metric: MetricSpec, target: ScaleTarget) -> Proposal:
         """Raises `NoProposal`."""
         kind = metric["type"]
         field = kind[0].lower() + kind[1:]
@@ -111,7 +117,7 @@ class Proposals:
         return Proposal(replicas, name, cast("MetricStatus", {"type": kind, field: current}))
 
     async def _resource(
-        self, spec: ContainerResourceMetricSource, target: Target
+        self, spec: ContainerResourceMetricSource, target: ScaleTarget
     ) -> tuple[int, str, Mapping[str, Any]]:
         name, container, goal = spec["name"], spec.get("container", ""), spec["target"]
         if "averageValue" not in goal and "averageUtilization" not in goal:
@@ -145,7 +151,7 @@ class Proposals:
         status = {"name": name, "current": current}
         return replicas, shown, status | ({"container": container} if container else {})
 
-    async def _pods(self, spec: PodsMetricSource, target: Target) -> tuple[int, str, Mapping[str, Any]]:
+    async def _pods(self, spec: PodsMetricSource, target: ScaleTarget) -> tuple[int, str, Mapping[str, Any]]:
         name, selector = spec["metric"]["name"], _selector(spec["metric"])
         try:
             metrics = await self._source.pods(target.namespace, target.selector, name, selector)
@@ -156,7 +162,9 @@ class Proposals:
         status = {"metric": spec["metric"], "current": {"averageValue": _shown(average)}}
         return replicas, f"pods metric {name}", status
 
-    async def _object(self, spec: ObjectMetricSource, target: Target) -> tuple[int, str, Mapping[str, Any]]:
+    async def _object(
+        self, spec: ObjectMetricSource, target: ScaleTarget
+    ) -> tuple[int, str, Mapping[str, Any]]:
         name, goal, reference = spec["metric"]["name"], spec["target"], spec["describedObject"]
         kind = reference["kind"]
         field = {"Value": "value", "AverageValue": "averageValue"}.get(goal["type"], "")
@@ -178,7 +186,7 @@ class Proposals:
         return replicas, shown, current
 
     async def _external(
-        self, spec: ExternalMetricSource, target: Target
+        self, spec: ExternalMetricSource, target: ScaleTarget
     ) -> tuple[int, str, Mapping[str, Any]]:
         name, goal, metric = spec["metric"]["name"], spec["target"], spec["metric"]
         field = next((one for one in ("averageValue", "value") if one in goal), "")
@@ -198,14 +206,14 @@ class Proposals:
         return replicas, _external_name(metric), {"metric": metric, "current": {field: _shown(told)}}
 
     @staticmethod
-    def _by_value(target: Target, usage: int, goal: MetricTarget, field: str) -> tuple[int, int]:
+    def _by_value(target: ScaleTarget, usage: int, goal: MetricTarget, field: str) -> tuple[int, int]:
         if field == "value":
             return by_ratio(target.scaling, usage, _milli(goal["value"])), usage
         return by_total(target.status_replicas, usage, _milli(goal["averageValue"]), target.tolerances)
 
 
 class _Wrapped(Exception):
-    """What the whole failure says beyond its cause."""
+    """An error message around the message of its cause."""
 
 
 def _external_name(metric: MetricIdentifier) -> str:

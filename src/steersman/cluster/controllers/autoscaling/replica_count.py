@@ -1,4 +1,4 @@
-"""How many replicas bring a metric to its target. Pure; amounts are in thousandths.
+"""The replica count that brings a metric to its target value. Pure; amounts are in thousandths.
 
 Pods that are not ready yet, or of which nothing is known, must not make the size change the wrong way: when
 it would grow they count as idle, when it would shrink as busy.
@@ -41,7 +41,7 @@ _MAX_INT32: Final = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class Tolerances:
-    """How far from its target a metric may be without consequence."""
+    """The relative difference from a metric's target below which nothing is scaled."""
 
     down: float = 0.1
     up: float = 0.1
@@ -52,7 +52,7 @@ class Tolerances:
 
 @dataclass(frozen=True, slots=True)
 class Scaling:
-    """What is scaled: its size, its pods and when they are looked at."""
+    """The workload to be scaled: its replicas, its pods and the current time."""
 
     current: int
     pods: Sequence[Pod]
@@ -123,7 +123,7 @@ def by_total(replicas: int, usage: int, target: int, tolerances: Tolerances) -> 
 
 
 class _Calculation:
-    """From what pods use to how many there should be."""
+    """Computes the desired replicas from the usage of pods."""
 
     def __init__(
         self,
@@ -178,7 +178,7 @@ class _Calculation:
 
 
 class _Groups:
-    """Which pods count how."""
+    """The pods of a workload grouped by how they enter the average: ready, unready, missing, ignored."""
 
     def __init__(self, scaling: Scaling, metrics: PodMetrics, resource: str) -> None:
         self.ready = 0

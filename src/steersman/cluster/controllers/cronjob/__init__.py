@@ -1,5 +1,5 @@
-"""CronJobs: jobs that are started by the clock.
+"""The CronJob controller: creates Jobs on a cron schedule.
 
-Start reading at `controller`; what it decides is in `schedule` (when a schedule fires), `due` (which start
-is due, and when to look again) and `new_jobs` (what is started).
+Start reading at `controller`; its decisions are in `schedule` (the times of a cron schedule), `due` (the
+missed start to run now, and the time of the next check) and `new_jobs` (the Job to create).
 """

@@ -1,4 +1,6 @@
-"""Looks after CronJobs: starts their jobs, notes which run, and clears old ones away."""
+"""The CronJob controller: creates the Jobs of CronJobs, lists active ones in the status and deletes old ones
+(history limits).
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,7 @@ def add(setup: Setup) -> None:
 
 @dataclass(slots=True)
 class _Sync:
-    """One look at a CronJob: `status` is what it will say."""
+    """One reconcile of a CronJob, and the status it will write."""
 
     cron_job: CronJob
     status: CronJobStatus
@@ -61,6 +63,8 @@ class _Sync:
 
 
 class _CronJobs:
+    """Reconciles CronJobs."""
+
     controller: Controller
 
     def __init__(self, setup: Setup) -> None:

@@ -1,4 +1,4 @@
-"""Which start of a CronJob is due, and when to look at it again. Pure."""
+"""The scheduled time of a CronJob to start a Job for now, and the time of the next check. Pure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PADDING: Final = timedelta(milliseconds=100)
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """The start that is due, if there is one."""
+    """The most recent missed start of a CronJob, if any, and how many starts were missed."""
 
     #: Since when starts are looked for.
     since: datetime

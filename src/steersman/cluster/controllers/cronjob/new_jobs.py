@@ -1,4 +1,4 @@
-"""The jobs a CronJob starts. Pure."""
+"""The Job that a CronJob creates: name, labels, annotations and owner reference. Pure."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""When a cron schedule fires next. Pure.
+"""The times of a cron schedule: the next one after a given time. Pure.
 
-Days are those of the schedule's time zone. Where its clocks go forward, what was due in the hour that is left
-out does not happen; where they go back, what is due in the hour that comes twice happens twice.
+Days are those of the schedule's time zone. When its clocks go forward, times in the skipped hour do not
+occur; when they go back, times in the repeated hour occur twice.
 """
 
 from __future__ import annotations

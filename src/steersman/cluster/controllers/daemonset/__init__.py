@@ -1,5 +1,5 @@
-"""DaemonSets: a pod on every node that fits.
+"""The DaemonSet controller: runs one pod on every eligible node.
 
-Start reading at `controller`; what it decides is in `placement` (which nodes) and `rollout` (which pods come
-and go).
+Start reading at `controller`; its decisions are in `placement` (the eligible nodes) and `rollout` (the pods
+to create and delete).
 """

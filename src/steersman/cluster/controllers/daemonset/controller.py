@@ -1,4 +1,6 @@
-"""Looks after DaemonSets: keeps their history, a pod on every node that fits, and rolls out new templates."""
+"""The DaemonSet controller: creates a pod on every eligible node, rolls out new templates and keeps
+ControllerRevisions.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +15,12 @@ from steersman.cluster.controllers.controller_revisions import (
     revision_data,
 )
 from steersman.cluster.controllers.daemonset.failed_pods import FailedPods
-from steersman.cluster.controllers.daemonset.placement import NodeState, pinned, tolerations
+from steersman.cluster.controllers.daemonset.placement import DaemonNodeState, pinned, tolerations
 from steersman.cluster.controllers.daemonset.rollout import (
     GENERATION_ANNOTATION,
     GENERATION_LABEL,
     Changes,
-    View,
+    DaemonSetView,
     daemon_status,
     placed,
     updated,
@@ -65,11 +67,11 @@ def _concerns_placement(change: Change) -> bool:
     """Nodes report their health all the time; only labels and taints decide where pods run."""
     if change.old is None or change.new is None:
         return True
-    return NodeState.read(change.old) != NodeState.read(change.new)
+    return DaemonNodeState.read(change.old) != DaemonNodeState.read(change.new)
 
 
 class _DaemonSets:
-    """Looks after all DaemonSets."""
+    """Reconciles DaemonSets."""
 
     def __init__(self, setup: Setup) -> None:
         self.sets = setup.informer(DAEMON_SETS)
@@ -85,7 +87,7 @@ class _DaemonSets:
         self._failed = FailedPods()
         self._clock = setup.clock
         #: Nodes as they were read last, by name.
-        self._read: dict[str, tuple[Cached, NodeState]] = {}
+        self._read: dict[str, tuple[Cached, DaemonNodeState]] = {}
 
     def all_sets(self, change: Change) -> list[Key]:
         return self.sets.cache.keys()
@@ -135,18 +137,18 @@ class _DaemonSets:
             waits.append(wait_s)
         return Result.requeue(min(waits)) if waits else None
 
-    async def _view(self, cached: Cached, daemon_set: DaemonSet, revision: str) -> View:
+    async def _view(self, cached: Cached, daemon_set: DaemonSet, revision: str) -> DaemonSetView:
         claimed = await self.claims.claim(daemon_set, selector_of(cached))
         now = moment(self._clock)
-        return View(daemon_set, revision, self._nodes(), map(PodState.read, claimed), now)
+        return DaemonSetView(daemon_set, revision, self._nodes(), map(PodState.read, claimed), now)
 
-    def _nodes(self) -> list[NodeState]:
+    def _nodes(self) -> list[DaemonNodeState]:
         """All nodes; those that have not changed are not read again."""
         known, self._read = self._read, {}
         for cached in self.nodes.cache:
             entry = known.get(cached.key.name)
             if entry is None or entry[0] is not cached:
-                entry = cached, NodeState.read(cached)
+                entry = cached, DaemonNodeState.read(cached)
             self._read[cached.key.name] = entry
         return [node for _, node in self._read.values()]
 

@@ -1,6 +1,7 @@
-"""How long to wait before a failed daemon pod is replaced: 1 s, 2 s, … 15 min, for each node. Pure.
+"""The back-off before a failed daemon pod is replaced: 1 s, 2 s, … 15 min, for each node. Pure.
 
-A node that refuses a pod refuses the next one as fast; without waiting, the two would go on for ever.
+A node that rejects a pod rejects the next one immediately; without a back-off, pods would be created and
+rejected in a loop.
 """
 
 from __future__ import annotations
@@ -16,11 +17,15 @@ _FORGET_S: Final = 2 * _MOST_S
 
 
 class _Wait(NamedTuple):
+    """The back-off of one node: its length and its end."""
+
     seconds: float
     since: float
 
 
 class FailedPods:
+    """The back-offs of DaemonSets by node."""
+
     def __init__(self) -> None:
         self._waits: dict[tuple[str, int, str], _Wait] = {}
 

@@ -1,6 +1,7 @@
-"""Where a DaemonSet's pods run: on nodes that its template selects and whose taints its pods tolerate. Pure.
+"""The nodes eligible for a DaemonSet's pods: those that its template selects and whose taints its pods
+tolerate. Pure.
 
-The scheduler places the pods; asking the same here tells which pods there should be at all.
+The scheduler binds the pods; the controller repeats its node checks to know how many pods there should be.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from steersman.objects.kinds.views.nodes import NodePlacementView
 from steersman.objects.node_selection import node_affinity_of
 from steersman.runtime import Cached
 
-__all__ = ["NodeState", "Placement", "pinned", "target_node", "tolerations"]
+__all__ = ["DaemonNodeState", "DaemonPlacement", "pinned", "target_node", "tolerations"]
 
 
 #: Problems of a node that its daemons live through: key and effect.
@@ -46,11 +47,11 @@ _TOLERATED_ON_HOST_NETWORK: Final[tuple[tuple[str, TaintEffect], ...]] = (
 _NAME_FIELD: Final = "metadata.name"
 
 
-class NodeState(NodePlacementView, frozen=True, gc=False):
-    """A node as a DaemonSet's pods are placed on it."""
+class DaemonNodeState(NodePlacementView, frozen=True, gc=False):
+    """The fields of a Node that decide whether a daemon pod runs on it."""
 
     @classmethod
-    def read(cls, cached: Cached) -> NodeState:
+    def read(cls, cached: Cached) -> DaemonNodeState:
         return _decode(cached.data)
 
     @property
@@ -66,18 +67,20 @@ class NodeState(NodePlacementView, frozen=True, gc=False):
         return self.spec.taints
 
 
-_decode = msgspec.json.Decoder(NodeState).decode
+_decode = msgspec.json.Decoder(DaemonNodeState).decode
 
 
-class Verdict(NamedTuple):
-    """Whether a pod should be put on a node, and whether one that is there may stay."""
+class NodeEligibility(NamedTuple):
+    """Whether a daemon pod should be created on a node, and whether an existing one may stay."""
 
     run: bool
     stay: bool
 
 
-class Placement:
-    """One DaemonSet's wishes, read once and asked for every node."""
+class DaemonPlacement:
+    """The node name, node selector, affinity and tolerations of one DaemonSet, parsed once and checked
+    against every node.
+    """
 
     def __init__(self, daemon_set: DaemonSet) -> None:
         spec = daemon_set["spec"]["template"]["spec"]
@@ -85,14 +88,14 @@ class Placement:
         self._affinity = node_affinity_of(spec)
         self._tolerations = msgspec.convert(tolerations(spec), list[Toleration])
 
-    def judge(self, node: NodeState) -> Verdict:
+    def judge(self, node: DaemonNodeState) -> NodeEligibility:
         wanted = self._node_name in ("", node.name) and self._affinity.allows(node.name, node.labels)
         if not wanted:
-            return Verdict(False, False)
+            return NodeEligibility(False, False)
         effects = {taint.effect for taint in node.taints if not self._tolerates(taint)}
         if NO_EXECUTE in effects:
-            return Verdict(False, False)
-        return Verdict(NO_SCHEDULE not in effects, True)
+            return NodeEligibility(False, False)
+        return NodeEligibility(NO_SCHEDULE not in effects, True)
 
     def _tolerates(self, taint: Taint) -> bool:
         return any(toleration.tolerates(taint) for toleration in self._tolerations)

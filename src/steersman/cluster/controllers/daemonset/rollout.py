@@ -1,7 +1,8 @@
-"""Which pods of a DaemonSet come and go. Pure: the set, nodes, pods and the time in, changes out.
+"""The pods of a DaemonSet to create and to delete: placement on nodes and rolling update. Pure: the set,
+nodes, pods and the time in, changes out.
 
-`placed` keeps one pod on each node that should have one (two while an update surges); `updated` replaces
-pods of old revisions, within what the strategy allows. `updated` is asked when `placed` wants nothing.
+`placed` keeps one pod on each eligible node (two while an update surges); `updated` replaces pods of old
+revisions within maxUnavailable and maxSurge. `updated` is called when `placed` returns no changes.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 from steersman.cluster.controllers.controller_revisions import REVISION_LABEL
-from steersman.cluster.controllers.daemonset.placement import NodeState, Placement, target_node
+from steersman.cluster.controllers.daemonset.placement import DaemonNodeState, DaemonPlacement, target_node
 from steersman.cluster.controllers.int_or_percent import scaled_value
 from steersman.cluster.controllers.pod_states import PodState
 from steersman.objects.kinds.emptiness import omit_empty
@@ -22,7 +23,7 @@ __all__ = [
     "GENERATION_ANNOTATION",
     "GENERATION_LABEL",
     "Changes",
-    "View",
+    "DaemonSetView",
     "daemon_status",
     "placed",
     "updated",
@@ -35,7 +36,7 @@ GENERATION_ANNOTATION: Final = "deprecated.daemonset.template.generation"
 
 @dataclass(slots=True)
 class Changes:
-    """Nodes that get a pod, pods that go, and those that go since they ended (to be told)."""
+    """The nodes to create a pod on, the pods to delete, and the failed pods to delete with an event."""
 
     create: list[str] = field(default_factory=list)
     delete: list[PodState] = field(default_factory=list)
@@ -45,14 +46,14 @@ class Changes:
         return bool(self.create or self.delete)
 
 
-class View:
-    """A DaemonSet and what there is of it."""
+class DaemonSetView:
+    """A DaemonSet with its nodes and pods."""
 
     def __init__(
         self,
         daemon_set: DaemonSet,
         revision: str,
-        nodes: Iterable[NodeState],
+        nodes: Iterable[DaemonNodeState],
         pods: Iterable[PodState],
         now: datetime,
     ) -> None:
@@ -62,7 +63,7 @@ class View:
         self.now = now
         self._revision = revision
         self._generation = (daemon_set["metadata"].get("annotations") or {}).get(GENERATION_ANNOTATION)
-        placement = Placement(daemon_set)
+        placement = DaemonPlacement(daemon_set)
         self.verdicts = {name: placement.judge(node) for name, node in self.nodes.items()}
         self.pods: dict[str, list[PodState]] = {}
         for pod in pods:
@@ -100,7 +101,7 @@ def _by_age(pod: PodState) -> tuple[bool, str, str]:
     return not pod.node, pod.metadata.creation_timestamp or "", pod.name
 
 
-def placed(view: View, may_replace: Callable[[str], bool]) -> Changes:
+def placed(view: DaemonSetView, may_replace: Callable[[str], bool]) -> Changes:
     """A pod on each node that should have one. `may_replace` says whether a failed pod of a node may be
     deleted already: a node that refuses pods would refuse the next one as fast."""
     changes = Changes()
@@ -120,7 +121,7 @@ def placed(view: View, may_replace: Callable[[str], bool]) -> Changes:
 
 
 def _keep_one(
-    view: View,
+    view: DaemonSetView,
     node: str,
     pods: Sequence[PodState],
     wanted: bool,
@@ -150,7 +151,7 @@ def _keep_one(
         changes.delete.append(old[0])
 
 
-def updated(view: View) -> Changes:
+def updated(view: DaemonSetView) -> Changes:
     """Pods of old revisions that are replaced now."""
     if (view.spec.get("updateStrategy") or {}).get("type") != "RollingUpdate":
         return Changes()
@@ -162,27 +163,27 @@ def updated(view: View) -> Changes:
 
 
 class _Pair(NamedTuple):
-    """The pods of one node, the new and the old; `excess` if there are more of either."""
+    """The pods of one node, new and old; `excess` if there are more of either."""
 
     new: PodState | None
     old: PodState | None
     excess: bool
 
 
-def _pair(view: View, pods: Sequence[PodState]) -> _Pair:
+def _pair(view: DaemonSetView, pods: Sequence[PodState]) -> _Pair:
     staying = [pod for pod in pods if not pod.deleting]
     new = [pod for pod in staying if view.is_new(pod)]
     old = [pod for pod in staying if not view.is_new(pod)]
     return _Pair(new[0] if new else None, old[0] if old else None, len(new) > 1 or len(old) > 1)
 
 
-def _pairs(view: View) -> Mapping[str, _Pair]:
+def _pairs(view: DaemonSetView) -> Mapping[str, _Pair]:
     """Of all nodes that have or should have pods."""
     names = [name for name, verdict in view.verdicts.items() if verdict.run]
     return {name: _pair(view, view.pods.get(name, ())) for name in dict.fromkeys([*view.pods, *names])}
 
 
-def _replacing(view: View, allowed: int) -> Changes:
+def _replacing(view: DaemonSetView, allowed: int) -> Changes:
     """Old pods go, and `placed` makes the new ones: as many as may be missing at a time."""
     missing = 0
     broken: list[PodState] = []
@@ -200,7 +201,7 @@ def _replacing(view: View, allowed: int) -> Changes:
     return Changes(delete=broken + whole[: max(allowed - missing, 0)])
 
 
-def _surging(view: View, allowed: int) -> Changes:
+def _surging(view: DaemonSetView, allowed: int) -> Changes:
     """New pods come first, beside the old ones, which go when the new are available."""
     changes = Changes()
     surging = available = 0
@@ -232,7 +233,7 @@ def _surging(view: View, allowed: int) -> Changes:
     return changes
 
 
-def daemon_status(view: View, old: DaemonSetStatus, generation: int) -> DaemonSetStatus:
+def daemon_status(view: DaemonSetView, old: DaemonSetStatus, generation: int) -> DaemonSetStatus:
     """The status as the API would answer it."""
     current = misplaced = ready = new = available = 0
     for name, verdict in view.verdicts.items():

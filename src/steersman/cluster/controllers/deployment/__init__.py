@@ -1,5 +1,5 @@
-"""Deployments: one ReplicaSet for each template, and the way from one to the next.
+"""The Deployment controller: one ReplicaSet per pod template, and the rollout from one to the next.
 
-Start reading at `controller`; what it decides is in `sizes` (how many pods each ReplicaSet may have),
-`revisions` (which ReplicaSet is which) and `progress` (what the status says).
+Start reading at `controller`; its decisions are in `sizes` (the replicas of each ReplicaSet), `revisions`
+(the new and the old ReplicaSets) and `progress` (the status and its Progressing condition).
 """

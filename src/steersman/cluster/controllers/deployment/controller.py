@@ -1,7 +1,8 @@
-"""Looks after Deployments: finds or makes the ReplicaSet of the template and shifts pods to it.
+"""The Deployment controller: creates a ReplicaSet per pod template and scales old and new ReplicaSets
+(rolling update, recreate).
 
-One reconcile goes as far as it can: what it wrote it sees at once, and the status is written once, last.
-Whatever must be waited for (pods, the ReplicaSet controller) wakes it again.
+One reconcile goes as far as it can: it sees its own writes at once, and writes the status once, at the end. A
+change of a pod or ReplicaSet triggers the next reconcile.
 """
 
 from __future__ import annotations
@@ -54,11 +55,11 @@ def add(setup: Setup) -> None:
 
 
 class _NamespaceGoes(Exception):
-    """Nothing can be made here any more."""
+    """The namespace is terminating: no ReplicaSet can be created."""
 
 
 class _Deployments:
-    """Looks after all Deployments."""
+    """Reconciles Deployments."""
 
     def __init__(self, setup: Setup) -> None:
         self.deployments = setup.informer(DEPLOYMENTS)
@@ -114,7 +115,7 @@ class _Deployments:
 
 
 class _Rollout:
-    """One look at one Deployment."""
+    """One reconcile of one Deployment."""
 
     def __init__(
         self, context: _Deployments, deployment: Deployment, sets: list[ReplicaSet], now: datetime

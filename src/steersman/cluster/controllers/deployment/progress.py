@@ -1,4 +1,5 @@
-"""What a Deployment's status says: counts, availability, and whether the rollout gets on. Pure.
+"""The status of a Deployment: replica counts and the conditions Available, Progressing and ReplicaFailure.
+Pure.
 
 The `Progressing` condition of a Deployment with a deadline:
 

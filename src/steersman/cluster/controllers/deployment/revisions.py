@@ -1,4 +1,4 @@
-"""Which ReplicaSet of a Deployment is which: the newest, the old ones, their revisions and names. Pure."""
+"""The new and the old ReplicaSets of a Deployment, and their revision numbers and names. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""How many pods each ReplicaSet of a Deployment should have: surging, replacing, scaling. Pure."""
+"""The replicas of each ReplicaSet of a Deployment: surge, rolling update, recreate, proportional scaling.
+Pure.
+"""
 
 from __future__ import annotations
 

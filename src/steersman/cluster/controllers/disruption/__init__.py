@@ -1,4 +1,5 @@
-"""PodDisruptionBudgets: how many pods may be evicted right now. The API server's eviction takes from it.
+"""The disruption controller: keeps the status of PodDisruptionBudgets (how many pods may be evicted), which
+the eviction API reads and decreases.
 
-Start reading at `controller`; what it decides is in `budget`, how many pods there should be in `scales`.
+Start reading at `controller`; `budget` computes the status, `scales` the expected number of pods.
 """

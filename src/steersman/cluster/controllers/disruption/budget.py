@@ -1,4 +1,6 @@
-"""What a disruption budget allows, given its pods. Pure."""
+"""The status of a PodDisruptionBudget from its pods: healthy, desired and expected pods, allowed disruptions.
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ def desired_healthy(budget: PodDisruptionBudget, expected: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Disrupted:
-    """The pods whose eviction was allowed and that are still to be seen going."""
+    """The pods whose eviction was allowed and whose deletion has not been seen yet
+    (`status.disruptedPods`).
+    """
 
     #: Since when, by name.
     pods: dict[str, str | None]

@@ -1,4 +1,6 @@
-"""Looks after PodDisruptionBudgets: keeps telling how many of their pods may be evicted."""
+"""The disruption controller: updates `status.disruptionsAllowed` of PodDisruptionBudgets when their pods
+change.
+"""
 
 from __future__ import annotations
 
@@ -48,6 +50,8 @@ def add(setup: Setup) -> None:
 
 
 class _Budgets:
+    """Reconciles PodDisruptionBudgets."""
+
     def __init__(self, setup: Setup) -> None:
         self.budgets = setup.informer(POD_DISRUPTION_BUDGETS)
         self.pods = setup.informer(PODS)

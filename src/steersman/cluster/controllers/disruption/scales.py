@@ -1,4 +1,6 @@
-"""How many pods there should be: what those that control them want, together."""
+"""The expected number of pods of a PodDisruptionBudget: the sum of the scales of the controllers that own its
+pods.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ _KNOWN: Final = (REPLICATION_CONTROLLERS, DEPLOYMENTS, REPLICA_SETS, STATEFUL_SE
 
 
 class NoScale(Exception):
-    """It cannot be told how many pods there should be."""
+    """The expected number of pods cannot be computed: a pod has no controller, or it has no scale."""
 
 
 class _Spec(msgspec.Struct):
@@ -43,12 +45,16 @@ _decode = msgspec.json.Decoder(_Owner).decode
 
 @dataclass(frozen=True, slots=True)
 class Expected:
+    """The expected number of pods, and whether some pods have no controller."""
+
     pods: int
     #: Whether there are pods that nobody controls.
     unmanaged: bool
 
 
 class Scales:
+    """Reads the scales of the controllers of pods."""
+
     def __init__(self, setup: Setup) -> None:
         self._client = setup.client
         self._caches = {resource.kind: (resource, setup.informer(resource).cache) for resource in _KNOWN}

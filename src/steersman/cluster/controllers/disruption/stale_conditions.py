@@ -1,7 +1,8 @@
-"""Takes back what was said of pods that were to be disrupted and were not.
+"""The stale pod disruption controller: resets the condition DisruptionTarget of pods that were not deleted
+after all.
 
-Whoever evicts a pod first puts the condition DisruptionTarget on it. One that is not being deleted two
-minutes later will not be.
+An eviction first sets the condition DisruptionTarget. A pod that is not being deleted two minutes later was
+not evicted.
 """
 
 from __future__ import annotations
@@ -58,6 +59,8 @@ def _may_have(pod: Cached) -> bool:
 
 
 class _StaleConditions:
+    """Reconciles pods with the condition DisruptionTarget."""
+
     def __init__(self, setup: Setup, pods: Informer) -> None:
         self._pods = pods.cache
         self._writes = setup.writes("disruption-stale-conditions", pods)

@@ -1,6 +1,6 @@
-"""Where services lead: EndpointSlices and Endpoints of the pods that services select, and slices that mirror
-Endpoints made by hand.
+"""The EndpointSlice, Endpoints and EndpointSlice mirroring controllers: the addresses of the pods that
+Services select.
 
-Start reading at `endpointslice`, then `slices` (how endpoints are packed) and `services` (which services a
-pod belongs to).
+Start reading at `endpointslice`, then `slices` (packing endpoints into slices) and `services` (the Services
+that select a pod).
 """

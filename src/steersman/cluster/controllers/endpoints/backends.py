@@ -1,4 +1,4 @@
-"""Pods as services see them: addresses, ports, and whether they serve. Pure."""
+"""Pods as endpoints: addresses, ports and the conditions ready, serving and terminating. Pure."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from steersman.objects.kinds.views.containers import ContainerPort
 from steersman.objects.kinds.views.pods import BackendView
 from steersman.runtime import Cached
 
-__all__ = ["Backend"]
+__all__ = ["PodEndpoint"]
 
 
-class Backend(BackendView, frozen=True, gc=False):
-    """A pod as Services see it."""
+class PodEndpoint(BackendView, frozen=True, gc=False):
+    """The fields of a pod that its endpoints are made from."""
 
     @classmethod
-    def read(cls, cached: Cached) -> Backend:
+    def read(cls, cached: Cached) -> PodEndpoint:
         return _decode(cached.data)
 
     @property
@@ -86,7 +86,7 @@ class Backend(BackendView, frozen=True, gc=False):
                 yield from container.ports
 
 
-_decode = msgspec.json.Decoder(Backend).decode
+_decode = msgspec.json.Decoder(PodEndpoint).decode
 
 
 @lru_cache(maxsize=4096)

@@ -1,4 +1,4 @@
-"""Keeps the Endpoints of services that select pods: what EndpointSlices tell, in one object of old."""
+"""The Endpoints controller: keeps the (deprecated) Endpoints object of each Service with a selector."""
 
 from __future__ import annotations
 
@@ -44,6 +44,8 @@ def add(setup: Setup) -> None:
 
 
 class _ServiceEndpoints:
+    """Reconciles the Endpoints of Services."""
+
     def __init__(self, setup: Setup) -> None:
         self.services = setup.informer(SERVICES)
         self.pods = setup.informer(PODS)

@@ -1,4 +1,4 @@
-"""Keeps the EndpointSlices of services that select pods."""
+"""The EndpointSlice controller: keeps the EndpointSlices of Services with a selector."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from steersman.client import ClientError, Conflict
 from steersman.cluster.controllers.endpoints.service_slices import CONTROLLER, plan_slices
 from steersman.cluster.controllers.endpoints.services import Selections, Service
 from steersman.cluster.controllers.endpoints.slice_writing import ManagedSlices
-from steersman.cluster.controllers.endpoints.slices import Plan
+from steersman.cluster.controllers.endpoints.slices import SlicePlan
 from steersman.cluster.controllers.endpoints.trigger_times import TRIGGER_TIME, TriggerTimes
 from steersman.cluster.controllers.endpoints.zone_hints import (
     DISABLED,
@@ -47,6 +47,8 @@ def add(setup: Setup) -> None:
 
 
 class _ServiceSlices:
+    """Reconciles the EndpointSlices of Services."""
+
     def __init__(self, setup: Setup) -> None:
         self.services = setup.informer(SERVICES)
         self.pods = setup.informer(PODS)
@@ -122,7 +124,7 @@ def _counts_otherwise(change: Change) -> bool:
     return old != new
 
 
-def _stamp(plan: Plan, triggered_at: str) -> None:
+def _stamp(plan: SlicePlan, triggered_at: str) -> None:
     for one in [*plan.create, *plan.update]:
         metadata = one["metadata"]
         annotations = {k: v for k, v in (metadata.get("annotations") or {}).items() if k != TRIGGER_TIME}

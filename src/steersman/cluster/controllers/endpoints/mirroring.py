@@ -1,5 +1,6 @@
-"""Mirrors Endpoints that people write for services without a selector, so that all there is to know of a
-service is in EndpointSlices."""
+"""The EndpointSlice mirroring controller: copies Endpoints that users write for Services without a selector
+into EndpointSlices.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from steersman.cluster.controllers.endpoints.slices import (
     MANAGED_BY,
     SERVICE_NAME,
     Group,
-    Plan,
+    SlicePlan,
     endpoint_identity,
     pack,
     port_key,
@@ -58,6 +59,8 @@ def add(setup: Setup) -> None:
 
 
 class _Mirror:
+    """Reconciles the mirrored EndpointSlices of Endpoints."""
+
     def __init__(self, setup: Setup) -> None:
         self.endpoints = setup.informer(ENDPOINTS)
         self.services = setup.informer(SERVICES)
@@ -85,7 +88,7 @@ class _Mirror:
         existing = self.managed.of(request.key)
         endpoints = self._to_mirror(request.key)
         if endpoints is None:
-            await self.managed.write(Plan(delete=existing))
+            await self.managed.write(SlicePlan(delete=existing))
             return
         wanted = mirrored(endpoints)
         self._tell(endpoints, wanted)
@@ -114,13 +117,17 @@ class _Mirror:
 
 
 class _MirrorGroup(NamedTuple):
+    """The addresses and ports that go into the same slices."""
+
     family: str
     ports: list[Object]
     endpoints: dict[tuple[Any, ...], Object]
 
 
 class Mirrored(NamedTuple):
-    """What Endpoints say, as slices say it."""
+    """The addresses of an Endpoints object grouped for slices, and the numbers of invalid and skipped
+    ones.
+    """
 
     groups: dict[tuple[str, frozenset[Any]], _MirrorGroup]
     invalid: int
@@ -160,8 +167,8 @@ def _endpoint(address: Object, ready: bool) -> Object:
     return endpoint
 
 
-def plan_mirror(endpoints: Object, wanted: Mirrored, existing: list[Object]) -> Plan:
-    plan = Plan()
+def plan_mirror(endpoints: Object, wanted: Mirrored, existing: list[Object]) -> SlicePlan:
+    plan = SlicePlan()
     by_key: dict[tuple[str, frozenset[Any]], list[Object]] = {}
     for present in existing:
         key = present["addressType"], port_key(present.get("ports"))

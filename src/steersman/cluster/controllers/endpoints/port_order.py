@@ -1,4 +1,4 @@
-"""The order of ports: Kubernetes sorts them by a hash of how Go prints them. Pure."""
+"""The order of ports in EndpointSlices: Kubernetes sorts them by a hash of Go's printed form. Pure."""
 
 from __future__ import annotations
 

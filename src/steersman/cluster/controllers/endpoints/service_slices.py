@@ -1,18 +1,18 @@
-"""The EndpointSlices that a service with a selector should have. Pure."""
+"""The desired EndpointSlices of a Service with a selector. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
-from steersman.cluster.controllers.endpoints.backends import Backend
+from steersman.cluster.controllers.endpoints.backends import PodEndpoint
 from steersman.cluster.controllers.endpoints.port_order import slice_port_order
 from steersman.cluster.controllers.endpoints.services import HEADLESS_LABEL, Service
 from steersman.cluster.controllers.endpoints.slices import (
     MANAGED_BY,
     SERVICE_NAME,
     Group,
-    Plan,
+    SlicePlan,
     endpoint_identity,
     pack,
     port_key,
@@ -39,15 +39,15 @@ _CLOSE: Final = ("PreferClose", "PreferSameZone", "PreferSameNode")
 
 def plan_slices(
     service: Service,
-    pods: Sequence[Backend],
+    pods: Sequence[PodEndpoint],
     existing: Iterable[Object],
     zone_of: ZoneOf,
     hinting: Hinting | None = None,
-) -> Plan:
+) -> SlicePlan:
     """What to write so that the slices of a service tell of all its pods. `hinting`, if given, decides on the
     hints of endpoints, and not what the service says of its traffic."""
     by_family: dict[str, list[Object]] = {family: [] for family in service.families}
-    plan = Plan()
+    plan = SlicePlan()
     for present in existing:
         of_family = by_family.get(present["addressType"])
         (plan.delete if of_family is None else of_family).append(present)
@@ -62,8 +62,8 @@ def plan_slices(
     return plan
 
 
-def _plan_family(service: Service, wanted: _Desired, existing: Sequence[Object], family: str) -> Plan:
-    plan = Plan()
+def _plan_family(service: Service, wanted: _Desired, existing: Sequence[Object], family: str) -> SlicePlan:
+    plan = SlicePlan()
     by_ports: dict[frozenset[Any], list[Object]] = {}
     for present in existing:
         if owned_by(present, service):
@@ -80,7 +80,7 @@ def _plan_family(service: Service, wanted: _Desired, existing: Sequence[Object],
     return recycled(plan, lambda doomed: owned_by(doomed, service))
 
 
-def _desired(service: Service, pods: Sequence[Backend], family: str, zone_of: ZoneOf) -> _Desired:
+def _desired(service: Service, pods: Sequence[PodEndpoint], family: str, zone_of: ZoneOf) -> _Desired:
     groups: _Desired = {}
     for pod in pods:
         if not pod.has_endpoint:
@@ -99,7 +99,7 @@ def _desired(service: Service, pods: Sequence[Backend], family: str, zone_of: Zo
     return groups
 
 
-def _ports(service: Service, pod: Backend) -> list[Object]:
+def _ports(service: Service, pod: PodEndpoint) -> list[Object]:
     ports = []
     for port, number in service.target_ports(pod):
         told: Object = {"name": port.name, "port": number, "protocol": port.protocol}
@@ -109,7 +109,7 @@ def _ports(service: Service, pod: Backend) -> list[Object]:
     return ports
 
 
-def _endpoint(service: Service, pod: Backend, family: str, zone: str) -> Object:
+def _endpoint(service: Service, pod: PodEndpoint, family: str, zone: str) -> Object:
     published = service.spec.publish_not_ready_addresses
     # A pod that is going away serves until it is gone, but nothing new should be sent there.
     ready = published or (pod.ready and not pod.deleting)
@@ -192,7 +192,7 @@ def owned_by(present: Object, service: Service) -> bool:
     )
 
 
-def _add_placeholder(plan: Plan, service: Service, family: str) -> None:
+def _add_placeholder(plan: SlicePlan, service: Service, family: str) -> None:
     """A service without endpoints has one slice all the same, which says so."""
     placeholder = _new_slice(service, family, [])
     if len(plan.delete) == 1 and _same(plan.delete[0], placeholder):

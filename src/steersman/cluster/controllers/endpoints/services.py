@@ -1,7 +1,7 @@
-"""Services as their endpoints need them, and which services select which pods.
+"""The Services that select a pod, and the pods that a Service selects.
 
-Both directions go through indexes by label, so that neither a namespace with thousands of pods nor one with
-thousands of services is searched.
+Both directions use indexes by label, so that neither a namespace with thousands of pods nor one with
+thousands of Services is searched linearly.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from steersman.cluster.controllers.endpoints.backends import Backend
+from steersman.cluster.controllers.endpoints.backends import PodEndpoint
 from steersman.cluster.controllers.pods_on_nodes import pods_on
 from steersman.objects.addresses import ip_family
 from steersman.objects.kinds.views.services import ServicePort, ServiceView
@@ -28,7 +28,7 @@ _SERVICES_BY_SELECTOR: Final = "selector"
 
 
 class Service(ServiceView, frozen=True, gc=False):
-    """A Service as its endpoints need it."""
+    """The fields of a Service that its endpoints are made from."""
 
     @classmethod
     def read(cls, cached: Cached) -> Service:
@@ -70,7 +70,7 @@ class Service(ServiceView, frozen=True, gc=False):
             return self.spec.ip_families
         return ["IPv4", "IPv6"] if self.headless else [ip_family(self.spec.cluster_ip)]
 
-    def target_ports(self, pod: Backend) -> Iterator[tuple[ServicePort, int]]:
+    def target_ports(self, pod: PodEndpoint) -> Iterator[tuple[ServicePort, int]]:
         """The ports that lead to a pod, and where."""
         for port in self.ports:
             number = pod.port(port.target_port or port.port, port.protocol)
@@ -82,7 +82,7 @@ _decode = msgspec.json.Decoder(Service).decode
 
 
 class Selections:
-    """Which services select which pods."""
+    """An index of the selectors of Services."""
 
     def __init__(self, services: Cache, pods: Cache, nodes: Cache | None = None) -> None:
         self._services = services
@@ -91,13 +91,13 @@ class Selections:
         _index(pods, _PODS_BY_LABEL, _labels_of)
         _index(services, _SERVICES_BY_SELECTOR, _first_wanted)
 
-    def pods_of(self, service: Service) -> list[Backend]:
+    def pods_of(self, service: Service) -> list[PodEndpoint]:
         """The pods that a service selects, in the order of their names."""
         wanted = service.selector
         if wanted is None:
             return []
         candidates = self._candidates(service.namespace, wanted)
-        pods = [pod for pod in map(Backend.read, candidates) if wanted.items() <= pod.labels.items()]
+        pods = [pod for pod in map(PodEndpoint.read, candidates) if wanted.items() <= pod.labels.items()]
         return sorted(pods, key=lambda pod: pod.name)
 
     def _candidates(self, namespace: str, wanted: Mapping[str, str]) -> list[Cached]:
@@ -118,8 +118,8 @@ class Selections:
 
     def on_pod(self, change: Change) -> Iterable[Key]:
         """The services to look at when a pod has changed."""
-        old = Backend.read(change.old) if change.old is not None else None
-        new = Backend.read(change.new) if change.new is not None else None
+        old = PodEndpoint.read(change.old) if change.old is not None else None
+        new = PodEndpoint.read(change.new) if change.new is not None else None
         if old is not None and new is not None and old.told() == new.told():
             return ()
         keys: set[Key] = set()

@@ -1,4 +1,6 @@
-"""Finding and writing the EndpointSlices of one manager, as its label says."""
+"""Reading and writing the EndpointSlices of one controller, found by the label
+endpointslice.kubernetes.io/managed-by.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from steersman.client import ApiError
-from steersman.cluster.controllers.endpoints.slices import MANAGED_BY, SERVICE_NAME, Plan
+from steersman.cluster.controllers.endpoints.slices import MANAGED_BY, SERVICE_NAME, SlicePlan
 from steersman.cluster.controllers.pod_control import namespace_is_terminating
 from steersman.objects.kinds import Object
 from steersman.objects.lifetime import is_deleting
@@ -21,7 +23,7 @@ _INDEX: Final = "service"
 
 
 class ManagedSlices:
-    """The slices that one controller makes."""
+    """The EndpointSlices that one controller manages."""
 
     def __init__(self, cache: Cache, manager: str, writes: Writes) -> None:
         self._cache = cache
@@ -50,7 +52,7 @@ class ManagedSlices:
             return ()
         return {Key.parse(name) for cached in seen for name in _services_of(cached)}
 
-    async def write(self, plan: Plan, *, may_create: bool = True) -> None:
+    async def write(self, plan: SlicePlan, *, may_create: bool = True) -> None:
         """Do what is planned. What could not be done is raised when all the rest is."""
         updates = [self._writes.replace(ENDPOINT_SLICES, one) for one in plan.update]
         creates = [self._create(one) for one in plan.create] if may_create else []

@@ -1,4 +1,4 @@
-"""How endpoints are packed into EndpointSlices with as few changes as possible. Pure.
+"""Packing endpoints into EndpointSlices (at most 100 each) with as few writes as possible. Pure.
 
 Endpoints stay in the slice they are in. Slices that lose or change some are written anyway, so they take new
 ones first; what is left goes into one unchanged slice if it fits there, else into new slices. A slice that
@@ -13,7 +13,16 @@ from typing import Any, Final
 
 from steersman.objects.kinds import Object
 
-__all__ = ["MANAGED_BY", "SERVICE_NAME", "Group", "Plan", "endpoint_identity", "pack", "port_key", "recycled"]
+__all__ = [
+    "MANAGED_BY",
+    "SERVICE_NAME",
+    "Group",
+    "SlicePlan",
+    "endpoint_identity",
+    "pack",
+    "port_key",
+    "recycled",
+]
 
 #: Endpoints by identity.
 Endpoints = dict[tuple[Any, ...], Object]
@@ -23,14 +32,14 @@ MANAGED_BY: Final = "endpointslice.kubernetes.io/managed-by"
 
 
 @dataclass(slots=True)
-class Plan:
-    """What to write."""
+class SlicePlan:
+    """The slices to create, update and delete."""
 
     create: list[Object] = field(default_factory=list)
     update: list[Object] = field(default_factory=list)
     delete: list[Object] = field(default_factory=list)
 
-    def add(self, other: Plan) -> None:
+    def add(self, other: SlicePlan) -> None:
         self.create += other.create
         self.update += other.update
         self.delete += other.delete
@@ -38,7 +47,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """What the slices of one service, address type and set of ports have in common."""
+    """The address type and ports that the slices of a Service share."""
 
     #: A slice without endpoints, ready to be created.
     template: Object
@@ -64,10 +73,10 @@ def port_key(ports: Iterable[Mapping[str, Any]] | None) -> frozenset[tuple[Any, 
     return frozenset(tuple(port.get(name) for name in names) for port in ports or ())
 
 
-def pack(existing: Sequence[Object], desired: Endpoints, group: Group) -> Plan:
+def pack(existing: Sequence[Object], desired: Endpoints, group: Group) -> SlicePlan:
     """The changes after which the slices of a group hold exactly the desired endpoints."""
     missing = dict(desired)
-    plan = Plan()
+    plan = SlicePlan()
     unchanged: list[Object] = []
     for present in existing:
         endpoints = present.get("endpoints") or []
@@ -121,7 +130,7 @@ def _room_for(count: int, slices: Iterable[Object], most: int) -> Object | None:
     return max(fitting, key=lambda one: len(one["endpoints"]), default=None)
 
 
-def recycled(plan: Plan, may_reuse: Callable[[Object], bool]) -> Plan:
+def recycled(plan: SlicePlan, may_reuse: Callable[[Object], bool]) -> SlicePlan:
     """The plan with slices written over instead of some deleted and others created."""
     create, update, delete = list(plan.create), list(plan.update), []
     for doomed in plan.delete:
@@ -133,4 +142,4 @@ def recycled(plan: Plan, may_reuse: Callable[[Object], bool]) -> Plan:
         create.remove(new)
         kept = {name: doomed["metadata"][name] for name in ("name", "resourceVersion")}
         update.append({**new, "metadata": {**new["metadata"], **kept}})
-    return Plan(create, update, delete)
+    return SlicePlan(create, update, delete)

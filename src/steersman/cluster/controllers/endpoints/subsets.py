@@ -1,4 +1,4 @@
-"""The subsets of Endpoints: addresses with the same ports together, in one order. Pure."""
+"""The subsets of Endpoints: addresses grouped by their ports, in canonical order. Pure."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from steersman.cluster.controllers.endpoints.backends import Backend
+from steersman.cluster.controllers.endpoints.backends import PodEndpoint
 from steersman.cluster.controllers.endpoints.port_order import endpoints_port_order
 from steersman.cluster.controllers.endpoints.services import Service
 from steersman.objects.addresses import ip_family
@@ -21,7 +21,7 @@ _PORT_FIELDS: Final = ("name", "port", "protocol", "appProtocol")
 _READY, _NOT_READY = "addresses", "notReadyAddresses"
 
 
-def service_subsets(service: Service, pods: Iterable[Backend]) -> list[Object]:
+def service_subsets(service: Service, pods: Iterable[PodEndpoint]) -> list[Object]:
     """The subsets that tell of a service's pods."""
     subsets: list[Object] = []
     published = service.spec.publish_not_ready_addresses
@@ -40,7 +40,7 @@ def service_subsets(service: Service, pods: Iterable[Backend]) -> list[Object]:
     return repacked(subsets)
 
 
-def _address(service: Service, pod: Backend) -> Object | None:
+def _address(service: Service, pod: PodEndpoint) -> Object | None:
     if service.spec.ip_families or not service.headless:
         family = service.families[0]
     else:

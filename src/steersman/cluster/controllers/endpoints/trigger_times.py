@@ -1,5 +1,6 @@
-"""When the change happened that endpoints are being updated for, so that its way through the cluster can be
-measured. Pure."""
+"""The annotation endpoints.kubernetes.io/last-change-trigger-time: when the change happened that caused an
+update of endpoints, for latency metrics. Pure.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
-from steersman.cluster.controllers.endpoints.backends import Backend
+from steersman.cluster.controllers.endpoints.backends import PodEndpoint
 from steersman.cluster.controllers.endpoints.services import Service
 from steersman.runtime import Key
 
@@ -18,17 +19,19 @@ TRIGGER_TIME: Final = "endpoints.kubernetes.io/last-change-trigger-time"
 
 @dataclass(slots=True)
 class _Seen:
+    """The times of a Service's last reconcile."""
+
     service: str = ""
     pods: dict[str, str] = field(default_factory=dict)
 
 
 class TriggerTimes:
-    """What was seen of each service when it was last looked at."""
+    """The last seen change times of each Service and its pods."""
 
     def __init__(self) -> None:
         self._seen: dict[Key, _Seen] = {}
 
-    def changed_at(self, service: Service, pods: Iterable[Backend]) -> str:
+    def changed_at(self, service: Service, pods: Iterable[PodEndpoint]) -> str:
         """The earliest change since the last call; empty if nothing that has a time has changed."""
         key = Key(service.namespace, service.name)
         created = service.metadata.creation_timestamp or ""

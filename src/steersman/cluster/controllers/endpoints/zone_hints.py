@@ -1,8 +1,8 @@
-"""Which zone should use which endpoint, for services that ask for it
-(`service.kubernetes.io/topology-mode: Auto`).
+"""Topology hints of endpoints: the zone that should use each endpoint (`service.kubernetes.io/topology-mode:
+Auto`).
 
-Each zone gets a part of the endpoints like its part of the nodes' CPU: first those in it, then what others
-can spare. Where that would leave an endpoint with much more than its share, there are no hints at all. Pure.
+Each zone gets a share of the endpoints in proportion to the CPU of its nodes: first those in it, then spare
+ones of other zones. If that would load an endpoint much above its share, there are no hints at all. Pure.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def asks_for_hints(annotations: Mapping[str, str]) -> bool:
 
 
 class NodeShare(NamedTuple):
-    """What a node counts for: its zone and thousandths of CPUs."""
+    """The zone of a node and its CPU in thousandths."""
 
     zone: str
     cpu: int
@@ -76,7 +76,7 @@ def zone_ratios(shares: Iterable[NodeShare]) -> dict[str, float]:
 
 
 class Hinting:
-    """Gives the endpoints of one service hints."""
+    """Assigns hints to the endpoints of one Service."""
 
     def __init__(self, ratios: Mapping[str, float]) -> None:
         self._ratios = ratios

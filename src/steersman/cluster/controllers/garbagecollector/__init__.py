@@ -1,4 +1,4 @@
-"""The garbage collector: what has no owner left is deleted. Start reading at `controller`.
+"""The garbage collector: deletes objects whose owners no longer exist. Start reading at `controller`.
 
 | module       | owns                                                             |
 |--------------|------------------------------------------------------------------|

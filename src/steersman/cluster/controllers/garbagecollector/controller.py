@@ -1,4 +1,5 @@
-"""garbagecollector: deletes objects whose owners are gone, and lets owners go as they were told to.
+"""The garbage collector: deletes objects whose owners are gone, and carries out foreground deletion and
+orphaning.
 
 | an object                                     | what is done                                             |
 |-----------------------------------------------|----------------------------------------------------------|
@@ -29,7 +30,7 @@ from steersman.cluster.controllers.garbagecollector.items import (
     decide,
     shown_within,
 )
-from steersman.cluster.controllers.garbagecollector.monitors import Found, Monitor, Monitors
+from steersman.cluster.controllers.garbagecollector.monitors import Monitor, MonitoredObject, Monitors
 from steersman.cluster.controllers.pod_control import together
 from steersman.cluster.controllers.reconciling import retrying_conflicts
 from steersman.cluster.controllers.setup import Setup
@@ -64,6 +65,8 @@ def add(setup: Setup) -> None:
 
 
 class GarbageCollector:
+    """Reconciles the owner references of all objects."""
+
     def __init__(self, setup: Setup) -> None:
         self._client = setup.client
         self._recorder = setup.recorder("garbage-collector-controller")
@@ -127,7 +130,7 @@ class GarbageCollector:
         cached = monitor.cache.get(key) if monitor is not None else None
         if monitor is None or cached is None:
             return None
-        found, item = Found(monitor, cached), Item.read(cached)
+        found, item = MonitoredObject(monitor, cached), Item.read(cached)
         if item.orphaning:
             await self._orphan_dependents(found, item)
         elif item.waiting:
@@ -136,7 +139,7 @@ class GarbageCollector:
             return await self._judge(found)
         return None
 
-    async def _judge(self, found: Found) -> Result | None:
+    async def _judge(self, found: MonitoredObject) -> Result | None:
         """Decide about an object by what the API says, not the caches."""
         monitor, key = found.monitor, found.cached.key
         item = await self._read(monitor.resource, key)
@@ -161,7 +164,7 @@ class GarbageCollector:
         # Of an owner that no cache has seen, nobody would tell us that it is gone.
         return Result.requeue() if unseen else None
 
-    async def _classify(self, found: Found, item: Item) -> tuple[Owners, bool]:
+    async def _classify(self, found: MonitoredObject, item: Item) -> tuple[Owners, bool]:
         """The owners by standing, and whether the caches miss one that is there."""
         by_standing: dict[Standing, list[LifetimeOwner]] = {"solid": [], "waiting": [], "absent": []}
         unseen = False
@@ -177,7 +180,7 @@ class GarbageCollector:
 
     # --- owners that no cache has
 
-    async def _look_up(self, found: Found, reference: LifetimeOwner) -> Standing:
+    async def _look_up(self, found: MonitoredObject, reference: LifetimeOwner) -> Standing:
         resource = self.monitors.kind(reference)
         if resource is None:
             raise Requeue  # perhaps its definition has not come yet
@@ -213,7 +216,9 @@ class GarbageCollector:
                 return None
             raise Requeue from None  # the resource is not served, which says nothing about its objects
 
-    def _report_if_elsewhere(self, found: Found, reference: LifetimeOwner, resource: ResourceType) -> None:
+    def _report_if_elsewhere(
+        self, found: MonitoredObject, reference: LifetimeOwner, resource: ResourceType
+    ) -> None:
         """Owners live where their dependents do, or in no namespace at all."""
         monitor = self.monitors.of(resource)
         if monitor is None or not resource.namespaced:
@@ -234,7 +239,7 @@ class GarbageCollector:
 
     # --- owners that are being deleted
 
-    async def _delete_dependents(self, owner: Found, item: Item) -> None:
+    async def _delete_dependents(self, owner: MonitoredObject, item: Item) -> None:
         blocked = False
         for found in self.monitors.dependents(item.uid):
             dependent = Item.read(found.cached)
@@ -244,7 +249,7 @@ class GarbageCollector:
         if not blocked:
             await self._finish(owner, FOREGROUND)
 
-    async def _orphan_dependents(self, owner: Found, item: Item) -> None:
+    async def _orphan_dependents(self, owner: MonitoredObject, item: Item) -> None:
         dependents = list(self.monitors.dependents(item.uid))
         for start in range(0, len(dependents), _WORKERS):
             piece = dependents[start : start + _WORKERS]
@@ -253,13 +258,13 @@ class GarbageCollector:
                 raise failure
         await self._finish(owner, ORPHAN)
 
-    async def _finish(self, owner: Found, finalizer: str) -> None:
+    async def _finish(self, owner: MonitoredObject, finalizer: str) -> None:
         obj = {"metadata": owner.cached.metadata()}
         await remove_finalizer(self._writes, owner.monitor.resource, obj, finalizer)
 
     # --- changing references
 
-    async def _release(self, found: Found, uids: Collection[str]) -> None:
+    async def _release(self, found: MonitoredObject, uids: Collection[str]) -> None:
         """Have an object not refer to these owners any more."""
         monitor, cached = found
         metadata: dict[str, Any] = {"uid": cached.uid}
@@ -278,7 +283,7 @@ class GarbageCollector:
         except (NotFound, Invalid):
             return  # gone, or replaced by another of the same name
 
-    async def _unblock(self, found: Found, item: Item) -> Item:
+    async def _unblock(self, found: MonitoredObject, item: Item) -> Item:
         """Have no owner wait for an object; returns the object as it is then."""
         if found.cached.version != item.resource_version:
             raise Requeue  # the cache has not seen the latest references

@@ -1,4 +1,4 @@
-"""What the collector looks at in an object, and what it decides. Pure.
+"""The decision of the garbage collector for one object, from the state of its owners. Pure.
 
 An owner's standing, as seen from one of its dependents:
 
@@ -24,7 +24,7 @@ import msgspec
 from steersman.objects.kinds.views.metadata import LifetimeMetadata, LifetimeOwner
 from steersman.runtime import Cached
 
-__all__ = ["FOREGROUND", "ORPHAN", "Item", "Owners", "Standing", "Verdict", "decide", "shown_within"]
+__all__ = ["FOREGROUND", "ORPHAN", "GCVerdict", "Item", "Owners", "Standing", "decide", "shown_within"]
 
 FOREGROUND: Final = "foregroundDeletion"
 ORPHAN: Final = "orphan"
@@ -34,7 +34,7 @@ Propagation = Literal["Foreground", "Background", "Orphan"]
 
 
 class Item(LifetimeMetadata, frozen=True, gc=False):
-    """An object's metadata, as far as it decides whether the object lives on."""
+    """The metadata of an object that decides whether it is garbage."""
 
     @classmethod
     def read(cls, cached: Cached) -> Item:
@@ -94,7 +94,7 @@ _decode = msgspec.json.Decoder(_Object).decode
 
 @dataclass(frozen=True, slots=True)
 class Owners:
-    """An object's owners by standing."""
+    """The owners of an object by state: solid, waiting, absent."""
 
     solid: Sequence[LifetimeOwner] = ()
     waiting: Sequence[LifetimeOwner] = ()
@@ -102,8 +102,8 @@ class Owners:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """What to do with an object: delete it, or keep it without some of its references."""
+class GCVerdict:
+    """What to do with an object: delete it, or keep it without some of its owner references."""
 
     delete: Propagation | None = None
     #: Owners to be no longer referred to, by uid.
@@ -112,12 +112,12 @@ class Verdict:
     unblock: bool = False
 
 
-def decide(item: Item, owners: Owners, dependents: Sequence[Item]) -> Verdict:
+def decide(item: Item, owners: Owners, dependents: Sequence[Item]) -> GCVerdict:
     """What becomes of an object that has owners and is not being deleted."""
     if owners.solid:
-        return Verdict(release=tuple(one.uid for one in (*owners.absent, *owners.waiting)))
+        return GCVerdict(release=tuple(one.uid for one in (*owners.absent, *owners.waiting)))
     if owners.waiting and dependents:
-        return Verdict(delete="Foreground", unblock=any(one.waiting for one in dependents))
+        return GCVerdict(delete="Foreground", unblock=any(one.waiting for one in dependents))
     if ORPHAN in item.finalizers:
-        return Verdict(delete="Orphan")
-    return Verdict(delete="Foreground" if FOREGROUND in item.finalizers else "Background")
+        return GCVerdict(delete="Orphan")
+    return GCVerdict(delete="Foreground" if FOREGROUND in item.finalizers else "Background")

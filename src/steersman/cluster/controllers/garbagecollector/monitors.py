@@ -1,8 +1,8 @@
-"""The metadata of everything that can be deleted, kept current; resources come and go with definitions.
+"""Informers for the metadata of every deletable resource (the dependency graph of the garbage collector).
 
-Informers that other controllers have anyway are shared, of the rest only metadata is kept. Owners and
-dependents are found in the caches themselves, by reference and by the caches' index of owners, so there is
-no second picture of the cluster that could differ.
+Resources come and go with discovery. Informers that other controllers have anyway are shared; of the other
+resources only metadata is kept. Owners and dependents are found in the caches themselves, by reference and by
+the owner index, so there is no second graph that could differ.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from steersman.runtime import Cache, Cached, Change, Informer
 from steersman.runtime.cache import OWNER
 from steersman.runtime.changes import Handler
 
-__all__ = ["Found", "Monitor", "Monitors"]
+__all__ = ["Monitor", "MonitoredObject", "Monitors"]
 
 _log = logging.getLogger(__name__)
 
@@ -42,7 +42,7 @@ _SYNC_S: Final = 30.0
 
 @dataclass(slots=True, eq=False)
 class Monitor:
-    """One resource that is looked at."""
+    """The informer of one resource."""
 
     informer: Informer
     handler: Handler
@@ -60,15 +60,17 @@ class Monitor:
         return self.informer.cache
 
 
-class Found(NamedTuple):
-    """An object and where it was found."""
+class MonitoredObject(NamedTuple):
+    """An object and the monitor whose cache it is in."""
 
     monitor: Monitor
     cached: Cached
 
 
 class Monitors:
-    """All resources that can be listed, watched and deleted. `on_change` hears of every change."""
+    """The informers of all resources that can be listed, watched and deleted. `on_change` is called for every
+    change.
+    """
 
     def __init__(self, setup: Setup, on_change: Callable[[Monitor, Change], None]) -> None:
         self._client = setup.client
@@ -99,20 +101,22 @@ class Monitors:
     def of(self, resource: ResourceType) -> Monitor | None:
         return self._monitors.get((resource.group, resource.plural))
 
-    def owner(self, reference: LifetimeOwner, namespace: str) -> Found | None:
+    def owner(self, reference: LifetimeOwner, namespace: str) -> MonitoredObject | None:
         """The owner that a dependent in `namespace` means, if the caches have it."""
         resource = self.kind(reference)
         monitor = self.of(resource) if resource is not None else None
         if monitor is None:
             return None
         cached = monitor.cache.get((namespace if monitor.resource.namespaced else "", reference.name))
-        return Found(monitor, cached) if cached is not None and cached.uid == reference.uid else None
+        return (
+            MonitoredObject(monitor, cached) if cached is not None and cached.uid == reference.uid else None
+        )
 
-    def dependents(self, uid: str) -> Iterator[Found]:
+    def dependents(self, uid: str) -> Iterator[MonitoredObject]:
         """Everything that names this owner."""
         for monitor in tuple(self._monitors.values()):
             for cached in monitor.cache.by_index(OWNER, uid):
-                yield Found(monitor, cached)
+                yield MonitoredObject(monitor, cached)
 
     def all_solid(self, item: Item, namespace: str) -> bool:
         """Whether the caches have all owners, and none waits for its dependents to go."""

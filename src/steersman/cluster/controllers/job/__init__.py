@@ -1,5 +1,5 @@
-"""Jobs: pods that run to their end, counted so that none is counted twice or lost.
+"""The Job controller: runs pods to completion and counts each finished pod exactly once.
 
-Start reading at `controller` (the order of things), then `tally` (what there is), `verdict` (whether the job
-is over), `plan` (which pods to make and delete) and `tracking` (how ended pods are counted).
+Start reading at `controller` (the order of a reconcile), then `tally` (the pods counted), `verdict` (whether
+the Job is finished), `plan` (the pods to create and delete) and `tracking` (finalizers of finished pods).
 """

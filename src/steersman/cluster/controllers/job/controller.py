@@ -1,4 +1,6 @@
-"""Looks after Jobs: makes and deletes their pods as `plan` says, counts the ended ones by `tracking`."""
+"""The Job controller: creates and deletes pods according to `plan` and counts finished ones with
+`tracking`.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +10,12 @@ from datetime import datetime
 from typing import Final, cast
 
 from steersman.client import ClientError, NotFound
-from steersman.cluster.controllers.job.backoff import NO_FAILURES, Backoff
+from steersman.cluster.controllers.job.backoff import NO_FAILURES, JobBackoff
 from steersman.cluster.controllers.job.job_pods import TRACKING_FINALIZER, JobPod, matters_to_job
 from steersman.cluster.controllers.job.job_spec import Job
 from steersman.cluster.controllers.job.new_pods import name_prefix, new_pod_template
 from steersman.cluster.controllers.job.orphan_pods import add_orphan_controller
-from steersman.cluster.controllers.job.plan import Plan, plan
+from steersman.cluster.controllers.job.plan import JobPlan, plan
 from steersman.cluster.controllers.job.status import (
     decided,
     finished,
@@ -22,9 +24,9 @@ from steersman.cluster.controllers.job.status import (
     with_counts,
     with_suspension,
 )
-from steersman.cluster.controllers.job.tally import Counts, Tally, count, tally_of
+from steersman.cluster.controllers.job.tally import Counts, JobTally, count, tally_of
 from steersman.cluster.controllers.job.tracking import counted, track
-from steersman.cluster.controllers.job.verdict import Verdict, completed, deadline_s, judge
+from steersman.cluster.controllers.job.verdict import JobVerdict, completed, deadline_s, judge
 from steersman.cluster.controllers.ownership import Claims, WakeOwners, children, selector_of
 from steersman.cluster.controllers.pod_control import (
     PodControl,
@@ -65,9 +67,9 @@ def add(setup: Setup) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """What was done about the pods."""
+    """The pods created and deleted by a reconcile."""
 
-    verdict: Verdict | None
+    verdict: JobVerdict | None
     counts: Counts
     failed: ClientError | None = None
     wait_s: float = 0.0
@@ -77,6 +79,8 @@ class _Work:
 
 
 class _Jobs:
+    """Reconciles Jobs."""
+
     def __init__(self, setup: Setup) -> None:
         self.jobs = setup.informer(JOBS)
         self.pods = setup.informer(PODS)
@@ -89,7 +93,7 @@ class _Jobs:
         self._control = PodControl(self.writes, self._recorder, JOBS)
         self._clock = setup.clock
         #: By uid: failures of the jobs that are not over.
-        self._backoffs: dict[str, Backoff] = {}
+        self._backoffs: dict[str, JobBackoff] = {}
         self._uids: dict[Key, str] = {}
 
     async def reconcile(self, request: Request) -> Result | None:
@@ -120,7 +124,7 @@ class _Jobs:
     def _forget(self, key: Key) -> None:
         self._backoffs.pop(self._uids.pop(key, ""), None)
 
-    def _remember(self, obj: batch_v1.Job, backoff: Backoff) -> None:
+    def _remember(self, obj: batch_v1.Job, backoff: JobBackoff) -> None:
         uid = obj["metadata"]["uid"]
         if backoff == NO_FAILURES and uid not in self._backoffs:
             return
@@ -129,7 +133,7 @@ class _Jobs:
 
     # --- pods
 
-    async def _work(self, tally: Tally, backoff: Backoff, now: datetime) -> _Work:
+    async def _work(self, tally: JobTally, backoff: JobBackoff, now: datetime) -> _Work:
         job = tally.job
         verdict = judge(tally, now)
         if verdict is not None:
@@ -138,7 +142,7 @@ class _Jobs:
             )
             # As long as a pod may still run nobody knows how it ends.
             return _Work(None if failed else verdict, self._count(job), failed, acted=bool(tally.active))
-        failed, steps = None, Plan()
+        failed, steps = None, JobPlan()
         if not job.deleting:
             steps = plan(tally, backoff, now)
             failed = await self._delete(job, steps.delete) or await self._create(tally, steps)
@@ -156,7 +160,7 @@ class _Jobs:
 
         return await together(map(delete, pods))
 
-    async def _create(self, tally: Tally, steps: Plan) -> ClientError | None:
+    async def _create(self, tally: JobTally, steps: JobPlan) -> ClientError | None:
         job = tally.job
 
         async def create(index: int | None) -> None:
@@ -185,7 +189,7 @@ class _Jobs:
     # --- status
 
     async def _tell(
-        self, tally: Tally, work: _Work, old_status: JobStatus | None, backoff: Backoff, now: datetime
+        self, tally: JobTally, work: _Work, old_status: JobStatus | None, backoff: JobBackoff, now: datetime
     ) -> bool:
         """Count the pods that ended and write the status; whether anything was written."""
         job, verdict = tally.job, work.verdict
@@ -235,7 +239,7 @@ class _Jobs:
         reason = "Suspended" if job.suspended else "Resumed"
         self._recorder.event(job.obj, "Normal", reason, f"Job {reason.lower()}")
 
-    def _tell_end(self, job: Job, verdict: Verdict, status: JobStatus) -> None:
+    def _tell_end(self, job: Job, verdict: JobVerdict, status: JobStatus) -> None:
         if not verdict.success:
             self._recorder.event(job.obj, "Warning", verdict.reason, verdict.message)
             return

@@ -1,4 +1,4 @@
-"""Sets of completion indexes, written as statuses do: `0,2-5,7`. Pure values."""
+"""Sets of completion indexes of an Indexed Job, written as in its status: `0,2-5,7`. Pure values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _integer = re.compile("[+-]?[0-9]+").fullmatch
 
 
 class Indexes:
-    """Ordered, disjoint intervals of numbers."""
+    """A set of integers as ordered, disjoint intervals."""
 
     __slots__ = ("_ends", "intervals")
 

@@ -1,4 +1,4 @@
-"""What the job controller looks at in a pod, beyond what every controller does. Pure."""
+"""The fields of a pod that only the Job controller reads: finalizer, completion index, failure. Pure."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _decode = msgspec.json.Decoder(JobPodView).decode
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JobPod:
-    """A pod of a job."""
+    """A pod of a Job."""
 
     state: PodState
     details: JobPodView

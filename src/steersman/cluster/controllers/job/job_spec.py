@@ -1,4 +1,4 @@
-"""A job's spec and status as the rest of the package asks for them. Pure."""
+"""The spec and status of a Job as the rest of this package reads them. Pure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CONTROLLER_NAME = "kubernetes.io/job-controller"
 
 @dataclass(frozen=True)
 class Job:
-    """One job. Its status here is the one that was read."""
+    """A Job as it was read; `status` is the one in the cache."""
 
     obj: batch_v1.Job
 

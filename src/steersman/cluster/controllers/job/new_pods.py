@@ -1,4 +1,4 @@
-"""The pods a job makes: what it adds to its template. Pure."""
+"""The pods that a Job creates: the template with labels, finalizer, index and environment added. Pure."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Frees pods that no job will count any more from the finalizer that keeps them for it.
+"""The orphan pod worker of the Job controller: removes the tracking finalizer from pods that no Job will
+count.
 
-Such pods belong to no job, or to one that is gone or over. Pods of other controllers are left alone.
+Such pods have no Job, or one that is deleted or finished. Pods of other controllers are left alone.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ def add_orphan_controller(setup: Setup, jobs: Informer, pods: Informer) -> None:
 
 
 class _OrphanPods:
+    """Reconciles pods that have the tracking finalizer and no unfinished Job."""
+
     def __init__(self, setup: Setup, jobs: Informer, pods: Informer) -> None:
         self._client = setup.client
         self._jobs = jobs.cache

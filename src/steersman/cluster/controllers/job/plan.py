@@ -1,6 +1,6 @@
-"""Which pods of a job to make and which to delete. Pure.
+"""The pods of a Job to create and to delete. Pure.
 
-Either pods are deleted or pods are made, never both at once; deleting comes first.
+One reconcile either deletes pods or creates pods, never both; deletion comes first.
 """
 
 from __future__ import annotations
@@ -12,17 +12,19 @@ from datetime import datetime
 from itertools import islice
 
 from steersman.cluster.controllers.deletion_order import first_to_go
-from steersman.cluster.controllers.job.backoff import Backoff, index_wait_s
+from steersman.cluster.controllers.job.backoff import JobBackoff, index_wait_s
 from steersman.cluster.controllers.job.indexes import NO_INDEXES, Indexes
 from steersman.cluster.controllers.job.job_pods import JobPod
-from steersman.cluster.controllers.job.tally import Tally
+from steersman.cluster.controllers.job.tally import JobTally
 from steersman.cluster.controllers.pod_control import BURST
 
-__all__ = ["Plan", "plan"]
+__all__ = ["JobPlan", "plan"]
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class JobPlan:
+    """The pods to create and to delete."""
+
     delete: Sequence[JobPod] = ()
     #: The index of each pod to make; None for pods without one.
     create: Sequence[int | None] = ()
@@ -30,26 +32,26 @@ class Plan:
     wait_s: float = 0.0
 
 
-def plan(tally: Tally, backoff: Backoff, now: datetime) -> Plan:
+def plan(tally: JobTally, backoff: JobBackoff, now: datetime) -> JobPlan:
     job, active = tally.job, tally.active
     if job.suspended:
-        return Plan(delete=active)
+        return JobPlan(delete=active)
     wanted = _wanted(tally)
     if surplus := _surplus(tally, max(0, len(active) - wanted), now):
-        return Plan(delete=surplus[:BURST])
+        return JobPlan(delete=surplus[:BURST])
     missing = wanted - len(active)
     if job.replaces_only_failed:
         missing -= sum(pod.state.terminating for pod in tally.pods)
     if missing <= 0:
-        return Plan()
+        return JobPlan()
     if job.backoff_limit_per_index is None and (wait_s := backoff.wait_s(now)) > 0:
-        return Plan(wait_s=wait_s)
+        return JobPlan(wait_s=wait_s)
     if not job.indexed:
-        return Plan(create=[None] * min(missing, BURST))
+        return JobPlan(create=[None] * min(missing, BURST))
     return _of_indexes(tally, min(missing, BURST), now)
 
 
-def _wanted(tally: Tally) -> int:
+def _wanted(tally: JobTally) -> int:
     """How many pods should be at work."""
     job = tally.job
     if job.completions is None:
@@ -58,14 +60,14 @@ def _wanted(tally: Tally) -> int:
     return max(0, min(job.completions - tally.succeeded, job.parallelism))
 
 
-def _surplus(tally: Tally, at_least: int, now: datetime) -> list[JobPod]:
+def _surplus(tally: JobTally, at_least: int, now: datetime) -> list[JobPod]:
     surplus, rest = _misplaced(tally, now) if tally.job.indexed else ([], list(tally.active))
     if len(surplus) < at_least:
         surplus += _first(rest, at_least - len(surplus), now)
     return surplus
 
 
-def _misplaced(tally: Tally, now: datetime) -> tuple[list[JobPod], list[JobPod]]:
+def _misplaced(tally: JobTally, now: datetime) -> tuple[list[JobPod], list[JobPod]]:
     """The pods without a proper index and all but one of each index; and the others."""
     surplus: list[JobPod] = []
     rest: list[JobPod] = []
@@ -88,7 +90,7 @@ def _first(pods: Sequence[JobPod], number: int, now: datetime) -> list[JobPod]:
     return [by_uid[state.uid] for state in chosen]
 
 
-def _of_indexes(tally: Tally, most: int, now: datetime) -> Plan:
+def _of_indexes(tally: JobTally, most: int, now: datetime) -> JobPlan:
     """The first indexes that nobody works at, without those that have to wait."""
     job = tally.job
     taken = [pod for pod in tally.pods if pod.state.active]
@@ -99,4 +101,4 @@ def _of_indexes(tally: Tally, most: int, now: datetime) -> Plan:
     pending = list(islice(settled.missing(job.completions or 0), most))
     waits = {index: index_wait_s(tally.last_failed.get(index), now) for index in pending}
     ready = [index for index in pending if not waits[index]]
-    return Plan(create=ready) if ready or not waits else Plan(wait_s=min(waits.values()))
+    return JobPlan(create=ready) if ready or not waits else JobPlan(wait_s=min(waits.values()))

@@ -1,4 +1,6 @@
-"""What a job's policies say: about a pod that failed, and about the indexes that succeeded. Pure."""
+"""The podFailurePolicy and successPolicy of a Job: the action for a failed pod, and the first matching
+success rule. Pure.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ __all__ = ["Failure", "judge_failure", "success_message"]
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What follows from a pod's failure."""
+    """The action of the podFailurePolicy for a failed pod."""
 
     #: `Ignore`, `FailIndex`, `FailJob`, `Count`; empty when no rule applies.
     action: str = ""

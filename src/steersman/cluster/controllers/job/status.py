@@ -1,4 +1,4 @@
-"""The status of a job, as the API answers it. Pure."""
+"""The status of a Job: counts, conditions and index lists in the API's form. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final, cast
 
 from steersman.cluster.controllers.job.job_spec import Job
 from steersman.cluster.controllers.job.tally import Counts
-from steersman.cluster.controllers.job.verdict import Verdict
+from steersman.cluster.controllers.job.verdict import JobVerdict
 from steersman.objects.conditions import find_condition
 from steersman.objects.kinds.types import batch_v1
 from steersman.objects.kinds.types.batch_v1 import JobCondition, JobStatus
@@ -63,7 +63,7 @@ def with_suspension(job: Job, status: JobStatus, now: datetime) -> JobStatus:
     return {**status, "conditions": new, "startTime": format_time(now)}
 
 
-def decided(status: JobStatus, verdict: Verdict, now: datetime) -> JobStatus:
+def decided(status: JobStatus, verdict: JobVerdict, now: datetime) -> JobStatus:
     """Tells how the job will end; its pods may still be there."""
     conditions = status.get("conditions") or []
     if find_condition(conditions, verdict.interim) is not None:
@@ -72,7 +72,7 @@ def decided(status: JobStatus, verdict: Verdict, now: datetime) -> JobStatus:
     return {**status, "conditions": told}
 
 
-def finished(status: JobStatus, verdict: Verdict, now: datetime) -> JobStatus:
+def finished(status: JobStatus, verdict: JobVerdict, now: datetime) -> JobStatus:
     """Tells that the job is over."""
     conditions = status.get("conditions") or []
     told = _with(conditions, verdict.final, "True", verdict.reason, verdict.message, now)

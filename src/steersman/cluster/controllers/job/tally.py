@@ -1,4 +1,4 @@
-"""What there is of a job: its pods, and how far they have come. Pure."""
+"""The pods of a Job counted by phase, readiness and completion index. Pure."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from steersman.cluster.controllers.job.job_pods import JobPod
 from steersman.cluster.controllers.job.job_spec import Job
 from steersman.cluster.controllers.job.policies import judge_failure
 
-__all__ = ["Counts", "Tally", "count", "tally_of"]
+__all__ = ["Counts", "JobTally", "count", "tally_of"]
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How many pods are at work, as the status tells it."""
+    """The numbers of active, ready and terminating pods for the status."""
 
     active: int
     ready: int
@@ -28,8 +28,8 @@ def count(pods: Sequence[JobPod]) -> Counts:
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
-    """A job and its pods, counted."""
+class JobTally:
+    """A Job and its pods, counted."""
 
     job: Job
     pods: Sequence[JobPod]
@@ -47,7 +47,7 @@ class Tally:
     last_failed: dict[int, JobPod]
 
 
-def tally_of(job: Job, pods: Sequence[JobPod]) -> Tally:
+def tally_of(job: Job, pods: Sequence[JobPod]) -> JobTally:
     uncounted_succeeded, uncounted_failed = job.uncounted("succeeded"), job.uncounted("failed")
     fresh = [pod for pod in pods if pod.tracked and job.counts_index(pod)]
     active = [pod for pod in pods if pod.state.active]
@@ -64,7 +64,7 @@ def tally_of(job: Job, pods: Sequence[JobPod]) -> Tally:
         failed_indexes = job.failed_indexes | _indexes(pod for pod in fresh if _fails_index(job, pod))
         settled = succeeded_indexes | failed_indexes | _indexes(active)
         last_failed = _last_failed(job, fresh, settled)
-    return Tally(
+    return JobTally(
         job,
         pods,
         active,

@@ -1,6 +1,8 @@
-"""How ended pods get into a job's counts, each exactly once, whatever crashes in between. Pure.
+"""Job tracking with finalizers: each finished pod is counted exactly once, even if the controller crashes
+between writes. Pure.
 
-A pod has a finalizer until it is counted. The order of writes is what makes it safe:
+A pod has the finalizer batch.kubernetes.io/job-tracking until it is counted. The order of writes makes it
+safe:
 
 1. the status lists the pod's uid under `uncountedTerminatedPods` (for indexes, the index itself is enough);
 2. the finalizer is removed;
@@ -19,8 +21,8 @@ from typing import Final, cast
 from steersman.cluster.controllers.job.job_pods import JobPod
 from steersman.cluster.controllers.job.job_spec import PodEnd
 from steersman.cluster.controllers.job.policies import judge_failure
-from steersman.cluster.controllers.job.tally import Tally
-from steersman.cluster.controllers.job.verdict import Verdict
+from steersman.cluster.controllers.job.tally import JobTally
+from steersman.cluster.controllers.job.verdict import JobVerdict
 from steersman.objects.kinds.types.batch_v1 import JobStatus, UncountedTerminatedPods
 
 __all__ = ["MOST_UNCOUNTED", "Tracking", "counted", "track"]
@@ -33,7 +35,7 @@ _ENDS: Final[tuple[PodEnd, ...]] = ("succeeded", "failed")
 
 @dataclass(frozen=True, slots=True)
 class Tracking:
-    """What is to be done: write the status, then let the pods go."""
+    """The next step: write the status, then remove the finalizers of the counted pods."""
 
     status: JobStatus
     release: Sequence[JobPod]
@@ -56,7 +58,7 @@ def counted(status: JobStatus, tracked: Collection[str]) -> JobStatus:
     return status
 
 
-def track(tally: Tally, status: JobStatus, verdict: Verdict | None) -> Tracking:
+def track(tally: JobTally, status: JobStatus, verdict: JobVerdict | None) -> Tracking:
     """Which pods can be counted, and the status that says so."""
     job = tally.job
     tracked = [pod for pod in tally.pods if pod.tracked]
@@ -88,7 +90,7 @@ def track(tally: Tally, status: JobStatus, verdict: Verdict | None) -> Tracking:
     return Tracking(status, release, full)
 
 
-def _may_go(tally: Tally, pod: JobPod, verdict: Verdict | None) -> bool:
+def _may_go(tally: JobTally, pod: JobPod, verdict: JobVerdict | None) -> bool:
     """Whether the pod's finalizer has done its duty."""
     if tally.job.deleting or verdict is not None or pod.succeeded:
         return True
@@ -97,7 +99,7 @@ def _may_go(tally: Tally, pod: JobPod, verdict: Verdict | None) -> bool:
     return pod.index is None or tally.last_failed.get(pod.index) is not pod
 
 
-def _counts_as_failed(tally: Tally, pod: JobPod, verdict: Verdict | None) -> bool:
+def _counts_as_failed(tally: JobTally, pod: JobPod, verdict: JobVerdict | None) -> bool:
     """When the job fails, so does what is still running."""
     job = tally.job
     failed = job.considers_failed(pod) or (verdict is not None and not verdict.success)
@@ -109,7 +111,7 @@ def _add(uids: list[str], uid: str) -> None:
         uids.append(uid)
 
 
-def _tell_indexes(tally: Tally, status: JobStatus) -> None:
+def _tell_indexes(tally: JobTally, status: JobStatus) -> None:
     status["succeeded"] = len(tally.succeeded_indexes)
     status["completedIndexes"] = str(tally.succeeded_indexes)
     if tally.failed_indexes is None:

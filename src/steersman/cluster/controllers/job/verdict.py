@@ -1,4 +1,4 @@
-"""Whether a job is over, and why. Pure.
+"""Whether a Job is finished (complete or failed), and the reason of its condition. Pure.
 
 What was decided once stays so; then failures come before successes:
 
@@ -23,16 +23,16 @@ from typing import Final
 
 from steersman.cluster.controllers.job.job_spec import Job
 from steersman.cluster.controllers.job.policies import judge_failure, success_message
-from steersman.cluster.controllers.job.tally import Tally
+from steersman.cluster.controllers.job.tally import JobTally
 from steersman.objects.conditions import find_condition
 from steersman.objects.times import parse_time
 
-__all__ = ["Verdict", "completed", "deadline_s", "judge"]
+__all__ = ["JobVerdict", "completed", "deadline_s", "judge"]
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """How a job ends."""
+class JobVerdict:
+    """The finished condition of a Job: complete or failed, with reason and message."""
 
     success: bool
     reason: str
@@ -48,10 +48,10 @@ class Verdict:
         return "Complete" if self.success else "Failed"
 
 
-_COMPLETED: Final = Verdict(True, "CompletionsReached", "Reached expected number of succeeded pods")
+_COMPLETED: Final = JobVerdict(True, "CompletionsReached", "Reached expected number of succeeded pods")
 
 
-def judge(tally: Tally, now: datetime) -> Verdict | None:
+def judge(tally: JobTally, now: datetime) -> JobVerdict | None:
     job = tally.job
     return (
         _decided(job)
@@ -62,7 +62,7 @@ def judge(tally: Tally, now: datetime) -> Verdict | None:
     )
 
 
-def completed(tally: Tally, active: int) -> Verdict | None:
+def completed(tally: JobTally, active: int) -> JobVerdict | None:
     """Whether all is done, given how many pods are still at it."""
     completions = tally.job.completions
     enough = tally.succeeded > 0 if completions is None else tally.succeeded >= completions
@@ -77,36 +77,36 @@ def deadline_s(job: Job, now: datetime) -> float | None:
     return float(limit - (now - parse_time(start)).total_seconds())
 
 
-def _decided(job: Job) -> Verdict | None:
+def _decided(job: Job) -> JobVerdict | None:
     for success, kind in ((True, "SuccessCriteriaMet"), (False, "FailureTarget")):
         condition = find_condition(job.status.get("conditions"), kind)
         if condition is not None and condition["status"] == "True":
-            return Verdict(success, condition.get("reason", ""), condition.get("message", ""))
+            return JobVerdict(success, condition.get("reason", ""), condition.get("message", ""))
     return None
 
 
-def _doomed(tally: Tally) -> Verdict | None:
+def _doomed(tally: JobTally) -> JobVerdict | None:
     job = tally.job
     if not job.spec.get("podFailurePolicy"):
         return None
     for pod in tally.pods:
         if job.considers_failed(pod) and (message := judge_failure(job, pod).message):
-            return Verdict(False, "PodFailurePolicy", message)
+            return JobVerdict(False, "PodFailurePolicy", message)
     return None
 
 
-def _past_limits(tally: Tally, now: datetime) -> Verdict | None:
+def _past_limits(tally: JobTally, now: datetime) -> JobVerdict | None:
     job = tally.job
     if tally.failed > job.backoff_limit or _restarted_too_often(tally):
         message = "Job has reached the specified backoff limit"
-        return Verdict(False, "BackoffLimitExceeded", message)
+        return JobVerdict(False, "BackoffLimitExceeded", message)
     left_s = deadline_s(job, now)
     if left_s is not None and left_s <= 0:
-        return Verdict(False, "DeadlineExceeded", "Job was active longer than specified deadline")
+        return JobVerdict(False, "DeadlineExceeded", "Job was active longer than specified deadline")
     return None
 
 
-def _restarted_too_often(tally: Tally) -> bool:
+def _restarted_too_often(tally: JobTally) -> bool:
     """Containers that are restarted in place count like pods that fail."""
     if tally.job.spec["template"]["spec"].get("restartPolicy") != "OnFailure":
         return False
@@ -115,19 +115,19 @@ def _restarted_too_often(tally: Tally) -> bool:
     return restarts > 0 if limit == 0 else restarts >= limit
 
 
-def _by_failed_indexes(tally: Tally) -> Verdict | None:
+def _by_failed_indexes(tally: JobTally) -> JobVerdict | None:
     failed = tally.failed_indexes
     if not failed:
         return None
     most = tally.job.spec.get("maxFailedIndexes")
     if most is not None and len(failed) > most:
         message = "Job has exceeded the specified maximal number of failed indexes"
-        return Verdict(False, "MaxFailedIndexesExceeded", message)
+        return JobVerdict(False, "MaxFailedIndexesExceeded", message)
     if len(failed) + len(tally.succeeded_indexes) >= (tally.job.completions or 0):
-        return Verdict(False, "FailedIndexes", "Job has failed indexes")
+        return JobVerdict(False, "FailedIndexes", "Job has failed indexes")
     return None
 
 
-def _by_success_policy(tally: Tally) -> Verdict | None:
+def _by_success_policy(tally: JobTally) -> JobVerdict | None:
     message = success_message(tally.job, tally.succeeded_indexes)
-    return Verdict(True, "SuccessPolicy", message) if message else None
+    return JobVerdict(True, "SuccessPolicy", message) if message else None

@@ -1,4 +1,5 @@
-"""Namespaces that are being deleted: emptied in order, then let go. Start reading at `controller`.
+"""The namespace controller: deletes the contents of terminating namespaces, then finalizes them. Start
+reading at `controller`.
 
 | module       | owns                                                                 |
 |--------------|----------------------------------------------------------------------|

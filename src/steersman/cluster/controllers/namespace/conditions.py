@@ -1,4 +1,6 @@
-"""What a namespace tells about its end: the five conditions of its status. Pure."""
+"""The deletion conditions of a terminating namespace's status: NamespaceContentRemaining and four others.
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ _FINE: Final = (
 
 @dataclass(slots=True)
 class RemainingContent:
-    """What is left in a terminating namespace after one pass."""
+    """The objects and finalizers left in a terminating namespace after one pass."""
 
     #: Groups with version whose server does not answer.
     stale: Sequence[str] = ()

@@ -1,4 +1,6 @@
-"""namespace: a namespace that is being deleted is emptied, then its finalizer goes, and so does it."""
+"""The namespace controller: deletes the contents of terminating namespaces, then removes the finalizer
+`kubernetes`.
+"""
 
 from __future__ import annotations
 
@@ -46,6 +48,8 @@ def add(setup: Setup) -> None:
 
 
 class NamespaceController:
+    """Reconciles terminating namespaces."""
+
     def __init__(self, setup: Setup) -> None:
         self._setup = setup
 

@@ -1,6 +1,7 @@
-"""One pass over everything in a namespace: what can be deleted is, what remains is counted.
+"""One deletion pass over the contents of a terminating namespace: deletes all objects and counts the
+remaining ones.
 
-Pods go first: whatever they need on their way out is still there.
+Pods are deleted first: whatever they need to terminate still exists then.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _decode = msgspec.json.Decoder(_Remaining).decode
 
 
 class Emptying:
-    """A pass over one namespace, `age_s` after its deletion was asked for."""
+    """A pass over one namespace, `age_s` after its deletion timestamp."""
 
     def __init__(self, client: Client, namespace: str, age_s: float) -> None:
         self._client = client

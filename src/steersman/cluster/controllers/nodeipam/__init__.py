@@ -1,1 +1,1 @@
-"""Which addresses the pods of a node get: every node has its own part of the cluster's range."""
+"""The node IPAM controller: gives each node a pod CIDR out of the cluster CIDR."""

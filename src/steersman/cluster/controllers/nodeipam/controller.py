@@ -1,4 +1,4 @@
-"""Gives every node its range of pod addresses, one of each of the cluster's networks."""
+"""The node IPAM controller: sets `spec.podCIDRs` of nodes, one CIDR from each cluster CIDR."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from steersman.client import NotFound
-from steersman.cluster.controllers.nodeipam.ranges import cluster_ranges
+from steersman.cluster.controllers.nodeipam.cidr_set import cluster_ranges
 from steersman.cluster.controllers.reconciling import retrying_conflicts
 from steersman.cluster.controllers.setup import Setup
 from steersman.objects.kinds.views.nodes import NodeRangesView
@@ -32,6 +32,8 @@ def add(setup: Setup) -> None:
 
 
 class _NodeIpam:
+    """Reconciles the pod CIDRs of nodes."""
+
     def __init__(self, setup: Setup) -> None:
         self.nodes = setup.informer(NODES)
         self._ranges = cluster_ranges(setup.options.pod_cidr, setup.options.node_mask)

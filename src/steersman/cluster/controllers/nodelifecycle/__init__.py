@@ -1,4 +1,6 @@
-"""Nodes that live and nodes that do not: heartbeats, conditions, taints, and how fast pods are evicted.
+"""The node lifecycle controller: heartbeats, node conditions, NoSchedule and NoExecute taints, eviction rate
+limits by zone.
 
-Start reading at `controller`; `health` decides who is silent, `zones` how many nodes may lose their pods.
+Start reading at `controller`; `health` decides which nodes missed their heartbeats, `zones` how fast nodes
+may be tainted.
 """

@@ -1,8 +1,9 @@
-"""Looks after nodes: those that are silent are marked, all are tainted as their conditions say.
+"""The node lifecycle controller: sets conditions to Unknown for nodes without heartbeats, and taints nodes
+according to their conditions.
 
-Two controllers share what they know. `nodelifecycle` reconciles single nodes when something about them has
-changed. `nodelifecycle-monitor` looks at all of them every few seconds: who is silent, what state the zones
-are in, which node may lose its pods next; it only asks for reconciles and writes nothing.
+It is two controllers that share their state. `nodelifecycle` reconciles single nodes when something about
+them has changed. `nodelifecycle-monitor` checks all of them every few seconds: missing heartbeats, the state
+of the zones, the next node to be tainted NoExecute; it only triggers reconciles and writes nothing.
 """
 
 from __future__ import annotations
@@ -14,7 +15,12 @@ from typing import Any, Final, cast
 import msgspec
 
 from steersman.client import NotFound
-from steersman.cluster.controllers.nodelifecycle.health import Attention, Health, NodeState, silent_conditions
+from steersman.cluster.controllers.nodelifecycle.health import (
+    NodeHealthData,
+    NodeState,
+    ObservationGaps,
+    silent_conditions,
+)
 from steersman.cluster.controllers.nodelifecycle.zones import EvictionRates, Zones
 from steersman.cluster.controllers.pod_states import PodState
 from steersman.cluster.controllers.pods_on_nodes import index_by_node, node_of, pods_on
@@ -82,6 +88,8 @@ def add(setup: Setup) -> None:
 
 
 class _NodeLifecycle:
+    """Reconciles the conditions and taints of nodes."""
+
     controllers: tuple[Controller, Controller]
 
     def __init__(self, setup: Setup, rates: EvictionRates | None = None) -> None:
@@ -95,13 +103,13 @@ class _NodeLifecycle:
         self._clock = setup.clock
         self._grace_s = setup.options.node_grace_s
         self._period_s = setup.options.node_period_s
-        self._healths: dict[str, Health] = {}
+        self._healths: dict[str, NodeHealthData] = {}
         self._zones = Zones(rates or EvictionRates())
         #: Nodes whose turn it is to be tainted.
         self._granted: set[str] = set()
         #: Nodes of which nothing is known.
         self._lost: set[str] = set()
-        self._attention = Attention(self._period_s)
+        self._observation_gaps = ObservationGaps(self._period_s)
 
     # --- what is heard of nodes
 
@@ -112,7 +120,7 @@ class _NodeLifecycle:
         if change.initial:
             # What is known from an earlier term is too old to be judged by.
             self._healths.pop(change.key.name, None)
-            self._attention.begin()
+            self._observation_gaps.begin()
         self._see(new)
         if change.old is not None and not change.resync:
             old = NodeState.read(change.old)
@@ -139,11 +147,11 @@ class _NodeLifecycle:
             return ()
         return (Key("", node),)
 
-    def _see(self, node: NodeState) -> Health:
+    def _see(self, node: NodeState) -> NodeHealthData:
         name, now = node.metadata.name, self._clock.monotonic()
         health = self._healths.get(name)
         if health is None or health.uid != node.metadata.uid:
-            health = self._healths[name] = Health.first_seen(node, now, self._clock.wall())
+            health = self._healths[name] = NodeHealthData.first_seen(node, now, self._clock.wall())
             lease = self.leases.cache.get((_LEASE_NAMESPACE, name))
             if lease is not None:
                 renewed, lease_s = _renewed(lease)
@@ -172,7 +180,7 @@ class _NodeLifecycle:
     async def monitor(self, request: Request) -> Result:
         controller, _ = self.controllers
         now = self._clock.monotonic()
-        if missed_s := self._attention.missed_s(now):
+        if missed_s := self._observation_gaps.missed_s(now):
             for health in self._healths.values():
                 health.heard_at += missed_s
         silent = {name for name, health in self._healths.items() if health.silent(now, self._grace_s)}
@@ -197,7 +205,7 @@ class _NodeLifecycle:
             self._granted.add(name)
             controller.enqueue(Key("", name), "to be tainted")
         wait_s = self._next_look_s(now)
-        self._attention.expect(now + wait_s)
+        self._observation_gaps.expect(now + wait_s)
         return Result.requeue(wait_s)
 
     def _next_look_s(self, now: float) -> float:
@@ -230,7 +238,7 @@ class _NodeLifecycle:
         if node.ready == "Unknown":
             await self._mark_pods(name)
 
-    async def _is_silent(self, name: str, health: Health) -> bool:
+    async def _is_silent(self, name: str, health: NodeHealthData) -> bool:
         """Ask the API itself before a node is given up: the watch may be behind."""
         if not health.silent(self._clock.monotonic(), self._grace_s):
             return False

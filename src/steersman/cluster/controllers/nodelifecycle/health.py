@@ -1,7 +1,7 @@
-"""What is known of a node's health: what it says of itself and when it was last heard of. Pure.
+"""The health of a node: its Ready condition and the time of its last heartbeat. Pure.
 
-A node is heard of when its lease is renewed or its Ready condition has another heartbeat time. When that
-was is told by the clock of whoever listens, since clocks of nodes may be wrong.
+A heartbeat is a renewed Lease or a new heartbeat time of the Ready condition. Its time is taken from the
+controller's own clock, since clocks of nodes may be wrong.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from steersman.objects.kinds.views.taints import Taint
 from steersman.objects.times import parse_time
 from steersman.runtime import Cached
 
-__all__ = ["STARTUP_GRACE_S", "Attention", "Health", "NodeState", "Zone", "silent_conditions"]
+__all__ = ["STARTUP_GRACE_S", "NodeHealthData", "NodeState", "ObservationGaps", "Zone", "silent_conditions"]
 
 Zone = tuple[str, str]
 
@@ -37,7 +37,7 @@ _EXCLUDED_LABEL: Final = "node.kubernetes.io/exclude-disruption"
 
 
 class NodeState(NodeHealthView, frozen=True, gc=False):
-    """A node as its life is followed."""
+    """The fields of a Node that the node lifecycle controller reads."""
 
     @classmethod
     def read(cls, cached: Cached) -> NodeState:
@@ -82,8 +82,8 @@ def _first_label(labels: dict[str, str], names: Sequence[str]) -> str:
 
 
 @dataclass(slots=True, eq=False)
-class Health:
-    """One node, as it was last seen."""
+class NodeHealthData:
+    """The last observed health of one node."""
 
     uid: str
     ready: str
@@ -98,7 +98,7 @@ class Health:
     lease_s: float = _USUAL_LEASE_S
 
     @classmethod
-    def first_seen(cls, node: NodeState, now: float, wall: float) -> Health:
+    def first_seen(cls, node: NodeState, now: float, wall: float) -> NodeHealthData:
         """A node that never reported has been silent since it was made."""
         heard_at = now
         created = node.metadata.creation_timestamp
@@ -138,9 +138,10 @@ class Health:
 
 
 @dataclass(slots=True)
-class Attention:
-    """Whether somebody listened all the time: nodes cannot be heard while the machine sleeps, or the loop is
-    blocked."""
+class ObservationGaps:
+    """Whether heartbeats were observed without a gap: none can be received while the machine sleeps or the
+    event loop is blocked.
+    """
 
     period_s: float
     _due_at: float | None = None

@@ -1,11 +1,7 @@
-"""How fast nodes may lose their pods: not at all when everything seems dead, since then it is more likely
-that the observer is cut off. Pure.
+"""The rate at which nodes are tainted NoExecute, by zone. Pure.
 
-| state of a zone | when                                       | nodes tainted per second                |
-|-----------------|--------------------------------------------|-----------------------------------------|
-| normal          |                                            | `rate`                                  |
-| partial         | more than 2 and 55 % or more are not ready | `reduced_rate`; none in small zones     |
-| full            | none is ready                              | `rate`; none if all zones are like that |
+It is zero when every zone is down, since then the controller is more likely cut off from the nodes than the
+nodes dead.
 """
 
 from __future__ import annotations
@@ -24,7 +20,7 @@ Verdict = Literal["", "all lost", "some back"]
 
 @dataclass(frozen=True, slots=True)
 class EvictionRates:
-    """How many nodes of a zone lose their pods per second."""
+    """The number of nodes of a zone tainted per second."""
 
     rate: float = 0.1
     #: For large zones of which most is not ready.
@@ -43,6 +39,8 @@ def zone_state(ready: int, not_ready: int, unhealthy_share: float) -> State:
 
 @dataclass(slots=True, eq=False)
 class _Zone:
+    """The nodes and the rate limit of one zone."""
+
     rate: float
     state: State = "initial"
     #: Monotonic time from which the next node may be tainted.
@@ -65,7 +63,7 @@ class _Zone:
 
 
 class Zones:
-    """All zones, and the nodes that wait for being tainted."""
+    """All zones, and the nodes queued for the NoExecute taint."""
 
     def __init__(self, rates: EvictionRates) -> None:
         self._rates = rates

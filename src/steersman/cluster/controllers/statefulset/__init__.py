@@ -1,5 +1,5 @@
-"""StatefulSets: pods with names, storage and an order.
+"""The StatefulSet controller: pods with stable names and claims, in order.
 
-Start reading at `controller`; what it decides is in `plan` (what to do next), `identity` (what a pod of the
-set is), `volume_claims` (whose its storage is) and `status`.
+Start reading at `controller`; its decisions are in `plan` (the next steps), `identity` (name, labels and
+volumes of a pod), `volume_claims` (the owners of its claims) and `status`.
 """

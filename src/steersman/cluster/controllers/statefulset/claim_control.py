@@ -1,4 +1,4 @@
-"""The claims of StatefulSets' pods: made before their pods, and owned as the retention policy says."""
+"""Creating the claims of StatefulSets' pods, and setting their owner references by the retention policy."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ __all__ = ["ClaimBeingDeleted", "ClaimControl"]
 
 
 class ClaimBeingDeleted(ClientError):
-    """A pod cannot be made since its claim is on its way out."""
+    """A pod cannot be created since its claim is being deleted."""
 
 
 class ClaimControl:
-    """The claims of all StatefulSets."""
+    """Reads and writes the claims of all StatefulSets."""
 
     def __init__(self, writes: Writes, recorder: Recorder, cache: Cache) -> None:
         self._writes = writes
@@ -75,7 +75,7 @@ class ClaimControl:
 
 
 class ClaimsOfSet:
-    """What `plan` asks about one set's claims and pods."""
+    """The `ClaimState` of one StatefulSet for `plan`."""
 
     def __init__(self, cache: Cache, stateful_set: StatefulSet) -> None:
         self._cache = cache

@@ -1,4 +1,6 @@
-"""Looks after StatefulSets: keeps their history, does what `plan` says, tells what there is."""
+"""The StatefulSet controller: carries out the steps of `plan`, keeps ControllerRevisions and updates the
+status.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,7 @@ def add(setup: Setup) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Revisions:
-    """The revisions of a set that matter now."""
+    """The current and the update revision of a set."""
 
     current: ControllerRevision
     update: ControllerRevision
@@ -73,7 +75,7 @@ class _Revisions:
 
 
 class _StatefulSets:
-    """Looks after all StatefulSets."""
+    """Reconciles StatefulSets."""
 
     def __init__(self, setup: Setup) -> None:
         self.sets = setup.informer(STATEFUL_SETS)

@@ -1,4 +1,4 @@
-"""What makes a pod the one with its number in a StatefulSet: name, labels, storage. Pure."""
+"""The identity of a StatefulSet's pod: ordinal, name, labels, hostname and claims. Pure."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""What to do next for a StatefulSet. Pure: the set, its pods and the time in, steps out.
+"""The next steps of a StatefulSet: creating, deleting and updating pods in order or in parallel. Pure: the
+set, its pods and the time in, steps out.
 
-In order (`OrderedReady`), a pod is touched only when all before it are available; so there is at most one
-step that has to be waited for. In parallel, everything that is due comes at once. Scaling goes before
-updating. When there are no steps, there is nothing to do until something changes.
+With `OrderedReady`, a pod is touched only when all before it are available; so there is at most one step at a
+time. With `Parallel`, all steps come at once. Scaling goes before updating. Without steps, nothing changes
+until an object does.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ from steersman.cluster.controllers.statefulset.identity import (
 )
 from steersman.objects.kinds.types.apps_v1 import StatefulSet
 
-__all__ = ["Members", "Step", "Storage", "next_steps", "sorted_out"]
+__all__ = ["ClaimState", "Members", "Step", "next_steps", "sorted_out"]
 
 
 class Step(NamedTuple):
-    """One thing to do about the pod of a number.
+    """A step for the pod of one ordinal.
 
     create    make it, and its claims         delete  delete it
     claims    make the claims that it lacks   update  put its labels, volumes and claims right
@@ -39,8 +40,8 @@ class Step(NamedTuple):
     ordinal: int
 
 
-class Storage(Protocol):
-    """What there is to know about pods and their claims that is not in `PodState`."""
+class ClaimState(Protocol):
+    """The state of pods' claims, which is not in `PodState`."""
 
     def is_stale(self, ordinal: int) -> bool:
         """Whether a claim still goes with an earlier pod, so that none can be made yet."""
@@ -61,7 +62,7 @@ class Storage(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Members:
-    """The pods of a set: those of the numbers it wants (None: not there), and the others, highest first."""
+    """The pods of a set: those of the wanted ordinals (None: missing), and the others, highest first."""
 
     first: int
     replicas: Sequence[PodState | None]
@@ -80,7 +81,7 @@ def sorted_out(stateful_set: StatefulSet, pods: Sequence[PodState]) -> Members:
 
 
 def next_steps(
-    stateful_set: StatefulSet, members: Members, storage: Storage, update_revision: str, now: datetime
+    stateful_set: StatefulSet, members: Members, storage: ClaimState, update_revision: str, now: datetime
 ) -> list[Step]:
     min_ready_s = stateful_set["spec"].get("minReadySeconds") or 0
     judge = _Judge(min_ready_s, now)
@@ -103,6 +104,8 @@ def next_steps(
 
 
 class _Judge(NamedTuple):
+    """The functions that decide whether a pod is available or must be replaced."""
+
     min_ready_s: int
     now: datetime
 
@@ -115,7 +118,7 @@ class _Judge(NamedTuple):
         )
 
 
-def _due(ordinal: int, pod: PodState | None, storage: Storage) -> list[Step]:
+def _due(ordinal: int, pod: PodState | None, storage: ClaimState) -> list[Step]:
     """What is to be done about a pod that is wanted, whatever the others are like."""
     if pod is None:
         return [] if storage.is_stale(ordinal) else [Step("create", ordinal)]
@@ -132,7 +135,7 @@ def _due(ordinal: int, pod: PodState | None, storage: Storage) -> list[Step]:
     return steps
 
 
-def _retaining(members: Members, storage: Storage) -> list[Step]:
+def _retaining(members: Members, storage: ClaimState) -> list[Step]:
     return [Step("retain", ordinal_of(pod.name)) for pod in members.condemned if not storage.is_retained(pod)]
 
 

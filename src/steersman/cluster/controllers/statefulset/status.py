@@ -1,4 +1,4 @@
-"""What a StatefulSet says about its pods. Pure."""
+"""The status of a StatefulSet: replica counts and revisions. Pure."""
 
 from __future__ import annotations
 

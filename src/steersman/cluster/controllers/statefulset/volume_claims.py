@@ -1,4 +1,4 @@
-"""Whose the storage of a StatefulSet's pods is, by its retention policy. Pure.
+"""The persistentVolumeClaimRetentionPolicy of a StatefulSet: the owner references of its pods' claims. Pure.
 
 | whenScaled | whenDeleted | owner of a claim whose pod is wanted | … is not wanted any more |
 |------------|-------------|--------------------------------------|--------------------------|

@@ -1,5 +1,6 @@
-"""Persistent volumes: which claim gets which volume, what becomes of volumes that nobody claims any more, and
-volumes made of directories of this machine.
+"""Persistent volume controllers: binding claims to volumes, reclaim policies, attaching, ephemeral volumes,
+and a provisioner of local directories.
 
-Start reading at `binder`, then `claim_sync` and `volume_sync`; `matching` says which volume suits a claim.
+Start reading at `binder`, then `claim_sync` and `volume_sync`; `objects.volume_claims` finds the best volume
+for a claim.
 """

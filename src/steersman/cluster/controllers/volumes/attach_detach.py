@@ -1,6 +1,7 @@
-"""Has CSI volumes attached to the nodes whose pods use them, and detached when they do not any more.
+"""The attach/detach controller: attaches CSI volumes to the nodes whose pods use them, and detaches them
+afterwards.
 
-Attaching itself is the driver's: a VolumeAttachment asks for it, and the answer goes into the node's status.
+The CSI driver does the attaching: a VolumeAttachment requests it, and the result goes into the node's status.
 """
 
 from __future__ import annotations
@@ -59,6 +60,8 @@ def add(setup: Setup) -> None:
 
 
 class _AttachDetach:
+    """Reconciles the VolumeAttachments of nodes."""
+
     controller: Controller
 
     def __init__(self, setup: Setup) -> None:

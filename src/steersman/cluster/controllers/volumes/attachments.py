@@ -1,4 +1,4 @@
-"""Which CSI volumes should be attached to a node, as VolumeAttachments say it. Pure."""
+"""The CSI volumes that should be attached to a node, and their VolumeAttachments. Pure."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SHARED = frozenset({"ReadOnlyMany", "ReadWriteMany"})
 
 
 class Attachable(NamedTuple):
-    """A volume that has to be attached before a pod can use it."""
+    """A volume that must be attached to the node before a pod can use it."""
 
     volume: str
     driver: str
@@ -61,6 +61,8 @@ def is_ours(attachment: VolumeAttachment) -> bool:
 
 
 class AttachmentPlan(NamedTuple):
+    """The VolumeAttachments to create and to delete."""
+
     attach: list[Attachable]
     detach: list[VolumeAttachment]
     #: Volumes that another node has and that only one may have.

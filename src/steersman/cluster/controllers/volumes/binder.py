@@ -1,5 +1,8 @@
-"""Binds claims and volumes. Two controllers: one looks at claims, one at a time so that no two of them choose
-the same volume, the other at volumes. Each is woken by what the other does."""
+"""The persistent volume binder: binds PersistentVolumeClaims to PersistentVolumes.
+
+It is two controllers: one reconciles claims, one at a time so that no two of them choose the same volume, the
+other reconciles volumes. Each is triggered by the writes of the other.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from steersman.cluster.controllers.pods_of_claims import index_by_claim
 from steersman.cluster.controllers.reconciling import retrying_conflicts
 from steersman.cluster.controllers.setup import Setup
 from steersman.cluster.controllers.volumes.claim_sync import ClaimSync
-from steersman.cluster.controllers.volumes.storage import Storage
+from steersman.cluster.controllers.volumes.claims_and_volumes import ClaimsAndVolumes
 from steersman.cluster.controllers.volumes.volume_sync import VolumeSync
 from steersman.objects.kinds.types.core_v1 import PersistentVolume
 from steersman.objects.resources import PODS
@@ -23,7 +26,7 @@ __all__ = ["add"]
 def add(setup: Setup) -> None:
     pods = setup.informer(PODS)
     index_by_claim(pods.cache)
-    storage = Storage(setup, "persistentvolume-binder")
+    storage = ClaimsAndVolumes(setup, "persistentvolume-binder")
     waking = _Waking(storage)
     claims = setup.controller(
         "persistentvolume-binder",
@@ -34,7 +37,7 @@ def add(setup: Setup) -> None:
     claims.primary(storage.claims)
     claims.watches(storage.volumes, waking.claims_of_volume)
     claims.watches(storage.classes, waking.claims_of_class)
-    of_volumes = Storage(setup, "persistentvolume-binder-volumes")
+    of_volumes = ClaimsAndVolumes(setup, "persistentvolume-binder-volumes")
     volumes = setup.controller(
         "persistentvolume-binder-volumes",
         retrying_conflicts(VolumeSync(of_volumes).reconcile),
@@ -45,9 +48,9 @@ def add(setup: Setup) -> None:
 
 
 class _Waking:
-    """Who is concerned when something has changed."""
+    """The claims and volumes to reconcile when an object has changed."""
 
-    def __init__(self, storage: Storage) -> None:
+    def __init__(self, storage: ClaimsAndVolumes) -> None:
         self._storage = storage
 
     def claims_of_volume(self, change: Change) -> Iterable[Key]:

@@ -1,11 +1,11 @@
-"""What becomes of a claim: it finds its volume, waits for one, or has lost it."""
+"""The sync of a PersistentVolumeClaim: Pending, Bound or Lost."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from steersman.cluster.controllers.pods_of_claims import unscheduled_pods
-from steersman.cluster.controllers.volumes.storage import Storage
+from steersman.cluster.controllers.volumes.claims_and_volumes import ClaimsAndVolumes
 from steersman.objects.kinds.types.core_v1 import PersistentVolumeClaim, PersistentVolumeClaimSpec
 from steersman.objects.kinds.types.meta_v1 import ObjectMeta
 from steersman.objects.kinds.types.storage_v1 import StorageClass
@@ -35,7 +35,9 @@ _BUILT_IN: Final = "kubernetes.io/"
 
 
 class ClaimSync:
-    def __init__(self, storage: Storage, pods: Cache) -> None:
+    """Binds claims to volumes or requests provisioning."""
+
+    def __init__(self, storage: ClaimsAndVolumes, pods: Cache) -> None:
         self._storage = storage
         self._pods = pods
 

@@ -1,7 +1,7 @@
-"""ephemeral-volume: the claims of pods' ephemeral volumes, made of the templates in the pods.
+"""The ephemeral volume controller: creates the PersistentVolumeClaims of pods' generic ephemeral volumes.
 
-A claim is called after pod and volume and goes with its pod (garbage collection). One that is deleted while
-its pod needs it is made again.
+A claim is named after pod and volume and is deleted with its pod (garbage collection). One that is deleted
+while its pod exists is created again.
 """
 
 from __future__ import annotations
@@ -48,6 +48,8 @@ def claim_for(pod: Pod, volume: Volume) -> PersistentVolumeClaim:
 
 
 class _EphemeralVolumes:
+    """Reconciles the claims of pods with ephemeral volumes."""
+
     def __init__(self, setup: Setup) -> None:
         pods, claims = setup.informer(PODS), setup.informer(PERSISTENT_VOLUME_CLAIMS)
         self._pods, self._claims = pods.cache, claims.cache

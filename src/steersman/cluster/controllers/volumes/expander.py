@@ -1,4 +1,6 @@
-"""Tells who has to make a volume larger when a claim asks for more: always somebody outside."""
+"""The volume expand controller: writes the event ExternalExpanding for claims that request a larger size; an
+external resizer does the rest.
+"""
 
 from __future__ import annotations
 
@@ -34,6 +36,8 @@ def _asks_for_more(change: Change) -> bool:
 
 
 class _Expander:
+    """Reconciles claims that request more than they have."""
+
     def __init__(self, setup: Setup) -> None:
         self.claims = setup.informer(PERSISTENT_VOLUME_CLAIMS)
         self._volumes = setup.informer(PERSISTENT_VOLUMES)

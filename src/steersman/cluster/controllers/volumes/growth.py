@@ -1,4 +1,4 @@
-"""Whether a claim asks for more than it has. Pure."""
+"""Whether a claim requests more storage than its status has. Pure."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Volumes that are directories of this machine, for claims of the class `local-path`.
+"""The local-path provisioner: PersistentVolumes that are directories of this machine, for the StorageClass
+`local-path`.
 
-A provisioner as others are, outside the binder: it makes volumes for claims that are marked for it, deletes
-those that are released, and makes them larger. Runs only where there is a place for volumes.
+It is an external provisioner, outside the binder: it creates volumes for claims annotated for it, deletes
+released ones, and expands them. It runs only where a folder for volumes is configured.
 """
 
 from __future__ import annotations
@@ -92,6 +93,8 @@ def _is_ours(change: Change) -> bool:
 
 
 class _LocalPath:
+    """Reconciles the claims and volumes of the class `local-path`."""
+
     def __init__(self, setup: Setup, root: Path) -> None:
         self.claims = setup.informer(PERSISTENT_VOLUME_CLAIMS)
         self.volumes = setup.informer(PERSISTENT_VOLUMES)

@@ -1,11 +1,11 @@
-"""What becomes of a volume: it is free, bound, or its claim is gone and its policy decides."""
+"""The sync of a PersistentVolume: Available, Bound, Released or Failed, and its reclaim policy."""
 
 from __future__ import annotations
 
 import re
 from typing import cast
 
-from steersman.cluster.controllers.volumes.storage import Storage
+from steersman.cluster.controllers.volumes.claims_and_volumes import ClaimsAndVolumes
 from steersman.objects.kinds.types.core_v1 import ObjectReference, PersistentVolume, PersistentVolumeClaim
 from steersman.objects.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
 from steersman.objects.volume_claims import (
@@ -23,7 +23,9 @@ _temporary = re.compile("/tmp/.+").search  # noqa: S108 - Kubernetes' words
 
 
 class VolumeSync:
-    def __init__(self, storage: Storage) -> None:
+    """Updates the phase of volumes and reclaims released ones."""
+
+    def __init__(self, storage: ClaimsAndVolumes) -> None:
         self._storage = storage
 
     async def reconcile(self, request: Request) -> None:

@@ -1,7 +1,8 @@
-"""The node's own API, as kubelet has it: logs, commands in containers, what is used, what runs.
+"""The kubelet API of a node: logs, exec, attach, port-forward, metrics and pod lists.
 
-Start reading at `server`. The API server is its main client; who else may ask, `access` finds out from the
-API. `remote_commands` and `port_forwarding` speak the protocols of streams; everything else is plain HTTP.
+Start reading at `server`. The API server is its main client; `access` authenticates and authorizes all
+clients. `remote_commands` and `port_forwarding` implement the streaming protocols; everything else is plain
+HTTP.
 """
 
 from __future__ import annotations

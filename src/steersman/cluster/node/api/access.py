@@ -1,5 +1,6 @@
-"""Who asks a node, and whether they may: certificates of the cluster's authority, everything else by asking
-the API (TokenReview, SubjectAccessReview). Answers are remembered for a short time."""
+"""Authentication and authorization of the kubelet API: client certificates of the cluster's CA, TokenReview
+and SubjectAccessReview. Results are cached for a short time.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from steersman.cluster.auth.authentication import CertificateAuthenticator
 from steersman.cluster.auth.users import User
 from steersman.http import Request
 
-__all__ = ["Access", "AccessUnknown", "subresources", "verb_of"]
+__all__ = ["AccessUnknown", "NodeApiAccess", "subresources", "verb_of"]
 
 T = TypeVar("T")
 
@@ -42,7 +43,7 @@ _OWN: Final = {
 
 
 class AccessUnknown(Exception):
-    """The API did not say whether somebody may."""
+    """The API server did not answer a TokenReview or SubjectAccessReview."""
 
 
 def verb_of(method: str) -> str:
@@ -60,8 +61,8 @@ def subresources(part: str) -> Iterator[str]:
     yield "proxy"
 
 
-class _Memory(Generic[T]):
-    """Answers, each for its time."""
+class _AnswerCache(Generic[T]):
+    """Results that expire."""
 
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
@@ -77,13 +78,15 @@ class _Memory(Generic[T]):
         self._answers[key] = (answer, self._now() + for_s)
 
 
-class Access:
+class NodeApiAccess:
+    """Authenticates and authorizes requests to the kubelet API."""
+
     def __init__(self, client: Client, client_ca: bytes, now: Callable[[], float]) -> None:
         """`client_ca` (PEM) vouches for certificates of clients; `now` is a monotonic clock."""
         self._client = client
         self._certificates = CertificateAuthenticator(x509.load_pem_x509_certificate(client_ca))
-        self._users: _Memory[User] = _Memory(now)
-        self._verdicts: _Memory[bool] = _Memory(now)
+        self._users: _AnswerCache[User] = _AnswerCache(now)
+        self._verdicts: _AnswerCache[bool] = _AnswerCache(now)
 
     async def user(self, request: Request) -> User | None:
         """Who it is; None for nobody we know."""

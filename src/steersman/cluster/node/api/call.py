@@ -1,4 +1,6 @@
-"""One request to a node, its node found: what every handler gets, and how it finds the pod that is meant."""
+"""One request to the kubelet API with its node: the argument of every handler, and how it finds the pod named
+in the path.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from typing import cast
 from urllib.parse import parse_qs
 
 from steersman.cluster.node.agent import NodeAgent
-from steersman.cluster.node.api.errors import Refused
+from steersman.cluster.node.api.errors import RequestRefused
 from steersman.cluster.node.pod_head import PodHead
 from steersman.cluster.node.streaming import StreamingService
 from steersman.cluster.node.worker import PodWorker
@@ -16,7 +18,7 @@ from steersman.http import Request, Response
 from steersman.objects.fields import quote
 from steersman.objects.kinds.types.core_v1 import Pod
 
-__all__ = ["Call", "text"]
+__all__ = ["NodeRequest", "text"]
 
 
 def text(status: int, message: str) -> Response:
@@ -24,7 +26,9 @@ def text(status: int, message: str) -> Response:
     return Response(status, message.encode(), ((b"Content-Type", b"text/plain; charset=utf-8"),))
 
 
-class Call:
+class NodeRequest:
+    """A request to the kubelet API of one node."""
+
     def __init__(self, request: Request, agent: NodeAgent, rest: Sequence[str]) -> None:
         """`rest` has the path's segments behind the first."""
         self.request = request
@@ -47,10 +51,10 @@ class Call:
         return runtime if isinstance(runtime, StreamingService) else None
 
     def pod(self, namespace: str, name: str, missing: str = "") -> Pod:
-        """A pod of this node. Raises Refused with the words `missing`."""
+        """A pod of this node. Raises RequestRefused with the words `missing`."""
         cached = self.agent.host.pods.get((namespace, name))
         if cached is None or PodHead(cached).node != self.agent.name:
-            raise Refused(404, missing or f"pod {quote(name)} does not exist")
+            raise RequestRefused(404, missing or f"pod {quote(name)} does not exist")
         return cast("Pod", cached.object())
 
     def worker(self, uid: str) -> PodWorker | None:

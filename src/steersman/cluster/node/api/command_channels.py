@@ -1,7 +1,8 @@
-"""How the client of a command is connected: its input, the terminal's size, output, and how it ended.
+"""The channels of exec and attach: standard input and output, terminal size, and exit status, over WebSocket
+or SPDY.
 
-`Channels` is the same for both transports. Over a WebSocket every message begins with its channel; over SPDY
-every channel is a stream, opened by the client, which says what it is in its headers.
+`Channels` is the same for both transports. Over a WebSocket every message begins with its channel number;
+over SPDY every channel is a stream, opened by the client and typed by its headers.
 """
 
 from __future__ import annotations
@@ -46,11 +47,13 @@ _INPUT_MESSAGES: Final = 16
 
 
 class ClientGone(Exception):
-    """The client is not there any more."""
+    """The client has closed the connection."""
 
 
 @dataclass(frozen=True, slots=True)
 class StreamsWanted:
+    """The streams that the client requested."""
+
     stdin: bool
     stdout: bool
     stderr: bool
@@ -58,6 +61,8 @@ class StreamsWanted:
 
 
 class Channels(Protocol):
+    """The channels of one exec or attach session."""
+
     def stdin(self) -> AsyncIterator[bytes]:
         """The client's input until it says that it is over, or is gone."""
         ...
@@ -94,7 +99,7 @@ def _size(data: bytes) -> tuple[int, int] | None:
 
 
 class WebSocketChannels:
-    """`run` must run for anything to come."""
+    """Channels over a WebSocket. Messages arrive while `run` runs."""
 
     def __init__(self, socket: WebSocket, wanted: StreamsWanted, touch: Callable[[], None]) -> None:
         self._socket = socket
@@ -183,7 +188,7 @@ class WebSocketChannels:
 
 
 class SpdyChannels:
-    """`open` first: it waits for the client's streams."""
+    """Channels over SPDY. `open` waits for the client's streams and comes first."""
 
     def __init__(self, connection: SpdyConnection, protocol: str, wanted: StreamsWanted) -> None:
         self._connection = connection

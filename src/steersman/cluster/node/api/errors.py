@@ -1,12 +1,12 @@
-"""What the node's API refuses."""
+"""The error of the kubelet API."""
 
 from __future__ import annotations
 
-__all__ = ["Refused"]
+__all__ = ["RequestRefused"]
 
 
-class Refused(Exception):
-    """A request that cannot be served: answered with `status` and these words as they are."""
+class RequestRefused(Exception):
+    """A request that cannot be served: answered with `status` and this text."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)

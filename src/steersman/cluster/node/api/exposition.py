@@ -1,4 +1,6 @@
-"""`/metrics` and what is below it, under kubelet's names. Made when scraped."""
+"""The kubelet's metrics endpoints, `/metrics` and `/metrics/resource`, under the kubelet's names. Computed
+when scraped.
+"""
 
 from __future__ import annotations
 

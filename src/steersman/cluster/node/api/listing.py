@@ -1,4 +1,4 @@
-"""`/pods`, `/runningpods/`, `/configz`: what a node was given, what runs on it, how it is set up."""
+"""The endpoints `/pods`, `/runningpods/` and `/configz`."""
 
 from __future__ import annotations
 

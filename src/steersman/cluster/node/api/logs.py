@@ -1,4 +1,4 @@
-"""`/containerLogs`: what is asked for, of which container, and the answer as it is written."""
+"""The endpoint `/containerLogs`: its parameters, the container, and the streamed log."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from contextlib import aclosing
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple
 
-from steersman.cluster.node.api.call import Call
-from steersman.cluster.node.api.errors import Refused
-from steersman.cluster.node.container_logs import ALL_STREAMS, LogOptions, has_log, read_log
+from steersman.cluster.node.api.call import NodeRequest
+from steersman.cluster.node.api.errors import RequestRefused
+from steersman.cluster.node.container_logs import ALL_STREAMS, ContainerLogOptions, has_log, read_log
 from steersman.cluster.node.cri import ContainerState
 from steersman.cluster.node.errors import NodeProblem
 from steersman.http import Response
@@ -18,7 +18,7 @@ from steersman.objects.fields import quote
 from steersman.objects.pods import ContainerField
 from steersman.objects.times import parse_time
 
-__all__ = ["Wanted", "logged_container", "serve_logs", "wanted_logs"]
+__all__ = ["LogRequest", "logged_container", "serve_logs", "wanted_logs"]
 
 _HEADERS: Final = ((b"Content-Type", b"text/plain; charset=utf-8"),)
 _STREAMS: Final = {"All": ALL_STREAMS, "Stdout": frozenset((b"stdout",)), "Stderr": frozenset((b"stderr",))}
@@ -37,13 +37,15 @@ _UNREADABLE: Final = '{"message": "Unable to decode query."}'
 _INVALID: Final = '{"message": "Invalid request."}'
 
 
-class Wanted(NamedTuple):
+class LogRequest(NamedTuple):
+    """The options of a log request, and whether the previous container is meant."""
+
     previous: bool
-    options: LogOptions
+    options: ContainerLogOptions
 
 
-def wanted_logs(query: Mapping[str, Sequence[str]], now: datetime) -> Wanted:
-    """What a query (PodLogOptions) asks for. Raises Refused."""
+def wanted_logs(query: Mapping[str, Sequence[str]], now: datetime) -> LogRequest:
+    """What a query (PodLogOptions) asks for. Raises RequestRefused."""
 
     def flag(name: str) -> bool:
         return name in query and query[name][0].lower() not in ("false", "0")
@@ -53,7 +55,7 @@ def wanted_logs(query: Mapping[str, Sequence[str]], now: datetime) -> Wanted:
             return None
         value = int(query[name][0])
         if value < least:
-            raise Refused(422, _INVALID)
+            raise RequestRefused(422, _INVALID)
         return value
 
     try:
@@ -63,13 +65,13 @@ def wanted_logs(query: Mapping[str, Sequence[str]], now: datetime) -> Wanted:
         time = parse_time(query["sinceTime"][0]) if "sinceTime" in query else None
         since = now - timedelta(seconds=seconds) if seconds is not None else time
     except (ValueError, OverflowError):
-        raise Refused(400, _UNREADABLE) from None
+        raise RequestRefused(400, _UNREADABLE) from None
     stream = query["stream"][0] if "stream" in query else "All"
     if (seconds is not None and time is not None) or stream not in _STREAMS:
-        raise Refused(422, _INVALID)
+        raise RequestRefused(422, _INVALID)
     if tail is not None and stream != "All":
-        raise Refused(422, _INVALID)
-    options = LogOptions(
+        raise RequestRefused(422, _INVALID)
+    options = ContainerLogOptions(
         follow=flag("follow"),
         tail_lines=tail,
         since=since,
@@ -77,7 +79,7 @@ def wanted_logs(query: Mapping[str, Sequence[str]], now: datetime) -> Wanted:
         timestamps=flag("timestamps"),
         streams=_STREAMS[stream],
     )
-    return Wanted(flag("previous"), options)
+    return LogRequest(flag("previous"), options)
 
 
 def logged_container(pod: str, status: Mapping[str, Any], name: str, previous: bool) -> str:
@@ -90,33 +92,33 @@ def logged_container(pod: str, status: Mapping[str, Any], name: str, previous: b
             if found is None and each["name"] == name:
                 found = each
     if found is None:
-        raise Refused(400, f"{which} is not available")
+        raise RequestRefused(400, f"{which} is not available")
     state = found.get("state") or {}
     last = (found.get("lastState") or {}).get("terminated")
     last_id: str = (last or {}).get("containerID", "")
     if previous:
         if not last_id:
-            raise Refused(400, f"previous terminated {which} not found")
+            raise RequestRefused(400, f"previous terminated {which} not found")
         return last_id
     if "running" in state:
         return str(found.get("containerID", ""))
     if "terminated" in state or last is not None:
         own = (state.get("terminated") or {}).get("containerID", "")
         if not (own or last_id):
-            raise Refused(400, f"{which} is terminated")
+            raise RequestRefused(400, f"{which} is terminated")
         return str(own or last_id)
     if "waiting" in state:
         reason = state["waiting"].get("reason", "")
-        raise Refused(400, f"{which} is waiting to start: {_WAITS.get(reason, reason)}")
-    raise Refused(400, f"{which} is waiting to start - no logs yet")
+        raise RequestRefused(400, f"{which} is waiting to start: {_WAITS.get(reason, reason)}")
+    raise RequestRefused(400, f"{which} is waiting to start - no logs yet")
 
 
-async def serve_logs(call: Call) -> Response | None:
+async def serve_logs(call: NodeRequest) -> Response | None:
     namespace, pod_name, container = call.rest
     wanted = wanted_logs(call.query, datetime.fromtimestamp(call.agent.host.now(), UTC))
     pod = call.pod(namespace, pod_name)
     if all(each["name"] != container for kind in _SPECS for each in pod["spec"].get(kind) or ()):
-        raise Refused(404, f"container {quote(container)} not found in pod {quote(pod_name)}")
+        raise RequestRefused(404, f"container {quote(container)} not found in pod {quote(pod_name)}")
     uid = pod["metadata"]["uid"]
     status = await _fresh_status(call, uid) or pod.get("status") or {}
     container_id = logged_container(pod_name, status, container, wanted.previous).partition("://")[2]
@@ -135,7 +137,7 @@ async def serve_logs(call: Call) -> Response | None:
     return None
 
 
-async def _fresh_status(call: Call, uid: str) -> Mapping[str, Any] | None:
+async def _fresh_status(call: NodeRequest, uid: str) -> Mapping[str, Any] | None:
     """The status that the API is going to see next."""
     worker = call.worker(uid)
     report = None if worker is None else await worker.report()
@@ -143,7 +145,10 @@ async def _fresh_status(call: Call, uid: str) -> Mapping[str, Any] | None:
 
 
 def _lines(
-    call: Call, container_id: str, options: LogOptions, has_ended: Callable[[], Awaitable[bool]]
+    call: NodeRequest,
+    container_id: str,
+    options: ContainerLogOptions,
+    has_ended: Callable[[], Awaitable[bool]],
 ) -> AsyncGenerator[bytes, None]:
     engine = call.streaming
     if engine is None:
@@ -151,14 +156,14 @@ def _lines(
     try:
         path = engine.log_path(container_id)
     except NodeProblem as error:
-        raise Refused(400, str(error)) from error
+        raise RequestRefused(400, str(error)) from error
     if not has_log(path):
-        raise Refused(400, f"failed to open log file {quote(str(path))}: no such file or directory")
+        raise RequestRefused(400, f"failed to open log file {quote(str(path))}: no such file or directory")
     return read_log(path, options, has_ended)
 
 
 async def _silence(
-    options: LogOptions, has_ended: Callable[[], Awaitable[bool]]
+    options: ContainerLogOptions, has_ended: Callable[[], Awaitable[bool]]
 ) -> AsyncGenerator[bytes, None]:
     """The log of a container of which only its life is simulated."""
     while options.follow and not await has_ended():

@@ -1,6 +1,6 @@
-"""What a node and its pods use at this moment, and how much processor time that makes in all.
+"""The resource usage of a node and its pods, with accumulated CPU time.
 
-Engines say what is used right now; the time used so far is the sum of that over the times somebody looked.
+Runtimes report current usage; the CPU time so far is the sum of that over the times of measurement.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["Measured", "Measurer", "NodeMeasured", "PodMeasured"]
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What something uses."""
+    """The usage of a container, pod or node."""
 
     name: str
     started_at: float
@@ -28,6 +28,8 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class PodMeasured:
+    """The usage of a pod and its containers."""
+
     key: Key
     uid: str
     started_at: float
@@ -44,12 +46,16 @@ class PodMeasured:
 
 @dataclass(frozen=True, slots=True)
 class NodeMeasured:
+    """The usage of a node and its pods."""
+
     time: float
     node: Measured
     pods: tuple[PodMeasured, ...]
 
 
 class _Total:
+    """The accumulated CPU time of a container."""
+
     __slots__ = ("at", "seconds")
 
     def __init__(self, at: float) -> None:
@@ -58,7 +64,7 @@ class _Total:
 
 
 class Measurer:
-    """Measures the nodes of one API."""
+    """Measures the nodes of one kubelet API."""
 
     def __init__(self, now: Callable[[], float]) -> None:
         """`now` is the time since the epoch."""

@@ -1,7 +1,8 @@
-"""portForward: connections to ports of a pod, over SPDY (plain or in a WebSocket) or a WebSocket's channels.
+"""The endpoint `/portForward`: connections to ports of a pod, over SPDY (plain or in a WebSocket) or
+WebSocket channels.
 
-A SPDY connection carries any number of them: each is a pair of streams with the same request ID, one for the
-data and one for what went wrong. A WebSocket without SPDY carries one for each port that the request names.
+A SPDY connection carries any number of them: each is a pair of streams with the same request ID, one for data
+and one for errors. A WebSocket without SPDY carries one for each port in the request.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from functools import partial
 from typing import Final, Protocol
 
 from steersman.aio import Scope
-from steersman.cluster.node.api.upgrading import (
+from steersman.cluster.node.api.stream_upgrades import (
     IDLE_TIMEOUT_S,
     STREAMS_TIMEOUT_S,
     Idle,
@@ -40,7 +41,7 @@ Connect = Callable[[int], Awaitable[tuple[asyncio.StreamReader, asyncio.StreamWr
 
 @dataclass(frozen=True, slots=True)
 class ForwardedPod:
-    """Whose ports they are, as errors name it, and how to reach them."""
+    """The pod whose ports are forwarded: its name for messages, and how to connect to it."""
 
     name: str
     uid: str
@@ -51,7 +52,7 @@ class ForwardedPod:
 
 
 class _Client(Protocol):
-    """The client's end of one forwarded connection."""
+    """The client's side of one forwarded connection."""
 
     async def read(self) -> bytes: ...
 
@@ -139,7 +140,7 @@ def _drop(error: BaseException) -> None:
 
 
 class _Pair:
-    """The streams of one forwarded connection, as they come."""
+    """The data and error stream of one forwarded connection, as they arrive."""
 
     def __init__(self) -> None:
         self.data: SpdyStream | None = None
@@ -283,7 +284,7 @@ def _drop_socket(error: BaseException) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _SocketChannel:
-    """One forwarded connection of a WebSocket. There is no half-closing in this protocol."""
+    """One forwarded connection of a WebSocket. This protocol has no half-close."""
 
     forwards: _WebSocketForwards
     channel: int

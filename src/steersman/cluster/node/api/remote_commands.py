@@ -1,7 +1,8 @@
-"""exec and attach: a client talks with a process in a container, over a WebSocket or over SPDY.
+"""The endpoints `/exec` and `/attach`: a client's session with a process in a container, over WebSocket or
+SPDY.
 
-The node's API routes to `serve_remote_command`; the process is the engine's `Session`. Whatever ends first
-ends the other: the process, the client, or four hours in which neither said anything.
+The kubelet API routes to `serve_remote_command`; the process is the runtime's `Session`. The session ends
+with the process, with the client, or after four hours without data.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from steersman.cluster.node.api.command_channels import (
     StreamsWanted,
     WebSocketChannels,
 )
-from steersman.cluster.node.api.upgrading import (
+from steersman.cluster.node.api.stream_upgrades import (
     IDLE_TIMEOUT_S,
     STREAMS_TIMEOUT_S,
     Idle,
@@ -42,7 +43,7 @@ _SUCCESS: Final[Mapping[str, Any]] = {"metadata": {}, "status": "Success"}
 
 @dataclass(frozen=True, slots=True)
 class CommandOptions:
-    """What the client wants to be connected to."""
+    """The streams that the client wants to connect to."""
 
     stdin: bool = False
     stdout: bool = False

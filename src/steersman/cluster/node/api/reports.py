@@ -1,4 +1,4 @@
-"""`/stats/summary`, `/metrics` and what is below: a node's measurements, in the form that is asked for."""
+"""The endpoints `/stats/summary` and `/metrics`: a node's measurements in the requested format."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Final, Protocol, runtime_checkable
 
-from steersman.cluster.node.api.call import Call
-from steersman.cluster.node.api.errors import Refused
+from steersman.cluster.node.api.call import NodeRequest
+from steersman.cluster.node.api.errors import RequestRefused
 from steersman.cluster.node.api.exposition import (
     cadvisor_metrics,
     node_metrics,
@@ -28,26 +28,28 @@ _PROMETHEUS: Final = ((b"Content-Type", b"text/plain; version=0.0.4; charset=utf
 
 @runtime_checkable
 class CountsProbes(Protocol):
-    """A prober that really probes."""
+    """A prober with counters of probe results."""
 
     def counts(self) -> Iterable[tuple[tuple[str, ...], int]]: ...
 
 
 class Reports:
+    """Formats the measurements of nodes."""
+
     def __init__(self, measurer: Measurer, requests: Mapping[tuple[str, str], int]) -> None:
         """`requests` counts those served, by method and path."""
         self._measurer = measurer
         self._requests = requests
 
-    async def stats(self, call: Call) -> Response:
+    async def stats(self, call: NodeRequest) -> Response:
         if call.rest[0] != "summary":
-            raise Refused(404, "404 page not found\n")
+            raise RequestRefused(404, "404 page not found\n")
         measured = await self._measurer.measure(call.agent)
         is_measured = call.agent.host.machine_usage is not None
         fs = disk() if is_measured and not call.flag("only_cpu_and_memory") else None
         return json_response(summary(measured, int(_capacity(call, "memory")), fs))
 
-    async def metrics(self, call: Call) -> Response:
+    async def metrics(self, call: NodeRequest) -> Response:
         match call.rest:
             case []:
                 body = await self._own(call)
@@ -60,10 +62,10 @@ class Reports:
                 prober = call.agent.host.prober
                 body = probe_metrics(prober.counts() if isinstance(prober, CountsProbes) else ())
             case _:
-                raise Refused(404, "404 page not found\n")
+                raise RequestRefused(404, "404 page not found\n")
         return Response(200, body, _PROMETHEUS)
 
-    async def _own(self, call: Call) -> bytes:
+    async def _own(self, call: NodeRequest) -> bytes:
         states: Counter[str] = Counter()
         pods = 0
         for worker in list(call.agent.workers.values()):
@@ -73,5 +75,5 @@ class Reports:
         return node_metrics(call.agent.name, pods, states, self._requests)
 
 
-def _capacity(call: Call, resource: str) -> float:
+def _capacity(call: NodeRequest, resource: str) -> float:
     return float(Quantity.parse(call.agent.host.config.capacity.get(resource, "0")).as_fraction())

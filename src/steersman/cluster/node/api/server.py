@@ -1,7 +1,7 @@
-"""The server of the node's API: who may ask what, and who answers.
+"""The HTTP server of the kubelet API: routes, access checks, handlers.
 
-One serves one node or several: which one is meant, the Host header says by the node's name or address, or
-else the pod does that the path names. With a single node it is always that one.
+One server may serve several nodes: the Host header names the node or its address, or else the pod in the path
+decides. With a single node it is always that one.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from typing import Final
 from steersman.aio import Clock, SystemClock
 from steersman.client import Client
 from steersman.cluster.node.agent import NodeAgent
-from steersman.cluster.node.api.access import Access, AccessUnknown, subresources, verb_of
-from steersman.cluster.node.api.call import Call, text
-from steersman.cluster.node.api.errors import Refused
+from steersman.cluster.node.api.access import AccessUnknown, NodeApiAccess, subresources, verb_of
+from steersman.cluster.node.api.call import NodeRequest, text
+from steersman.cluster.node.api.errors import RequestRefused
 from steersman.cluster.node.api.listing import configuration, json_response, pods_of, running_pods_of
 from steersman.cluster.node.api.logs import serve_logs
 from steersman.cluster.node.api.measuring import Measurer
@@ -33,7 +33,7 @@ __all__ = ["NodeApi"]
 
 _log = logging.getLogger(__name__)
 
-Handler = Callable[[Call], Awaitable[Response | None]]
+Handler = Callable[[NodeRequest], Awaitable[Response | None]]
 
 _DRAIN_S: Final = 2.0
 _NOT_FOUND: Final = plain_text(404, "404 page not found")
@@ -44,6 +44,8 @@ _CHECKS: Final = ("ping", "log", "syncloop")
 
 @dataclass(frozen=True, slots=True)
 class _Route:
+    """A path with its handler, methods and number of segments."""
+
     handler: Handler
     #: How many segments may follow the first.
     lengths: tuple[int, ...] = (0,)
@@ -53,7 +55,7 @@ class _Route:
 
 
 class NodeApi:
-    """Serves the API of `agents`, which may come and go."""
+    """Serves the kubelet API of `agents`, which may be added and removed."""
 
     def __init__(
         self,
@@ -73,7 +75,7 @@ class NodeApi:
         self._bind = bind
         self._port = port
         clock = clock or SystemClock()
-        self._access = Access(client, client_ca, clock.monotonic)
+        self._access = NodeApiAccess(client, client_ca, clock.monotonic)
         self._server = Server(self._handle, on_error=_on_error)
         self._requests: Counter[tuple[str, str]] = Counter()
         self._reports = Reports(Measurer(clock.wall), self._requests)
@@ -129,8 +131,8 @@ class NodeApi:
             return text(503, f"node {quote(agent.name)} is cut off")
         self._requests[request.method, part] += 1
         try:
-            return await route.handler(Call(request, agent, rest))
-        except Refused as refused:
+            return await route.handler(NodeRequest(request, agent, rest))
+        except RequestRefused as refused:
             return text(refused.status, refused.message)
 
     def _agent(self, request: Request) -> NodeAgent | None:
@@ -184,7 +186,7 @@ def _on_error(_: Request | None, error: Exception) -> Response | None:
 # The small ones
 
 
-async def _health(call: Call) -> Response:
+async def _health(call: NodeRequest) -> Response:
     if call.rest and call.rest[0] not in _CHECKS:
         return _NOT_FOUND
     if "verbose" not in call.query or call.rest:
@@ -193,34 +195,34 @@ async def _health(call: Call) -> Response:
     return text(200, f"{lines}healthz check passed\n")
 
 
-async def _pods(call: Call) -> Response:
+async def _pods(call: NodeRequest) -> Response:
     return json_response(pods_of(call.agent))
 
 
-async def _running_pods(call: Call) -> Response:
+async def _running_pods(call: NodeRequest) -> Response:
     return json_response(await running_pods_of(call.agent))
 
 
-async def _configz(call: Call) -> Response:
+async def _configz(call: NodeRequest) -> Response:
     return json_response(configuration(call.agent))
 
 
 # What talks with containers is loaded when somebody wants to.
 
 
-async def _exec(call: Call) -> None:
-    from steersman.cluster.node.api.talking import serve_exec
+async def _exec(call: NodeRequest) -> None:
+    from steersman.cluster.node.api.streaming_routes import serve_exec
 
     await serve_exec(call)
 
 
-async def _attach(call: Call) -> None:
-    from steersman.cluster.node.api.talking import serve_attach
+async def _attach(call: NodeRequest) -> None:
+    from steersman.cluster.node.api.streaming_routes import serve_attach
 
     await serve_attach(call)
 
 
-async def _port_forward(call: Call) -> None:
-    from steersman.cluster.node.api.talking import serve_port_forward
+async def _port_forward(call: NodeRequest) -> None:
+    from steersman.cluster.node.api.streaming_routes import serve_port_forward
 
     await serve_port_forward(call)

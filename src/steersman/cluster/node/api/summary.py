@@ -1,4 +1,4 @@
-"""`/stats/summary`: the Summary API (stats/v1alpha1) of a node. Pure but for the size of the disk."""
+"""The document of `/stats/summary` (Summary API, stats/v1alpha1). Pure but for the size of the disk."""
 
 from __future__ import annotations
 

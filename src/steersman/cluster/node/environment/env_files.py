@@ -1,6 +1,6 @@
-"""Files of environment variables, as `fileKeyRef` reads them: a strict part of what shells understand. Pure.
+"""Parsing of environment files for `fileKeyRef`: a strict subset of shell syntax. Pure.
 
-Values are in single quotes, mean what they say and may span lines; `#` begins a comment.
+Values are in single quotes, literal, and may span lines; `#` begins a comment.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ __all__ = ["BadEnvFile", "value_in"]
 
 
 class BadEnvFile(ValueError):
-    """The file cannot be read as variables."""
+    """The file cannot be parsed."""
 
 
 def value_in(text: str, key: str) -> str:

@@ -1,4 +1,4 @@
-"""`$(VAR)` in commands, arguments and values. Pure."""
+"""Expansion of `$(VAR)` in commands, arguments and values. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The variables by which containers find services: `FOO_SERVICE_HOST`, and links as Docker had. Pure."""
+"""The environment variables for Services: `FOO_SERVICE_HOST`, and Docker links (enableServiceLinks). Pure."""
 
 from __future__ import annotations
 

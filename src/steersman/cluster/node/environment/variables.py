@@ -1,7 +1,7 @@
-"""The variables of one container, from everything they may come from. Pure.
+"""The environment variables of one container from all sources. Pure.
 
-Whoever calls it has fetched what is referred to. Later sources win: what is given anyway, whole ConfigMaps
-and Secrets (`envFrom`), then `env` in its order, each value of which may use what came before it.
+The caller has fetched the referenced objects. Later sources take precedence: built-in variables, `envFrom`,
+then `env` in its order, each value of which may refer to earlier ones.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from steersman.cluster.node.downward import NodeFacts, NotTold, field_value, resource_value
+from steersman.cluster.node.downward import DownwardNodeFacts, UnknownFieldRef, field_value, resource_value
 from steersman.cluster.node.environment.env_files import BadEnvFile, value_in
 from steersman.cluster.node.environment.expansion import expand, or_as_written
 from steersman.cluster.node.errors import StartFailed
 from steersman.objects.fields import quote
 from steersman.objects.kinds.types.core_v1 import Container, Pod
 
-__all__ = ["CONFIG_ERROR", "Sources", "environment"]
+__all__ = ["CONFIG_ERROR", "EnvironmentSources", "environment"]
 
 Variables = dict[str, str]
 
@@ -38,10 +38,10 @@ _KINDS: Final = {"configMap": _Kind("configmap", "ConfigMap"), "secret": _Kind("
 
 
 @dataclass(frozen=True, slots=True)
-class Sources:
-    """What a container's variables refer to."""
+class EnvironmentSources:
+    """The objects that a container's variables refer to."""
 
-    node: NodeFacts
+    node: DownwardNodeFacts
     #: Of the pod.
     ips: Sequence[str] = ()
     #: What a container is told unless it says otherwise: of services, and of itself.
@@ -52,7 +52,7 @@ class Sources:
     read_file: Callable[[str, str], str] = lambda volume, path: ""
 
 
-def environment(pod: Pod, container: Container, sources: Sources) -> Variables:
+def environment(pod: Pod, container: Container, sources: EnvironmentSources) -> Variables:
     """Everything but what the runtime adds. Raises `StartFailed`."""
     variables: Variables = {}
     for whole in container.get("envFrom") or ():
@@ -76,7 +76,7 @@ def _is_binary(value: str) -> bool:
     return "\0" in value or (not value.isascii() and any("\ud800" <= char <= "\udfff" for char in value))
 
 
-def _whole(source: Mapping[str, Any], sources: Sources) -> Variables:
+def _whole(source: Mapping[str, Any], sources: EnvironmentSources) -> Variables:
     for kind in _KINDS:
         reference = source.get(f"{kind}Ref")
         if reference is not None:
@@ -87,7 +87,7 @@ def _whole(source: Mapping[str, Any], sources: Sources) -> Variables:
     return {}
 
 
-def _object(kind: str, reference: Mapping[str, Any], sources: Sources) -> Mapping[str, Any] | None:
+def _object(kind: str, reference: Mapping[str, Any], sources: EnvironmentSources) -> Mapping[str, Any] | None:
     name = reference.get("name", "")
     found = sources.objects.get((kind, name))
     if found is None and not reference.get("optional"):
@@ -99,14 +99,16 @@ def _text(kind: str, value: str) -> str:
     return b64decode(value).decode(errors="surrogateescape") if kind == "secret" else value
 
 
-def _referred(pod: Pod, container: Container, source: Mapping[str, Any], sources: Sources) -> str | None:
+def _referred(
+    pod: Pod, container: Container, source: Mapping[str, Any], sources: EnvironmentSources
+) -> str | None:
     """The value of a reference; None: there is none, and need not be."""
     try:
         if (reference := source.get("fieldRef")) is not None:
             return field_value(pod, reference["fieldPath"], sources.ips, sources.node)
         if (reference := source.get("resourceFieldRef")) is not None:
             return resource_value(pod, container, reference, sources.node)
-    except NotTold as error:
+    except UnknownFieldRef as error:
         raise StartFailed(CONFIG_ERROR, str(error)) from error
     if (reference := source.get("fileKeyRef")) is not None:
         return _in_file(reference, sources)
@@ -116,7 +118,7 @@ def _referred(pod: Pod, container: Container, source: Mapping[str, Any], sources
     return ""
 
 
-def _key(pod: Pod, kind: str, reference: Mapping[str, Any], sources: Sources) -> str | None:
+def _key(pod: Pod, kind: str, reference: Mapping[str, Any], sources: EnvironmentSources) -> str | None:
     found = _object(kind, reference, sources)
     if found is None:
         return None
@@ -130,7 +132,7 @@ def _key(pod: Pod, kind: str, reference: Mapping[str, Any], sources: Sources) ->
     raise StartFailed(CONFIG_ERROR, f"couldn't find key {key} in {_KINDS[kind].title} {where}")
 
 
-def _in_file(reference: Mapping[str, Any], sources: Sources) -> str | None:
+def _in_file(reference: Mapping[str, Any], sources: EnvironmentSources) -> str | None:
     key, path = reference["key"], reference["path"]
     try:
         value = value_in(sources.read_file(reference["volumeName"], path), key)

@@ -1,6 +1,6 @@
-"""Probes of containers that really run: startup, readiness, liveness, by HTTP, TCP, gRPC and commands.
+"""Startup, readiness and liveness probes of real containers, by HTTP, TCP, gRPC and exec.
 
-Start reading at `prober` (when, and what follows), then `attempts` (what one attempt does).
+Start reading at `prober` (scheduling and results), then `attempts` (one probe attempt).
 """
 
 from __future__ import annotations

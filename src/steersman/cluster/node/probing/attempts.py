@@ -1,4 +1,4 @@
-"""One attempt of a probe, by whatever it is made of."""
+"""One attempt of a probe: dispatch to exec, httpGet, tcpSocket or grpc."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from steersman.cluster.node.errors import RuntimeFailed
 from steersman.cluster.node.probing.http_get import http_probe
 from steersman.cluster.node.probing.outcome import (
     OUTPUT_BYTES,
-    Outcome,
     ProbeErrored,
-    Target,
+    ProbeOutcome,
+    ProbeTarget,
     failure,
     success,
 )
@@ -23,7 +23,7 @@ from steersman.objects.kinds.types.core_v1 import Probe
 __all__ = ["attempt"]
 
 
-async def attempt(runtime: RuntimeService, target: Target, probe: Probe) -> Outcome:
+async def attempt(runtime: RuntimeService, target: ProbeTarget, probe: Probe) -> ProbeOutcome:
     """Probe a container once. Raises `ProbeErrored`."""
     timeout_s = float(probe.get("timeoutSeconds") or 1)
     if (action := probe.get("exec")) is not None:
@@ -42,8 +42,8 @@ async def attempt(runtime: RuntimeService, target: Target, probe: Probe) -> Outc
 
 
 async def _exec(
-    runtime: RuntimeService, target: Target, action: Mapping[str, Any], timeout_s: float
-) -> Outcome:
+    runtime: RuntimeService, target: ProbeTarget, action: Mapping[str, Any], timeout_s: float
+) -> ProbeOutcome:
     # Only values that stand in the spec are known to a probe.
     variables = {one["name"]: one.get("value", "") for one in target.container.get("env") or ()}
     command = expand_all(action.get("command") or (), variables)

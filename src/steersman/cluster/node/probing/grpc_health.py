@@ -1,11 +1,11 @@
-"""grpc.health.v1.Health/Check. Needs `grpcio`, which comes with the extra `raft`."""
+"""The gRPC probe: grpc.health.v1.Health/Check. Needs `grpcio`, which comes with the extra `raft`."""
 
 from __future__ import annotations
 
 import asyncio
 from typing import Any, Final
 
-from steersman.cluster.node.probing.outcome import Outcome, failure, success
+from steersman.cluster.node.probing.outcome import ProbeOutcome, failure, success
 from steersman.cluster.node.restarts import go_duration
 from steersman.cluster.schema.version import KUBERNETES_MINOR
 from steersman.objects.fields import quote
@@ -18,7 +18,7 @@ _STATUSES: Final = ("UNKNOWN", "SERVING", "NOT_SERVING", "SERVICE_UNKNOWN")
 _SERVING: Final = 1
 
 
-async def grpc_probe(action: GRPCAction, ip: str, timeout_s: float) -> Outcome:
+async def grpc_probe(action: GRPCAction, ip: str, timeout_s: float) -> ProbeOutcome:
     try:
         import grpc  # type: ignore[import-untyped]
         from grpc import aio

@@ -1,6 +1,7 @@
-"""GET requests to containers, for probes and hooks: without proxies, certificates or connections kept.
+"""HTTP GET requests to containers for probes and hooks: no proxies, no certificate verification, no
+keep-alive.
 
-What goes wrong is said in the words that people know from the kubelet.
+Error messages are the kubelet's.
 """
 
 from __future__ import annotations
@@ -14,14 +15,29 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import quote as percent_encoded
 from urllib.parse import urljoin, urlsplit
 
-from steersman.cluster.node.probing.outcome import OUTPUT_BYTES, Outcome, ProbeErrored, failure, port_number
+from steersman.cluster.node.probing.outcome import (
+    OUTPUT_BYTES,
+    ProbeErrored,
+    ProbeOutcome,
+    failure,
+    port_number,
+)
 from steersman.cluster.schema.version import KUBERNETES_MINOR
 from steersman.http import Client, ClientContext, HttpError, Timeouts, client_tls
 from steersman.http.errors import ConnectFailed, TimedOut
 from steersman.objects.fields import quote
 from steersman.objects.kinds.types.core_v1 import Container
 
-__all__ = ["NOT_HTTPS", "Failed", "Got", "action_headers", "action_url", "dialling", "http_get", "http_probe"]
+__all__ = [
+    "NOT_HTTPS",
+    "GetFailed",
+    "GetResponse",
+    "action_headers",
+    "action_url",
+    "dialling",
+    "http_get",
+    "http_probe",
+]
 
 NOT_HTTPS: Final = "http: server gave HTTP response to HTTPS client"
 _REDIRECTS: Final = 10
@@ -32,11 +48,13 @@ _SAFE: Final = "/?&=%:@!$'()*+,;-._~[]#"
 Headers = tuple[tuple[bytes, bytes], ...]
 
 
-class Failed(Exception):
-    """There was no answer."""
+class GetFailed(Exception):
+    """The request got no response."""
 
 
-class Got(NamedTuple):
+class GetResponse(NamedTuple):
+    """The status and body of a response."""
+
     status: int
     body: str
 
@@ -67,21 +85,23 @@ def action_headers(action: Mapping[str, Any], purpose: str) -> Headers:
     return tuple((name.encode(), value.encode()) for name, value in fields)
 
 
-async def http_probe(action: Mapping[str, Any], container: Container, ip: str, timeout_s: float) -> Outcome:
+async def http_probe(
+    action: Mapping[str, Any], container: Container, ip: str, timeout_s: float
+) -> ProbeOutcome:
     url = action_url(action, container, ip)
     try:
         got = await http_get(url, action_headers(action, "probe"), timeout_s)
-    except Failed as error:
+    except GetFailed as error:
         return failure(str(error))
     if 200 <= got.status < 300:
-        return Outcome("success", got.body)
+        return ProbeOutcome("success", got.body)
     if 300 <= got.status < 400:
-        return Outcome("warning", f"Probe terminated redirects, Response body: {got.body}")
+        return ProbeOutcome("warning", f"Probe terminated redirects, Response body: {got.body}")
     return failure(f"HTTP probe failed with statuscode: {got.status}")
 
 
-async def http_get(url: str, headers: Headers, timeout_s: float) -> Got:
-    """Ask, and follow redirects that stay on the host. Raises `Failed`, `ProbeErrored`."""
+async def http_get(url: str, headers: Headers, timeout_s: float) -> GetResponse:
+    """Ask, and follow redirects that stay on the host. Raises `GetFailed`, `ProbeErrored`."""
     host = urlsplit(url).hostname
     at = url
     try:
@@ -93,11 +113,11 @@ async def http_get(url: str, headers: Headers, timeout_s: float) -> Got:
                 at = leads_to
     except TimeoutError as error:
         why = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
-        raise Failed(f"Get {quote(at)}: {why}") from error
-    raise Failed(f"Get {quote(at)}: stopped after {_REDIRECTS} redirects")
+        raise GetFailed(f"Get {quote(at)}: {why}") from error
+    raise GetFailed(f"Get {quote(at)}: stopped after {_REDIRECTS} redirects")
 
 
-async def _get_once(url: str, headers: Headers, timeout_s: float) -> tuple[Got, str]:
+async def _get_once(url: str, headers: Headers, timeout_s: float) -> tuple[GetResponse, str]:
     """The answer, and where it leads if it redirects."""
     parts = urlsplit(url)
     target = percent_encoded(parts.path or "/", safe=_SAFE)
@@ -119,13 +139,13 @@ async def _get_once(url: str, headers: Headers, timeout_s: float) -> tuple[Got, 
     except TimedOut as error:
         raise TimeoutError from error
     except ConnectFailed as error:
-        raise Failed(f"Get {quote(url)}: {dialling(parts.netloc, error.__cause__)}") from error
+        raise GetFailed(f"Get {quote(url)}: {dialling(parts.netloc, error.__cause__)}") from error
     except HttpError as error:
-        raise Failed(f"Get {quote(url)}: EOF") from error
+        raise GetFailed(f"Get {quote(url)}: EOF") from error
     except ValueError as error:
         raise ProbeErrored(str(error)) from error
     text = body[:OUTPUT_BYTES].decode(errors="replace")
-    return Got(answer.status, text), urljoin(url, location) if location else ""
+    return GetResponse(answer.status, text), urljoin(url, location) if location else ""
 
 
 @cache

@@ -1,4 +1,4 @@
-"""What one attempt of a probe found, and what it is about."""
+"""The result of one probe attempt, and the container it probed."""
 
 from __future__ import annotations
 
@@ -7,22 +7,24 @@ from typing import Final, Literal, NamedTuple
 from steersman.objects.fields import quote
 from steersman.objects.kinds.types.core_v1 import Container, Pod
 
-__all__ = ["OUTPUT_BYTES", "Outcome", "ProbeErrored", "Target", "failure", "port_number", "success"]
+__all__ = ["OUTPUT_BYTES", "ProbeErrored", "ProbeOutcome", "ProbeTarget", "failure", "port_number", "success"]
 
 #: So much of what a container says is looked at.
 OUTPUT_BYTES: Final = 10 << 10
 
 
 class ProbeErrored(Exception):
-    """The probe could not be made, which says nothing about the container."""
+    """The probe could not be run, which says nothing about the container."""
 
 
-class Outcome(NamedTuple):
+class ProbeOutcome(NamedTuple):
+    """The result of an attempt (success, warning or failure) with its output."""
+
     result: Literal["success", "warning", "failure"]
     output: str = ""
 
 
-class Target(NamedTuple):
+class ProbeTarget(NamedTuple):
     """A container to be probed."""
 
     pod: Pod
@@ -32,12 +34,12 @@ class Target(NamedTuple):
     ip: str
 
 
-def success(output: str = "") -> Outcome:
-    return Outcome("success", output)
+def success(output: str = "") -> ProbeOutcome:
+    return ProbeOutcome("success", output)
 
 
-def failure(output: str) -> Outcome:
-    return Outcome("failure", output)
+def failure(output: str) -> ProbeOutcome:
+    return ProbeOutcome("failure", output)
 
 
 def port_number(container: Container, port: int | str) -> int:

@@ -1,7 +1,8 @@
-"""Probes the containers of a node: startup first, then readiness and liveness, each at its own pace.
+"""The prober (kubelet's prober manager): runs startup probes first, then readiness and liveness, each with
+its own period.
 
-A container is probed from when the pod's worker first asks for its health until it does not run any more.
-Nothing waits in a task: the next attempt of each probe is a timer.
+A container is probed from when the pod's worker first asks for its health until it stops running. Nothing
+waits in a task: the next attempt of each probe is a timer.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, Literal
 
 from steersman.cluster.node.cri import ContainerEvent, ContainerStatus, PodRuntime, RuntimeService
-from steersman.cluster.node.downward import NodeFacts, pod_addresses
+from steersman.cluster.node.downward import DownwardNodeFacts, pod_addresses
 from steersman.cluster.node.events import NodeEvents, container_reference
-from steersman.cluster.node.health import HEALTHY, Health
+from steersman.cluster.node.health import HEALTHY, ContainerHealth
 from steersman.cluster.node.probing.attempts import attempt
-from steersman.cluster.node.probing.outcome import Outcome, ProbeErrored, Target
-from steersman.cluster.node.probing.tally import Tally
+from steersman.cluster.node.probing.outcome import ProbeErrored, ProbeOutcome, ProbeTarget
+from steersman.cluster.node.probing.result_run import ResultRun
 from steersman.cluster.node.timers import Starter, Timers
 from steersman.objects.kinds.types.core_v1 import Container, Pod, PodSpec, Probe
 from steersman.objects.lifetime import is_deleting
@@ -47,13 +48,15 @@ _EARLY_FACTOR: Final = 1.5
 
 
 class _Probe:
+    """One probe of a container with its schedule and results."""
+
     __slots__ = ("begun", "early", "key", "kind", "over", "result", "spec", "tally", "task")
 
     def __init__(self, container_id: str, kind: Kind, spec: Probe) -> None:
         self.key = ("probe", container_id, kind)
         self.kind: Kind = kind
         self.spec = spec
-        self.tally = Tally(spec.get("successThreshold") or 1, spec.get("failureThreshold") or 3)
+        self.tally = ResultRun(spec.get("successThreshold") or 1, spec.get("failureThreshold") or 3)
         self.result = _BEFORE[kind]
         #: Nothing more is to be found out.
         self.over = False
@@ -68,7 +71,7 @@ class _Probe:
 
 
 class _Probed:
-    """A running container that has probes."""
+    """A running container with probes."""
 
     __slots__ = ("container", "counts", "ip", "pod", "probes", "resumed", "status")
 
@@ -94,16 +97,16 @@ class _Probed:
     def started(self) -> bool:
         return self._result("startup", without=True) is True
 
-    def health(self) -> Health:
+    def health(self) -> ContainerHealth:
         ready = self._result("readiness", without=True) is True
         for kind in ("startup", "liveness"):
             if self._result(kind, without=True) is False:
-                return Health(self.started, ready, kind)
-        return Health(self.started, ready)
+                return ContainerHealth(self.started, ready, kind)
+        return ContainerHealth(self.started, ready)
 
 
 class ContainerProber:
-    """The `Prober` of a node whose containers really run."""
+    """The `Prober` of a node with real containers."""
 
     def __init__(
         self,
@@ -111,7 +114,7 @@ class ContainerProber:
         events: NodeEvents,
         timers: Timers,
         start: Starter,
-        node: NodeFacts,
+        node: DownwardNodeFacts,
         rand: Callable[[], float] = random.random,
     ) -> None:
         self._runtime = runtime
@@ -128,7 +131,7 @@ class ContainerProber:
     def subscribe(self, listener: Callable[[ContainerEvent], None]) -> None:
         self._listener = listener
 
-    def health(self, pod: Pod, runtime: PodRuntime) -> Mapping[str, Health]:
+    def health(self, pod: Pod, runtime: PodRuntime) -> Mapping[str, ContainerHealth]:
         uid = pod["metadata"]["uid"]
         specs = {container["name"]: container for container in _probed(pod["spec"])}
         known = self._pods.get(uid, {})
@@ -253,9 +256,9 @@ class ContainerProber:
         assert probe.begun is not None
         return coming and began < probe.begun + probe.period_s
 
-    async def _attempt(self, probed: _Probed, probe: _Probe) -> Outcome | None:
+    async def _attempt(self, probed: _Probed, probe: _Probe) -> ProbeOutcome | None:
         """What an attempt found; None: it could not be made."""
-        target = Target(probed.pod, probed.container, probed.status.id, probed.ip)
+        target = ProbeTarget(probed.pod, probed.container, probed.status.id, probed.ip)
         problem = ""
         for _ in range(_TRIES):
             try:
@@ -268,7 +271,7 @@ class ContainerProber:
         self._warn(probed, "Unhealthy", f"{name} probe errored and resulted in unknown state: {problem}")
         return None
 
-    def _tell(self, probed: _Probed, probe: _Probe, outcome: Outcome) -> None:
+    def _tell(self, probed: _Probed, probe: _Probe, outcome: ProbeOutcome) -> None:
         name = probe.kind.capitalize()
         if outcome.result == "failure":
             self._warn(probed, "Unhealthy", f"{name} probe failed: {outcome.output}")

@@ -1,4 +1,4 @@
-"""Whether something accepts connections."""
+"""The TCP probe: whether a port accepts connections."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from steersman.cluster.node.probing.http_get import dialling
-from steersman.cluster.node.probing.outcome import Outcome, failure, port_number, success
+from steersman.cluster.node.probing.outcome import ProbeOutcome, failure, port_number, success
 from steersman.objects.kinds.types.core_v1 import Container
 
 __all__ = ["tcp_probe"]
 
 
-async def tcp_probe(action: Mapping[str, Any], container: Container, ip: str, timeout_s: float) -> Outcome:
+async def tcp_probe(
+    action: Mapping[str, Any], container: Container, ip: str, timeout_s: float
+) -> ProbeOutcome:
     port = port_number(container, action["port"])
     host = action.get("host") or ip
     where = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

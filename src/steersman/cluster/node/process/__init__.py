@@ -1,7 +1,7 @@
-"""The process engine: containers that are processes of this machine, without a container runtime.
+"""A container runtime whose containers are processes of this machine.
 
-Start reading at `engine`, then `plans` (what a container becomes) and `keeper` (who runs it). `assembly`
-makes a node of it.
+Start reading at `engine`, then `plans` (what a container is started as) and `keeper` (the process that runs
+it). `assembly` constructs a node with it.
 """
 
 from __future__ import annotations

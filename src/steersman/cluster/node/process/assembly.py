@@ -1,4 +1,4 @@
-"""A node of this machine for a manager: engine, images, and whatever prepares, probes and hooks its pods."""
+"""Constructs a node with the process runtime on a manager: runtime, images, volumes, probes and hooks."""
 
 from __future__ import annotations
 
@@ -36,6 +36,8 @@ _ARCHITECTURES: Final = {"x86_64": "amd64", "aarch64": "arm64"}
 
 @dataclass(frozen=True, slots=True)
 class ProcessNodeConfig:
+    """The configuration of a node with the process runtime."""
+
     name: str
     #: Everything of the node on disk. Pods of an earlier process with the same folder are its pods again.
     folder: Path
@@ -64,7 +66,7 @@ class ProcessNodeConfig:
 
 
 class NodeServices(Protocol):
-    """What a node needs besides an engine; `pod_preparation.PodServices` is one."""
+    """The parts of a node besides its runtime; `pod_preparation.PodServices` is one."""
 
     @property
     def preparation(self) -> Preparation: ...
@@ -77,7 +79,7 @@ class NodeServices(Protocol):
 
 
 class NodeParts(NamedTuple):
-    """What services are made of."""
+    """The arguments for constructing services."""
 
     config: NodeConfig
     runtime: ProcessRuntime

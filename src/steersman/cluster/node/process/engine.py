@@ -1,4 +1,4 @@
-"""The process engine: pods whose containers are processes of this machine.
+"""The process runtime: implements CRI with processes of this machine.
 
 `ProcessRuntime` is the agent's side. Containers are children of the node's keeper, a process of its own, so
 that they outlive the agent; what is known of them is in files (`records`) and in the keeper, and `run` finds
@@ -41,8 +41,7 @@ from steersman.cluster.node.errors import NotHere, RuntimeFailed
 from steersman.cluster.node.process.errors import KeeperGone
 from steersman.cluster.node.process.identities import identity_of
 from steersman.cluster.node.process.image_store import ProcessImages
-from steersman.cluster.node.process.keeper.messages import Event, Hello, Spec
-from steersman.cluster.node.process.kept import KILLED, KeptContainer, KeptPod
+from steersman.cluster.node.process.keeper.messages import Event, HelloAnswer, Spec
 from steersman.cluster.node.process.link import KeeperLink, start_keeper
 from steersman.cluster.node.process.plans import (
     LINKED_ROOT,
@@ -54,6 +53,7 @@ from steersman.cluster.node.process.plans import (
     mounts_of,
     stop_signal,
 )
+from steersman.cluster.node.process.pods import KILLED, KeptContainer, KeptPod
 from steersman.cluster.node.process.port_conflicts import conflicting_port
 from steersman.cluster.node.process.records import ContainerRecord, Records, SandboxRecord, StateRecord
 from steersman.cluster.node.process.streams import Streams
@@ -81,7 +81,7 @@ Isolation = Literal["best", "mirror", "none"]
 
 
 class Addresses(Protocol):
-    """Where pods' addresses come from. Failures are `MachineError`."""
+    """Allocates pod addresses. Errors are `MachineError`."""
 
     async def take(self, owner: str) -> str: ...
 
@@ -91,6 +91,8 @@ class Addresses(Protocol):
 
 
 class EngineConfig(msgspec.Struct, frozen=True):
+    """The configuration of the process runtime."""
+
     #: The node's own: files, logs, the keeper's socket.
     folder: Path
     #: For how long containers go on without an agent; 0: for ever.
@@ -209,7 +211,7 @@ class ProcessRuntime:
         self.problem = ""
         self._connected.set()
 
-    async def _learn_all(self, hello: Hello) -> None:
+    async def _learn_all(self, hello: HelloAnswer) -> None:
         if self.problem:
             _log.info("containers of %s see their files by %s", self._config.folder, hello["roots"])
         self.roots, self._controllers = hello["roots"], tuple(hello["controllers"])

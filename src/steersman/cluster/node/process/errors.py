@@ -1,4 +1,4 @@
-"""What goes wrong with processes.
+"""The error of the process runtime.
 
 RuntimeFailed (of `cluster.node`)
 └── KeeperGone      the process that keeps the containers has ended, and they with it
@@ -12,4 +12,6 @@ __all__ = ["KeeperGone"]
 
 
 class KeeperGone(RuntimeFailed):
-    """Whatever was asked has not been done; a new keeper is being started."""
+    """The keeper process has ended, and its containers with it. The request was not carried out; a new keeper
+    is being started.
+    """

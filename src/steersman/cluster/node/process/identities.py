@@ -1,5 +1,6 @@
-"""As whom a container's processes run: its security context, its pod's, and its image's user. Pure but for
-lists of users and groups."""
+"""The user and groups of a container's processes: securityContext of container and pod, then the image's
+user. Pure but for lookups of users and groups.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +12,11 @@ from steersman.cluster.node.errors import RuntimeFailed, StartFailed
 from steersman.cluster.node.process.accounts import Accounts
 from steersman.objects.fields import quote
 
-__all__ = ["Identity", "identity_of"]
+__all__ = ["ProcessIdentity", "identity_of"]
 
 
-class Identity(NamedTuple):
-    """None: as the node itself."""
+class ProcessIdentity(NamedTuple):
+    """The uid, gid and groups of a process. None: those of the node agent."""
 
     uid: int | None = None
     gid: int | None = None
@@ -25,7 +26,7 @@ class Identity(NamedTuple):
 
 def identity_of(
     container: Mapping[str, Any], pod: Mapping[str, Any], image_user: str, accounts: Accounts, *, about: str
-) -> Identity:
+) -> ProcessIdentity:
     """`container` and `pod` are security contexts; `about` is the pod as messages name it.
 
     Raises `StartFailed` when it must not run as root and would, `RuntimeFailed` when it has to run as
@@ -47,7 +48,7 @@ def identity_of(
     if pod.get("fsGroup") is not None:
         groups.append(pod["fsGroup"])
     if uid is None and gid is None and not groups:
-        return Identity()
+        return ProcessIdentity()
     if os.geteuid() != 0:
         return _unprivileged(uid, gid)
     entry = accounts.user(os.geteuid() if uid is None else uid)
@@ -56,17 +57,17 @@ def identity_of(
     if entry is not None and pod.get("supplementalGroupsPolicy") != "Strict":
         groups += accounts.groups(entry, gid)
     home = "/" if entry is None else entry.home
-    return Identity(0 if uid is None else uid, gid, tuple(dict.fromkeys((gid, *groups))), home)
+    return ProcessIdentity(0 if uid is None else uid, gid, tuple(dict.fromkeys((gid, *groups))), home)
 
 
-def _unprivileged(uid: int | None, gid: int | None) -> Identity:
+def _unprivileged(uid: int | None, gid: int | None) -> ProcessIdentity:
     """Somebody who may become nobody else. Further groups give access to volumes, which are its own."""
     for wanted, own, what in ((uid, os.geteuid(), "user"), (gid, os.getegid(), "group")):
         if wanted is not None and wanted != own:
             raise RuntimeFailed(
                 f"cannot run as {what} {wanted}: this node runs as {what} {own} and may not change it"
             )
-    return Identity()
+    return ProcessIdentity()
 
 
 def _either(container: Mapping[str, Any], pod: Mapping[str, Any], field: str) -> Any:

@@ -1,4 +1,6 @@
-"""Folders of this machine that are images: their names, in a small file that several processes may change."""
+"""The index of registered images (folders of this machine), a small file that several processes may
+change.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ _OF_ROOTS: Final = ("bin/sh", "usr/bin/sh", "etc/os-release", "usr/lib/os-releas
 
 
 class ImageConfig(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """How an image wants to be run: what `image.json` in its folder may say, and whoever adds it."""
+    """The configuration of an image: the contents of its `image.json`, or given at registration."""
 
     entrypoint: tuple[str, ...] = ()
     cmd: tuple[str, ...] = ()
@@ -50,6 +52,8 @@ class ImageConfig(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tru
 
 
 class RegisteredImage(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A registered image."""
+
     folder: str
     size_bytes: int = 0
     config: ImageConfig = ImageConfig()
@@ -60,7 +64,7 @@ _decode_config = msgspec.json.Decoder(ImageConfig).decode
 
 
 class ImageIndex:
-    """The registered images. Reads the file again whenever somebody has changed it."""
+    """The registered images. Reads the file again whenever it has changed."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -1,4 +1,4 @@
-"""Images of a node that runs processes: programs of this machine, and folders registered by name.
+"""The images of the process runtime: programs of this machine, and registered folders.
 
 | image                   | runs                                                                          |
 |-------------------------|-------------------------------------------------------------------------------|

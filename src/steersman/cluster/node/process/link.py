@@ -1,7 +1,8 @@
-"""The agent's connection to its node's keeper: starts one if there is none, asks, hears of ends.
+"""The node agent's connection to its keeper: starts one if there is none, sends requests, receives exit
+events.
 
-When the keeper is gone, whatever waits for an answer fails with `KeeperGone`, and `on_lost` is told once.
-Descriptors travel beside messages, so that what people type and see goes past neither.
+When the keeper ends, all pending requests fail with `KeeperGone`, and `on_lost` is called once. File
+descriptors travel beside messages, so that terminal data passes through neither.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ from steersman.cluster.node.process.keeper.messages import (
     Event,
     ExecKillRequest,
     ExecRequest,
-    Hello,
-    Started,
+    HelloAnswer,
+    StartedAnswer,
     StartRequest,
     StopRequest,
     UpdateRequest,
 )
-from steersman.cluster.node.process.keeper.protocol import SOCKET, Frames, Outgoing, receive
+from steersman.cluster.node.process.keeper.protocol import SOCKET, FrameReader, FrameWriter, receive
 
 __all__ = ["KeeperLink", "start_keeper"]
 
@@ -69,6 +70,8 @@ async def start_keeper(folder: Path, tag: str, *, alone_s: float, isolation: str
 
 
 class KeeperLink:
+    """The connection to a keeper."""
+
     def __init__(
         self,
         sock: socket.socket,
@@ -79,8 +82,8 @@ class KeeperLink:
         self._loop = asyncio.get_running_loop()
         self._on_event = on_event
         self._on_lost = on_lost
-        self._frames = Frames()
-        self._outgoing = Outgoing(sock)
+        self._frames = FrameReader()
+        self._outgoing = FrameWriter(sock)
         self._writing = False
         self._seq = 0
         self._answers: dict[int, asyncio.Future[tuple[Message, list[int]]]] = {}
@@ -108,10 +111,10 @@ class KeeperLink:
         return cls(sock, on_event, on_lost)
 
     @overload
-    async def call(self, op: Literal["hello"]) -> Hello: ...
+    async def call(self, op: Literal["hello"]) -> HelloAnswer: ...
 
     @overload
-    async def call(self, op: Literal["start"], **fields: Unpack[StartRequest]) -> Started: ...
+    async def call(self, op: Literal["start"], **fields: Unpack[StartRequest]) -> StartedAnswer: ...
 
     @overload
     async def call(self, op: Literal["stop"], **fields: Unpack[StopRequest]) -> object: ...

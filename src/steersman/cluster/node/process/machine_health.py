@@ -1,4 +1,4 @@
-"""What this machine has and how it is: a node's capacity, and the pressure it is under."""
+"""The capacity of this machine, and its memory, disk and PID pressure, for the node's status."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def machine_id() -> str:
 
 
 class MachineHealth:
-    """How the node feels, as `NodeAgent` asks for it: often."""
+    """The machine's health, as `NodeAgent` polls it."""
 
     def __init__(self, folder: Path, problem: Callable[[], str]) -> None:
         self._folder = folder

@@ -1,7 +1,7 @@
-"""A container's configuration and image, made into what the keeper is asked to start.
+"""The request that starts a container, from its CRI configuration and image.
 
-How the container comes to see its mounts depends on what the machine allows (`keeper.roots`). Where nothing
-is allowed, mounts are links in a folder of the container, `STEERSMAN_ROOT` names it, and paths of mounts in
+How the container gets its mounts depends on what the machine allows (`keeper.roots`). Where nothing is
+allowed, mounts are symbolic links in a folder of the container, `STEERSMAN_ROOT` names it, and mount paths in
 the command and the environment are changed to point there.
 """
 
@@ -16,11 +16,11 @@ from typing import Any, Final
 
 from steersman.cluster.node.cri import ContainerConfig, Mount
 from steersman.cluster.node.errors import RuntimeFailed
-from steersman.cluster.node.process.identities import Identity
+from steersman.cluster.node.process.capabilities import capabilities_of, sysctls_of
+from steersman.cluster.node.process.identities import ProcessIdentity
 from steersman.cluster.node.process.image_store import Image
-from steersman.cluster.node.process.keeper.messages import Limits, Spec
+from steersman.cluster.node.process.keeper.messages import ContainerLimits, Spec
 from steersman.cluster.node.process.keeper.stragglers import MARK
-from steersman.cluster.node.process.rights import capabilities_of, sysctls_of
 from steersman.objects.amounts import parsed
 from steersman.objects.fields import quote
 from steersman.objects.kinds.types.core_v1 import ResourceRequirements
@@ -110,7 +110,7 @@ def mounts_of(config: ContainerConfig, folder: Path) -> list[Mount]:
 
 
 def launch_spec(
-    container_id: str, config: ContainerConfig, image: Image, who: Identity, *,
+    container_id: str, config: ContainerConfig, image: Image, who: ProcessIdentity, *,
     folder: Path, log: Path, tag: str, roots: str, controllers: Sequence[str],
     pod_security: Mapping[str, Any] | None = None, stand_ins: Path | None = None,
 ) -> Spec:  # fmt: skip
@@ -166,7 +166,7 @@ def launch_spec(
     return spec
 
 
-def _environment(config: ContainerConfig, image: Image, who: Identity) -> dict[str, str]:
+def _environment(config: ContainerConfig, image: Image, who: ProcessIdentity) -> dict[str, str]:
     inherited = () if image.own_root else _INHERITED
     env = {name: os.environ[name] for name in inherited if name in os.environ}
     if path := _path(image, env.get("PATH", "")):
@@ -191,11 +191,11 @@ def _path(image: Image, machines: str) -> str:
     return ":".join(dict.fromkeys((*own, *filter(None, machines.split(":")))))
 
 
-def limits_of(resources: ResourceRequirements, controllers: Sequence[str]) -> Limits:
+def limits_of(resources: ResourceRequirements, controllers: Sequence[str]) -> ContainerLimits:
     """Limits by control groups where there are, else what a process can be limited in: its data."""
     limits = parsed(resources.get("limits"))
     wanted: dict[str, float] = {}
-    found: Limits = {"limits": wanted}
+    found: ContainerLimits = {"limits": wanted}
     if "memory" in limits:
         wanted["memory"] = memory_bytes = limits["memory"].value
         if "memory" not in controllers:

@@ -1,5 +1,6 @@
-"""Whether a container ended because somebody else has its port: pods of one machine share its ports if they
-bind all addresses."""
+"""Detects that a container ended because its port is in use: pods of one machine share its ports if they bind
+all addresses.
+"""
 
 from __future__ import annotations
 

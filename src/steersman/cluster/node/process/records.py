@@ -1,4 +1,4 @@
-"""What is known of sandboxes and containers, in files of the node's folder, so that a new agent knows it too.
+"""The files in a node's folder that record sandboxes and containers, so that a restarted agent finds them.
 
     pods/<uid>/sandbox.json
     pods/<uid>/logs/<container>/<attempt>.log
@@ -18,7 +18,7 @@ from typing import TypeVar
 
 import msgspec
 
-from steersman.cluster.node.removing import remove_tree
+from steersman.cluster.node.folder_removal import remove_tree
 from steersman.objects.kinds.types.core_v1 import ResourceRequirements
 
 __all__ = ["ContainerRecord", "Records", "SandboxRecord", "StateRecord"]
@@ -27,6 +27,8 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 
 class SandboxRecord(msgspec.Struct, frozen=True):
+    """The file of a pod sandbox."""
+
     id: str
     uid: str
     namespace: str
@@ -39,6 +41,8 @@ class SandboxRecord(msgspec.Struct, frozen=True):
 
 
 class ContainerRecord(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The file of a container."""
+
     id: str
     sandbox_id: str
     name: str
@@ -61,7 +65,7 @@ class ContainerRecord(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class StateRecord(msgspec.Struct, frozen=True):
-    """What the keeper says of a container it started."""
+    """The file in which the keeper records the state of a container."""
 
     id: str
     state: str
@@ -74,6 +78,8 @@ class StateRecord(msgspec.Struct, frozen=True):
 
 
 class Records:
+    """Reads and writes the files."""
+
     def __init__(self, folder: Path) -> None:
         self._pods = folder / "pods"
         self._pods.mkdir(parents=True, exist_ok=True, mode=0o750)

@@ -1,6 +1,6 @@
-"""Talking with processes: pipes and terminals as descriptors of the agent, without the keeper in between.
+"""Sessions with processes: pipes and terminals as file descriptors of the agent, not relayed by the keeper.
 
-Nothing is read before somebody asks for it, so a client that reads slowly slows the process down.
+Nothing is read before the client reads, so a client that reads slowly slows the process down.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import termios
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Final
 
-from steersman.cluster.node.streaming import Channel, Output
+from steersman.cluster.node.streaming import Channel, OutputChunk
 
 __all__ = ["ProcessSession"]
 
@@ -24,7 +24,7 @@ _LINGER_S: Final = 0.5
 
 
 class ProcessSession:
-    """A process, its output by descriptor, and what may be written to it. Owns the descriptors."""
+    """A process with its output descriptors and its input. Owns the descriptors."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class ProcessSession:
     def _fds(self) -> set[int]:
         return {*self._outputs, *([self._stdin] if self._stdin >= 0 else [])}
 
-    async def read(self) -> Output | None:
+    async def read(self) -> OutputChunk | None:
         while self._outputs:
             for fd, channel in list(self._outputs.items()):
                 try:
@@ -62,7 +62,7 @@ class ProcessSession:
                     # The terminal's other side is closed.
                     data = b""
                 if data:
-                    return Output(channel, data)
+                    return OutputChunk(channel, data)
                 self._end_output(fd)
             if self._outputs and not await self._wait_readable():
                 break

@@ -1,5 +1,6 @@
-"""Commands beside containers, and talking with containers themselves: pipes and terminals made here, their
-other ends given to the keeper."""
+"""Exec and attach of the process runtime: creates pipes and terminals and passes their other ends to the
+keeper.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +13,8 @@ from typing import Final
 from steersman.cluster.node.cri import ExecResult
 from steersman.cluster.node.errors import RuntimeFailed
 from steersman.cluster.node.process.errors import KeeperGone
-from steersman.cluster.node.process.kept import KILLED, KeptContainer
 from steersman.cluster.node.process.link import KeeperLink
+from steersman.cluster.node.process.pods import KILLED, KeptContainer
 from steersman.cluster.node.process.sessions import ProcessSession
 from steersman.cluster.node.streaming import Channel
 from steersman.objects.fields import quote
@@ -26,6 +27,8 @@ _INIT: Final = "error during container init: "
 
 
 class Streams:
+    """The exec and attach sessions of one node."""
+
     def __init__(self, keeper: Callable[[], Awaitable[KeeperLink]]) -> None:
         self._keeper = keeper
         self._execs: dict[str, asyncio.Future[int]] = {}

@@ -1,4 +1,4 @@
-"""A container's last words: what it wrote to its message file, or else the end of its log."""
+"""The termination message of a container: its terminationMessagePath file, or the end of its log."""
 
 from __future__ import annotations
 

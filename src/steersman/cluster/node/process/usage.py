@@ -1,6 +1,6 @@
-"""What containers use, read when somebody asks: from their control groups, or from their sessions in /proc.
+"""The CPU and memory usage of containers, read on demand from their control groups, or from /proc.
 
-CPU is the average since somebody asked before, at least `_SPAN_S` ago; the first time, since the start.
+CPU is the average since the previous request, at least `_SPAN_S` ago; the first time, since the start.
 """
 
 from __future__ import annotations
@@ -25,12 +25,16 @@ _RSS: Final = 21
 
 
 class _Sample(NamedTuple):
+    """CPU time at a point in time."""
+
     at: float
     cpu_s: float
     cores: float
 
 
 class UsageMeter:
+    """Measures containers."""
+
     def __init__(self) -> None:
         self._samples: dict[str, _Sample] = {}
         self._sessions: dict[int, tuple[float, int]] = {}

@@ -1,6 +1,6 @@
-"""The engine that runs nothing: nodes and containers as records and timers, thousands in one process.
+"""The simulated container runtime: nodes and containers as records and timers, thousands in one process.
 
-Start reading at `script` (what containers do), then `engine` and `fleet`.
+Start reading at `script` (the annotations that control containers), then `engine` and `fleet`.
 """
 
 from __future__ import annotations

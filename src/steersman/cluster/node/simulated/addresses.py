@@ -1,4 +1,4 @@
-"""Addresses of simulated nodes and their pods. Nothing answers there; they only have to be right."""
+"""Addresses of simulated nodes and pods. Nothing listens on them; they are only well-formed and unique."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ipaddress import IPv4Network, ip_network
 from typing import Final
 
-__all__ = ["PodAddresses", "node_address", "own_range"]
+__all__ = ["SimulatedPodAddresses", "node_address", "own_range"]
 
 _NODES: Final = IPv4Network("172.18.0.0/15")
 #: For nodes that were given no range.
@@ -25,8 +25,8 @@ def own_range(number: int) -> str:
     return f"{_PODS[number * _OWN_SIZE % _PODS.num_addresses]}/24"
 
 
-class PodAddresses:
-    """Hands out addresses of one node's range, the longest unused ones first."""
+class SimulatedPodAddresses:
+    """Allocates addresses of one node's pod CIDR, the longest unused first."""
 
     def __init__(self, cidr: str) -> None:
         self._network = ip_network(cidr)

@@ -1,4 +1,4 @@
-"""How long a command runs and how it ends, where that can be told by reading it. Pure.
+"""The duration and exit code of a simulated command, where its text shows them (`sleep 300`). Pure.
 
     sleep 300                   300 s, then 0
     sh -c 'sleep 2 && exit 3'   2 s, then 3
@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 
 from steersman.objects.kinds.types.core_v1 import Container
 
-__all__ = ["Life", "life_of"]
+__all__ = ["CommandRun", "life_of"]
 
 _SHELLS: Final = frozenset({"sh", "ash", "bash", "dash"})
 _UNITS: Final = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -29,16 +29,18 @@ _duration = re.compile(r"(\d+(?:\.\d*)?|\.\d+)([smhd]?)")
 _elaborate = re.compile(r"[$`|<>(){}*?\\#]|(?<!&)&(?!&)")
 
 
-class Life(NamedTuple):
+class CommandRun(NamedTuple):
+    """The duration and exit code of a command."""
+
     run_s: float
     code: int
 
 
-def life_of(container: Container) -> Life | None:
+def life_of(container: Container) -> CommandRun | None:
     """What is known of a container by its command; None if it has none, or one that says nothing."""
     command = container.get("command") or ()
     if not command:
-        return Life(math.inf, 0) if _pauses(container.get("image") or "") else None
+        return CommandRun(math.inf, 0) if _pauses(container.get("image") or "") else None
     words = [*command, *(container.get("args") or ())]
     if posixpath.basename(words[0]) in _SHELLS:
         return _script_life(words[2]) if len(words) == 3 and words[1] == "-c" else None
@@ -50,7 +52,7 @@ def _pauses(image: str) -> bool:
     return re.split("[:@]", posixpath.basename(image))[0] == "pause"
 
 
-def _script_life(script: str) -> Life | None:
+def _script_life(script: str) -> CommandRun | None:
     if _elaborate.search(script):
         return None
     run_s, code = 0.0, 0
@@ -66,7 +68,7 @@ def _script_life(script: str) -> Life | None:
                 break
     except ValueError:  # a quote that is not closed
         return None
-    return Life(run_s, code)
+    return CommandRun(run_s, code)
 
 
 def _commands(script: str) -> Iterator[tuple[bool, list[str]]]:
@@ -82,17 +84,17 @@ def _commands(script: str) -> Iterator[tuple[bool, list[str]]]:
             words.append(word)
 
 
-def _one_life(words: Sequence[str]) -> Life | None:
+def _one_life(words: Sequence[str]) -> CommandRun | None:
     match [posixpath.basename(words[0]), *words[1:]]:
         case ["sleep", text]:
             run_s = _seconds(text)
-            return None if run_s is None else Life(run_s, 0)
+            return None if run_s is None else CommandRun(run_s, 0)
         case ["exit", text] if text.isdecimal():
-            return Life(0.0, int(text) & 0xFF)
+            return CommandRun(0.0, int(text) & 0xFF)
         case ["true" | ":" | "exit"] | ["echo", *_]:
-            return Life(0.0, 0)
+            return CommandRun(0.0, 0)
         case ["false"]:
-            return Life(0.0, 1)
+            return CommandRun(0.0, 1)
     return None
 
 

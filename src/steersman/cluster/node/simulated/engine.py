@@ -1,8 +1,8 @@
-"""The simulated engine: sandboxes and containers that are nothing but records and timers.
+"""The simulated runtime: implements CRI with records and timers.
 
 It implements `RuntimeService` and `Prober` for one node. What containers do is in `script`; time passes by
 `Timers`, so a container that just runs costs nothing. State lives in memory only, but all of it is in the
-pods' statuses too: `notice` takes it from there after a restart.
+pods' statuses too: `notice` restores it from there after a restart.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from steersman.cluster.node.cri import (
     RuntimeVersion,
 )
 from steersman.cluster.node.errors import NotHere, RuntimeFailed
-from steersman.cluster.node.health import HEALTHY, Health
-from steersman.cluster.node.simulated.addresses import PodAddresses
-from steersman.cluster.node.simulated.commands import Life, life_of
+from steersman.cluster.node.health import HEALTHY, ContainerHealth
+from steersman.cluster.node.simulated.addresses import SimulatedPodAddresses
+from steersman.cluster.node.simulated.commands import CommandRun, life_of
 from steersman.cluster.node.simulated.recovery import recovered
-from steersman.cluster.node.simulated.script import NEVER, PREFIX, Script
+from steersman.cluster.node.simulated.script import NEVER, PREFIX, ContainerScript
 from steersman.cluster.node.simulated.usage import usage_of
 from steersman.cluster.node.timers import Timers
 from steersman.objects.kinds.types.core_v1 import Container, Pod, ResourceRequirements
@@ -49,7 +49,7 @@ _JOB_S: Final = 1.0
 
 
 class _Pod:
-    """What the engine has of a pod."""
+    """The state of a simulated pod."""
 
     __slots__ = ("annotations", "containers", "ends", "sandbox", "specs", "stopping")
 
@@ -70,16 +70,18 @@ class _Pod:
 
 
 class SimulatedRuntime:
+    """`RuntimeService` and `Prober` over simulated containers."""
+
     def __init__(
         self,
         timers: Timers,
-        addresses: Callable[[], PodAddresses],
+        addresses: Callable[[], SimulatedPodAddresses],
         defaults: Mapping[str, str] | None = None,
     ) -> None:
-        """`addresses` gives the node's range when the first pod needs one; `defaults` see `Script`."""
+        """`addresses` is called when the first pod needs one; `defaults` are of `ContainerScript`."""
         self._timers = timers
         self._make_addresses = addresses
-        self._addresses: PodAddresses | None = None
+        self._addresses: SimulatedPodAddresses | None = None
         self._defaults = defaults
         self._listener: Callable[[ContainerEvent], None] = lambda _: None
         self._pods: dict[str, _Pod] = {}
@@ -119,7 +121,7 @@ class SimulatedRuntime:
         self._owners[sandbox_id] = config.uid
         return sandbox_id
 
-    def _pool(self) -> PodAddresses:
+    def _pool(self) -> SimulatedPodAddresses:
         if self._addresses is None:
             self._addresses = self._make_addresses()
         return self._addresses
@@ -239,7 +241,7 @@ class SimulatedRuntime:
 
     # --- as a prober
 
-    def health(self, pod: Pod, runtime: PodRuntime) -> Mapping[str, Health]:
+    def health(self, pod: Pod, runtime: PodRuntime) -> Mapping[str, ContainerHealth]:
         known = self._pods.get(pod["metadata"]["uid"])
         specs = {container["name"]: container for container in containers_of(pod["spec"])}
         return {
@@ -251,13 +253,13 @@ class SimulatedRuntime:
     def ended(self, uid: str) -> None:
         return None
 
-    def _health(self, pod: _Pod, container: Container, status: ContainerStatus) -> Health:
+    def _health(self, pod: _Pod, container: Container, status: ContainerStatus) -> ContainerHealth:
         script = self._script(pod, status.name)
         ran_s = self._now() - status.started_at
         started = ran_s >= script.probe_s("started-after", container.get("startupProbe"))
         ready = ran_s >= script.probe_s("ready-after", container.get("readinessProbe"))
         failed = ran_s >= script.seconds("unhealthy-after", NEVER)
-        return Health(started, ready, "liveness" if failed and started else "")
+        return ContainerHealth(started, ready, "liveness" if failed and started else "")
 
     # --- after a restart
 
@@ -318,7 +320,7 @@ class SimulatedRuntime:
         if pod is None or status is None or status.state is not ContainerState.RUNNING:
             return
         script = self._script(pod, status.name)
-        life: Life | None = (pod.specs.get(status.name) or {}).get("life")
+        life: CommandRun | None = (pod.specs.get(status.name) or {}).get("life")
         code = script.exit_code(status.attempt, 0 if life is None else life.code)
         reason = script.text("exit-reason") or ("Completed" if code == 0 else "Error")
         self._exit(uid, pod, status, code, reason, script.text("message"))
@@ -341,8 +343,8 @@ class SimulatedRuntime:
     def _now(self) -> float:
         return self._timers.clock.wall()
 
-    def _script(self, pod: _Pod, container: str) -> Script:
-        return Script(pod.annotations, container, self._defaults)
+    def _script(self, pod: _Pod, container: str) -> ContainerScript:
+        return ContainerScript(pod.annotations, container, self._defaults)
 
     def _tell(self, uid: str, container_id: str) -> None:
         self._listener(ContainerEvent(uid, container_id))

@@ -1,4 +1,4 @@
-"""Simulated nodes for a manager: as many as wanted, in one process.
+"""Constructs any number of simulated nodes on a manager, in one process.
 
 Annotations on a Node say what happens to it, `simulated.steersman.dev/<what>`:
 
@@ -28,8 +28,8 @@ from steersman.cluster.node.hooks import SleepingHooks
 from steersman.cluster.node.node_context import NodeContext
 from steersman.cluster.node.node_object import NodeConfig, NodeHealth
 from steersman.cluster.node.nodes import WRITER, Nodes
-from steersman.cluster.node.preparation import Nothing
-from steersman.cluster.node.simulated.addresses import PodAddresses, node_address, own_range
+from steersman.cluster.node.preparation import NoPreparation
+from steersman.cluster.node.simulated.addresses import SimulatedPodAddresses, node_address, own_range
 from steersman.cluster.node.simulated.engine import SimulatedRuntime
 from steersman.cluster.node.simulated.image_store import SimulatedImages
 from steersman.cluster.node.simulated.script import DEFAULTS, PREFIX
@@ -45,7 +45,7 @@ _TALKATIVE: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class FleetConfig:
-    """What simulated nodes are like."""
+    """The configuration of simulated nodes."""
 
     #: Nodes are named with numbers behind it, from `first` on.
     prefix: str = "node-"
@@ -105,10 +105,10 @@ def _agent(nodes: Nodes, config: FleetConfig, number: int) -> NodeAgent:
     def recorder() -> Recorder:
         return manager.add_recorder(Recorder(nodes.client, WRITER, name, clock=clock, form=CLASSIC))
 
-    def addresses() -> PodAddresses:
+    def addresses() -> SimulatedPodAddresses:
         cached = nodes.nodes.cache.get(("", name))
         given = "" if cached is None else cached.object()["spec"].get("podCIDR", "")
-        return PodAddresses(given or own_range(number))
+        return SimulatedPodAddresses(given or own_range(number))
 
     engine = SimulatedRuntime(nodes.timers, addresses, config.containers)
     host = NodeContext(
@@ -118,7 +118,7 @@ def _agent(nodes: Nodes, config: FleetConfig, number: int) -> NodeAgent:
         images=SimulatedImages(clock, config.containers),
         prober=engine,
         hooks=SleepingHooks(clock),
-        preparation=Nothing(),
+        preparation=NoPreparation(),
         events=NodeEvents(recorder, config.events or "all"),
         pods=nodes.pods.cache,
         nodes=nodes.nodes.cache,

@@ -1,4 +1,4 @@
-"""Images of a simulated node: names that were pulled. Nothing is fetched."""
+"""The images of a simulated node: names that were pulled. Nothing is downloaded."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from steersman.aio import Clock
 from steersman.cluster.node.cri import ImageStatus, PodSandboxConfig
 from steersman.cluster.node.errors import RuntimeFailed
 from steersman.cluster.node.image_names import image_name_problem
-from steersman.cluster.node.simulated.script import Script
+from steersman.cluster.node.simulated.script import ContainerScript
 
 __all__ = ["SimulatedImages"]
 
 
 class SimulatedImages:
+    """The `ImageService` of a simulated node."""
+
     def __init__(self, clock: Clock, defaults: Mapping[str, str] | None = None) -> None:
         self._clock = clock
         self._defaults = defaults
@@ -28,7 +30,7 @@ class SimulatedImages:
         return self._images.get(image)
 
     async def pull_image(self, image: str, sandbox: PodSandboxConfig, container: str) -> ImageStatus:
-        script = Script(sandbox.annotations, container, self._defaults)
+        script = ContainerScript(sandbox.annotations, container, self._defaults)
         if delay_s := script.seconds("pull-time"):
             await self._clock.sleep(delay_s)
         if problem := script.text("pull-error"):

@@ -1,4 +1,4 @@
-"""What ran for a pod, from what its status says: how the simulated engine survives its process. Pure."""
+"""Restores the simulated runtime's state of a pod from the pod's status. Pure."""
 
 from __future__ import annotations
 

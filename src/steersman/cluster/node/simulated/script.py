@@ -1,4 +1,4 @@
-"""What simulated containers do, as annotations of their pods say. Pure.
+"""The behaviour of simulated containers, from annotations of their pods. Pure.
 
 An annotation `simulated.steersman.dev/<what>` is about every container of the pod,
 `<container>.simulated.steersman.dev/<what>` about one of them:
@@ -38,7 +38,7 @@ from steersman.objects.errors import QuantityError
 from steersman.objects.kinds.types.core_v1 import Probe
 from steersman.objects.quantities import Quantity
 
-__all__ = ["DEFAULTS", "NEVER", "PREFIX", "Script", "duration_s"]
+__all__ = ["DEFAULTS", "NEVER", "PREFIX", "ContainerScript", "duration_s"]
 
 PREFIX: Final = "simulated.steersman.dev"
 #: What containers do that nobody says anything about.
@@ -61,8 +61,8 @@ def duration_s(text: str) -> float | None:
     return sum(float(number) * _UNITS[unit] for number, unit in parts)
 
 
-class Script:
-    """What the annotations of a pod say about one container, or else what containers usually do."""
+class ContainerScript:
+    """The behaviour of one container by its pod's annotations, or the default one."""
 
     __slots__ = ("_annotations", "_container", "_defaults")
 

@@ -1,11 +1,11 @@
-"""What simulated containers use, for `kubectl top` and autoscalers."""
+"""The resource usage of simulated containers, for `kubectl top` and autoscalers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, Final
 
-from steersman.cluster.node.simulated.script import Script
+from steersman.cluster.node.simulated.script import ContainerScript
 from steersman.objects.quantities import Quantity
 from steersman.objects.usage import Usage
 
@@ -16,7 +16,7 @@ _SHARE: Final = 10
 _LEAST: Final = Usage(0.001, 8 << 20)
 
 
-def usage_of(script: Script, container: Mapping[str, Any]) -> Usage:
+def usage_of(script: ContainerScript, container: Mapping[str, Any]) -> Usage:
     """What one running container uses."""
     requests = (container.get("resources") or {}).get("requests") or {}
     cpu, memory = script.amount("cpu"), script.amount("memory")

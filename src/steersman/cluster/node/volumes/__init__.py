@@ -1,7 +1,7 @@
-"""The volumes of pods on a node that really runs them.
+"""Pod volumes on a node with real containers (kubelet's volume manager).
 
-Start reading at `pod_volumes` (what happens when), then `sources` (what each kind of volume is) and `atomic`
-(how files change under a running program).
+Start reading at `pod_volumes` (the lifecycle), then `sources` (each kind of volume) and `atomic` (atomic
+updates of files).
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ from steersman.cluster.node.volumes.certificates import PodCertificates
 from steersman.cluster.node.volumes.mounts import container_mounts
 from steersman.cluster.node.volumes.pod_volumes import PodVolumes
 from steersman.cluster.node.volumes.projections import Projections
-from steersman.cluster.node.volumes.references import Reference, References
-from steersman.cluster.node.volumes.sources import ImageFolder, Ready, VolumeSources
+from steersman.cluster.node.volumes.references import ObjectReference, References
+from steersman.cluster.node.volumes.sources import ImageFolder, ReadyVolume, VolumeSources
 from steersman.cluster.node.volumes.tokens import Tokens
 
 __all__ = [
     "ImageFolder",
+    "ObjectReference",
     "PodCertificates",
     "PodVolumes",
     "Projections",
-    "Ready",
-    "Reference",
+    "ReadyVolume",
     "References",
     "Tokens",
     "VolumeSources",

@@ -1,4 +1,4 @@
-"""Writes the files of a volume so that whoever reads them sees all of the old or all of the new.
+"""The atomic writer: updates all files of a ConfigMap, Secret, downward API or projected volume at once.
 
     volume/key          → ..data/key
     volume/..data       → ..2026_11_16_13_00_00.1234
@@ -27,10 +27,12 @@ _LONGEST_NAME: Final = 255
 
 
 class BadPath(ValueError):
-    """A file that may not be in a volume."""
+    """A path that is not allowed in a volume."""
 
 
 class File(NamedTuple):
+    """The content and mode of a file."""
+
     data: bytes
     mode: int
     #: None: whoever writes it.

@@ -1,4 +1,4 @@
-"""Certificates for pods, from whichever signer their volumes name: asked for, waited for, renewed in time.
+"""Pod certificates: requests, waits for and renews the certificates of projected volumes (podCertificate).
 
     asked ──issued──► shown ──time to renew──► shown, asked again ──issued──► shown
       └──denied or failed──► refused ◄──denied or failed──┘
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from steersman.aio import Clock
 from steersman.client import Client, ClientError
 from steersman.cluster.node.volumes.errors import VolumeProblem
-from steersman.cluster.node.volumes.references import Reference, References
+from steersman.cluster.node.volumes.references import ObjectReference, References
 from steersman.objects.fields import quote
 from steersman.objects.kinds.types.core_v1 import Pod
 from steersman.objects.resource_type import ResourceType
@@ -31,7 +31,7 @@ from steersman.objects.times import parse_time
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.types import CertificateIssuerPrivateKeyTypes
 
-__all__ = ["Credentials", "PodCertificates", "certificate_requests_of"]
+__all__ = ["PodCertificates", "PodCredentials", "certificate_requests_of"]
 
 _log = logging.getLogger(__name__)
 
@@ -48,8 +48,8 @@ _AGAIN_S: Final = 60.0
 _PATHS: Final = ("credentialBundlePath", "keyPath", "certificateChainPath")
 
 
-class Credentials(NamedTuple):
-    """PEM, both of them."""
+class PodCredentials(NamedTuple):
+    """A key and certificate chain, as PEM."""
 
     key: bytes
     chain: bytes
@@ -59,6 +59,8 @@ class Credentials(NamedTuple):
 
 @dataclass(slots=True, repr=False)
 class _Issued:
+    """An issued certificate and its renewal time."""
+
     key: bytes
     chain: bytes
     renew_at: float
@@ -69,6 +71,8 @@ class _Issued:
 
 @dataclass(slots=True, repr=False)
 class _Asked:
+    """A pending PodCertificateRequest."""
+
     name: str
     key: bytes
     gone_at: float
@@ -76,7 +80,7 @@ class _Asked:
 
 @dataclass(slots=True, repr=False)
 class _Slot:
-    """One place of a volume where a certificate is shown."""
+    """The certificate of one projection of a volume."""
 
     issued: _Issued | None = None
     asked: _Asked | None = None
@@ -84,10 +88,10 @@ class _Slot:
     refused: str = ""
 
 
-def certificate_requests_of(pod: Pod) -> Reference:
+def certificate_requests_of(pod: Pod) -> ObjectReference:
     """The requests that were made for a pod. A node may look only at its own."""
     name, node = pod["metadata"]["name"], pod["spec"]["nodeName"]
-    return Reference(
+    return ObjectReference(
         POD_CERTIFICATE_REQUESTS, pod["metadata"]["namespace"], f"spec.nodeName={node},spec.podName={name}"
     )
 
@@ -112,7 +116,7 @@ class PodCertificates:
         self._rand = rand
         self._slots: dict[tuple[str, str, str], _Slot] = {}
 
-    async def get(self, pod: Pod, volume: str, source: Source) -> Credentials:
+    async def get(self, pod: Pod, volume: str, source: Source) -> PodCredentials:
         """What a volume has to show now. Raises `VolumeProblem` while there is nothing, `NotRead`."""
         place = next(source[field] for field in _PATHS if source.get(field))
         slot = self._slots.setdefault((pod["metadata"]["uid"], volume, place), _Slot())
@@ -128,7 +132,7 @@ class PodCertificates:
             raise VolumeProblem("credential bundle is not issued yet")
         self._complain(pod, slot.issued, now)
         renew_at = slot.issued.renew_at if now < slot.issued.renew_at else now + _AGAIN_S
-        return Credentials(slot.issued.key, slot.issued.chain, renew_at)
+        return PodCredentials(slot.issued.key, slot.issued.chain, renew_at)
 
     def forget(self, uid: str) -> None:
         """A pod is over."""

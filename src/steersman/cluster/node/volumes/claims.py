@@ -1,6 +1,6 @@
-"""What a persistent volume claim stands for on this node: a folder.
+"""The folder of a PersistentVolumeClaim's volume on this node.
 
-Claims are asked for when a pod starts, not watched: a volume that is bound stays so while it is used.
+Claims are read when a pod starts, not watched: a bound volume stays so while it is used.
 """
 
 from __future__ import annotations
@@ -26,10 +26,12 @@ _NOT_SOURCES: Final = frozenset(
 
 
 class ClaimProblem(VolumeProblem):
-    """A claim has no volume (yet)."""
+    """A claim is not bound, or its volume cannot be used."""
 
 
 class ClaimedFolder(NamedTuple):
+    """The folder of a claim's volume: path, read-only, and whether fsGroup applies."""
+
     path: str
     readonly: bool
     #: Whether fsGroup is for it.

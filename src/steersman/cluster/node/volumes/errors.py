@@ -1,4 +1,4 @@
-"""What goes wrong with a volume."""
+"""The error of volumes."""
 
 from __future__ import annotations
 
@@ -6,4 +6,4 @@ __all__ = ["VolumeProblem"]
 
 
 class VolumeProblem(Exception):
-    """Why a volume is not ready, in the kubelet's words where it has some. Tried again later."""
+    """The reason why a volume is not ready, in the kubelet's words where it has some. Retried later."""

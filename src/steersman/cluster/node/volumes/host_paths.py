@@ -1,6 +1,6 @@
-"""Paths of this machine that pods may see: hostPath's types, and parts of volumes (subPath).
+"""hostPath types, and subPath of volumes.
 
-A part must not lead out of its volume, whatever links the pod made in it.
+A subPath must not lead out of its volume, whatever symbolic links the pod made in it.
 """
 
 from __future__ import annotations

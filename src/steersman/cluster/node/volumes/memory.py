@@ -1,7 +1,7 @@
-"""emptyDir volumes of medium Memory: each is a tmpfs of its own, mounted on its folder.
+"""emptyDir volumes of medium Memory: each is a tmpfs mounted on its folder.
 
-A mount outlives the agent as the pod does, and is taken away with the pod. Where this process may not mount,
-the folder itself is the volume.
+A mount outlives the agent as the pod does, and is removed with the pod. Where this process may not mount, the
+folder itself is the volume.
 """
 
 from __future__ import annotations

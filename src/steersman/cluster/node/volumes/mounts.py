@@ -1,4 +1,4 @@
-"""What of a pod's volumes a container sees, and where."""
+"""The volume mounts of a container, from its pod's volumes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from steersman.cluster.node.cri import Mount
 from steersman.cluster.node.environment import expand
 from steersman.cluster.node.volumes.errors import VolumeProblem
 from steersman.cluster.node.volumes.host_paths import part_of_volume
-from steersman.cluster.node.volumes.sources import Ready
+from steersman.cluster.node.volumes.sources import ReadyVolume
 from steersman.objects.fields import quote
 from steersman.objects.kinds.types.core_v1 import Container, VolumeMount
 
@@ -16,7 +16,7 @@ __all__ = ["container_mounts"]
 
 
 def container_mounts(
-    container: Container, volumes: Mapping[str, Ready], variables: Mapping[str, str]
+    container: Container, volumes: Mapping[str, ReadyVolume], variables: Mapping[str, str]
 ) -> tuple[Mount, ...]:
     """The container's mounts; parts of volumes that it names are made if need be. Raises `VolumeProblem`."""
     return tuple(
@@ -25,7 +25,7 @@ def container_mounts(
 
 
 def _mount(
-    container: str, mount: VolumeMount, volumes: Mapping[str, Ready], variables: Mapping[str, str]
+    container: str, mount: VolumeMount, volumes: Mapping[str, ReadyVolume], variables: Mapping[str, str]
 ) -> Mount:
     ready = volumes.get(mount["name"])
     if ready is None:

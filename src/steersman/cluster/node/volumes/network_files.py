@@ -1,4 +1,4 @@
-"""/etc/hosts and /etc/resolv.conf of pods: their contents. Pure but for reading this machine's own."""
+"""The contents of a pod's /etc/hosts and /etc/resolv.conf. Pure but for reading this machine's own."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from steersman.objects.kinds.types.core_v1 import Pod
 
-__all__ = ["Resolver", "asks_cluster", "host_resolver", "hosts_file", "node_hosts_file", "pod_resolver"]
+__all__ = ["ResolverConfig", "asks_cluster", "host_resolver", "hosts_file", "node_hosts_file", "pod_resolver"]
 
 
 _MANAGED: Final = """# Kubernetes-managed hosts file.
@@ -42,8 +42,8 @@ def _aliases(aliases: Iterable[Mapping[str, Any]]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Resolver:
-    """What /etc/resolv.conf says."""
+class ResolverConfig:
+    """The contents of /etc/resolv.conf."""
 
     servers: tuple[str, ...] = ()
     searches: tuple[str, ...] = ()
@@ -57,7 +57,7 @@ class Resolver:
         return "".join(f"{line}\n" for line in lines)
 
 
-def host_resolver(text: str) -> Resolver:
+def host_resolver(text: str) -> ResolverConfig:
     """What this machine's own file says."""
     servers: list[str] = []
     searches: list[str] = []
@@ -70,7 +70,7 @@ def host_resolver(text: str) -> Resolver:
                 searches = [domain.removesuffix(".") for domain in domains if domain != "."]
             case ["options", *given]:
                 options |= {option.partition(":")[0]: option for option in given}
-    return Resolver(tuple(servers), tuple(searches), tuple(options.values()))
+    return ResolverConfig(tuple(servers), tuple(searches), tuple(options.values()))
 
 
 def asks_cluster(pod: Pod) -> bool:
@@ -80,27 +80,29 @@ def asks_cluster(pod: Pod) -> bool:
     return policy == "ClusterFirstWithHostNet" or (policy == "ClusterFirst" and not on_host)
 
 
-def pod_resolver(pod: Pod, host: Resolver, servers: Sequence[str], domain: str) -> tuple[Resolver, list[str]]:
+def pod_resolver(
+    pod: Pod, host: ResolverConfig, servers: Sequence[str], domain: str
+) -> tuple[ResolverConfig, list[str]]:
     """What a pod's file says, given the cluster's DNS (none: `servers` is empty), and what it lacks."""
     spec = pod["spec"]
     if spec.get("dnsPolicy") == "None":
-        base = Resolver()
+        base = ResolverConfig()
     elif servers and asks_cluster(pod):
         namespace = pod["metadata"]["namespace"]
         own = (f"{namespace}.svc.{domain}", f"svc.{domain}", domain) if domain else ()
-        base = Resolver(tuple(servers), _unique((*own, *host.searches)), ("ndots:5",))
+        base = ResolverConfig(tuple(servers), _unique((*own, *host.searches)), ("ndots:5",))
     else:
         base = host
     return _fitting(_merged(base, spec.get("dnsConfig") or {}))
 
 
-def _merged(base: Resolver, config: Mapping[str, Any]) -> Resolver:
+def _merged(base: ResolverConfig, config: Mapping[str, Any]) -> ResolverConfig:
     options: dict[str, str] = {}
     for option in base.options:
         name, _, value = option.partition(":")
         options[name] = value
     options |= {option["name"]: option.get("value") or "" for option in config.get("options") or ()}
-    return Resolver(
+    return ResolverConfig(
         _unique((*base.servers, *(config.get("nameservers") or ()))),
         _unique((*base.searches, *(config.get("searches") or ()))),
         tuple(f"{name}:{value}" if value else name for name, value in options.items()),
@@ -111,7 +113,7 @@ def _unique(texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(texts))
 
 
-def _fitting(resolver: Resolver) -> tuple[Resolver, list[str]]:
+def _fitting(resolver: ResolverConfig) -> tuple[ResolverConfig, list[str]]:
     """Without what resolvers do not read any more, and what to tell about that."""
     told = []
     servers = resolver.servers[:_SERVERS]
@@ -128,4 +130,4 @@ def _fitting(resolver: Resolver) -> tuple[Resolver, list[str]]:
             "Search Line limits were exceeded, some search paths have been omitted, "
             f"the applied search line is: {' '.join(searches)}"
         )
-    return Resolver(servers, tuple(searches), resolver.options), told
+    return ResolverConfig(servers, tuple(searches), resolver.options), told

@@ -1,4 +1,4 @@
-"""Whom a volume's files belong to: the pod's group (fsGroup), which may use them, and its user."""
+"""The owner and group of a volume's files: fsGroup and runAsUser."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files that ConfigMaps, Secrets and pods themselves are shown as. Pure.
+"""The files of ConfigMap, Secret and downward API volumes. Pure.
 
 Each function returns path → file. Raises `VolumeProblem` with the kubelet's words.
 """
@@ -9,7 +9,7 @@ from base64 import b64decode
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from steersman.cluster.node.downward import NodeFacts, NotTold, field_value, resource_value
+from steersman.cluster.node.downward import DownwardNodeFacts, UnknownFieldRef, field_value, resource_value
 from steersman.cluster.node.volumes.atomic import File
 from steersman.cluster.node.volumes.errors import VolumeProblem
 from steersman.objects.kinds.types.core_v1 import Pod
@@ -54,7 +54,7 @@ def _chosen(
     return files
 
 
-def downward_files(pod: Pod, items: Iterable[Mapping[str, Any]], mode: int, node: NodeFacts) -> Files:
+def downward_files(pod: Pod, items: Iterable[Mapping[str, Any]], mode: int, node: DownwardNodeFacts) -> Files:
     files: Files = {}
     for item in items:
         try:
@@ -64,7 +64,7 @@ def downward_files(pod: Pod, items: Iterable[Mapping[str, Any]], mode: int, node
                 text = resource_value(pod, None, reference, node)
             else:
                 text = ""
-        except NotTold as error:
+        except UnknownFieldRef as error:
             raise VolumeProblem(str(error)) from error
         files[item["path"]] = File(text.encode(), _mode(item, mode))
     return files

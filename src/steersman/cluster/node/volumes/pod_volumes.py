@@ -1,6 +1,6 @@
-"""The volumes of the pods of one node: made ready, kept up to date, watched for size, taken away.
+"""The volumes of the pods of one node: set up, updated, measured, torn down.
 
-A change of anything a pod refers to comes here by `changed`, and is in its files a moment later.
+A change of a referenced object arrives through `changed`, and is in the files a moment later.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from steersman.cluster.node.volumes.claims import ClaimProblem
 from steersman.cluster.node.volumes.errors import VolumeProblem
 from steersman.cluster.node.volumes.projections import is_projected, references_of
 from steersman.cluster.node.volumes.references import NotRead, References
-from steersman.cluster.node.volumes.sources import Ready, VolumeSources
+from steersman.cluster.node.volumes.sources import ReadyVolume, VolumeSources
 from steersman.cluster.node.volumes.usage import limited_volumes, too_much, used_bytes
 from steersman.objects.fields import quote
 from steersman.objects.kinds.types.core_v1 import Pod
@@ -36,14 +36,14 @@ _PROBLEMS: Final = (VolumeProblem, NotRead, BadPath, OSError)
 
 
 class _Held:
-    """What is known of a pod's volumes."""
+    """The state of a pod's volumes."""
 
     __slots__ = ("excess", "lock", "over", "pod", "ready", "refreshing")
 
     def __init__(self, pod: Pod) -> None:
         self.pod = pod
         #: By name; None: not all of them have been ready yet.
-        self.ready: dict[str, Ready] | None = None
+        self.ready: dict[str, ReadyVolume] | None = None
         self.lock = asyncio.Lock()
         self.refreshing: asyncio.Task[None] | None = None
         self.over = False
@@ -52,6 +52,8 @@ class _Held:
 
 
 class PodVolumes:
+    """The volumes of all pods of a node."""
+
     def __init__(
         self,
         sources: VolumeSources,
@@ -81,7 +83,7 @@ class PodVolumes:
             held.pod = pod
             self.changed(pod["metadata"]["uid"])
 
-    async def set_up(self, pod: Pod) -> Mapping[str, Ready]:
+    async def set_up(self, pod: Pod) -> Mapping[str, ReadyVolume]:
         """Have all volumes ready. Raises `MountFailed`."""
         held = self._hold(pod)
         async with held.lock:
@@ -94,7 +96,7 @@ class PodVolumes:
             self._schedule_renewal(held)
             return ready
 
-    async def ready(self, pod: Pod) -> Mapping[str, Ready]:
+    async def ready(self, pod: Pod) -> Mapping[str, ReadyVolume]:
         """The volumes as they were last made ready."""
         held = self._hold(pod)
         return await self.set_up(pod) if held.ready is None else held.ready
@@ -142,9 +144,9 @@ class PodVolumes:
         held.pod = pod
         return held
 
-    async def _all(self, held: _Held) -> tuple[dict[str, Ready], list[str]]:
+    async def _all(self, held: _Held) -> tuple[dict[str, ReadyVolume], list[str]]:
         """All volumes of a pod that can be ready, and what is wrong with the others."""
-        ready: dict[str, Ready] = {}
+        ready: dict[str, ReadyVolume] = {}
         problems = []
         for volume in held.pod["spec"].get("volumes") or ():
             name = volume["name"]

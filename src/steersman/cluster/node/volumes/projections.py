@@ -1,6 +1,6 @@
-"""The files of volumes that show API objects: configMap, secret, downwardAPI and projected.
+"""The files of configMap, secret, downwardAPI and projected volumes.
 
-What the objects say comes from `References`, tokens from `Tokens`, certificates from `PodCertificates`.
+Objects come from `References`, tokens from `Tokens`, certificates from `PodCertificates`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, Literal, NamedTuple
 
-from steersman.cluster.node.downward import NodeFacts
+from steersman.cluster.node.downward import DownwardNodeFacts
 from steersman.cluster.node.volumes.atomic import File
 from steersman.cluster.node.volumes.certificates import PodCertificates, certificate_requests_of
 from steersman.cluster.node.volumes.errors import VolumeProblem
@@ -21,8 +21,8 @@ from steersman.cluster.node.volumes.payloads import (
     downward_files,
     secret_files,
 )
-from steersman.cluster.node.volumes.references import Reference, References
-from steersman.cluster.node.volumes.tokens import TokenRequest, Tokens
+from steersman.cluster.node.volumes.references import ObjectReference, References
+from steersman.cluster.node.volumes.tokens import ProjectedTokenRequest, Tokens
 from steersman.objects.fields import quote
 from steersman.objects.kinds.types.core_v1 import Pod
 from steersman.objects.pods import configmap_names, secret_names
@@ -45,13 +45,15 @@ _TRUST_BUNDLES: Final = ResourceType(
     "certificates.k8s.io", "v1", "ClusterTrustBundle", "clustertrustbundles", namespaced=False
 )
 #: All of them: anybody may read them, and there are few.
-_ALL_BUNDLES: Final = Reference(_TRUST_BUNDLES, "", "")
+_ALL_BUNDLES: Final = ObjectReference(_TRUST_BUNDLES, "", "")
 _CERTIFICATE: Final = re.compile(r"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----\n?", re.DOTALL)
 #: Of what is the pod's own, where its group is then let in.
 _OWN_MODE: Final = 0o600
 
 
 class Projected(NamedTuple):
+    """The files of a volume."""
+
     files: Files
     #: When something in it has to be renewed (wall clock); None: never.
     renew_at: float | None = None
@@ -61,13 +63,13 @@ def is_projected(volume: Source) -> bool:
     return any(kind in volume for kind in PROJECTED)
 
 
-def references_of(pod: Pod) -> Iterator[Reference]:
+def references_of(pod: Pod) -> Iterator[ObjectReference]:
     """Everything that a pod refers to, in volumes and variables."""
     namespace, spec = pod["metadata"]["namespace"], pod["spec"]
     for name in configmap_names(spec):
-        yield Reference.to(CONFIG_MAPS, namespace, name)
+        yield ObjectReference.to(CONFIG_MAPS, namespace, name)
     for name in secret_names(spec):
-        yield Reference.to(SECRETS, namespace, name)
+        yield ObjectReference.to(SECRETS, namespace, name)
     for volume in spec.get("volumes") or ():
         for part in (volume.get("projected") or {}).get("sources") or ():
             if "clusterTrustBundle" in part:
@@ -77,7 +79,7 @@ def references_of(pod: Pod) -> Iterator[Reference]:
 
 
 class _Volume(NamedTuple):
-    """What is to be filled."""
+    """A volume to be filled."""
 
     pod: Pod
     name: str
@@ -93,8 +95,10 @@ class _Volume(NamedTuple):
 
 
 class Projections:
+    """Computes the files of volumes."""
+
     def __init__(
-        self, references: References, tokens: Tokens, certificates: PodCertificates, node: NodeFacts
+        self, references: References, tokens: Tokens, certificates: PodCertificates, node: DownwardNodeFacts
     ) -> None:
         self._references = references
         self._tokens = tokens
@@ -146,7 +150,7 @@ class Projections:
         raise VolumeProblem(f"this node cannot project {kind}")
 
     async def _object(self, pod: Pod, kind: ResourceType, name: str, *, optional: bool) -> Mapping[str, Any]:
-        reference = Reference.to(kind, pod["metadata"]["namespace"], name)
+        reference = ObjectReference.to(kind, pod["metadata"]["namespace"], name)
         found = await self._references.one(reference)
         if found is None and not optional:
             raise VolumeProblem(f"{kind.kind.lower()} {quote(name)} not found")
@@ -154,7 +158,7 @@ class Projections:
 
     async def _token(self, volume: _Volume, source: Source) -> Projected:
         pod, metadata = volume.pod, volume.pod["metadata"]
-        request = TokenRequest(
+        request = ProjectedTokenRequest(
             metadata["namespace"],
             pod["spec"].get("serviceAccountName") or "default",
             metadata["name"],

@@ -1,7 +1,8 @@
-"""The objects that pods of this node refer to, watched one by one for as long as a pod needs them.
+"""The ConfigMaps, Secrets and other objects that pods of this node reference, each watched while a pod needs
+it.
 
 A node may read only what its pods use, so each object has an informer of its own, shared by the pods that
-refer to it. Objects that never change (`immutable`) are not watched once they are known.
+reference it. Immutable objects are not watched once they are read.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from steersman.objects.resource_type import ResourceType
 from steersman.runtime import Change, Informer
 from steersman.runtime.follower import Selection
 
-__all__ = ["NotRead", "Reference", "References"]
+__all__ = ["NotRead", "ObjectReference", "References"]
 
 
 #: How long to wait for an object that is asked for the first time.
@@ -26,20 +27,24 @@ _PATIENCE_S: Final = 5.0
 
 
 class NotRead(Exception):
-    """The API has not said yet what is there."""
+    """The object has not been read yet."""
 
 
-class Reference(NamedTuple):
+class ObjectReference(NamedTuple):
+    """A set of objects: resource, namespace and field selector."""
+
     kind: ResourceType
     namespace: str
     fields: str
 
     @classmethod
-    def to(cls, kind: ResourceType, namespace: str, name: str) -> Reference:
+    def to(cls, kind: ResourceType, namespace: str, name: str) -> ObjectReference:
         return cls(kind, namespace, f"metadata.name={name}")
 
 
 class _Followed:
+    """A watched object and the pods that reference it."""
+
     __slots__ = ("holders", "informer", "task")
 
     def __init__(self, informer: Informer, task: asyncio.Task[None]) -> None:
@@ -50,7 +55,7 @@ class _Followed:
 
 
 class References:
-    """Who needs what, and what it looks like now."""
+    """The watched objects."""
 
     def __init__(self, client: Client, clock: Clock, start: Starter, changed: Callable[[str], None]) -> None:
         """`changed` is told the uid of every pod that refers to something that has changed."""
@@ -58,14 +63,14 @@ class References:
         self._clock = clock
         self._start = start
         self._changed = changed
-        self._followed: dict[Reference, _Followed] = {}
-        self._held: dict[str, frozenset[Reference]] = {}
+        self._followed: dict[ObjectReference, _Followed] = {}
+        self._held: dict[str, frozenset[ObjectReference]] = {}
 
     def __len__(self) -> int:
         """How many are looked at."""
         return len(self._followed)
 
-    def hold(self, uid: str, wanted: Iterable[Reference]) -> None:
+    def hold(self, uid: str, wanted: Iterable[ObjectReference]) -> None:
         """A pod needs these, and nothing else any more."""
         held, wanted = self._held.get(uid, frozenset()), frozenset(wanted)
         for reference in wanted - held:
@@ -86,7 +91,7 @@ class References:
     def release(self, uid: str) -> None:
         self.hold(uid, ())
 
-    async def all(self, reference: Reference) -> list[Object]:
+    async def all(self, reference: ObjectReference) -> list[Object]:
         """What a reference that is held leads to. Raises `NotRead`."""
         informer = self._followed[reference].informer
         if not informer.synced:
@@ -98,17 +103,17 @@ class References:
                 raise NotRead(f"failed to sync {noun} cache: timed out waiting for the condition") from error
         return [cached.object() for cached in informer.cache]
 
-    async def one(self, reference: Reference) -> Object | None:
+    async def one(self, reference: ObjectReference) -> Object | None:
         return next(iter(await self.all(reference)), None)
 
-    def _follow(self, reference: Reference) -> _Followed:
+    def _follow(self, reference: ObjectReference) -> _Followed:
         namespaces = (reference.namespace,) if reference.kind.namespaced else None
         selection = Selection(reference.kind, fields=reference.fields)
         informer = Informer(self._client, self._clock, selection, namespaces=namespaces, resync_s=0)
         informer.add_handler(lambda change: self._on_change(reference, change))
         return _Followed(informer, self._start(informer.run()))
 
-    def _on_change(self, reference: Reference, change: Change) -> None:
+    def _on_change(self, reference: ObjectReference, change: Change) -> None:
         followed = self._followed.get(reference)
         if followed is None:
             return

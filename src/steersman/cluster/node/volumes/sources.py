@@ -1,4 +1,4 @@
-"""Makes a pod's volumes ready, one at a time, whatever they are made of.
+"""Sets up a pod's volumes, one plugin per kind of volume.
 
     <folder>/<pod's uid>/volumes/<plugin>/<volume>
 
@@ -16,19 +16,19 @@ from typing import Any, Final, NamedTuple
 
 from steersman.aio import Clock
 from steersman.client import Client
-from steersman.cluster.node.removing import remove_tree
+from steersman.cluster.node.folder_removal import remove_tree
 from steersman.cluster.node.volumes.atomic import write_files
 from steersman.cluster.node.volumes.claims import claimed_folder
 from steersman.cluster.node.volumes.errors import VolumeProblem
 from steersman.cluster.node.volumes.host_paths import check_host_path
 from steersman.cluster.node.volumes.memory import memory_size, mount_memory, unmount_all
-from steersman.cluster.node.volumes.nested import nested_folders
+from steersman.cluster.node.volumes.nested_mounts import nested_folders
 from steersman.cluster.node.volumes.ownership import fs_group_of, give_to_group
 from steersman.cluster.node.volumes.projections import PROJECTED, Projections
 from steersman.objects.kinds.types.core_v1 import Pod, Volume
 from steersman.objects.quantities import Quantity
 
-__all__ = ["ImageFolder", "Ready", "VolumeSources"]
+__all__ = ["ImageFolder", "ReadyVolume", "VolumeSources"]
 
 #: The folder that is an image; None: there is no such one.
 ImageFolder = Callable[[str], Path | None]
@@ -38,8 +38,8 @@ _SCRATCH_MODE: Final = 0o777
 _FOLDER_MODE: Final = 0o750
 
 
-class Ready(NamedTuple):
-    """A volume that containers can be shown."""
+class ReadyVolume(NamedTuple):
+    """A volume that can be mounted into containers."""
 
     path: Path
     #: Whatever a container asks for.
@@ -51,6 +51,8 @@ class Ready(NamedTuple):
 
 
 class VolumeSources:
+    """Sets up and tears down volumes."""
+
     def __init__(
         self,
         folder: Path,
@@ -80,7 +82,7 @@ class VolumeSources:
         folder.mkdir(_FOLDER_MODE, parents=True, exist_ok=True)
         return folder
 
-    async def ready(self, pod: Pod, volume: Volume) -> Ready:
+    async def ready(self, pod: Pod, volume: Volume) -> ReadyVolume:
         """Have a volume ready. Raises `VolumeProblem`, `NotRead` or OSError."""
         for kind, plugin in PROJECTED.items():
             if (source := volume.get(kind)) is not None:
@@ -89,7 +91,7 @@ class VolumeSources:
             return self._scratch(pod, volume["name"], scratch)
         if (host_path := volume.get("hostPath")) is not None:
             check_host_path(host_path["path"], host_path.get("type") or "")
-            return Ready(Path(host_path["path"]))
+            return ReadyVolume(Path(host_path["path"]))
         if "persistentVolumeClaim" in volume or "ephemeral" in volume:
             return await self._claimed(pod, volume)
         if (image := volume.get("image")) is not None:
@@ -141,7 +143,7 @@ class VolumeSources:
 
     async def _projected(
         self, pod: Pod, name: str, kind: str, plugin: str, source: Mapping[str, Any]
-    ) -> Ready:
+    ) -> ReadyVolume:
         self.make_pod_folder(pod["metadata"]["uid"])
         path = self._volume(pod["metadata"]["uid"], plugin, name)
 
@@ -162,9 +164,9 @@ class VolumeSources:
                 give_to_group(path, group, readonly=True)
 
         write_files(path, made.files, now=self._clock.wall(), publish=publish)
-        return Ready(path, readonly=True, open=False, renew_at=made.renew_at)
+        return ReadyVolume(path, readonly=True, open=False, renew_at=made.renew_at)
 
-    def _scratch(self, pod: Pod, name: str, source: Mapping[str, Any]) -> Ready:
+    def _scratch(self, pod: Pod, name: str, source: Mapping[str, Any]) -> ReadyVolume:
         medium = source.get("medium", "")
         if medium not in ("", "Memory"):
             raise VolumeProblem(f"this node has no emptyDir volumes of medium {medium}")
@@ -177,9 +179,9 @@ class VolumeSources:
         if (group := fs_group_of(pod)) is not None:
             # Once: what the pod has in it later is as the pod has it.
             give_to_group(path, group, readonly=False, lazily=True)
-        return Ready(path)
+        return ReadyVolume(path)
 
-    async def _claimed(self, pod: Pod, volume: Volume) -> Ready:
+    async def _claimed(self, pod: Pod, volume: Volume) -> ReadyVolume:
         name = volume["name"]
         devices = (
             device["name"]
@@ -193,10 +195,10 @@ class VolumeSources:
             await asyncio.to_thread(
                 give_to_group, path, group, readonly=False, lazily=policy == "OnRootMismatch"
             )
-        return Ready(path, readonly=claimed.readonly)
+        return ReadyVolume(path, readonly=claimed.readonly)
 
-    def _image(self, reference: str) -> Ready:
+    def _image(self, reference: str) -> ReadyVolume:
         folder = self._image_folder(reference)
         if folder is None:
             raise VolumeProblem(f"this node has no image {reference} that is a folder")
-        return Ready(folder, readonly=True)
+        return ReadyVolume(folder, readonly=True)

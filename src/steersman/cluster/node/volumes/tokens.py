@@ -1,7 +1,7 @@
-"""Service account tokens for pods: asked for once, kept while they are good, renewed in time.
+"""Projected service account tokens: requested by TokenRequest, cached, and renewed in time.
 
-A token is renewed when four fifths of its life are over, or after a day. If that fails the old one is used
-until it expires. Tokens are never logged; those of a process before this one are taken from their files.
+A token is renewed when 80 % of its lifetime have passed, or after a day. If that fails the old one is used
+until it expires. Tokens are never logged; those of an earlier process are read from their files.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from steersman.client import Client, ClientError
 from steersman.cluster.node.volumes.errors import VolumeProblem
 from steersman.objects.times import parse_time
 
-__all__ = ["Token", "TokenRequest", "Tokens"]
+__all__ = ["PodToken", "ProjectedTokenRequest", "Tokens"]
 
 _log = logging.getLogger(__name__)
 
@@ -32,8 +32,8 @@ _DEFAULT_LIFE_S: Final = 3600
 _RETRY_S: Final = 60.0
 
 
-class TokenRequest(NamedTuple):
-    """What a pod's volume asks for."""
+class ProjectedTokenRequest(NamedTuple):
+    """The account, pod, audience and lifetime of a token."""
 
     namespace: str
     account: str
@@ -53,7 +53,9 @@ class TokenRequest(NamedTuple):
 
 
 @dataclass(slots=True, repr=False)
-class Token:
+class PodToken:
+    """A token and its times."""
+
     text: str
     expires_at: float
     renew_at: float
@@ -66,9 +68,9 @@ class Tokens:
         self._client = client
         self._clock = clock
         self._rand = rand
-        self._tokens: dict[TokenRequest, Token] = {}
+        self._tokens: dict[ProjectedTokenRequest, PodToken] = {}
 
-    async def get(self, request: TokenRequest, known: bytes = b"") -> Token:
+    async def get(self, request: ProjectedTokenRequest, known: bytes = b"") -> PodToken:
         """A good token; `known` is what the pod has now. Raises `VolumeProblem`."""
         token = self._tokens.get(request) or self._adopted(request, known)
         now = self._clock.wall()
@@ -93,19 +95,19 @@ class Tokens:
         for request in [one for one in self._tokens if one.uid == uid]:
             del self._tokens[request]
 
-    async def _ask(self, request: TokenRequest) -> Token:
+    async def _ask(self, request: ProjectedTokenRequest) -> PodToken:
         path = f"/api/v1/namespaces/{request.namespace}/serviceaccounts/{request.account}/token"
         answer = orjson.loads(await self._client.request("POST", path, body=request.body()))
         status, life_s = answer["status"], answer["spec"]["expirationSeconds"]
         expires_at = parse_time(status["expirationTimestamp"]).timestamp()
         return self._token(status["token"], expires_at, life_s)
 
-    def _token(self, text: str, expires_at: float, life_s: float) -> Token:
+    def _token(self, text: str, expires_at: float, life_s: float) -> PodToken:
         early_s = self._rand() * min(_JITTER_S, life_s / 10)
         renew_at = min(expires_at - life_s * (1 - _SHARE), expires_at - life_s + _LONGEST_S) - early_s
-        return Token(text, expires_at, renew_at)
+        return PodToken(text, expires_at, renew_at)
 
-    def _adopted(self, request: TokenRequest, known: bytes) -> Token | None:
+    def _adopted(self, request: ProjectedTokenRequest, known: bytes) -> PodToken | None:
         """The token in a file, if it is what is asked for."""
         claims = _claims(known)
         bound = (claims.get("kubernetes.io") or {}).get("pod") or {}

@@ -1,4 +1,4 @@
-"""How much of a volume is used, and which pods use more than they may."""
+"""The disk usage of volumes, and the pods that exceed their ephemeral storage or emptyDir sizeLimit."""
 
 from __future__ import annotations
 

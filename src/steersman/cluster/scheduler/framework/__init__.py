@@ -1,34 +1,36 @@
-"""What plugins are made of and how a profile puts them together. Start reading at `plugin`."""
+"""The scheduling framework: extension points, results, profiles and the handle of plugins. Start reading at
+`plugin`.
+"""
 
 from __future__ import annotations
 
-from steersman.cluster.scheduler.framework.cycle import Cycle, Note
-from steersman.cluster.scheduler.framework.events import EventKind, Hint, Hints, Occurrence
+from steersman.cluster.scheduler.framework.cycle_state import CycleState, StateData
+from steersman.cluster.scheduler.framework.events import ClusterEvent, EventKind, Hint, Hints
 from steersman.cluster.scheduler.framework.handle import Handle
 from steersman.cluster.scheduler.framework.plugin import (
     MAX_SCORE,
     Bind,
     ColumnFilter,
     ColumnScore,
+    EnqueueExtensions,
     Filter,
-    Following,
-    Foreseeing,
-    Normalizing,
+    NormalizeScore,
     Permit,
     Plugin,
     PostBind,
     PostFilter,
     PreBind,
+    PreBindPreFlight,
     PreEnqueue,
     PreFilter,
+    PreFilterExtensions,
     PreScore,
     QueueSort,
-    Remembered,
     Reserve,
     Resources,
     Score,
-    Simulated,
-    Waking,
+    SignPlugin,
+    UsesResources,
 )
 from steersman.cluster.scheduler.framework.profile import Profile
 from steersman.cluster.scheduler.framework.verdicts import (
@@ -45,39 +47,39 @@ __all__ = [
     "MAX_SCORE",
     "SKIP",
     "Bind",
+    "ClusterEvent",
     "ColumnFilter",
     "ColumnScore",
-    "Cycle",
+    "CycleState",
+    "EnqueueExtensions",
     "EventKind",
     "Filter",
-    "Following",
-    "Foreseeing",
     "Handle",
     "Hint",
     "Hints",
     "NoFit",
     "Nomination",
-    "Normalizing",
-    "Note",
-    "Occurrence",
+    "NormalizeScore",
     "OnlyNodes",
     "Permit",
     "Plugin",
     "PostBind",
     "PostFilter",
     "PreBind",
+    "PreBindPreFlight",
     "PreEnqueue",
     "PreFilter",
+    "PreFilterExtensions",
     "PreScore",
     "Profile",
     "QueueSort",
     "Refusal",
-    "Remembered",
     "Reserve",
     "Resources",
     "Score",
-    "Simulated",
+    "SignPlugin",
     "Skip",
+    "StateData",
+    "UsesResources",
     "Wait",
-    "Waking",
 ]

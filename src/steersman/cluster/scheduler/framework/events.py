@@ -1,4 +1,4 @@
-"""What happens in a cluster that may make room for a pod, and a plugin's opinion whether it does."""
+"""Cluster events that may make an unschedulable pod schedulable, and queueing hints of plugins."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from enum import Enum, auto
 from typing import Any
 
 from steersman.cluster.scheduler.model.node import NodeFacts
-from steersman.cluster.scheduler.model.pod import Pod
+from steersman.cluster.scheduler.model.pod import PodInfo
 
-__all__ = ["EventKind", "Hint", "Hints", "Occurrence"]
+__all__ = ["ClusterEvent", "EventKind", "Hint", "Hints"]
 
 
 class EventKind(Enum):
-    """Placed pods, nodes and volumes; `TARGET` is the waiting pod itself."""
+    """The resource and action of a cluster event: placed pods, nodes and volumes; `TARGET` is the pending pod
+    itself.
+    """
 
     POD_ADDED = auto()
     POD_DELETED = auto()
@@ -39,20 +41,20 @@ class EventKind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Occurrence:
-    """Something happened: what was (None: nothing) and what is now."""
+class ClusterEvent:
+    """A cluster event: the old state of the object (None: new) and the new one."""
 
     kind: EventKind
-    old: Pod | NodeFacts | Mapping[str, Any] | None = None
-    new: Pod | NodeFacts | Mapping[str, Any] | None = None
+    old: PodInfo | NodeFacts | Mapping[str, Any] | None = None
+    new: PodInfo | NodeFacts | Mapping[str, Any] | None = None
 
     @property
-    def old_pod(self) -> Pod | None:
-        return self.old if isinstance(self.old, Pod) else None
+    def old_pod(self) -> PodInfo | None:
+        return self.old if isinstance(self.old, PodInfo) else None
 
     @property
-    def new_pod(self) -> Pod | None:
-        return self.new if isinstance(self.new, Pod) else None
+    def new_pod(self) -> PodInfo | None:
+        return self.new if isinstance(self.new, PodInfo) else None
 
     @property
     def old_node(self) -> NodeFacts | None:
@@ -69,5 +71,5 @@ class Occurrence:
 
 
 #: Whether a pod that the plugin refused should be tried again.
-Hint = Callable[[Pod, Occurrence], bool]
+Hint = Callable[[PodInfo, ClusterEvent], bool]
 Hints = Mapping[EventKind, Hint | None]

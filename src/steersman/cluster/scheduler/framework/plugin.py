@@ -1,4 +1,4 @@
-"""The points at which plugins take part in finding a place for a pod, in the order they are asked.
+"""The extension points of the scheduling framework, in the order they are called.
 
     pre_enqueue   may the pod be looked at yet?
     sort_key      which pod comes first
@@ -29,11 +29,11 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Final, Protocol, runtime_checkable
 
-from steersman.cluster.scheduler.framework.cycle import Cycle
+from steersman.cluster.scheduler.framework.cycle_state import CycleState
 from steersman.cluster.scheduler.framework.events import Hints
 from steersman.cluster.scheduler.framework.verdicts import Nomination, OnlyNodes, Refusal, Skip, Wait
-from steersman.cluster.scheduler.model.node import Node
-from steersman.cluster.scheduler.model.pod import Pod
+from steersman.cluster.scheduler.model.node import NodeInfo
+from steersman.cluster.scheduler.model.pod import PodInfo
 from steersman.objects.resource_type import ResourceType
 from steersman.runtime import Change
 
@@ -42,25 +42,25 @@ __all__ = [
     "Bind",
     "ColumnFilter",
     "ColumnScore",
+    "EnqueueExtensions",
     "Filter",
-    "Following",
-    "Foreseeing",
-    "Normalizing",
+    "NormalizeScore",
     "Permit",
     "Plugin",
     "PostBind",
     "PostFilter",
     "PreBind",
+    "PreBindPreFlight",
     "PreEnqueue",
     "PreFilter",
+    "PreFilterExtensions",
     "PreScore",
     "QueueSort",
-    "Remembered",
     "Reserve",
     "Resources",
     "Score",
-    "Simulated",
-    "Waking",
+    "SignPlugin",
+    "UsesResources",
 ]
 
 MAX_SCORE: Final = 100
@@ -70,7 +70,7 @@ Resources = Mapping[ResourceType, Callable[[Change], None] | None]
 
 
 class Plugin(Protocol):
-    """All that every plugin has."""
+    """What every plugin has: its name."""
 
     @property
     def name(self) -> str: ...
@@ -78,46 +78,58 @@ class Plugin(Protocol):
 
 @runtime_checkable
 class QueueSort(Plugin, Protocol):
-    def sort_key(self, pod: Pod, queued_at: float) -> tuple[float, ...]:
+    """Orders the scheduling queue."""
+
+    def sort_key(self, pod: PodInfo, queued_at: float) -> tuple[float, ...]:
         """Pods with smaller keys come first."""
         ...
 
 
 @runtime_checkable
 class PreEnqueue(Plugin, Protocol):
-    def pre_enqueue(self, pod: Pod) -> Refusal | None: ...
+    """Decides whether a pod may enter the active queue."""
+
+    def pre_enqueue(self, pod: PodInfo) -> Refusal | None: ...
 
 
 @runtime_checkable
 class PreFilter(Plugin, Protocol):
-    def pre_filter(self, cycle: Cycle, pod: Pod) -> Refusal | OnlyNodes | Skip | None: ...
+    """Checks the pod as a whole before any node."""
+
+    def pre_filter(self, cycle: CycleState, pod: PodInfo) -> Refusal | OnlyNodes | Skip | None: ...
 
 
 @runtime_checkable
 class Filter(Plugin, Protocol):
-    def filter(self, cycle: Cycle, pod: Pod, node: Node) -> Refusal | None: ...
+    """Decides whether a node can run the pod."""
+
+    def filter(self, cycle: CycleState, pod: PodInfo, node: NodeInfo) -> Refusal | None: ...
 
 
 @runtime_checkable
 class ColumnFilter(Filter, Protocol):
-    def refused_rows(self, cycle: Cycle, pod: Pod) -> Iterable[tuple[Refusal, Iterable[int]]]:
+    """A `Filter` that answers for all nodes in one call."""
+
+    def refused_rows(self, cycle: CycleState, pod: PodInfo) -> Iterable[tuple[Refusal, Iterable[int]]]:
         """All rows that `filter` refuses, and why; the first reason given for a row counts."""
         ...
 
 
 @runtime_checkable
-class Simulated(Plugin, Protocol):
-    """What was noted in `pre_filter` depends on other pods: preemption tries what if they were not there."""
+class PreFilterExtensions(Plugin, Protocol):
+    """Updates the state written in `pre_filter` when preemption simulates adding or removing a pod."""
 
-    def simulate(self, cycle: Cycle, pod: Pod, other: Pod, node: Node, sign: int) -> None:
+    def simulate(self, cycle: CycleState, pod: PodInfo, other: PodInfo, node: NodeInfo, sign: int) -> None:
         """`other` is added to the node (`sign` 1) or taken from it (-1)."""
         ...
 
 
 @runtime_checkable
 class PostFilter(Plugin, Protocol):
+    """Is called when no node passed the filters (preemption)."""
+
     def post_filter(
-        self, cycle: Cycle, pod: Pod, refusals: Mapping[str, Refusal], unasked: Refusal | None
+        self, cycle: CycleState, pod: PodInfo, refusals: Mapping[str, Refusal], unasked: Refusal | None
     ) -> Nomination | None:
         """`refusals` are by node; `unasked` is for the nodes not among them. None: no opinion."""
         ...
@@ -125,88 +137,108 @@ class PostFilter(Plugin, Protocol):
 
 @runtime_checkable
 class PreScore(Plugin, Protocol):
-    def pre_score(self, cycle: Cycle, pod: Pod) -> Skip | None: ...
+    """Prepares scoring."""
+
+    def pre_score(self, cycle: CycleState, pod: PodInfo) -> Skip | None: ...
 
 
 @runtime_checkable
 class Score(Plugin, Protocol):
-    def score(self, cycle: Cycle, pod: Pod, node: Node) -> int: ...
+    """Scores a node that passed the filters."""
+
+    def score(self, cycle: CycleState, pod: PodInfo, node: NodeInfo) -> int: ...
 
 
 @runtime_checkable
 class ColumnScore(Plugin, Protocol):
-    """Instead of `Score`."""
+    """A replacement for `Score` that scores all nodes in one call."""
 
-    def score_rows(self, cycle: Cycle, pod: Pod, rows: Sequence[int]) -> Sequence[int]:
+    def score_rows(self, cycle: CycleState, pod: PodInfo, rows: Sequence[int]) -> Sequence[int]:
         """The scores of the rows: all those that are left."""
         ...
 
 
 @runtime_checkable
-class Normalizing(Plugin, Protocol):
-    def normalize(self, cycle: Cycle, pod: Pod, scores: Sequence[int]) -> Sequence[int]:
+class NormalizeScore(Plugin, Protocol):
+    """Maps the scores of all nodes to 0–100."""
+
+    def normalize(self, cycle: CycleState, pod: PodInfo, scores: Sequence[int]) -> Sequence[int]:
         """The scores of all nodes that are left, brought to 0–100."""
         ...
 
 
 @runtime_checkable
-class Remembered(Plugin, Protocol):
-    def sign(self, pod: Pod) -> Hashable:
+class SignPlugin(Plugin, Protocol):
+    """Gives the signature of a pod: the part of it that the plugin's `filter` and `score` read."""
+
+    def sign(self, pod: PodInfo) -> Hashable:
         """What of the pod the plugin looks at; see the module."""
         ...
 
 
 @runtime_checkable
 class Reserve(Plugin, Protocol):
-    def reserve(self, cycle: Cycle, pod: Pod, node: str) -> Refusal | None: ...
+    """Is called when a pod has been assigned to a node (assumed), and when that is undone."""
 
-    def unreserve(self, cycle: Cycle, pod: Pod, node: str) -> None: ...
+    def reserve(self, cycle: CycleState, pod: PodInfo, node: str) -> Refusal | None: ...
+
+    def unreserve(self, cycle: CycleState, pod: PodInfo, node: str) -> None: ...
 
 
 @runtime_checkable
 class Permit(Plugin, Protocol):
-    def permit(self, cycle: Cycle, pod: Pod, node: str) -> Refusal | Wait | None: ...
+    """Allows, rejects or delays the binding of a pod."""
+
+    def permit(self, cycle: CycleState, pod: PodInfo, node: str) -> Refusal | Wait | None: ...
 
 
 @runtime_checkable
-class Foreseeing(Plugin, Protocol):
-    """A `PreBind` that knows before how long it may take."""
+class PreBindPreFlight(Plugin, Protocol):
+    """A `PreBind` that knows beforehand whether it has to wait."""
 
-    def will_pre_bind(self, cycle: Cycle, pod: Pod, node: str) -> bool:
+    def will_pre_bind(self, cycle: CycleState, pod: PodInfo, node: str) -> bool:
         """Whether there is something to wait for before this pod can be bound; others are told meanwhile."""
         ...
 
 
 @runtime_checkable
 class PreBind(Plugin, Protocol):
-    async def pre_bind(self, cycle: Cycle, pod: Pod, node: str) -> None:
+    """Prepares binding, for example by binding volumes."""
+
+    async def pre_bind(self, cycle: CycleState, pod: PodInfo, node: str) -> None:
         """Raises whatever keeps the pod from being bound now; it is tried again later."""
         ...
 
 
 @runtime_checkable
 class Bind(Plugin, Protocol):
-    async def bind(self, cycle: Cycle, pod: Pod, node: str) -> bool:
+    """Binds the pod to its node."""
+
+    async def bind(self, cycle: CycleState, pod: PodInfo, node: str) -> bool:
         """Whether this plugin has bound the pod."""
         ...
 
 
 @runtime_checkable
 class PostBind(Plugin, Protocol):
-    def post_bind(self, cycle: Cycle, pod: Pod, node: str) -> None: ...
+    """Is called after binding."""
+
+    def post_bind(self, cycle: CycleState, pod: PodInfo, node: str) -> None: ...
 
 
 @runtime_checkable
-class Waking(Plugin, Protocol):
-    """Knows what may help pods it refused; those of other plugins are tried again whatever happens."""
+class EnqueueExtensions(Plugin, Protocol):
+    """Names the events that may help pods it rejected; pods rejected by other plugins are retried on any
+    event.
+    """
 
     @property
     def hints(self) -> Hints: ...
 
 
 @runtime_checkable
-class Following(Plugin, Protocol):
-    """Reads other resources through `Handle.cache`: the scheduler follows those it names."""
+class UsesResources(Plugin, Protocol):
+    """Reads other resources through `Handle.cache`: the scheduler starts informers for those it names."""
 
     @property
     def resources(self) -> Resources: ...

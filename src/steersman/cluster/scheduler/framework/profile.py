@@ -1,4 +1,4 @@
-"""A profile: the plugins that look after the pods of one scheduler name, with their weights.
+"""A scheduling profile: the plugins and score weights for one `spec.schedulerName`.
 
 `Profile` sorts them by the points they take part in, once; everything else works with the sorted.
 """
@@ -19,23 +19,25 @@ from steersman.cluster.scheduler.framework.plugin import (
     PreBind,
     PreEnqueue,
     PreFilter,
+    PreFilterExtensions,
     QueueSort,
-    Remembered,
     Reserve,
     Score,
-    Simulated,
+    SignPlugin,
 )
 
 __all__ = ["Profile", "Weighted"]
 
 
 class Weighted(NamedTuple):
+    """A score plugin with its weight."""
+
     plugin: Score | ColumnScore
     weight: int
 
 
 class Profile:
-    """Plugins in the order they are asked."""
+    """The plugins of a profile, in the order they are called."""
 
     def __init__(
         self, scheduler: str, plugins: Sequence[Plugin], weights: Mapping[str, int] | None = None
@@ -60,7 +62,7 @@ class Profile:
         self.pre_enqueue = [plugin for plugin in plugins if isinstance(plugin, PreEnqueue)]
         self.pre_filters = [plugin for plugin in plugins if isinstance(plugin, PreFilter)]
         self.filters = [plugin for plugin in plugins if isinstance(plugin, Filter)]
-        self.simulated = [plugin for plugin in plugins if isinstance(plugin, Simulated)]
+        self.simulated = [plugin for plugin in plugins if isinstance(plugin, PreFilterExtensions)]
         self.post_filters = [plugin for plugin in plugins if isinstance(plugin, PostFilter)]
         self.scores = [
             Weighted(plugin, weights.get(plugin.name, 1))
@@ -74,5 +76,5 @@ class Profile:
         self.remembered = [
             plugin
             for plugin in plugins
-            if isinstance(plugin, Remembered) and isinstance(plugin, (Filter, Score))
+            if isinstance(plugin, SignPlugin) and isinstance(plugin, (Filter, Score))
         ]

@@ -1,6 +1,6 @@
-"""What plugins answer, and what becomes of it when no node is left. Pure.
+"""The results that plugins return, and the message of a pod that fits no node. Pure.
 
-The words of `NoFit` are kube-scheduler's: people and tools look for them in events and conditions.
+The wording of `NoFit` is kube-scheduler's: people and tools search for it in events and conditions.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["SKIP", "NoFit", "Nomination", "OnlyNodes", "Refusal", "Skip", "Wait"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Refusal:
-    """A node (or, before nodes are looked at, the pod itself) will not do.
+    """A node (or, in `pre_filter`, the pod itself) is rejected.
 
     Plugins answer with constants where they can, so that thousands of nodes share one.
     """
@@ -32,7 +32,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Skip:
-    """The plugin has nothing to say about this pod: it is not asked about nodes."""
+    """The plugin does not apply to this pod: its `filter` or `score` is not called."""
 
 
 SKIP: Final = Skip()
@@ -40,21 +40,21 @@ SKIP: Final = Skip()
 
 @dataclass(frozen=True, slots=True)
 class OnlyNodes:
-    """Only these nodes can do at all."""
+    """Restricts the nodes to be filtered to these."""
 
     names: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """The pod has its place but is not bound before somebody allows it, for so long at most."""
+    """The pod is assigned to its node, but binding waits until a plugin allows it, at most this long."""
 
     timeout_s: float
 
 
 @dataclass(frozen=True, slots=True)
 class Nomination:
-    """What a post-filter answers: where the pod is to go (empty: nowhere, None: as before), and why."""
+    """The result of `post_filter`: the node to nominate (empty: none, None: unchanged), and a message."""
 
     node: str | None
     message: str = ""
@@ -62,7 +62,7 @@ class Nomination:
 
 @dataclass(slots=True)
 class NoFit:
-    """Why no node took a pod."""
+    """The reasons why no node passed the filters (FitError)."""
 
     nodes: int
     #: By the name of each node that was asked.

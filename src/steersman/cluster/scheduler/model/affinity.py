@@ -1,4 +1,4 @@
-"""Which other pods a pod wants near or far: inter-pod affinity. Pure; shared by bytes, as in `requests`."""
+"""Inter-pod affinity and anti-affinity terms of a pod. Pure; shared by bytes, as in `requests`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import orjson
 from steersman.objects.selectors import NOTHING, LabelSelector
 
 if TYPE_CHECKING:
-    from steersman.cluster.scheduler.model.pod import Pod
+    from steersman.cluster.scheduler.model.pod import PodInfo
 
 __all__ = ["NO_AFFINITY", "AffinityTerm", "NamespaceLabels", "PodAffinity", "read_pod_affinity"]
 
@@ -26,7 +26,7 @@ _CACHED: Final = 4096
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AffinityTerm:
-    """Some pods, and the label of nodes by which near and far are told."""
+    """A selector of pods and a topology key."""
 
     selector: LabelSelector
     topology_key: str
@@ -35,7 +35,7 @@ class AffinityTerm:
     #: How much it matters, if it is a wish.
     weight: int = 0
 
-    def matches(self, pod: Pod, labels_of: NamespaceLabels) -> bool:
+    def matches(self, pod: PodInfo, labels_of: NamespaceLabels) -> bool:
         if pod.namespace not in self.namespaces:
             selector = self.namespace_selector
             if selector is NOTHING or not selector.matches(labels_of(pod.namespace)):
@@ -45,7 +45,7 @@ class AffinityTerm:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PodAffinity:
-    """The terms of one pod."""
+    """The affinity terms of one pod."""
 
     required: tuple[AffinityTerm, ...] = ()
     required_anti: tuple[AffinityTerm, ...] = ()

@@ -1,4 +1,4 @@
-"""One label over all rows: its value in each, and the rows of each value. Kept by `Nodes`."""
+"""The values of one node label: by row, and the rows of each value. Kept by `NodeTable`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ __all__ = ["LabelColumn"]
 
 
 class LabelColumn:
-    """None is the value of nodes that have no such label; rows without a node are in no group."""
+    """The values of one label. None is the value of nodes without the label; rows without a node are in no
+    group.
+    """
 
     __slots__ = ("rows", "values")
 

@@ -1,7 +1,7 @@
-"""A node as the scheduler sees it: what it is, which pods are on it, what they take together.
+"""A node with its pods and the sum of their requests (NodeInfo).
 
-`Nodes` owns these and tells readers which have changed. A plugin reads them; only a simulation, on a copy,
-adds and removes pods itself.
+`NodeTable` owns these and records which have changed. Plugins read them; only a preemption simulation, on a
+copy, adds and removes pods itself.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from typing import Any, Final, NamedTuple
 import msgspec
 import orjson
 
-from steersman.cluster.scheduler.model.pod import HostPort, Pod
+from steersman.cluster.scheduler.model.pod import HostPort, PodInfo
 from steersman.cluster.scheduler.model.requests import units
 from steersman.cluster.scheduler.model.tolerations import Taint, read_taints
 from steersman.objects.amounts import parsed
 from steersman.objects.kinds.views.nodes import NodeFactsView, NodeImage
 from steersman.runtime import Cached, Key
 
-__all__ = ["Allocatable", "Node", "NodeFacts", "clash", "read_node"]
+__all__ = ["Allocatable", "NodeFacts", "NodeInfo", "clash", "read_node"]
 
 _CACHED: Final = 1024
 _ANY_ADDRESS: Final = "0.0.0.0"  # noqa: S104 - not bound to, only compared
 
 
 class Allocatable(NamedTuple):
-    """What a node has for pods."""
+    """The allocatable resources of a node."""
 
     cpu: int
     memory: int
@@ -37,7 +37,7 @@ class Allocatable(NamedTuple):
 
 
 class NodeFacts(msgspec.Struct, frozen=True, eq=False):
-    """What a Node object says."""
+    """The fields of a Node object that scheduling reads."""
 
     cached: Cached
     labels: Mapping[str, str]
@@ -85,8 +85,8 @@ def _images(data: bytes) -> Mapping[str, int]:
     return {name: image.size_bytes for image in images for name in image.names}
 
 
-class Node:
-    """One node and its pods."""
+class NodeInfo:
+    """A node and its pods."""
 
     __slots__ = (
         "affine", "cpu", "facts", "memory", "others", "pods", "ports", "repelling", "row",
@@ -96,10 +96,10 @@ class Node:
     def __init__(self, facts: NodeFacts, row: int) -> None:
         self.facts = facts
         self.row = row
-        self.pods: dict[Key, Pod] = {}
+        self.pods: dict[Key, PodInfo] = {}
         #: Those of them with any affinity, and with required anti-affinity.
-        self.affine: dict[Key, Pod] = {}
-        self.repelling: dict[Key, Pod] = {}
+        self.affine: dict[Key, PodInfo] = {}
+        self.repelling: dict[Key, PodInfo] = {}
         #: How many pods hold a port; mostly one.
         self.ports: dict[HostPort, int] = {}
         self.cpu = self.memory = self.storage = self.usual_cpu = self.usual_memory = 0
@@ -117,7 +117,7 @@ class Node:
         """The whole Node: a fresh one each time."""
         return self.facts.cached.object()
 
-    def add(self, pod: Pod) -> None:
+    def add(self, pod: PodInfo) -> None:
         key = pod.key
         self.pods[key] = pod
         if pod.affinity:
@@ -138,13 +138,13 @@ class Node:
                 del self.ports[port]
         self._count(pod, -1)
 
-    def exchange(self, pod: Pod) -> None:
+    def exchange(self, pod: PodInfo) -> None:
         """Another object of a pod that takes the same."""
         for pods in (self.pods, self.affine, self.repelling):
             if pod.key in pods:
                 pods[pod.key] = pod
 
-    def _count(self, pod: Pod, sign: int) -> None:
+    def _count(self, pod: PodInfo, sign: int) -> None:
         requests = pod.requests
         self.cpu += sign * requests.cpu
         self.memory += sign * requests.memory
@@ -154,9 +154,9 @@ class Node:
         for name, amount in requests.others:
             self.others[name] = self.others.get(name, 0) + sign * amount
 
-    def copy(self) -> Node:
+    def copy(self) -> NodeInfo:
         """For trying things."""
-        twin = Node(self.facts, self.row)
+        twin = NodeInfo(self.facts, self.row)
         for name in ("cpu", "memory", "storage", "usual_cpu", "usual_memory"):
             setattr(twin, name, getattr(self, name))
         for name in ("pods", "affine", "repelling", "ports", "others"):

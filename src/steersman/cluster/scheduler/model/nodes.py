@@ -1,10 +1,10 @@
-"""All nodes, in rows, and who is on them; whoever remembers something of each node asks what has changed.
+"""The table of all nodes and their pods, one row per node, with a log of changed rows.
 
-The scheduler feeds it from its caches and from its own decisions (`place` before the API has heard of it).
-Columns over the rows (a label's values, a remembered verdict) stay valid but for the rows that changed.
+It is fed from informer caches and from the scheduler's own decisions (`place`, before the API shows them).
+Columns over the rows (a label's values, remembered filter results) stay valid except for changed rows.
 
-A row belongs to a node as long as it exists; then it is empty until another node gets it. Pods of nodes
-that are not known (any more) wait for theirs.
+A row belongs to a node as long as it exists; then it is empty until another node gets it. Pods of unknown
+nodes are kept until the node appears.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from collections import OrderedDict
 from collections.abc import Iterator
 
 from steersman.cluster.scheduler.model.label_column import LabelColumn
-from steersman.cluster.scheduler.model.node import Node, NodeFacts
-from steersman.cluster.scheduler.model.pod import Pod
+from steersman.cluster.scheduler.model.node import NodeFacts, NodeInfo
+from steersman.cluster.scheduler.model.pod import PodInfo
 from steersman.runtime import Key
 
-__all__ = ["Nodes"]
+__all__ = ["NodeTable"]
 
 
-class Nodes:
+class NodeTable:
     """The nodes of a cluster."""
 
     def __init__(self) -> None:
-        self.rows: list[Node | None] = []
+        self.rows: list[NodeInfo | None] = []
         #: How many nodes have an image, by its name.
         self.images: dict[str, int] = {}
         #: Grows when a node has other images than before, or comes or goes.
@@ -33,32 +33,32 @@ class Nodes:
         self.affine_pods = 0
         self.repelling_pods = 0
         self.generation = 0
-        self._by_name: dict[str, Node] = {}
+        self._by_name: dict[str, NodeInfo] = {}
         self._free: list[int] = []
         #: Rows in the order of their last change, and when that was.
         self._recent: OrderedDict[int, int] = OrderedDict()
         self._columns: dict[str, LabelColumn] = {}
         #: Where each placed pod is; the pods of unknown nodes by the node's name.
         self._places: dict[Key, str] = {}
-        self._waiting: dict[str, dict[Key, Pod]] = {}
+        self._waiting: dict[str, dict[Key, PodInfo]] = {}
 
     def __len__(self) -> int:
         return len(self._by_name)
 
-    def __iter__(self) -> Iterator[Node]:
+    def __iter__(self) -> Iterator[NodeInfo]:
         return iter(self._by_name.values())
 
-    def get(self, name: str) -> Node | None:
+    def get(self, name: str) -> NodeInfo | None:
         return self._by_name.get(name)
 
     # --- changes
 
-    def put(self, facts: NodeFacts) -> Node:
+    def put(self, facts: NodeFacts) -> NodeInfo:
         """A node is new or says something else."""
         node = self._by_name.get(facts.name)
         if node is None:
             row = self._free.pop() if self._free else len(self.rows)
-            node = Node(facts, row)
+            node = NodeInfo(facts, row)
             if row == len(self.rows):
                 self.rows.append(node)
             else:
@@ -93,7 +93,7 @@ class Nodes:
             column.remove(node.row)
         self._touch(node.row)
 
-    def place(self, pod: Pod, name: str) -> None:
+    def place(self, pod: PodInfo, name: str) -> None:
         """A pod is on a node, or is another than it was."""
         self.displace(pod.key)
         self._places[pod.key] = name
@@ -104,7 +104,7 @@ class Nodes:
         self._add(node, pod)
         self._touch(node.row)
 
-    def exchange(self, pod: Pod) -> None:
+    def exchange(self, pod: PodInfo) -> None:
         """A placed pod is another object, but takes the same: nobody need look at its node again."""
         node = self._by_name.get(self._places[pod.key])
         if node is None:
@@ -132,7 +132,7 @@ class Nodes:
         """The name of the node that a pod is on."""
         return self._places.get(key)
 
-    def placed(self, key: Key) -> Pod | None:
+    def placed(self, key: Key) -> PodInfo | None:
         name = self._places.get(key)
         if name is None:
             return None
@@ -162,11 +162,11 @@ class Nodes:
         self._recent[row] = self.generation
         self._recent.move_to_end(row)
 
-    def _add(self, node: Node, pod: Pod) -> None:
+    def _add(self, node: NodeInfo, pod: PodInfo) -> None:
         node.add(pod)
         self._count_affinity(pod, 1)
 
-    def _count_affinity(self, pod: Pod, sign: int) -> None:
+    def _count_affinity(self, pod: PodInfo, sign: int) -> None:
         if pod.affinity:
             self.affine_pods += sign
             if pod.affinity.required_anti:

@@ -1,31 +1,32 @@
-"""Pods that are promised a node but wait for others to leave it. Pure.
+"""Nominated pods: preemptors that wait for victims to leave their nominated node. Pure.
 
-Lower priorities must not take the room: filters are asked with the promised pods in place.
+Filters run with the nominated pods of equal or higher priority on the node, so that lower priorities do not
+take the freed resources.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from steersman.cluster.scheduler.model.pod import Pod
+from steersman.cluster.scheduler.model.pod import PodInfo
 from steersman.runtime import Key
 
 __all__ = ["Nominations"]
 
 
 class Nominations:
-    """Which pods are promised to which nodes."""
+    """The nominated pods by node."""
 
     __slots__ = ("_by_node", "_node_of")
 
     def __init__(self) -> None:
-        self._by_node: dict[str, dict[Key, Pod]] = {}
+        self._by_node: dict[str, dict[Key, PodInfo]] = {}
         self._node_of: dict[Key, str] = {}
 
     def __bool__(self) -> bool:
         return bool(self._node_of)
 
-    def put(self, pod: Pod, node: str) -> None:
+    def put(self, pod: PodInfo, node: str) -> None:
         self.drop(pod.key)
         if node:
             self._by_node.setdefault(node, {})[pod.key] = pod
@@ -42,10 +43,10 @@ class Nominations:
     def node_of(self, key: Key) -> str:
         return self._node_of.get(key, "")
 
-    def on(self, node: str) -> list[Pod]:
+    def on(self, node: str) -> list[PodInfo]:
         return list(self._by_node.get(node, {}).values())
 
-    def above(self, pod: Pod) -> Iterator[tuple[str, list[Pod]]]:
+    def above(self, pod: PodInfo) -> Iterator[tuple[str, list[PodInfo]]]:
         """For each node the promised pods that this pod must leave room for."""
         for node, pods in self._by_node.items():
             weighty = [

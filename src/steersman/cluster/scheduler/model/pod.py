@@ -1,7 +1,9 @@
-"""A pod as the scheduler sees it. Made from the bytes of a cache, once for each state of the pod.
+"""A pod with the fields that scheduling reads (PodInfo), parsed once for each version from the bytes of a
+cache.
 
-What pods of one template share is shared in memory too (see `requests`), so a plugin that signs a pod by such
-a part signs all of them alike. Errors in a pod are kept in it: it is refused, and nobody else notices.
+Parts that pods of one template have in common are shared in memory too (see `requests`), so a plugin whose
+signature is such a part signs all of them alike. Parse errors are kept in the pod: it is rejected, others are
+not affected.
 """
 
 from __future__ import annotations
@@ -14,8 +16,8 @@ import msgspec
 import orjson
 
 from steersman.cluster.scheduler.model.affinity import NO_AFFINITY, PodAffinity, read_pod_affinity
-from steersman.cluster.scheduler.model.requests import Requests, read_requests
-from steersman.cluster.scheduler.model.spreading import Constraint, read_constraints
+from steersman.cluster.scheduler.model.requests import ResourceRequests, read_requests
+from steersman.cluster.scheduler.model.spreading import TopologySpreadConstraint, read_constraints
 from steersman.cluster.scheduler.model.tolerations import Tolerations, read_tolerations
 from steersman.cluster.scheduler.model.volumes import Volumes, read_volumes
 from steersman.objects.errors import SelectorError
@@ -26,14 +28,14 @@ from steersman.objects.node_selection import NodeAffinity, read_node_affinity
 from steersman.objects.ownership import controller_of
 from steersman.runtime import Cached, Key
 
-__all__ = ["DEFAULT_SCHEDULER", "HostPort", "Pod", "read_pod"]
+__all__ = ["DEFAULT_SCHEDULER", "HostPort", "PodInfo", "read_pod"]
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 _CACHED: Final = 4096
 
 
-class Pod(msgspec.Struct, frozen=True, eq=False, gc=False, kw_only=True):
-    """Immutable: a change of the pod is another `Pod`."""
+class PodInfo(msgspec.Struct, frozen=True, eq=False, gc=False, kw_only=True):
+    """A pod. Immutable: an update of the pod is another `PodInfo`."""
 
     cached: Cached
     uid: str
@@ -50,13 +52,13 @@ class Pod(msgspec.Struct, frozen=True, eq=False, gc=False, kw_only=True):
     started: str
     preempts: bool
     gates: tuple[str, ...]
-    requests: Requests
+    requests: ResourceRequests
     ports: tuple[HostPort, ...]
     images: tuple[str, ...]
     tolerations: Tolerations
     node_affinity: NodeAffinity
     affinity: PodAffinity
-    constraints: tuple[Constraint, ...]
+    constraints: tuple[TopologySpreadConstraint, ...]
     volumes: Volumes
     owner: OwnerReference | None
     problem: str = ""
@@ -82,18 +84,18 @@ class Pod(msgspec.Struct, frozen=True, eq=False, gc=False, kw_only=True):
         return [claim.of(self.name) for claim in self.volumes.claims]
 
 
-def read_pod(cached: Cached) -> Pod:
+def read_pod(cached: Cached) -> PodInfo:
     """Raises `msgspec.DecodeError` for what is no pod."""
     raw = _decode(cached.data)
     metadata, spec, status = raw.metadata, raw.spec, raw.status
     affinity, problem = NO_AFFINITY, ""
-    constraints: tuple[Constraint, ...] = ()
+    constraints: tuple[TopologySpreadConstraint, ...] = ()
     try:
         affinity = read_pod_affinity(bytes(spec.affinity), cached.key.namespace)
         constraints = read_constraints(bytes(spec.topology_spread_constraints))
     except SelectorError as error:
         problem = str(error)
-    return Pod(
+    return PodInfo(
         cached=cached,
         uid=metadata.uid,
         labels=_labels(bytes(metadata.labels)),
@@ -131,7 +133,7 @@ def _all(spec: SchedulablePodSpec) -> list[SchedulableContainer]:
     return [*(spec.containers or ()), *sidecars]
 
 
-def _requests(spec: SchedulablePodSpec) -> Requests:
+def _requests(spec: SchedulablePodSpec) -> ResourceRequests:
     return read_requests(
         tuple(bytes(container.resources) for container in spec.containers or ()),
         tuple((bytes(each.resources), each.is_sidecar) for each in spec.init_containers),

@@ -1,4 +1,4 @@
-"""What a pod asks of a node, as numbers. Pure.
+"""The resource requests of a pod as numbers. Pure.
 
 Parts of pods come as the bytes the API sent. Pods of one template have the same bytes, so each part is read
 once and shared: that saves time and memory, and equal parts are the very same object.
@@ -17,7 +17,7 @@ from steersman.objects.amounts import Amounts, added, parsed
 from steersman.objects.pods import container_totals, is_pod_level
 from steersman.objects.quantities import Quantity
 
-__all__ = ["NOTHING", "Requests", "read_requests", "units"]
+__all__ = ["NOTHING", "ResourceRequests", "read_requests", "units"]
 
 #: What a container that asks for nothing is taken to use when nodes are compared.
 _USUAL_CPU: Final = Quantity(100, -3)
@@ -27,8 +27,8 @@ _CACHED: Final = 4096
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Requests:
-    """Of CPU in thousandths, of memory and storage in bytes, of everything else by name."""
+class ResourceRequests:
+    """CPU in thousandths, memory and storage in bytes, extended resources by name."""
 
     cpu: int = 0
     memory: int = 0
@@ -43,7 +43,7 @@ class Requests:
         return not (self.cpu or self.memory or self.storage or self.others)
 
 
-NOTHING: Final = Requests()
+NOTHING: Final = ResourceRequests()
 
 
 def units(name: str, amount: Quantity) -> int:
@@ -57,7 +57,7 @@ def read_requests(
     init_containers: tuple[tuple[bytes, bool], ...],
     whole: bytes,
     overhead: bytes,
-) -> Requests:
+) -> ResourceRequests:
     """From the `resources` of containers, of init containers (and whether each is a sidecar) and of the pod
     as a whole, and from its overhead; empty bytes where there is none."""
     spec = {
@@ -71,7 +71,7 @@ def read_requests(
     usual = _total(spec, _load(whole), _load(overhead), usual=True)
     cpu, memory, storage = (units(name, asked[name]) if name in asked else 0 for name in _FIRST)
     others = tuple((name, units(name, amount)) for name, amount in asked.items() if name not in _FIRST)
-    return Requests(
+    return ResourceRequests(
         cpu, memory, storage, others, units("cpu", usual["cpu"]), units("memory", usual["memory"])
     )
 

@@ -1,4 +1,4 @@
-"""How a pod's like are to be spread: its topology spread constraints. Pure; shared by bytes."""
+"""The topology spread constraints of a pod. Pure; shared by bytes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import orjson
 
 from steersman.objects.selectors import NOTHING, LabelSelector, Requirement
 
-__all__ = ["HOSTNAME", "SYSTEM_DEFAULTS", "ZONE", "Constraint", "read_constraints"]
+__all__ = ["HOSTNAME", "SYSTEM_DEFAULTS", "ZONE", "TopologySpreadConstraint", "read_constraints"]
 
 HOSTNAME: Final = "kubernetes.io/hostname"
 ZONE: Final = "topology.kubernetes.io/zone"
@@ -19,8 +19,8 @@ _CACHED: Final = 4096
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Constraint:
-    """Domains are told apart by a label of nodes; counted are the pods selected, in the same namespace."""
+class TopologySpreadConstraint:
+    """A topology spread constraint; it counts the selected pods of the pod's namespace by topology domain."""
 
     max_skew: int
     topology_key: str
@@ -31,7 +31,7 @@ class Constraint:
     honors_affinity: bool = True
     honors_taints: bool = False
 
-    def of(self, labels: Mapping[str, str]) -> Constraint:
+    def of(self, labels: Mapping[str, str]) -> TopologySpreadConstraint:
         """With the labels of the pod itself that the constraint names; the same one for the same values."""
         if not self.match_label_keys or self.selector is NOTHING:
             return self
@@ -39,26 +39,28 @@ class Constraint:
 
 
 @lru_cache(_CACHED)
-def _with_labels(constraint: Constraint, labels: tuple[tuple[str, str], ...]) -> Constraint:
+def _with_labels(
+    constraint: TopologySpreadConstraint, labels: tuple[tuple[str, str], ...]
+) -> TopologySpreadConstraint:
     own = [Requirement(key, "=", (value,)) for key, value in labels]
     return replace(constraint, selector=LabelSelector([*constraint.selector.requirements, *own]))
 
 
 #: What pods of services and controllers get that say nothing themselves.
 SYSTEM_DEFAULTS: Final = (
-    Constraint(3, HOSTNAME, hard=False, selector=NOTHING),
-    Constraint(5, ZONE, hard=False, selector=NOTHING),
+    TopologySpreadConstraint(3, HOSTNAME, hard=False, selector=NOTHING),
+    TopologySpreadConstraint(5, ZONE, hard=False, selector=NOTHING),
 )
 
 
 @lru_cache(_CACHED)
-def read_constraints(data: bytes) -> tuple[Constraint, ...]:
+def read_constraints(data: bytes) -> tuple[TopologySpreadConstraint, ...]:
     """From a pod's `topologySpreadConstraints`; empty bytes: none. Raises SelectorError."""
     return tuple(_constraint(each) for each in (orjson.loads(data) or () if data else ()))
 
 
-def _constraint(each: Mapping[str, Any]) -> Constraint:
-    return Constraint(
+def _constraint(each: Mapping[str, Any]) -> TopologySpreadConstraint:
+    return TopologySpreadConstraint(
         each["maxSkew"],
         each["topologyKey"],
         each["whenUnsatisfiable"] == "DoNotSchedule",

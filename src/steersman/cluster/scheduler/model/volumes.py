@@ -1,6 +1,6 @@
-"""The volumes of a pod that matter for placing it: claims, disks and images. Pure; shared by bytes.
+"""The volumes of a pod that matter for scheduling: claims and in-tree disks. Pure; shared by bytes.
 
-Most pods have volumes of other kinds only (configuration, scratch space, tokens): those are not even read.
+Most pods have only other kinds of volumes (ConfigMaps, emptyDir, tokens), which are not parsed.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import orjson
 
-__all__ = ["NO_VOLUMES", "Claim", "Volumes", "read_volumes"]
+__all__ = ["NO_VOLUMES", "ClaimVolume", "Volumes", "read_volumes"]
 
 #: Disks that only one pod of a node may write to.
 DISKS: Final = ("gcePersistentDisk", "awsElasticBlockStore", "iscsi", "rbd")
@@ -23,8 +23,10 @@ _CACHED: Final = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
-    """A volume that is a PersistentVolumeClaim; an ephemeral one's claim is named after pod and volume."""
+class ClaimVolume:
+    """A volume that is a PersistentVolumeClaim; the claim of an ephemeral volume is named after pod and
+    volume.
+    """
 
     name: str
     ephemeral: bool = False
@@ -35,7 +37,9 @@ class Claim:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Volumes:
-    claims: tuple[Claim, ...] = ()
+    """The volumes of a pod that matter for scheduling."""
+
+    claims: tuple[ClaimVolume, ...] = ()
     disks: tuple[tuple[str, Mapping[str, Any]], ...] = ()
     images: tuple[str, ...] = ()
 
@@ -53,9 +57,9 @@ def _read(data: bytes) -> Volumes:
     claims, disks, images = [], [], []
     for volume in orjson.loads(data) or ():
         if (claim := volume.get("persistentVolumeClaim")) is not None:
-            claims.append(Claim(claim.get("claimName", "")))
+            claims.append(ClaimVolume(claim.get("claimName", "")))
         elif volume.get("ephemeral") is not None:
-            claims.append(Claim(volume["name"], ephemeral=True))
+            claims.append(ClaimVolume(volume["name"], ephemeral=True))
         elif (image := volume.get("image")) is not None:
             images.append(image.get("reference", ""))
         else:

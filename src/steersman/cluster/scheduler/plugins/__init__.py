@@ -1,1 +1,3 @@
-"""The scheduler's own plugins, one module each, named as in kube-scheduler. `defaults` puts them together."""
+"""The in-tree plugins of the scheduler, one module each, named as in kube-scheduler. `defaults` lists
+them.
+"""

@@ -1,10 +1,10 @@
-"""DefaultBinder: tells the API where a pod goes, through `pods/binding`."""
+"""The DefaultBinder plugin: binds a pod to its node through `pods/binding`."""
 
 from __future__ import annotations
 
-from steersman.cluster.scheduler.framework.cycle import Cycle
+from steersman.cluster.scheduler.framework.cycle_state import CycleState
 from steersman.cluster.scheduler.framework.handle import Handle
-from steersman.cluster.scheduler.model.pod import Pod
+from steersman.cluster.scheduler.model.pod import PodInfo
 
 __all__ = ["DefaultBinder"]
 
@@ -15,7 +15,7 @@ class DefaultBinder:
     def __init__(self, handle: Handle) -> None:
         self._client = handle.client
 
-    async def bind(self, cycle: Cycle, pod: Pod, node: str) -> bool:
+    async def bind(self, cycle: CycleState, pod: PodInfo, node: str) -> bool:
         """Raises `ClientError`."""
         binding = {
             "apiVersion": "v1",

@@ -1,4 +1,4 @@
-"""DefaultPreemption: a pod that fits nowhere may have a node whose less important pods make room."""
+"""The DefaultPreemption plugin: nominates a node on which pods of lower priority can be evicted."""
 
 from __future__ import annotations
 
@@ -6,12 +6,18 @@ import random
 from collections.abc import Mapping
 from typing import Final
 
-from steersman.cluster.scheduler.framework.cycle import Cycle
+from steersman.cluster.scheduler.framework.cycle_state import CycleState
 from steersman.cluster.scheduler.framework.handle import Handle
 from steersman.cluster.scheduler.framework.plugin import Resources
 from steersman.cluster.scheduler.framework.verdicts import NoFit, Nomination, Refusal
-from steersman.cluster.scheduler.model.pod import Pod
-from steersman.cluster.scheduler.preemption import Budget, Candidate, PreemptionResults, Trial, cheapest
+from steersman.cluster.scheduler.model.pod import PodInfo
+from steersman.cluster.scheduler.preemption import (
+    DisruptionBudget,
+    PreemptionCandidate,
+    PreemptionResults,
+    Trial,
+    cheapest,
+)
 from steersman.objects.errors import SelectorError
 from steersman.objects.resources import POD_DISRUPTION_BUDGETS
 from steersman.objects.selectors import LabelSelector
@@ -35,7 +41,7 @@ class DefaultPreemption:
         self.resources: Resources = {POD_DISRUPTION_BUDGETS: None}
 
     def post_filter(
-        self, cycle: Cycle, pod: Pod, refusals: Mapping[str, Refusal], unasked: Refusal | None
+        self, cycle: CycleState, pod: PodInfo, refusals: Mapping[str, Refusal], unasked: Refusal | None
     ) -> Nomination | None:
         problem = self._is_not_eligible(pod, refusals, unasked)
         if problem:
@@ -54,7 +60,7 @@ class DefaultPreemption:
             f"preempting {len(best.victims)} victims",
         )
 
-    def _is_not_eligible(self, pod: Pod, refusals: Mapping[str, Refusal], unasked: Refusal | None) -> str:
+    def _is_not_eligible(self, pod: PodInfo, refusals: Mapping[str, Refusal], unasked: Refusal | None) -> str:
         if not pod.preempts:
             return "not eligible due to preemptionPolicy=Never."
         nominated = self._handle.nominations.node_of(pod.key) or pod.nominated
@@ -69,8 +75,8 @@ class DefaultPreemption:
         return ""
 
     def _candidates(
-        self, cycle: Cycle, pod: Pod, names: list[str], tried: dict[str, Refusal]
-    ) -> list[Candidate]:
+        self, cycle: CycleState, pod: PodInfo, names: list[str], tried: dict[str, Refusal]
+    ) -> list[PreemptionCandidate]:
         enough = min(max(len(names) * _PERCENT // 100, _LEAST), len(names))
         start = self._rand.randrange(len(names))
         budgets = self._budgets()
@@ -78,8 +84,8 @@ class DefaultPreemption:
         alike = self._handle.sign(cycle, pod)
         # Budgets change without a node being any different.
         known = self._findings.of((alike, pod.priority)) if alike is not None and not budgets else {}
-        harmless: list[Candidate] = []
-        violating: list[Candidate] = []
+        harmless: list[PreemptionCandidate] = []
+        violating: list[PreemptionCandidate] = []
         for name in (*names[start:], *names[:start]):
             found = self._try(cycle, pod, name, trial, known)
             if isinstance(found, Refusal):
@@ -91,8 +97,13 @@ class DefaultPreemption:
         return harmless + violating
 
     def _try(
-        self, cycle: Cycle, pod: Pod, name: str, trial: Trial, known: dict[str, Candidate | Refusal]
-    ) -> Candidate | Refusal | None:
+        self,
+        cycle: CycleState,
+        pod: PodInfo,
+        name: str,
+        trial: Trial,
+        known: dict[str, PreemptionCandidate | Refusal],
+    ) -> PreemptionCandidate | Refusal | None:
         promised = self._handle.nominations.on(name)
         if not promised and (found := known.get(name)) is not None:
             return found
@@ -104,7 +115,7 @@ class DefaultPreemption:
             known[name] = found
         return found
 
-    def _budgets(self) -> list[Budget]:
+    def _budgets(self) -> list[DisruptionBudget]:
         budgets = []
         for cached in self._handle.cache(POD_DISRUPTION_BUDGETS):
             budget = cached.object()
@@ -115,5 +126,5 @@ class DefaultPreemption:
                 continue
             disrupted = frozenset(status.get("disruptedPods") or ())
             allowed = status.get("disruptionsAllowed") or 0
-            budgets.append(Budget(cached.key.namespace, selector, allowed, disrupted))
+            budgets.append(DisruptionBudget(cached.key.namespace, selector, allowed, disrupted))
         return budgets

@@ -1,4 +1,6 @@
-"""Which pods a pod that says nothing is spread against: those its services and its controller select."""
+"""The default topology spread constraints: for pods without constraints, the selectors of their Services and
+controller.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +10,8 @@ from functools import lru_cache
 from typing import Any, Final
 
 from steersman.cluster.scheduler.framework.plugin import Resources
-from steersman.cluster.scheduler.model.pod import Pod
-from steersman.cluster.scheduler.model.spreading import SYSTEM_DEFAULTS, Constraint
+from steersman.cluster.scheduler.model.pod import PodInfo
+from steersman.cluster.scheduler.model.spreading import SYSTEM_DEFAULTS, TopologySpreadConstraint
 from steersman.objects.errors import SelectorError
 from steersman.objects.resource_type import ResourceType
 from steersman.objects.resources import REPLICA_SETS, REPLICATION_CONTROLLERS, SERVICES, STATEFUL_SETS
@@ -26,14 +28,14 @@ CONTROLLERS: Final = {
 
 
 @lru_cache(1024)
-def _constraints(selector: str) -> Sequence[Constraint]:
+def _constraints(selector: str) -> Sequence[TopologySpreadConstraint]:
     """The same constraints for the same selector, so that what is counted for them is found again."""
     parsed = LabelSelector.parse(selector)
     return tuple(replace(each, selector=parsed) for each in SYSTEM_DEFAULTS)
 
 
 class DefaultSpreading:
-    """Follows services, which are many, and asks caches for controllers, which a pod names."""
+    """Finds the selectors of a pod's Services (by an informer) and of its controller (in the caches)."""
 
     def __init__(self, cache: Callable[[ResourceType], Cache]) -> None:
         self._cache = cache
@@ -48,7 +50,7 @@ class DefaultSpreading:
         elif namespace.pop(change.key, None) is not None and not namespace:
             del self._services[change.key.namespace]
 
-    def constraints(self, pod: Pod) -> Sequence[Constraint]:
+    def constraints(self, pod: PodInfo) -> Sequence[TopologySpreadConstraint]:
         """None for pods that nobody selects."""
         selectors = [
             selector

@@ -1,4 +1,4 @@
-"""The plugins that a profile has unless told otherwise, in the order they are asked, and their weights."""
+"""The plugins of the default profile, in the order they are called, and their score weights."""
 
 from __future__ import annotations
 

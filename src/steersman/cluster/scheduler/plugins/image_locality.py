@@ -1,7 +1,7 @@
-"""ImageLocality: nodes are better if they have the pod's images already.
+"""The ImageLocality plugin: scores nodes higher that have the pod's images already.
 
-An image counts with its size times the part of the nodes that have it, so that one node with a rare image
-does not get all the pods.
+An image counts with its size times the fraction of nodes that have it, so that a single node with a rare
+image does not get all the pods.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from steersman.cluster.scheduler.framework.cycle import Cycle
+from steersman.cluster.scheduler.framework.cycle_state import CycleState
 from steersman.cluster.scheduler.framework.handle import Handle
 from steersman.cluster.scheduler.framework.plugin import MAX_SCORE
 from steersman.cluster.scheduler.framework.verdicts import SKIP, Skip
-from steersman.cluster.scheduler.model.pod import Pod
+from steersman.cluster.scheduler.model.pod import PodInfo
 
 __all__ = ["ImageLocality"]
 
@@ -31,7 +31,7 @@ class ImageLocality:
         self._columns: dict[tuple[str, ...], list[int]] = {}
         self._seen = 0
 
-    def pre_score(self, cycle: Cycle, pod: Pod) -> Skip | None:
+    def pre_score(self, cycle: CycleState, pod: PodInfo) -> Skip | None:
         if not self._nodes.images:
             return SKIP
         wanted = tuple(_tagged(image) for image in (*pod.images, *pod.volumes.images))
@@ -40,7 +40,7 @@ class ImageLocality:
         cycle.write(self.name, wanted)
         return None
 
-    def score_rows(self, cycle: Cycle, pod: Pod, rows: Sequence[int]) -> Sequence[int]:
+    def score_rows(self, cycle: CycleState, pod: PodInfo, rows: Sequence[int]) -> Sequence[int]:
         column = self._column(cycle.read(self.name, tuple))
         return list(map(column.__getitem__, rows))
 

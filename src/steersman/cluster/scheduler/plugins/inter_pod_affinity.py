@@ -1,8 +1,8 @@
-"""InterPodAffinity: pods that want to be near others or far from them, near being a label of the nodes.
+"""The InterPodAffinity plugin: filters and scores nodes by the pods in the same topology domain.
 
-Three things refuse a node: the pod's required affinity (somebody it needs is not near), its required
-anti-affinity (somebody it avoids is), and the required anti-affinity of pods that are there. Wishes of both
-sides are scores.
+A node is rejected by the pod's required affinity (no matching pod in the domain), by its required
+anti-affinity (a matching pod in the domain), or by the required anti-affinity of existing pods. Preferred
+terms of both sides are scores.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Final
 
-from steersman.cluster.scheduler.framework.cycle import Cycle, Note
-from steersman.cluster.scheduler.framework.events import EventKind, Hints, Occurrence
+from steersman.cluster.scheduler.framework.cycle_state import CycleState, StateData
+from steersman.cluster.scheduler.framework.events import ClusterEvent, EventKind, Hints
 from steersman.cluster.scheduler.framework.handle import Handle
 from steersman.cluster.scheduler.framework.plugin import MAX_SCORE
 from steersman.cluster.scheduler.framework.verdicts import SKIP, Refusal, Skip
 from steersman.cluster.scheduler.model.affinity import AffinityTerm
-from steersman.cluster.scheduler.model.node import Node
-from steersman.cluster.scheduler.model.pod import Pod
-from steersman.cluster.scheduler.tally import Contribution, Tallies
+from steersman.cluster.scheduler.model.node import NodeInfo
+from steersman.cluster.scheduler.model.pod import PodInfo
+from steersman.cluster.scheduler.pod_counts import Contribution, PodCountsCache
 
 __all__ = ["InterPodAffinity"]
 
@@ -42,8 +42,8 @@ def _no_deltas() -> _Deltas:
 
 
 @dataclass(slots=True)
-class _Note(Note):
-    """What filtering needs, and what a simulation has changed in it."""
+class _Note(StateData):
+    """The PreFilter state: matching pods by topology, as a simulation changes them."""
 
     #: Pods that the pod needs (all terms match one), pods it avoids, pods that avoid it.
     needed: Counts
@@ -79,11 +79,11 @@ class InterPodAffinity:
         self._nodes = handle.nodes
         self._labels_of = handle.namespace_labels
         self._namespaces_changed = handle.namespaces_changed
-        self._tallies = Tallies(handle.nodes)
+        self._tallies = PodCountsCache(handle.nodes)
 
     # --- filtering
 
-    def pre_filter(self, cycle: Cycle, pod: Pod) -> Refusal | Skip | None:
+    def pre_filter(self, cycle: CycleState, pod: PodInfo) -> Refusal | Skip | None:
         if pod.problem:
             return Refusal(self.name, (f"parsing pod: {pod.problem}",), resolvable=False)
         affinity = pod.affinity
@@ -100,7 +100,7 @@ class InterPodAffinity:
         cycle.write(self.name, note)
         return None
 
-    def filter(self, cycle: Cycle, pod: Pod, node: Node) -> Refusal | None:
+    def filter(self, cycle: CycleState, pod: PodInfo, node: NodeInfo) -> Refusal | None:
         note, labels, affinity = cycle.read(self.name, _Note), node.labels, pod.affinity
         near = True
         for term in affinity.required:
@@ -121,7 +121,7 @@ class InterPodAffinity:
                 return _UNWANTED
         return None
 
-    def refused_rows(self, cycle: Cycle, pod: Pod) -> Iterator[tuple[Refusal, Iterable[int]]]:
+    def refused_rows(self, cycle: CycleState, pod: PodInfo) -> Iterator[tuple[Refusal, Iterable[int]]]:
         note = cycle.read(self.name, _Note)
         for key in dict.fromkeys(term.topology_key for term in pod.affinity.required):
             for value, rows in self._nodes.label(key).rows.items():
@@ -132,7 +132,7 @@ class InterPodAffinity:
                 rows_of = self._nodes.label(key).rows.get
                 yield refusal, chain.from_iterable(filter(None, map(rows_of, values)))
 
-    def simulate(self, cycle: Cycle, pod: Pod, other: Pod, node: Node, sign: int) -> None:
+    def simulate(self, cycle: CycleState, pod: PodInfo, other: PodInfo, node: NodeInfo, sign: int) -> None:
         note = cycle.read(self.name, _Note)
         required = pod.affinity.required
         if required and all(term.matches(other, self._labels_of) for term in required):
@@ -142,19 +142,19 @@ class InterPodAffinity:
         avoiding = [term for term in other.affinity.required_anti if term.matches(pod, self._labels_of)]
         _add(note.avoiding_deltas, avoiding, node, sign)
 
-    def _needed(self, pod: Pod) -> Counts:
+    def _needed(self, pod: PodInfo) -> Counts:
         terms, labels_of = pod.affinity.required, self._labels_of
 
-        def contribution(node: Node) -> Contribution | None:
+        def contribution(node: NodeInfo) -> Contribution | None:
             count = sum(all(term.matches(each, labels_of) for term in terms) for each in node.pods.values())
             return _placed(terms, node, count) if count else None
 
         return self._tallies.totals(("needed", pod.affinity, self._namespaces_changed()), contribution)
 
-    def _avoided(self, pod: Pod) -> Counts:
+    def _avoided(self, pod: PodInfo) -> Counts:
         terms, labels_of = pod.affinity.required_anti, self._labels_of
 
-        def contribution(node: Node) -> Contribution | None:
+        def contribution(node: NodeInfo) -> Contribution | None:
             if not node.pods:
                 return None
             met = [term for term in terms for each in node.pods.values() if term.matches(each, labels_of)]
@@ -162,10 +162,10 @@ class InterPodAffinity:
 
         return self._tallies.totals(("avoided", pod.affinity, self._namespaces_changed()), contribution)
 
-    def _avoiding(self, pod: Pod) -> Counts:
+    def _avoiding(self, pod: PodInfo) -> Counts:
         labels_of = self._labels_of
 
-        def contribution(node: Node) -> Contribution | None:
+        def contribution(node: NodeInfo) -> Contribution | None:
             if not node.repelling:
                 return None
             met = [
@@ -178,13 +178,13 @@ class InterPodAffinity:
 
         return self._tallies.totals(("avoiding", *self._identity(pod)), contribution)
 
-    def _identity(self, pod: Pod) -> tuple[Hashable, ...]:
+    def _identity(self, pod: PodInfo) -> tuple[Hashable, ...]:
         """What terms of other pods look at."""
         return pod.namespace, tuple(pod.labels.items()), self._namespaces_changed()
 
     # --- scoring
 
-    def pre_score(self, cycle: Cycle, pod: Pod) -> Skip | None:
+    def pre_score(self, cycle: CycleState, pod: PodInfo) -> Skip | None:
         if not self._nodes.affine_pods and not pod.affinity.preferred and not pod.affinity.preferred_anti:
             return SKIP
         wishes = self._wishes(pod)
@@ -195,7 +195,7 @@ class InterPodAffinity:
         cycle.write("wishes of pods", wishes)
         return None
 
-    def score_rows(self, cycle: Cycle, pod: Pod, rows: Sequence[int]) -> Sequence[int]:
+    def score_rows(self, cycle: CycleState, pod: PodInfo, rows: Sequence[int]) -> Sequence[int]:
         wishes: dict[str, dict[str | None, int]] = {}
         for place, weight in cycle.read("wishes of pods", dict).items():
             key, value = _parts(place)
@@ -206,20 +206,20 @@ class InterPodAffinity:
             scores = [score + weights.get(column[row], 0) for score, row in zip(scores, rows, strict=True)]
         return scores
 
-    def normalize(self, cycle: Cycle, pod: Pod, scores: Sequence[int]) -> Sequence[int]:
+    def normalize(self, cycle: CycleState, pod: PodInfo, scores: Sequence[int]) -> Sequence[int]:
         lowest, highest = min(scores), max(scores)
         span = highest - lowest
         if not span:
             return [0] * len(scores)
         return [int(MAX_SCORE * ((score - lowest) / span)) for score in scores]
 
-    def _wishes(self, pod: Pod) -> Counts:
+    def _wishes(self, pod: PodInfo) -> Counts:
         """What speaks for each place: wishes of the pod and of pods that are there."""
         affinity, labels_of = pod.affinity, self._labels_of
         own = [(term, term.weight) for term in affinity.preferred]
         own += [(term, -term.weight) for term in affinity.preferred_anti]
 
-        def contribution(node: Node) -> Contribution | None:
+        def contribution(node: NodeInfo) -> Contribution | None:
             others = node.pods if own else node.affine
             if not others:
                 return None
@@ -249,10 +249,10 @@ class InterPodAffinity:
             EventKind.NODE_LABELS: _places_change,
         }
 
-    def _somebody_came(self, pod: Pod, what: Occurrence) -> bool:
+    def _somebody_came(self, pod: PodInfo, what: ClusterEvent) -> bool:
         return what.new_pod is not None and self._is_needed(pod, what.new_pod)
 
-    def _somebody_left(self, pod: Pod, what: Occurrence) -> bool:
+    def _somebody_left(self, pod: PodInfo, what: ClusterEvent) -> bool:
         old = what.old_pod
         if old is None:
             return False
@@ -262,7 +262,7 @@ class InterPodAffinity:
         ]
         return any(term.matches(each, self._labels_of) for term, each in met)
 
-    def _somebody_changed(self, pod: Pod, what: Occurrence) -> bool:
+    def _somebody_changed(self, pod: PodInfo, what: ClusterEvent) -> bool:
         old, new = what.old_pod, what.new_pod
         if old is None or new is None:
             return True
@@ -274,7 +274,7 @@ class InterPodAffinity:
         ]
         return avoided[0] and not avoided[1]
 
-    def _is_needed(self, pod: Pod, other: Pod) -> bool:
+    def _is_needed(self, pod: PodInfo, other: PodInfo) -> bool:
         terms = pod.affinity.required
         return bool(terms) and all(term.matches(other, self._labels_of) for term in terms)
 
@@ -298,25 +298,25 @@ def _by_key(counts: Counts) -> dict[str, list[str]]:
     return found
 
 
-def _placed(terms: Sequence[AffinityTerm], node: Node, count: int) -> Contribution:
+def _placed(terms: Sequence[AffinityTerm], node: NodeInfo, count: int) -> Contribution:
     sums: dict[Hashable, int] = {}
     for term in terms:
         _note(sums, term, node, count)
     return sums
 
 
-def _note(sums: dict[Hashable, int], term: AffinityTerm, node: Node, amount: int) -> None:
+def _note(sums: dict[Hashable, int], term: AffinityTerm, node: NodeInfo, amount: int) -> None:
     place = _place(term, node.facts.labels)
     if place is not None:
         sums[place] = sums.get(place, 0) + amount
 
 
-def _add(deltas: _Deltas, terms: Sequence[AffinityTerm], node: Node, amount: int) -> None:
+def _add(deltas: _Deltas, terms: Sequence[AffinityTerm], node: NodeInfo, amount: int) -> None:
     for term in terms:
         _note(deltas, term, node, amount)
 
 
-def _weighted(other: Pod) -> list[tuple[AffinityTerm, int]]:
+def _weighted(other: PodInfo) -> list[tuple[AffinityTerm, int]]:
     """What a pod that is there wishes of those that come."""
     affinity = other.affinity
     return [
@@ -326,7 +326,7 @@ def _weighted(other: Pod) -> list[tuple[AffinityTerm, int]]:
     ]
 
 
-def _places_change(pod: Pod, what: Occurrence) -> bool:
+def _places_change(pod: PodInfo, what: ClusterEvent) -> bool:
     old, new = what.old_node, what.new_node
     if new is None:
         return False

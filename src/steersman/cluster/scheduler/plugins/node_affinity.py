@@ -1,15 +1,15 @@
-"""NodeAffinity: the nodes a pod wants by their labels and names, and those it would like."""
+"""The NodeAffinity plugin: required and preferred node affinity, and nodeSelector."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from typing import Final
 
-from steersman.cluster.scheduler.framework.cycle import Cycle
-from steersman.cluster.scheduler.framework.events import EventKind, Hints, Occurrence
+from steersman.cluster.scheduler.framework.cycle_state import CycleState
+from steersman.cluster.scheduler.framework.events import ClusterEvent, EventKind, Hints
 from steersman.cluster.scheduler.framework.verdicts import SKIP, OnlyNodes, Refusal, Skip
-from steersman.cluster.scheduler.model.node import Node
-from steersman.cluster.scheduler.model.pod import Pod
+from steersman.cluster.scheduler.model.node import NodeInfo
+from steersman.cluster.scheduler.model.pod import PodInfo
 from steersman.cluster.scheduler.plugins.normalizing import by_highest
 
 __all__ = ["NodeAffinity"]
@@ -22,10 +22,10 @@ _CONFLICT: Final = Refusal(_NAME, ("pod affinity terms conflict",), resolvable=F
 class NodeAffinity:
     name = _NAME
 
-    def sign(self, pod: Pod) -> Hashable:
+    def sign(self, pod: PodInfo) -> Hashable:
         return pod.node_affinity
 
-    def pre_filter(self, cycle: Cycle, pod: Pod) -> Refusal | OnlyNodes | Skip | None:
+    def pre_filter(self, cycle: CycleState, pod: PodInfo) -> Refusal | OnlyNodes | Skip | None:
         affinity = pod.node_affinity
         if not affinity.demanding:
             return SKIP
@@ -34,10 +34,10 @@ class NodeAffinity:
             return None
         return OnlyNodes(names) if names else _CONFLICT
 
-    def filter(self, cycle: Cycle, pod: Pod, node: Node) -> Refusal | None:
+    def filter(self, cycle: CycleState, pod: PodInfo, node: NodeInfo) -> Refusal | None:
         return None if pod.node_affinity.allows(node.name, node.facts.labels) else _OTHER
 
-    def score(self, cycle: Cycle, pod: Pod, node: Node) -> int:
+    def score(self, cycle: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         """The weights of the wishes that the node grants."""
         wishes = pod.node_affinity.preferred
         if not wishes:
@@ -45,7 +45,7 @@ class NodeAffinity:
         name, labels = node.name, node.facts.labels
         return sum(wish.weight for wish in wishes if wish.matches(name, labels))
 
-    def normalize(self, cycle: Cycle, pod: Pod, scores: Sequence[int]) -> Sequence[int]:
+    def normalize(self, cycle: CycleState, pod: PodInfo, scores: Sequence[int]) -> Sequence[int]:
         return by_highest(scores)
 
     @property
@@ -53,7 +53,7 @@ class NodeAffinity:
         return {EventKind.NODE_ADDED: _matches_now, EventKind.NODE_LABELS: _matches_now}
 
 
-def _matches_now(pod: Pod, what: Occurrence) -> bool:
+def _matches_now(pod: PodInfo, what: ClusterEvent) -> bool:
     old, new = what.old_node, what.new_node
     if new is None or not pod.node_affinity.allows(new.name, new.labels):
         return False

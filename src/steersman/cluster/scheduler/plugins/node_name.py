@@ -1,15 +1,15 @@
-"""NodeName: a pod that names its node goes nowhere else."""
+"""The NodeName plugin: a pod with `spec.nodeName` fits only that node."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable
 from typing import Final
 
-from steersman.cluster.scheduler.framework.cycle import Cycle
+from steersman.cluster.scheduler.framework.cycle_state import CycleState
 from steersman.cluster.scheduler.framework.events import EventKind, Hints
 from steersman.cluster.scheduler.framework.verdicts import Refusal
-from steersman.cluster.scheduler.model.node import Node
-from steersman.cluster.scheduler.model.pod import Pod
+from steersman.cluster.scheduler.model.node import NodeInfo
+from steersman.cluster.scheduler.model.pod import PodInfo
 
 __all__ = ["NodeName"]
 
@@ -19,10 +19,10 @@ _OTHER: Final = Refusal("NodeName", ("node(s) didn't match the requested node na
 class NodeName:
     name = "NodeName"
 
-    def sign(self, pod: Pod) -> Hashable:
+    def sign(self, pod: PodInfo) -> Hashable:
         return pod.node_name
 
-    def filter(self, cycle: Cycle, pod: Pod, node: Node) -> Refusal | None:
+    def filter(self, cycle: CycleState, pod: PodInfo, node: NodeInfo) -> Refusal | None:
         return _OTHER if pod.node_name and pod.node_name != node.name else None
 
     @property

@@ -1,15 +1,15 @@
-"""NodePorts: two pods of a node do not hold the same port of it."""
+"""The NodePorts plugin: rejects nodes where a requested host port is taken."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable
 from typing import Final
 
-from steersman.cluster.scheduler.framework.cycle import Cycle
-from steersman.cluster.scheduler.framework.events import EventKind, Hints, Occurrence
+from steersman.cluster.scheduler.framework.cycle_state import CycleState
+from steersman.cluster.scheduler.framework.events import ClusterEvent, EventKind, Hints
 from steersman.cluster.scheduler.framework.verdicts import SKIP, Refusal, Skip
-from steersman.cluster.scheduler.model.node import Node, clash
-from steersman.cluster.scheduler.model.pod import Pod
+from steersman.cluster.scheduler.model.node import NodeInfo, clash
+from steersman.cluster.scheduler.model.pod import PodInfo
 
 __all__ = ["NodePorts"]
 
@@ -19,13 +19,13 @@ _TAKEN: Final = Refusal("NodePorts", ("node(s) didn't have free ports for the re
 class NodePorts:
     name = "NodePorts"
 
-    def sign(self, pod: Pod) -> Hashable:
+    def sign(self, pod: PodInfo) -> Hashable:
         return pod.ports
 
-    def pre_filter(self, cycle: Cycle, pod: Pod) -> Skip | None:
+    def pre_filter(self, cycle: CycleState, pod: PodInfo) -> Skip | None:
         return None if pod.ports else SKIP
 
-    def filter(self, cycle: Cycle, pod: Pod, node: Node) -> Refusal | None:
+    def filter(self, cycle: CycleState, pod: PodInfo, node: NodeInfo) -> Refusal | None:
         return _TAKEN if any(clash(port, held) for port in pod.ports for held in node.ports) else None
 
     @property
@@ -33,6 +33,6 @@ class NodePorts:
         return {EventKind.POD_DELETED: _ports_are_free, EventKind.NODE_ADDED: None}
 
 
-def _ports_are_free(pod: Pod, what: Occurrence) -> bool:
+def _ports_are_free(pod: PodInfo, what: ClusterEvent) -> bool:
     gone = what.old_pod
     return gone is not None and any(clash(port, held) for port in pod.ports for held in gone.ports)

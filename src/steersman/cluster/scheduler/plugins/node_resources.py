@@ -1,4 +1,6 @@
-"""NodeResourcesFit and NodeResourcesBalancedAllocation: what pods ask for and what nodes have left."""
+"""The NodeResourcesFit and NodeResourcesBalancedAllocation plugins: requested against allocatable
+resources.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +8,12 @@ from collections.abc import Hashable
 from functools import lru_cache
 from typing import Final, Literal
 
-from steersman.cluster.scheduler.framework.cycle import Cycle
-from steersman.cluster.scheduler.framework.events import EventKind, Hints, Occurrence
+from steersman.cluster.scheduler.framework.cycle_state import CycleState
+from steersman.cluster.scheduler.framework.events import ClusterEvent, EventKind, Hints
 from steersman.cluster.scheduler.framework.plugin import MAX_SCORE
 from steersman.cluster.scheduler.framework.verdicts import Refusal
-from steersman.cluster.scheduler.model.node import Node, NodeFacts
-from steersman.cluster.scheduler.model.pod import Pod
+from steersman.cluster.scheduler.model.node import NodeFacts, NodeInfo
+from steersman.cluster.scheduler.model.pod import PodInfo
 
 __all__ = ["NodeResourcesBalancedAllocation", "NodeResourcesFit"]
 
@@ -24,16 +26,18 @@ def _insufficient(reasons: tuple[str, ...], resolvable: bool) -> Refusal:
 
 
 class NodeResourcesFit:
+    """Rejects nodes without enough free resources and scores the least allocated ones higher."""
+
     name = _NAME
 
     def __init__(self, strategy: Literal["LeastAllocated", "MostAllocated"] = "LeastAllocated") -> None:
         """`LeastAllocated` spreads load, `MostAllocated` fills nodes up."""
         self._score = _least_allocated if strategy == "LeastAllocated" else _most_allocated
 
-    def sign(self, pod: Pod) -> Hashable:
+    def sign(self, pod: PodInfo) -> Hashable:
         return pod.requests
 
-    def filter(self, cycle: Cycle, pod: Pod, node: Node) -> Refusal | None:
+    def filter(self, cycle: CycleState, pod: PodInfo, node: NodeInfo) -> Refusal | None:
         asked, has = pod.requests, node.facts.allocatable
         if (
             len(node.pods) < has.pods
@@ -45,7 +49,7 @@ class NodeResourcesFit:
             return None
         return _explain(pod, node)
 
-    def score(self, cycle: Cycle, pod: Pod, node: Node) -> int:
+    def score(self, cycle: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         asked, has = pod.requests, node.facts.allocatable
         total = counted = 0
         if has.cpu:
@@ -67,7 +71,7 @@ class NodeResourcesFit:
         }
 
 
-def _explain(pod: Pod, node: Node) -> Refusal | None:
+def _explain(pod: PodInfo, node: NodeInfo) -> Refusal | None:
     """What there is not enough of; what the whole node has not got, no preemption can make room for."""
     asked, has = pod.requests, node.facts.allocatable
     reasons: list[str] = []
@@ -95,14 +99,14 @@ def _most_allocated(used: int, capacity: int) -> int:
     return min(used, capacity) * MAX_SCORE // capacity
 
 
-def _fits_now(pod: Pod, what: Occurrence) -> bool:
+def _fits_now(pod: PodInfo, what: ClusterEvent) -> bool:
     old, new = what.old_node, what.new_node
-    if new is None or _explain(pod, Node(new, 0)) is not None:
+    if new is None or _explain(pod, NodeInfo(new, 0)) is not None:
         return False
     return old is None or _has_more(pod, old, new)
 
 
-def _has_more(pod: Pod, old: NodeFacts, new: NodeFacts) -> bool:
+def _has_more(pod: PodInfo, old: NodeFacts, new: NodeFacts) -> bool:
     """Whether the node has more of something that the pod asks for."""
     asked, was, has = pod.requests, old.allocatable, new.allocatable
     return (
@@ -115,14 +119,14 @@ def _has_more(pod: Pod, old: NodeFacts, new: NodeFacts) -> bool:
 
 
 class NodeResourcesBalancedAllocation:
-    """Nodes are better if CPU and memory run out together."""
+    """Scores nodes higher where CPU and memory would be used to similar fractions."""
 
     name = "NodeResourcesBalancedAllocation"
 
-    def sign(self, pod: Pod) -> Hashable:
+    def sign(self, pod: PodInfo) -> Hashable:
         return pod.requests
 
-    def score(self, cycle: Cycle, pod: Pod, node: Node) -> int:
+    def score(self, cycle: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         asked, has = pod.requests, node.facts.allocatable
         if not (asked.cpu or asked.memory):
             return 0

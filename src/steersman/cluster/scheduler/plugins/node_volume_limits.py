@@ -1,4 +1,4 @@
-"""NodeVolumeLimits: a node attaches only so many volumes of a CSI driver (its CSINode says how many)."""
+"""The NodeVolumeLimits plugin: limits the volumes of a CSI driver attached to a node (from its CSINode)."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any, Final, cast
 
-from steersman.cluster.scheduler.framework.cycle import Cycle
-from steersman.cluster.scheduler.framework.events import EventKind, Hints, Occurrence
+from steersman.cluster.scheduler.framework.cycle_state import CycleState
+from steersman.cluster.scheduler.framework.events import ClusterEvent, EventKind, Hints
 from steersman.cluster.scheduler.framework.handle import Handle
 from steersman.cluster.scheduler.framework.plugin import Resources
 from steersman.cluster.scheduler.framework.verdicts import SKIP, Refusal, Skip
-from steersman.cluster.scheduler.model.node import Node
-from steersman.cluster.scheduler.model.pod import Pod
+from steersman.cluster.scheduler.model.node import NodeInfo
+from steersman.cluster.scheduler.model.pod import PodInfo
 from steersman.objects.kinds.types.core_v1 import PersistentVolume, PersistentVolumeClaim
 from steersman.objects.kinds.types.storage_v1 import StorageClass
 from steersman.objects.resources import (
@@ -46,13 +46,13 @@ class NodeVolumeLimits:
         }
         self._indexed = False
 
-    def pre_filter(self, cycle: Cycle, pod: Pod) -> Refusal | Skip | None:
+    def pre_filter(self, cycle: CycleState, pod: PodInfo) -> Refusal | Skip | None:
         if not pod.volumes.claims:
             return SKIP
         cycle.write(self.name, dict(self._volumes([pod])))
         return None
 
-    def filter(self, cycle: Cycle, pod: Pod, node: Node) -> Refusal | None:
+    def filter(self, cycle: CycleState, pod: PodInfo, node: NodeInfo) -> Refusal | None:
         limits = self._limits(node.name)
         new: dict[str, str] = cycle.read(self.name, dict)
         if not limits or not new:
@@ -71,7 +71,7 @@ class NodeVolumeLimits:
         counts = {driver["name"]: (driver.get("allocatable") or {}).get("count") for driver in drivers}
         return {name: count for name, count in counts.items() if count is not None}
 
-    def _volumes(self, pods: Iterable[Pod]) -> Iterable[tuple[str, str]]:
+    def _volumes(self, pods: Iterable[PodInfo]) -> Iterable[tuple[str, str]]:
         """(volume, driver) of each CSI volume; one that is not made yet goes by its claim."""
         for pod in pods:
             for name in pod.claim_names():
@@ -130,5 +130,5 @@ def _node_of(cached: Cached) -> list[str]:
     return [cached.object()["spec"]["nodeName"]]
 
 
-def _frees_volumes(_: Pod, what: Occurrence) -> bool:
+def _frees_volumes(_: PodInfo, what: ClusterEvent) -> bool:
     return what.old_pod is not None and bool(what.old_pod.volumes.claims)

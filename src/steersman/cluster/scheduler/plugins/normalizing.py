@@ -1,4 +1,4 @@
-"""Scores brought to 0–100 by the highest of them."""
+"""Normalizing scores to 0–100 by the highest of them (DefaultNormalizeScore)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""PodTopologySpread: pods that are alike are spread over domains, which a label of the nodes tells apart.
+"""The PodTopologySpread plugin: spreads matching pods over topology domains.
 
-A hard constraint refuses a node whose domain would be ahead of the emptiest by more than `maxSkew`; a soft
-one prefers nodes of emptier domains. Pods that say nothing are spread softly if a service or controller
-selects them.
+A DoNotSchedule constraint rejects a node if its domain would exceed the emptiest by more than `maxSkew`; a
+ScheduleAnyway constraint scores nodes of emptier domains higher. Pods without constraints get default ones if
+a Service or controller selects them.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from math import log
 from operator import add
 from typing import Final, TypeVar
 
-from steersman.cluster.scheduler.framework.cycle import Cycle, Note
-from steersman.cluster.scheduler.framework.events import EventKind, Hints, Occurrence
+from steersman.cluster.scheduler.framework.cycle_state import CycleState, StateData
+from steersman.cluster.scheduler.framework.events import ClusterEvent, EventKind, Hints
 from steersman.cluster.scheduler.framework.handle import Handle
 from steersman.cluster.scheduler.framework.plugin import MAX_SCORE
 from steersman.cluster.scheduler.framework.verdicts import SKIP, Refusal, Skip
 from steersman.cluster.scheduler.model.label_column import LabelColumn
-from steersman.cluster.scheduler.model.node import Node, NodeFacts
-from steersman.cluster.scheduler.model.pod import Pod
-from steersman.cluster.scheduler.model.spreading import HOSTNAME, Constraint
+from steersman.cluster.scheduler.model.node import NodeFacts, NodeInfo
+from steersman.cluster.scheduler.model.pod import PodInfo
+from steersman.cluster.scheduler.model.spreading import HOSTNAME, TopologySpreadConstraint
 from steersman.cluster.scheduler.model.tolerations import untolerated
 from steersman.cluster.scheduler.plugins.default_spreading import DefaultSpreading
-from steersman.cluster.scheduler.tally import Contribution, Tallies
+from steersman.cluster.scheduler.pod_counts import Contribution, PodCountsCache
 
 __all__ = ["PodTopologySpread"]
 
@@ -44,9 +44,9 @@ Counts = Mapping[Hashable, int]
 
 @dataclass(slots=True)
 class _Hard:
-    """A constraint that refuses, and the pods of each domain."""
+    """A DoNotSchedule constraint, and the matching pods of each domain."""
 
-    constraint: Constraint
+    constraint: TopologySpreadConstraint
     counts: Counts
     #: Whether the pod counts itself.
     own: int
@@ -68,8 +68,8 @@ class _Hard:
 
 
 @dataclass(slots=True)
-class _Note(Note):
-    """What filtering needs: the constraints, and what a simulation has changed in each domain."""
+class _Note(StateData):
+    """The PreFilter state: the constraints, and the counts as a simulation changes them."""
 
     hard: list[_Hard]
     deltas: list[dict[Hashable, int]] = field(default_factory=list)
@@ -80,7 +80,9 @@ class _Note(Note):
 
 @dataclass(frozen=True, slots=True)
 class _Soft:
-    constraints: Sequence[Constraint]
+    """A ScheduleAnyway constraint, and the matching pods of each domain."""
+
+    constraints: Sequence[TopologySpreadConstraint]
     #: Whether nodes that lack one of the labels are left out.
     strict: bool
 
@@ -90,13 +92,13 @@ class PodTopologySpread:
 
     def __init__(self, handle: Handle) -> None:
         self._nodes = handle.nodes
-        self._tallies = Tallies(handle.nodes)
+        self._tallies = PodCountsCache(handle.nodes)
         self._defaults = DefaultSpreading(handle.cache)
         self.resources = self._defaults.resources
 
     # --- filtering
 
-    def pre_filter(self, cycle: Cycle, pod: Pod) -> Refusal | Skip | None:
+    def pre_filter(self, cycle: CycleState, pod: PodInfo) -> Refusal | Skip | None:
         if pod.problem:
             return Refusal(self.name, (pod.problem,), resolvable=False)
         constraints = [each.of(pod.labels) for each in pod.constraints if each.hard]
@@ -110,7 +112,7 @@ class PodTopologySpread:
         cycle.write(self.name, _Note(hard, [{} for _ in hard]))
         return None
 
-    def filter(self, cycle: Cycle, pod: Pod, node: Node) -> Refusal | None:
+    def filter(self, cycle: CycleState, pod: PodInfo, node: NodeInfo) -> Refusal | None:
         note = cycle.read(self.name, _Note)
         for hard, deltas in zip(note.hard, note.deltas, strict=True):
             value = node.labels.get(hard.constraint.topology_key)
@@ -120,7 +122,7 @@ class PodTopologySpread:
                 return _UNEVEN
         return None
 
-    def refused_rows(self, cycle: Cycle, pod: Pod) -> Iterator[tuple[Refusal, Iterable[int]]]:
+    def refused_rows(self, cycle: CycleState, pod: PodInfo) -> Iterator[tuple[Refusal, Iterable[int]]]:
         note = cycle.read(self.name, _Note)
         for hard, deltas in zip(note.hard, note.deltas, strict=True):
             most = hard.most(deltas)
@@ -130,7 +132,7 @@ class PodTopologySpread:
                 if count > most:
                     yield _UNEVEN, rows.get(str(value), ())
 
-    def simulate(self, cycle: Cycle, pod: Pod, other: Pod, node: Node, sign: int) -> None:
+    def simulate(self, cycle: CycleState, pod: PodInfo, other: PodInfo, node: NodeInfo, sign: int) -> None:
         note = cycle.read(self.name, _Note)
         if other.namespace != pod.namespace or other.deleting:
             return
@@ -142,10 +144,10 @@ class PodTopologySpread:
                 value = node.labels[constraint.topology_key]
                 deltas[value] = deltas.get(value, 0) + sign
 
-    def _counts(self, constraint: Constraint, pod: Pod, keys: tuple[str, ...]) -> Counts:
+    def _counts(self, constraint: TopologySpreadConstraint, pod: PodInfo, keys: tuple[str, ...]) -> Counts:
         """The pods of each domain; nodes without all the labels or that the pod cannot go to are left out."""
 
-        def contribution(node: Node) -> Contribution | None:
+        def contribution(node: NodeInfo) -> Contribution | None:
             labels = node.facts.labels
             if not all(key in labels for key in keys) or not _counts_here(constraint, pod, node.facts):
                 return None
@@ -156,7 +158,7 @@ class PodTopologySpread:
 
     # --- scoring
 
-    def pre_score(self, cycle: Cycle, pod: Pod) -> Skip | None:
+    def pre_score(self, cycle: CycleState, pod: PodInfo) -> Skip | None:
         if pod.constraints:
             soft = _Soft([each.of(pod.labels) for each in pod.constraints if not each.hard], strict=True)
         else:
@@ -166,7 +168,7 @@ class PodTopologySpread:
         cycle.write("soft spreading", soft)
         return None
 
-    def score_rows(self, cycle: Cycle, pod: Pod, rows: Sequence[int]) -> Sequence[int]:
+    def score_rows(self, cycle: CycleState, pod: PodInfo, rows: Sequence[int]) -> Sequence[int]:
         """How many pods alike there are near each node; nodes that cannot be compared are ignored."""
         soft = cycle.read("soft spreading", _Soft)
         labels = [self._nodes.label(each.topology_key) for each in soft.constraints]
@@ -186,8 +188,8 @@ class PodTopologySpread:
 
     def _crowds(
         self,
-        constraint: Constraint,
-        pod: Pod,
+        constraint: TopologySpreadConstraint,
+        pod: PodInfo,
         label: LabelColumn,
         keys: tuple[str, ...],
         rows: Sequence[int],
@@ -207,14 +209,14 @@ class PodTopologySpread:
         counts = self._counts(constraint, pod, keys or (constraint.topology_key,))
         return _mapped(lambda value: 0.0 if value is None else counts.get(value, 0) * weight + added, values)
 
-    def _alike_by_row(self, constraint: Constraint, namespace: str) -> Counts:
-        def contribution(node: Node) -> Contribution | None:
+    def _alike_by_row(self, constraint: TopologySpreadConstraint, namespace: str) -> Counts:
+        def contribution(node: NodeInfo) -> Contribution | None:
             count = _alike(constraint, namespace, node)
             return {node.row: count} if count else None
 
         return self._tallies.totals((constraint, namespace), contribution)
 
-    def normalize(self, cycle: Cycle, pod: Pod, scores: Sequence[int]) -> Sequence[int]:
+    def normalize(self, cycle: CycleState, pod: PodInfo, scores: Sequence[int]) -> Sequence[int]:
         counted = set(scores) - {_IGNORED}
         highest, lowest = max(counted, default=0), min(counted, default=0)
 
@@ -248,20 +250,20 @@ def _mapped(function: Callable[[S], T], items: Sequence[S]) -> list[T]:
     return list(map(results.__getitem__, items))
 
 
-def _inclusion(constraint: Constraint, pod: Pod) -> tuple[Hashable, ...]:
+def _inclusion(constraint: TopologySpreadConstraint, pod: PodInfo) -> tuple[Hashable, ...]:
     return (
         pod.node_affinity if constraint.honors_affinity else None,
         pod.tolerations if constraint.honors_taints else None,
     )
 
 
-def _counts_here(constraint: Constraint, pod: Pod, node: NodeFacts) -> bool:
+def _counts_here(constraint: TopologySpreadConstraint, pod: PodInfo, node: NodeFacts) -> bool:
     if constraint.honors_affinity and not pod.node_affinity.allows(node.name, node.labels):
         return False
     return not constraint.honors_taints or untolerated(node.taints, pod.tolerations) is None
 
 
-def _alike(constraint: Constraint, namespace: str, node: Node) -> int:
+def _alike(constraint: TopologySpreadConstraint, namespace: str, node: NodeInfo) -> int:
     """How many pods of the node are counted. A selector that selects everything counts nobody."""
     if not node.pods or constraint.selector.empty:
         return 0
@@ -272,7 +274,7 @@ def _alike(constraint: Constraint, namespace: str, node: Node) -> int:
     )
 
 
-def _counts_change(pod: Pod, what: Occurrence) -> bool:
+def _counts_change(pod: PodInfo, what: ClusterEvent) -> bool:
     old, new = what.old_pod, what.new_pod
     if any(each is not None and each.namespace != pod.namespace for each in (old, new)):
         return False
@@ -283,7 +285,7 @@ def _counts_change(pod: Pod, what: Occurrence) -> bool:
     return False
 
 
-def _domains_change(pod: Pod, what: Occurrence) -> bool:
+def _domains_change(pod: PodInfo, what: ClusterEvent) -> bool:
     old, new = what.old_node, what.new_node
     keys = [each.topology_key for each in pod.constraints if each.hard]
     before = old is not None and all(key in old.labels for key in keys)

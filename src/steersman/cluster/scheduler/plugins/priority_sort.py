@@ -1,8 +1,8 @@
-"""PrioritySort: pods of higher priority come first, then those that have waited longer."""
+"""The PrioritySort plugin: orders the queue by priority, then by the time a pod was queued."""
 
 from __future__ import annotations
 
-from steersman.cluster.scheduler.model.pod import Pod
+from steersman.cluster.scheduler.model.pod import PodInfo
 
 __all__ = ["PrioritySort"]
 
@@ -10,5 +10,5 @@ __all__ = ["PrioritySort"]
 class PrioritySort:
     name = "PrioritySort"
 
-    def sort_key(self, pod: Pod, queued_at: float) -> tuple[float, ...]:
+    def sort_key(self, pod: PodInfo, queued_at: float) -> tuple[float, ...]:
         return (-pod.priority, queued_at)

@@ -1,10 +1,10 @@
-"""SchedulingGates: a pod with gates is not looked at before they are all removed."""
+"""The SchedulingGates plugin: a pod with scheduling gates is not queued until they are all removed."""
 
 from __future__ import annotations
 
-from steersman.cluster.scheduler.framework.events import EventKind, Hints, Occurrence
+from steersman.cluster.scheduler.framework.events import ClusterEvent, EventKind, Hints
 from steersman.cluster.scheduler.framework.verdicts import Refusal
-from steersman.cluster.scheduler.model.pod import Pod
+from steersman.cluster.scheduler.model.pod import PodInfo
 
 __all__ = ["SchedulingGates"]
 
@@ -12,7 +12,7 @@ __all__ = ["SchedulingGates"]
 class SchedulingGates:
     name = "SchedulingGates"
 
-    def pre_enqueue(self, pod: Pod) -> Refusal | None:
+    def pre_enqueue(self, pod: PodInfo) -> Refusal | None:
         if not pod.gates:
             return None
         text = f"waiting for scheduling gates: [{' '.join(pod.gates)}]"
@@ -23,5 +23,5 @@ class SchedulingGates:
         return {EventKind.TARGET_GATES: _gates_are_gone}
 
 
-def _gates_are_gone(pod: Pod, _: Occurrence) -> bool:
+def _gates_are_gone(pod: PodInfo, _: ClusterEvent) -> bool:
     return not pod.gates

@@ -1,12 +1,12 @@
-"""Claims, volumes and classes as the volume plugins look at them: plain objects from caches. Pure."""
+"""Claims, volumes and storage classes as the volume plugins read them: plain objects from caches. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from steersman.cluster.scheduler.framework.events import Occurrence
-from steersman.cluster.scheduler.model.pod import Pod
+from steersman.cluster.scheduler.framework.events import ClusterEvent
+from steersman.cluster.scheduler.model.pod import PodInfo
 from steersman.objects.kinds.types.core_v1 import PersistentVolume, PersistentVolumeClaim
 from steersman.objects.node_selection import read_node_selector
 from steersman.objects.quantities import Quantity
@@ -57,7 +57,7 @@ def find_volume(
     return smallest
 
 
-def is_claimed(pod: Pod, what: Occurrence) -> bool:
+def is_claimed(pod: PodInfo, what: ClusterEvent) -> bool:
     """Whether something happened to a claim of the pod."""
     metadata = what.object["metadata"]
     return metadata.get("namespace") == pod.namespace and metadata["name"] in pod.claim_names()

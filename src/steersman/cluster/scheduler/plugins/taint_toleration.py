@@ -1,15 +1,17 @@
-"""TaintToleration: taints keep pods out that do not tolerate them, or only count against the node."""
+"""The TaintToleration plugin: rejects nodes with untolerated NoSchedule and NoExecute taints, scores
+PreferNoSchedule taints.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from typing import Final
 
-from steersman.cluster.scheduler.framework.cycle import Cycle
-from steersman.cluster.scheduler.framework.events import EventKind, Hints, Occurrence
+from steersman.cluster.scheduler.framework.cycle_state import CycleState
+from steersman.cluster.scheduler.framework.events import ClusterEvent, EventKind, Hints
 from steersman.cluster.scheduler.framework.verdicts import Refusal
-from steersman.cluster.scheduler.model.node import Node
-from steersman.cluster.scheduler.model.pod import Pod
+from steersman.cluster.scheduler.model.node import NodeInfo
+from steersman.cluster.scheduler.model.pod import PodInfo
 from steersman.cluster.scheduler.model.tolerations import untolerated
 from steersman.cluster.scheduler.plugins.normalizing import by_highest
 
@@ -22,14 +24,14 @@ _PREFERENCE: Final = "PreferNoSchedule"
 class TaintToleration:
     name = "TaintToleration"
 
-    def sign(self, pod: Pod) -> Hashable:
+    def sign(self, pod: PodInfo) -> Hashable:
         return pod.tolerations
 
-    def filter(self, cycle: Cycle, pod: Pod, node: Node) -> Refusal | None:
+    def filter(self, cycle: CycleState, pod: PodInfo, node: NodeInfo) -> Refusal | None:
         taints = node.facts.taints
         return _TAINTED if taints and untolerated(taints, pod.tolerations) is not None else None
 
-    def score(self, cycle: Cycle, pod: Pod, node: Node) -> int:
+    def score(self, cycle: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         """How many taints would rather not have the pod."""
         if not node.facts.taints:
             return 0
@@ -39,7 +41,7 @@ class TaintToleration:
             for taint in node.facts.taints
         )
 
-    def normalize(self, cycle: Cycle, pod: Pod, scores: Sequence[int]) -> Sequence[int]:
+    def normalize(self, cycle: CycleState, pod: PodInfo, scores: Sequence[int]) -> Sequence[int]:
         return by_highest(scores, reverse=True)
 
     @property
@@ -51,7 +53,7 @@ class TaintToleration:
         }
 
 
-def _is_tolerated_now(pod: Pod, what: Occurrence) -> bool:
+def _is_tolerated_now(pod: PodInfo, what: ClusterEvent) -> bool:
     old, new = what.old_node, what.new_node
     if new is None or untolerated(new.taints, pod.tolerations) is not None:
         return False

@@ -1,7 +1,8 @@
-"""VolumeBinding: a pod's claims have, find or get volumes that its node can use.
+"""The VolumeBinding plugin: checks that a pod's claims are bound, or can be bound or provisioned, for the
+node.
 
-A claim whose class waits for its first consumer is bound here: a free volume that the node can use is
-reserved for it, or its provisioner is told the node. The pod is bound when its claims are.
+Claims with volumeBindingMode WaitForFirstConsumer are bound here: a free volume that the node can use is
+reserved, or the node is written on the claim for its provisioner. PreBind waits until all claims are bound.
 """
 
 from __future__ import annotations
@@ -12,13 +13,13 @@ from typing import Final, cast
 
 from steersman.aio import Scope, wait_for_tasks
 from steersman.cluster.scheduler.errors import VolumesNotBound
-from steersman.cluster.scheduler.framework.cycle import Cycle
+from steersman.cluster.scheduler.framework.cycle_state import CycleState
 from steersman.cluster.scheduler.framework.events import EventKind, Hints
 from steersman.cluster.scheduler.framework.handle import Handle
 from steersman.cluster.scheduler.framework.plugin import Resources
 from steersman.cluster.scheduler.framework.verdicts import SKIP, Refusal, Skip
-from steersman.cluster.scheduler.model.node import Node
-from steersman.cluster.scheduler.model.pod import Pod
+from steersman.cluster.scheduler.model.node import NodeInfo
+from steersman.cluster.scheduler.model.pod import PodInfo
 from steersman.cluster.scheduler.plugins.storage import (
     CSI_CAPACITIES,
     CSI_DRIVERS,
@@ -66,7 +67,7 @@ _GONE: Final = "node(s) unavailable due to one or more pvc(s) bound to non-exist
 
 @dataclass(slots=True)
 class _Bindings:
-    """What is to be done on one node: claims and the volumes for them, claims to provision for."""
+    """The pending work on one node: claims with the volumes to bind them to, and claims to provision."""
 
     volumes: list[tuple[PersistentVolumeClaim, PersistentVolume]] = field(default_factory=list)
     provisions: list[PersistentVolumeClaim] = field(default_factory=list)
@@ -74,6 +75,8 @@ class _Bindings:
 
 @dataclass(slots=True)
 class _Note:
+    """The PreFilter state: the pod's claims by how they are bound."""
+
     bound: list[PersistentVolumeClaim]
     waiting: list[PersistentVolumeClaim]
     by_node: dict[str, _Bindings] = field(default_factory=dict)
@@ -101,7 +104,7 @@ class VolumeBinding:
 
     # --- filtering
 
-    def pre_filter(self, cycle: Cycle, pod: Pod) -> Refusal | Skip | None:
+    def pre_filter(self, cycle: CycleState, pod: PodInfo) -> Refusal | Skip | None:
         if not pod.volumes.claims:
             return SKIP
         note = _Note([], [])
@@ -121,7 +124,7 @@ class VolumeBinding:
         cycle.write(self.name, note)
         return None
 
-    def _claim(self, pod: Pod, name: str, *, ephemeral: bool) -> PersistentVolumeClaim | str:
+    def _claim(self, pod: PodInfo, name: str, *, ephemeral: bool) -> PersistentVolumeClaim | str:
         """The claim, or what is wrong with it."""
         claim = cast(
             "PersistentVolumeClaim | None", self._handle.find(PERSISTENT_VOLUME_CLAIMS, name, pod.namespace)
@@ -145,7 +148,7 @@ class VolumeBinding:
         storage_class = cast("StorageClass | None", self._handle.find(STORAGE_CLASSES, class_of(claim)))
         return storage_class is not None and storage_class.get("volumeBindingMode") == "WaitForFirstConsumer"
 
-    def filter(self, cycle: Cycle, pod: Pod, node: Node) -> Refusal | None:
+    def filter(self, cycle: CycleState, pod: PodInfo, node: NodeInfo) -> Refusal | None:
         note = cycle.read(self.name, _Note)
         reasons = []
         volumes = [
@@ -166,7 +169,7 @@ class VolumeBinding:
         note.by_node[node.name] = bindings
         return None
 
-    def _find(self, claims: list[PersistentVolumeClaim], node: Node, bindings: _Bindings) -> list[str]:
+    def _find(self, claims: list[PersistentVolumeClaim], node: NodeInfo, bindings: _Bindings) -> list[str]:
         """Find volumes for claims, or see whether they can be made for the node; what is in the way."""
         provisions = []
         volumes = [
@@ -194,7 +197,7 @@ class VolumeBinding:
         bindings.provisions = provisions
         return []
 
-    def _cannot_provision(self, claim: PersistentVolumeClaim, node: Node) -> str:
+    def _cannot_provision(self, claim: PersistentVolumeClaim, node: NodeInfo) -> str:
         storage_class = cast("StorageClass | None", self._handle.find(STORAGE_CLASSES, class_of(claim)))
         if storage_class is None or storage_class.get("provisioner") in (None, "", _NO_PROVISIONER):
             return _NONE_FREE
@@ -203,7 +206,7 @@ class VolumeBinding:
             return _NONE_FREE
         return "" if self._has_space(claim, storage_class, node) else _NO_SPACE
 
-    def _has_space(self, claim: PersistentVolumeClaim, storage_class: StorageClass, node: Node) -> bool:
+    def _has_space(self, claim: PersistentVolumeClaim, storage_class: StorageClass, node: NodeInfo) -> bool:
         """Whether a driver that reports its capacity has enough for the node."""
         wanted = requested_bytes(claim)
         driver = self._handle.find(CSI_DRIVERS, storage_class["provisioner"])
@@ -225,28 +228,28 @@ class VolumeBinding:
 
     # --- binding
 
-    def reserve(self, cycle: Cycle, pod: Pod, node: str) -> Refusal | None:
+    def reserve(self, cycle: CycleState, pod: PodInfo, node: str) -> Refusal | None:
         for claim, volume in self._bindings(cycle, node).volumes:
             self._taken[volume["metadata"]["name"]] = Key.of(claim)
         for claim in self._bindings(cycle, node).provisions:
             self._selected[Key.of(claim)] = node
         return None
 
-    def unreserve(self, cycle: Cycle, pod: Pod, node: str) -> None:
+    def unreserve(self, cycle: CycleState, pod: PodInfo, node: str) -> None:
         for _, volume in self._bindings(cycle, node).volumes:
             self._taken.pop(volume["metadata"]["name"], None)
         for claim in self._bindings(cycle, node).provisions:
             self._selected.pop(Key.of(claim), None)
 
-    def _bindings(self, cycle: Cycle, node: str) -> _Bindings:
+    def _bindings(self, cycle: CycleState, node: str) -> _Bindings:
         note = cycle.find(self.name, _Note)
         return _Bindings() if note is None else note.by_node.get(node, _Bindings())
 
-    def will_pre_bind(self, cycle: Cycle, pod: Pod, node: str) -> bool:
+    def will_pre_bind(self, cycle: CycleState, pod: PodInfo, node: str) -> bool:
         bindings = self._bindings(cycle, node)
         return bool(bindings.volumes or bindings.provisions)
 
-    async def pre_bind(self, cycle: Cycle, pod: Pod, node: str) -> None:
+    async def pre_bind(self, cycle: CycleState, pod: PodInfo, node: str) -> None:
         """Raises `ClientError` and `VolumesNotBound`."""
         if not self.will_pre_bind(cycle, pod, node):
             return
@@ -267,7 +270,7 @@ class VolumeBinding:
         self.unreserve(cycle, pod, node)
 
     async def _bound(
-        self, pod: Pod, claims: list[PersistentVolumeClaim], node: str, bindings: _Bindings
+        self, pod: PodInfo, claims: list[PersistentVolumeClaim], node: str, bindings: _Bindings
     ) -> None:
         """Wait until all claims are bound; whoever binds them may also give up on the node."""
         provisioned = {
@@ -307,7 +310,7 @@ class VolumeBinding:
         }
 
 
-def _is_in(term: TopologySelectorTerm, node: Node) -> bool:
+def _is_in(term: TopologySelectorTerm, node: NodeInfo) -> bool:
     return all(
         node.labels.get(each["key"]) in each["values"] for each in term.get("matchLabelExpressions") or ()
     )

@@ -1,4 +1,6 @@
-"""VolumeRestrictions: a disk that only one may write to is not shared, nor is a ReadWriteOncePod claim."""
+"""The VolumeRestrictions plugin: rejects nodes where an exclusive disk is in use, and pods that share a
+ReadWriteOncePod claim.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from steersman.cluster.scheduler.framework.cycle import Cycle, Note
-from steersman.cluster.scheduler.framework.events import EventKind, Hints, Occurrence
+from steersman.cluster.scheduler.framework.cycle_state import CycleState, StateData
+from steersman.cluster.scheduler.framework.events import ClusterEvent, EventKind, Hints
 from steersman.cluster.scheduler.framework.handle import Handle
 from steersman.cluster.scheduler.framework.plugin import Resources
 from steersman.cluster.scheduler.framework.verdicts import SKIP, Refusal, Skip
-from steersman.cluster.scheduler.model.node import Node
-from steersman.cluster.scheduler.model.pod import Pod
+from steersman.cluster.scheduler.model.node import NodeInfo
+from steersman.cluster.scheduler.model.pod import PodInfo
 from steersman.cluster.scheduler.plugins.storage import is_claimed
 from steersman.objects.resources import PERSISTENT_VOLUME_CLAIMS
 
@@ -32,7 +34,9 @@ _IDENTITY: Final = {"gcePersistentDisk": "pdName", "awsElasticBlockStore": "volu
 
 
 @dataclass(slots=True)
-class _Note(Note):
+class _Note(StateData):
+    """The PreFilter state: other users of ReadWriteOncePod claims."""
+
     exclusive: frozenset[str]
     #: How many pods use the exclusive claims.
     users: int
@@ -48,7 +52,7 @@ class VolumeRestrictions:
         self._handle = handle
         self.resources: Resources = {PERSISTENT_VOLUME_CLAIMS: None}
 
-    def pre_filter(self, cycle: Cycle, pod: Pod) -> Refusal | Skip | None:
+    def pre_filter(self, cycle: CycleState, pod: PodInfo) -> Refusal | Skip | None:
         if not pod.volumes.claims and not pod.volumes.disks:
             return SKIP
         exclusive = set()
@@ -67,18 +71,18 @@ class VolumeRestrictions:
         cycle.write(self.name, _Note(frozenset(exclusive), users))
         return None
 
-    def _users(self, pod: Pod, exclusive: frozenset[str]) -> int:
+    def _users(self, pod: PodInfo, exclusive: frozenset[str]) -> int:
         return sum(
             _uses(other, pod, exclusive) for node in self._handle.nodes for other in node.pods.values()
         )
 
-    def filter(self, cycle: Cycle, pod: Pod, node: Node) -> Refusal | None:
+    def filter(self, cycle: CycleState, pod: PodInfo, node: NodeInfo) -> Refusal | None:
         for kind, disk in pod.volumes.disks:
             if any(_conflict(kind, disk, other) for other in node.pods.values()):
                 return _DISK
         return _IN_USE if cycle.read(self.name, _Note).users > 0 else None
 
-    def simulate(self, cycle: Cycle, pod: Pod, other: Pod, node: Node, sign: int) -> None:
+    def simulate(self, cycle: CycleState, pod: PodInfo, other: PodInfo, node: NodeInfo, sign: int) -> None:
         note = cycle.read(self.name, _Note)
         note.users += sign * _uses(other, pod, note.exclusive)
 
@@ -91,13 +95,13 @@ class VolumeRestrictions:
         }
 
 
-def _uses(other: Pod, pod: Pod, claims: frozenset[str]) -> int:
+def _uses(other: PodInfo, pod: PodInfo, claims: frozenset[str]) -> int:
     if other.namespace != pod.namespace:
         return 0
     return sum(not claim.ephemeral and claim.name in claims for claim in other.volumes.claims)
 
 
-def _conflict(kind: str, disk: Mapping[str, Any], other: Pod) -> bool:
+def _conflict(kind: str, disk: Mapping[str, Any], other: PodInfo) -> bool:
     for their_kind, theirs in other.volumes.disks:
         if kind == their_kind and _same(kind, disk, theirs):
             shared = kind != "awsElasticBlockStore" and disk.get("readOnly") and theirs.get("readOnly")
@@ -116,7 +120,7 @@ def _same(kind: str, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     )
 
 
-def _volumes_are_free(pod: Pod, what: Occurrence) -> bool:
+def _volumes_are_free(pod: PodInfo, what: ClusterEvent) -> bool:
     gone = what.old_pod
     if gone is None:
         return False

@@ -1,16 +1,18 @@
-"""VolumeZone: a bound volume that is labelled with a zone or region is used from there only."""
+"""The VolumeZone plugin: a bound volume with zone or region labels can be used only by nodes with the same
+labels.
+"""
 
 from __future__ import annotations
 
 from typing import Final, cast
 
-from steersman.cluster.scheduler.framework.cycle import Cycle
+from steersman.cluster.scheduler.framework.cycle_state import CycleState
 from steersman.cluster.scheduler.framework.events import EventKind, Hints
 from steersman.cluster.scheduler.framework.handle import Handle
 from steersman.cluster.scheduler.framework.plugin import Resources
 from steersman.cluster.scheduler.framework.verdicts import SKIP, Refusal, Skip
-from steersman.cluster.scheduler.model.node import Node
-from steersman.cluster.scheduler.model.pod import Pod
+from steersman.cluster.scheduler.model.node import NodeInfo
+from steersman.cluster.scheduler.model.pod import PodInfo
 from steersman.cluster.scheduler.plugins.storage import is_claimed
 from steersman.objects.kinds.types.core_v1 import PersistentVolume, PersistentVolumeClaim
 from steersman.objects.kinds.types.storage_v1 import StorageClass
@@ -42,7 +44,7 @@ class VolumeZone:
             STORAGE_CLASSES: None,
         }
 
-    def pre_filter(self, cycle: Cycle, pod: Pod) -> Refusal | Skip | None:
+    def pre_filter(self, cycle: CycleState, pod: PodInfo) -> Refusal | Skip | None:
         places: _Places = []
         for claim in pod.volumes.claims:
             if claim.ephemeral:
@@ -85,7 +87,7 @@ class VolumeZone:
             return []
         return _refusal("PersistentVolume had no name")
 
-    def filter(self, cycle: Cycle, pod: Pod, node: Node) -> Refusal | None:
+    def filter(self, cycle: CycleState, pod: PodInfo, node: NodeInfo) -> Refusal | None:
         labels = node.labels
         if not any(key in labels for key in _LABELS):
             return None

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from steersman.cluster.cel.words import is_identifier
+from steersman.cluster.cel.reserved_words import is_identifier
 from steersman.cluster.schema.validation.admission_expressions import Expressions
 from steersman.cluster.schema.validation.admission_matching import validate_match_conditions
 from steersman.cluster.schema.validation.internal_values import Shape, as_internal

@@ -31,7 +31,7 @@ from steersman.cluster.apiserver.resources.resource import Catalog
 from steersman.cluster.apiserver.resources.storage_encoding import encode, stamp
 from steersman.cluster.auth.authentication import StaticTokens
 from steersman.cluster.auth.jwt import SigningKey
-from steersman.cluster.auth.pki import Authority
+from steersman.cluster.auth.pki import StoredAuthority
 from steersman.cluster.auth.users import User
 from steersman.cluster.schema.resources import all_resources
 from steersman.cluster.store import open_store
@@ -42,7 +42,7 @@ from tests.support.waiting import until
 from tests.unit.cluster.apiserver.asking import ask
 
 Object = dict[str, Any]
-SERVING, FRONT = Authority.make("serving"), Authority.make("front-proxy-ca")
+SERVING, FRONT = StoredAuthority.make("serving"), StoredAuthority.make("front-proxy-ca")
 JANE = User("jane", "u-1", ("dev", "ops"), {"Scopes/x": ("a", "b")})
 LEGACY = {
     "kind": "APIResourceList",

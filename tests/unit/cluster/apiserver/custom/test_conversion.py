@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 import pytest
 
-from steersman.cluster.auth.pki import Authority
+from steersman.cluster.auth.pki import StoredAuthority
 from steersman.http import Request, Response, Server, server_tls
 from tests.support.api import PATIENCE_S, ApiClient, api
 
@@ -23,7 +23,7 @@ GROUP = "stable.example.com"
 V1, V2 = f"{GROUP}/v1", f"{GROUP}/v2"
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 DEFINITION = f"{DEFINITIONS}/webapps.{GROUP}"
-AUTHORITY = Authority.make("converters")
+AUTHORITY = StoredAuthority.make("converters")
 _PAIR = AUTHORITY.issue("converter", names=["localhost", "127.0.0.1", "converter.system.svc"], server=True)
 #: What the field is called in each version.
 NAMES = {V1: "host", V2: "hostname"}

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from steersman.cluster.apiserver.forwarding.node_connections import ForwardTarget, NodeConnections
-from steersman.cluster.auth.pki import Authority
+from steersman.cluster.auth.pki import StoredAuthority
 from steersman.objects.status import StatusError
 
-AUTHORITY = Authority.make()
+AUTHORITY = StoredAuthority.make()
 CONNECTIONS = NodeConnections(AUTHORITY)
 
 

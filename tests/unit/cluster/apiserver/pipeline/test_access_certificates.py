@@ -16,7 +16,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from steersman.cluster.apiserver.controllers.certificate_signing import CertificateSigning, sign
 from steersman.cluster.auth.authentication import CertificateAuthenticator
-from steersman.cluster.auth.pki import Authority
+from steersman.cluster.auth.pki import StoredAuthority
 from steersman.cluster.auth.signers import SigningRefused
 from tests.support.api import ApiClient, with_api
 from tests.unit.cluster.apiserver.access_world import World, in_world, rule
@@ -29,7 +29,7 @@ CLIENT, KUBELET, SERVING = (
     f"kubernetes.io/{name}"
     for name in ("kube-apiserver-client", "kube-apiserver-client-kubelet", "kubelet-serving")
 )
-AUTHORITY = Authority.make()
+AUTHORITY = StoredAuthority.make()
 PRIVATE = ec.generate_private_key(ec.SECP256R1())
 NOW = datetime.now(UTC).replace(microsecond=0)
 DNS, ADDRESS = x509.DNSName("n"), x509.IPAddress(ip_address("10.0.0.1"))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from steersman.cluster.controllers.autoscaling.limits import History, limit
+from steersman.cluster.controllers.autoscaling.limits import ScaleHistory, limit
 from tests.unit.cluster.controllers.workload_objects import NOW
 
 Object = dict[str, Any]
@@ -36,7 +36,7 @@ def _policies(*policies: tuple[str, int], choice: str = "Max", window_s: int = 0
     ],
 )
 def test_without_policies(current: int, desired: int, replicas: int, reason: str) -> None:
-    limited = limit(_spec(), History(), current, desired, NOW)
+    limited = limit(_spec(), ScaleHistory(), current, desired, NOW)
     assert (limited.replicas, limited.reason[0]) == (replicas, reason)
     assert limited.limited is (reason != "DesiredWithinRange")
     assert limited.stabilized[0] == "ReadyForNewScale"
@@ -80,20 +80,20 @@ def test_without_policies(current: int, desired: int, replicas: int, reason: str
 )
 def test_with_policies(rules: Object, current: int, desired: int, replicas: int, reason: str) -> None:
     behavior = {"scaleUp": _policies(("Pods", 4)), "scaleDown": _policies(("Percent", 100)), **rules}
-    limited = limit(_spec(behavior=behavior), History(), current, desired, NOW)
+    limited = limit(_spec(behavior=behavior), ScaleHistory(), current, desired, NOW)
     assert (limited.replicas, limited.reason[0]) == (replicas, reason)
 
 
 def test_what_was_done_lately_counts() -> None:
     behavior = {"scaleUp": _policies(("Pods", 4)), "scaleDown": _policies(("Percent", 100))}
-    history = History()
+    history = ScaleHistory()
     history.scaled(behavior, 5, 8, NOW - timedelta(seconds=30))
     assert limit(_spec(behavior=behavior), history, 8, 15, NOW).replicas == 9
     assert limit(_spec(behavior=behavior), history, 8, 15, NOW + timedelta(seconds=31)).replicas == 12
 
 
 def test_a_high_recommendation_holds_for_a_while() -> None:
-    history = History()
+    history = ScaleHistory()
     history.begin(8, NOW - timedelta(seconds=200))
     limited = limit(_spec(), history, 8, 3, NOW)
     assert limited.replicas == 8
@@ -103,7 +103,7 @@ def test_a_high_recommendation_holds_for_a_while() -> None:
 
 def test_a_low_recommendation_can_hold_too() -> None:
     behavior = {"scaleUp": _policies(("Pods", 40), window_s=60), "scaleDown": _policies(("Pods", 40))}
-    history = History()
+    history = ScaleHistory()
     history.begin(5, NOW - timedelta(seconds=30))
     limited = limit(_spec(behavior=behavior), history, 5, 15, NOW)
     assert (limited.replicas, limited.stabilized[0]) == (5, "ScaleUpStabilized")

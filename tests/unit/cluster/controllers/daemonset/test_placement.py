@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from steersman.cluster.controllers.daemonset.placement import (
-    NodeState,
-    Placement,
+    DaemonNodeState,
+    DaemonPlacement,
     pinned,
     target_node,
     tolerations,
@@ -19,9 +19,9 @@ from tests.unit.cluster.controllers.workload_objects import pod_state
 Object = dict[str, Any]
 
 
-def _node(name: str = "n1", taints: list[Object] | None = None, **labels: str) -> NodeState:
+def _node(name: str = "n1", taints: list[Object] | None = None, **labels: str) -> DaemonNodeState:
     return msgspec.convert(
-        {"metadata": {"name": name, "labels": labels}, "spec": {"taints": taints or []}}, NodeState
+        {"metadata": {"name": name, "labels": labels}, "spec": {"taints": taints or []}}, DaemonNodeState
     )
 
 
@@ -68,7 +68,7 @@ def _field(operator: str, *values: str) -> Object:
     ],
 )
 def test_nodes_are_selected(spec: Object, labels: dict[str, str], runs: bool) -> None:
-    assert Placement(_daemon_set(**spec)).judge(_node(**labels)) == (runs, runs)
+    assert DaemonPlacement(_daemon_set(**spec)).judge(_node(**labels)) == (runs, runs)
 
 
 @pytest.mark.parametrize(
@@ -100,12 +100,12 @@ def test_nodes_are_selected(spec: Object, labels: dict[str, str], runs: bool) ->
 def test_taints(taint: tuple[str, str, str], toleration: Object | None, verdict: tuple[bool, bool]) -> None:
     node = _node(taints=[dict(zip(("key", "value", "effect"), taint, strict=True))])
     spec = {"tolerations": [toleration]} if toleration else {}
-    assert Placement(_daemon_set(**spec)).judge(node) == verdict
+    assert DaemonPlacement(_daemon_set(**spec)).judge(node) == verdict
 
 
 def test_daemons_on_the_host_network_need_none() -> None:
     node = _node(taints=[{"key": "node.kubernetes.io/network-unavailable", "effect": "NoSchedule"}])
-    assert Placement(_daemon_set(hostNetwork=True)).judge(node).run
+    assert DaemonPlacement(_daemon_set(hostNetwork=True)).judge(node).run
 
 
 def test_a_limited_toleration_becomes_unlimited() -> None:

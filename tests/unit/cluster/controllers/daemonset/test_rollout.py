@@ -7,8 +7,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from steersman.cluster.controllers.daemonset.placement import NodeState, pinned
-from steersman.cluster.controllers.daemonset.rollout import Changes, View, daemon_status, placed, updated
+from steersman.cluster.controllers.daemonset.placement import DaemonNodeState, pinned
+from steersman.cluster.controllers.daemonset.rollout import (
+    Changes,
+    DaemonSetView,
+    daemon_status,
+    placed,
+    updated,
+)
 from steersman.cluster.controllers.pod_states import PodState
 from tests.unit.cluster.controllers.workload_objects import NOW, pod_state
 
@@ -44,7 +50,7 @@ def _pods(words: str) -> list[PodState]:
 
 def _view(
     words: str, nodes: int | None = None, surge: int | str = 0, unavailable: int | str = 1, **more: Any
-) -> View:
+) -> DaemonSetView:
     rolling = {"maxSurge": surge, "maxUnavailable": unavailable}
     strategy = more.get("strategy", {"type": "RollingUpdate", "rollingUpdate": rolling})
     taints: dict[int, str] = more.get("taints", {})
@@ -59,11 +65,11 @@ def _view(
                 "metadata": {"name": f"n{number}"},
                 "spec": {"taints": [{"key": "k", "effect": taints[number]}] if number in taints else []},
             },
-            NodeState,
+            DaemonNodeState,
         )
         for number in range(count)
     ]
-    return View(daemon_set, "new", made, _pods(words), NOW)
+    return DaemonSetView(daemon_set, "new", made, _pods(words), NOW)
 
 
 def _told(changes: Changes) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from steersman.cluster.controllers.endpoints.backends import Backend
+from steersman.cluster.controllers.endpoints.backends import PodEndpoint
 from steersman.cluster.controllers.endpoints.services import Service
 from steersman.runtime import Cached, Key
 
@@ -43,7 +43,7 @@ def pod(
     ready_at: str = "2026-01-01T00:00:01Z",
     labels: dict[str, str] | None = None,
     **spec: Any,
-) -> Backend:
+) -> PodEndpoint:
     metadata: Object = {
         "name": name,
         "namespace": "ns",
@@ -61,7 +61,7 @@ def pod(
     if ips:
         status.update(podIP=ips[0], podIPs=[{"ip": ip} for ip in ips])
     obj = {"metadata": metadata, "spec": {"nodeName": "n1", "containers": [{"name": "c"}], **spec}}
-    return Backend.read(cached({**obj, "status": status}))
+    return PodEndpoint.read(cached({**obj, "status": status}))
 
 
 def numbered(name: str, resource: Object, number: int = 1) -> Object:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from steersman.cluster.controllers.endpoints.mirroring import MOST_ADDRESSES, mirrored, plan_mirror
-from steersman.cluster.controllers.endpoints.slices import Plan
+from steersman.cluster.controllers.endpoints.slices import SlicePlan
 from tests.unit.cluster.controllers.endpoints.endpoint_objects import numbered
 
 Object = dict[str, Any]
@@ -16,7 +16,7 @@ def endpoints(*subsets: Object, **metadata: Any) -> Object:
     return {"metadata": {"name": "db", "namespace": "ns", "uid": "u", **metadata}, "subsets": list(subsets)}
 
 
-def plan(of: Object, existing: list[Object] | None = None) -> Plan:
+def plan(of: Object, existing: list[Object] | None = None) -> SlicePlan:
     return plan_mirror(of, mirrored(of), existing or [])
 
 
@@ -40,7 +40,7 @@ def test_a_mirror_says_the_same() -> None:
         {"addresses": ["10.0.0.1"], "conditions": {"ready": True}, "hostname": "h", "nodeName": "n"},
         {"addresses": ["10.0.0.2"], "conditions": {"ready": False}},
     ]
-    assert plan(of, [numbered("s", one)]) == Plan()
+    assert plan(of, [numbered("s", one)]) == SlicePlan()
 
 
 def test_what_changes_is_updated_and_what_goes_is_deleted() -> None:
@@ -53,7 +53,7 @@ def test_what_changes_is_updated_and_what_goes_is_deleted() -> None:
     marked = endpoints({"addresses": [{"ip": "10.0.0.1"}], "ports": [HTTP]}, annotations={"new": "1"})
     [annotated] = plan(marked, [there]).update
     assert annotated["metadata"]["annotations"] == {"new": "1"}
-    assert plan(endpoints(), [there]) == Plan(delete=[there])
+    assert plan(endpoints(), [there]) == SlicePlan(delete=[there])
 
 
 def test_other_ports_take_over_the_slice_that_would_go() -> None:

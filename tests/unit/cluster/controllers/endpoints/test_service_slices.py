@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from steersman.cluster.controllers.endpoints.backends import Backend
+from steersman.cluster.controllers.endpoints.backends import PodEndpoint
 from steersman.cluster.controllers.endpoints.service_slices import MOST_ENDPOINTS, plan_slices, slice_prefix
 from steersman.cluster.controllers.endpoints.services import Service
-from steersman.cluster.controllers.endpoints.slices import Plan
+from steersman.cluster.controllers.endpoints.slices import SlicePlan
 from tests.unit.cluster.controllers.endpoints.endpoint_objects import Object, numbered, pod, service
 
 
@@ -17,11 +17,11 @@ def zone_of(node: str) -> str | None:
     return {"n1": "zone-a", "n2": ""}.get(node)
 
 
-def plan(of: Service, pods: list[Backend], existing: list[Object] | None = None) -> Plan:
+def plan(of: Service, pods: list[PodEndpoint], existing: list[Object] | None = None) -> SlicePlan:
     return plan_slices(of, pods, existing or [], zone_of)
 
 
-def settled(of: Service, pods: list[Backend], existing: list[Object] | None = None) -> list[Object]:
+def settled(of: Service, pods: list[PodEndpoint], existing: list[Object] | None = None) -> list[Object]:
     """The slices after a plan was carried out; another plan then has nothing to do."""
     planned = plan(of, pods, existing)
     by_name = {one["metadata"]["name"]: one for one in existing or []}
@@ -33,7 +33,7 @@ def settled(of: Service, pods: list[Backend], existing: list[Object] | None = No
         name = f"made-{len(by_name)}-{number}"
         by_name[name] = numbered(name, one)
     slices = list(by_name.values())
-    assert plan(of, pods, slices) == Plan()
+    assert plan(of, pods, slices) == SlicePlan()
     return slices
 
 
@@ -102,7 +102,7 @@ def test_conditions_of_endpoints(
         pytest.param(pod("p", "fd00::1"), False, id="of another family"),
     ],
 )
-def test_pods_that_have_no_endpoint(ignored: Backend, published: bool) -> None:
+def test_pods_that_have_no_endpoint(ignored: PodEndpoint, published: bool) -> None:
     [slice_] = plan(service(publishNotReadyAddresses=published), [ignored]).create
     assert slice_["endpoints"] == []
 
@@ -126,7 +126,7 @@ def test_headless_services_are_marked_and_need_no_ports() -> None:
 
 
 def test_named_ports_may_lead_elsewhere_in_other_pods() -> None:
-    def serving(name: str, ip: str, port: int) -> Backend:
+    def serving(name: str, ip: str, port: int) -> PodEndpoint:
         ports = [{"name": "http", "containerPort": port, "protocol": "TCP"}]
         return pod(name, ip, containers=[{"name": "c", "ports": ports}])
 
@@ -164,7 +164,7 @@ def test_hints_say_who_should_use_an_endpoint(preference: str | None, hints: Obj
     assert one["endpoints"][0].get("hints") == hints
 
 
-def many(count: int, start: int = 0) -> list[Backend]:
+def many(count: int, start: int = 0) -> list[PodEndpoint]:
     return [pod(f"p{number:04}", f"10.1.{number // 250}.{number % 250}") for number in range(start, count)]
 
 

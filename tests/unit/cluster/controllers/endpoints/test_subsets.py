@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from steersman.cluster.controllers.endpoints.backends import Backend
+from steersman.cluster.controllers.endpoints.backends import PodEndpoint
 from steersman.cluster.controllers.endpoints.subsets import (
     MOST_ADDRESSES,
     repacked,
@@ -75,7 +75,7 @@ def test_repacking_twice_changes_nothing() -> None:
         pytest.param(pod("p"), True, None, id="without an address"),
     ],
 )
-def test_where_a_pod_is_told_of(of: Backend, published: bool, field: str | None) -> None:
+def test_where_a_pod_is_told_of(of: PodEndpoint, published: bool, field: str | None) -> None:
     subsets = service_subsets(service(publishNotReadyAddresses=published), [of])
     assert [name for subset in subsets for name in subset if name != "ports"] == ([field] if field else [])
 

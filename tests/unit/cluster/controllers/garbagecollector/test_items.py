@@ -7,9 +7,9 @@ import pytest
 from steersman.cluster.controllers.garbagecollector.items import (
     FOREGROUND,
     ORPHAN,
+    GCVerdict,
     Item,
     Owners,
-    Verdict,
     decide,
     shown_within,
 )
@@ -23,37 +23,41 @@ PLAIN = Item(uid="p")
 @pytest.mark.parametrize(
     ("owners", "finalizers", "dependents", "verdict"),
     [
-        pytest.param(Owners(solid=[A]), (), (), Verdict(), id="kept"),
+        pytest.param(Owners(solid=[A]), (), (), GCVerdict(), id="kept"),
         pytest.param(
             Owners(solid=[A], waiting=[B], absent=[C]),
             (),
             (),
-            Verdict(release=("uid-c", "uid-b")),
+            GCVerdict(release=("uid-c", "uid-b")),
             id="released",
         ),
-        pytest.param(Owners(solid=[A]), (ORPHAN,), (PLAIN,), Verdict(), id="kept whatever it would do"),
-        pytest.param(Owners(absent=[A]), (), (), Verdict(delete="Background"), id="deleted"),
-        pytest.param(Owners(absent=[A]), (), (PLAIN,), Verdict(delete="Background"), id="deleted first"),
-        pytest.param(Owners(absent=[A]), (ORPHAN,), (PLAIN,), Verdict(delete="Orphan"), id="orphaning"),
+        pytest.param(Owners(solid=[A]), (ORPHAN,), (PLAIN,), GCVerdict(), id="kept whatever it would do"),
+        pytest.param(Owners(absent=[A]), (), (), GCVerdict(delete="Background"), id="deleted"),
+        pytest.param(Owners(absent=[A]), (), (PLAIN,), GCVerdict(delete="Background"), id="deleted first"),
+        pytest.param(Owners(absent=[A]), (ORPHAN,), (PLAIN,), GCVerdict(delete="Orphan"), id="orphaning"),
         pytest.param(
-            Owners(absent=[A]), (FOREGROUND,), (PLAIN,), Verdict(delete="Foreground"), id="as it was told"
+            Owners(absent=[A]), (FOREGROUND,), (PLAIN,), GCVerdict(delete="Foreground"), id="as it was told"
         ),
-        pytest.param(Owners(waiting=[A]), (), (), Verdict(delete="Background"), id="leaf"),
-        pytest.param(Owners(waiting=[A]), (), (PLAIN,), Verdict(delete="Foreground"), id="branch"),
+        pytest.param(Owners(waiting=[A]), (), (), GCVerdict(delete="Background"), id="leaf"),
+        pytest.param(Owners(waiting=[A]), (), (PLAIN,), GCVerdict(delete="Foreground"), id="branch"),
         pytest.param(
             Owners(waiting=[A], absent=[B]),
             (ORPHAN,),
             (PLAIN,),
-            Verdict(delete="Foreground"),
+            GCVerdict(delete="Foreground"),
             id="owner wins",
         ),
         pytest.param(
-            Owners(waiting=[A]), (), (PLAIN, WAITING), Verdict(delete="Foreground", unblock=True), id="circle"
+            Owners(waiting=[A]),
+            (),
+            (PLAIN, WAITING),
+            GCVerdict(delete="Foreground", unblock=True),
+            id="circle",
         ),
     ],
 )
 def test_one_solid_owner_keeps_an_object(
-    owners: Owners, finalizers: tuple[str, ...], dependents: tuple[Item, ...], verdict: Verdict
+    owners: Owners, finalizers: tuple[str, ...], dependents: tuple[Item, ...], verdict: GCVerdict
 ) -> None:
     assert decide(Item(uid="x", finalizers=finalizers), owners, dependents) == verdict
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from steersman.cluster.controllers.job.backoff import NO_FAILURES, Backoff
+from steersman.cluster.controllers.job.backoff import NO_FAILURES, JobBackoff
 from steersman.cluster.controllers.job.job_pods import FAILURE_COUNT, IGNORED_FAILURE_COUNT, JobPod
 from steersman.cluster.controllers.job.job_spec import Job
 from steersman.cluster.controllers.job.new_pods import name_prefix, new_pod_template
@@ -189,7 +189,7 @@ def test_what_is_made_and_deleted(
 
 
 def test_after_failures_nothing_is_made_for_a_while() -> None:
-    steps = plan(tally_of(job(), []), Backoff(2, NOW - timedelta(seconds=5)), NOW)
+    steps = plan(tally_of(job(), []), JobBackoff(2, NOW - timedelta(seconds=5)), NOW)
     assert not steps.create
     assert steps.wait_s == pytest.approx(15)
 
@@ -206,13 +206,20 @@ def test_after_failures_nothing_is_made_for_a_while() -> None:
 def test_failures_are_counted_since_the_last_success(
     succeeded: list[int], failed: list[int], failures: int
 ) -> None:
-    before = Backoff(3, NOW)
+    before = JobBackoff(3, NOW)
     ended = [[pod("p", code=1, ended_s=ago_s) for ago_s in ages] for ages in (succeeded, failed)]
     assert before.after(*ended).failures == failures
 
 
 def test_waits_grow_up_to_ten_minutes() -> None:
-    assert [Backoff(count, NOW).wait_s(NOW) for count in (0, 1, 2, 3, 7, 1000)] == [0, 10, 20, 40, 600, 600]
+    assert [JobBackoff(count, NOW).wait_s(NOW) for count in (0, 1, 2, 3, 7, 1000)] == [
+        0,
+        10,
+        20,
+        40,
+        600,
+        600,
+    ]
 
 
 def test_ended_pods_are_listed_before_they_are_let_go() -> None:

@@ -9,9 +9,9 @@ import pytest
 
 from steersman.cluster.controllers.nodelifecycle.health import (
     STARTUP_GRACE_S,
-    Attention,
-    Health,
+    NodeHealthData,
     NodeState,
+    ObservationGaps,
     silent_conditions,
 )
 from steersman.runtime import Cached
@@ -30,8 +30,8 @@ def node(ready: str = "True", heartbeat: str = "t1", **labels: str) -> NodeState
     return NodeState.read(Cached("", "n", 1, orjson.dumps(obj)))
 
 
-def health(state: NodeState | None = None, now: float = 0.0) -> Health:
-    return Health.first_seen(state or node(), now, CREATED_AT + now)
+def health(state: NodeState | None = None, now: float = 0.0) -> NodeHealthData:
+    return NodeHealthData.first_seen(state or node(), now, CREATED_AT + now)
 
 
 def test_a_node_counts_as_heard_of_when_it_is_first_seen() -> None:
@@ -118,7 +118,7 @@ def test_what_a_silent_node_said_is_unknown_now() -> None:
 
 
 def test_time_in_which_nobody_listened_is_told() -> None:
-    attention = Attention(5)
+    attention = ObservationGaps(5)
     assert attention.missed_s(1000) == 0
     attention.expect(1005)
     assert attention.missed_s(1003) == 0  # something else was to be done

@@ -13,7 +13,7 @@ from tests.unit.cluster.controllers.statefulset.sets import stateful_set
 from tests.unit.cluster.controllers.workload_objects import NOW, pod_state
 
 
-class Storage:
+class ClaimState:
     """Claims that are as they should be, but for those of some numbers."""
 
     def __init__(
@@ -62,9 +62,9 @@ def _pods(letters: str, first: int = 0) -> list[PodState]:
     ]
 
 
-def _steps(subject: dict[str, Any], letters: str, storage: Storage | None = None, first: int = 0) -> str:
+def _steps(subject: dict[str, Any], letters: str, storage: ClaimState | None = None, first: int = 0) -> str:
     members = sorted_out(subject, _pods(letters, first))
-    steps = next_steps(subject, members, storage or Storage(), "new", NOW)
+    steps = next_steps(subject, members, storage or ClaimState(), "new", NOW)
     return " ".join(f"{step.action}-{step.ordinal}" for step in steps)
 
 
@@ -163,15 +163,15 @@ def test_numbers_start_where_asked() -> None:
 @pytest.mark.parametrize(
     ("storage", "letters", "steps"),
     [
-        pytest.param(Storage(stale=[1]), "a", "", id="a claim of an earlier pod is waited for"),
-        pytest.param(Storage(missing=[0]), "p", "claims-0", id="a pending pod gets the claims it lacks"),
-        pytest.param(Storage(missing=[0]), "aaa", "", id="a running one has what it needs"),
-        pytest.param(Storage(wrong=["db-0"]), "aaa", "update-0", id="labels are put right"),
-        pytest.param(Storage(wrong=["db-1"]), "ar", "", id="but not before it is ready"),
-        pytest.param(Storage(unretained=["db-1"]), "aaa", "update-1", id="claims get their owners"),
-        pytest.param(Storage(unretained=["db-0"]), "p", "claims-0", id="those of a pending pod quietly"),
-        pytest.param(Storage(unretained=["db-3"]), "aaaa", "retain-3 delete-3", id="before the pod goes"),
+        pytest.param(ClaimState(stale=[1]), "a", "", id="a claim of an earlier pod is waited for"),
+        pytest.param(ClaimState(missing=[0]), "p", "claims-0", id="a pending pod gets the claims it lacks"),
+        pytest.param(ClaimState(missing=[0]), "aaa", "", id="a running one has what it needs"),
+        pytest.param(ClaimState(wrong=["db-0"]), "aaa", "update-0", id="labels are put right"),
+        pytest.param(ClaimState(wrong=["db-1"]), "ar", "", id="but not before it is ready"),
+        pytest.param(ClaimState(unretained=["db-1"]), "aaa", "update-1", id="claims get their owners"),
+        pytest.param(ClaimState(unretained=["db-0"]), "p", "claims-0", id="those of a pending pod quietly"),
+        pytest.param(ClaimState(unretained=["db-3"]), "aaaa", "retain-3 delete-3", id="before the pod goes"),
     ],
 )
-def test_claims(storage: Storage, letters: str, steps: str) -> None:
+def test_claims(storage: ClaimState, letters: str, steps: str) -> None:
     assert _steps(stateful_set(3), letters, storage) == steps

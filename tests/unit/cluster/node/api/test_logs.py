@@ -8,9 +8,9 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from steersman.cluster.node.api.errors import Refused
-from steersman.cluster.node.api.logs import Wanted, logged_container, wanted_logs
-from steersman.cluster.node.container_logs import LogOptions
+from steersman.cluster.node.api.errors import RequestRefused
+from steersman.cluster.node.api.logs import LogRequest, logged_container, wanted_logs
+from steersman.cluster.node.container_logs import ContainerLogOptions
 
 NOW = datetime(2026, 11, 16, 12, 0, 0, tzinfo=UTC)
 STDERR = frozenset((b"stderr",))
@@ -19,19 +19,19 @@ STDERR = frozenset((b"stderr",))
 @pytest.mark.parametrize(
     ("query", "previous", "options"),
     [
-        ("", False, LogOptions()),
-        ("follow=true&timestamps=1", False, LogOptions(follow=True, timestamps=True)),
-        ("follow=false&previous=0", False, LogOptions()),
-        ("previous=true&tailLines=0", True, LogOptions(tail_lines=0)),
-        ("sinceSeconds=60", False, LogOptions(since=datetime(2026, 11, 16, 11, 59, tzinfo=UTC))),
-        ("sinceTime=2026-11-16T12:00:00Z&limitBytes=5", False, LogOptions(since=NOW, limit_bytes=5)),
-        ("stream=Stderr", False, LogOptions(streams=STDERR)),
-        ("stream=All&tailLines=3", False, LogOptions(tail_lines=3)),
-        ("insecureSkipTLSVerifyBackend=true", False, LogOptions()),
+        ("", False, ContainerLogOptions()),
+        ("follow=true&timestamps=1", False, ContainerLogOptions(follow=True, timestamps=True)),
+        ("follow=false&previous=0", False, ContainerLogOptions()),
+        ("previous=true&tailLines=0", True, ContainerLogOptions(tail_lines=0)),
+        ("sinceSeconds=60", False, ContainerLogOptions(since=datetime(2026, 11, 16, 11, 59, tzinfo=UTC))),
+        ("sinceTime=2026-11-16T12:00:00Z&limitBytes=5", False, ContainerLogOptions(since=NOW, limit_bytes=5)),
+        ("stream=Stderr", False, ContainerLogOptions(streams=STDERR)),
+        ("stream=All&tailLines=3", False, ContainerLogOptions(tail_lines=3)),
+        ("insecureSkipTLSVerifyBackend=true", False, ContainerLogOptions()),
     ],
 )
-def test_a_query_says_which_lines(query: str, previous: bool, options: LogOptions) -> None:
-    assert wanted_logs(parse_qs(query), NOW) == Wanted(previous, options)
+def test_a_query_says_which_lines(query: str, previous: bool, options: ContainerLogOptions) -> None:
+    assert wanted_logs(parse_qs(query), NOW) == LogRequest(previous, options)
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_a_query_says_which_lines(query: str, previous: bool, options: LogOption
     ],
 )
 def test_queries_that_make_no_sense_are_refused(query: str, status: int) -> None:
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(RequestRefused) as refused:
         wanted_logs(parse_qs(query), NOW)
     assert refused.value.status == status
 
@@ -123,6 +123,6 @@ def test_init_and_ephemeral_containers_have_logs_too() -> None:
     ],
 )
 def test_without_logs_there_is_a_reason(status: dict[str, Any], previous: bool, message: str) -> None:
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(RequestRefused) as refused:
         logged_container("p", {"containerStatuses": [status]}, "c", previous)
     assert (refused.value.status, refused.value.message) == (400, message)

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from steersman.cluster.node.downward import NodeFacts
-from steersman.cluster.node.environment import Sources, environment
+from steersman.cluster.node.downward import DownwardNodeFacts
+from steersman.cluster.node.environment import EnvironmentSources, environment
 from steersman.cluster.node.errors import StartFailed
 
 POD: dict[str, Any] = {
@@ -28,8 +28,8 @@ def read_file(volume: str, path: str) -> str:
     return "IN_FILE='from file'"
 
 
-SOURCES = Sources(
-    NodeFacts("n", ("10.0.0.1",), {"cpu": "4"}),
+SOURCES = EnvironmentSources(
+    DownwardNodeFacts("n", ("10.0.0.1",), {"cpu": "4"}),
     ("10.1.0.5",),
     {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "TAKEN": "service"},
     {

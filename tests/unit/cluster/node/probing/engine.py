@@ -8,7 +8,7 @@ from steersman.aio import Clock
 from steersman.cluster.node.cri import ExecResult
 from steersman.cluster.node.errors import RuntimeFailed
 from steersman.cluster.node.simulated import SimulatedRuntime
-from steersman.cluster.node.simulated.addresses import PodAddresses
+from steersman.cluster.node.simulated.addresses import SimulatedPodAddresses
 from steersman.cluster.node.timers import Timers
 
 __all__ = ["AnsweringRuntime", "exits", "fails"]
@@ -30,7 +30,7 @@ def fails(problem: str) -> Answer:
 class AnsweringRuntime(SimulatedRuntime):
     def __init__(self, clock: Clock) -> None:
         self.timers = Timers(clock)
-        super().__init__(self.timers, lambda: PodAddresses("127.0.0.0/24"))
+        super().__init__(self.timers, lambda: SimulatedPodAddresses("127.0.0.0/24"))
         self.answer: Answer = exits(0)
         #: When (monotonic) which container was asked what.
         self.asked: list[tuple[float, str, tuple[str, ...]]] = []

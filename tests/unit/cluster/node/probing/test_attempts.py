@@ -11,7 +11,7 @@ import pytest
 
 from steersman.aio import SystemClock
 from steersman.cluster.node.probing.attempts import attempt
-from steersman.cluster.node.probing.outcome import Outcome, ProbeErrored, Target
+from steersman.cluster.node.probing.outcome import ProbeErrored, ProbeOutcome, ProbeTarget
 from steersman.cluster.schema.version import KUBERNETES_MINOR
 
 from .engine import AnsweringRuntime, exits, fails
@@ -70,9 +70,9 @@ def with_server(test: Callable[[int, Seen], Awaitable[None]]) -> None:
 
 async def probe(
     handler: dict[str, Any], runtime: AnsweringRuntime | None = None, timeout_s: int = 20, **container: Any
-) -> Outcome:
+) -> ProbeOutcome:
     pod = {"metadata": {"name": "p", "namespace": "ns", "uid": "u"}, "spec": {"containers": []}}
-    target = Target(pod, {"name": "main", **container}, "c1", "127.0.0.1")
+    target = ProbeTarget(pod, {"name": "main", **container}, "c1", "127.0.0.1")
     runtime = runtime or AnsweringRuntime(SystemClock())
     return await attempt(runtime, target, {"timeoutSeconds": timeout_s, **handler})
 
@@ -80,17 +80,17 @@ async def probe(
 @pytest.mark.parametrize(
     ("path", "outcome"),
     [
-        ("/ok", Outcome("success", "fine")),
-        ("/bad", Outcome("failure", "HTTP probe failed with statuscode: 500")),
-        ("/none", Outcome("failure", "HTTP probe failed with statuscode: 404")),
-        ("/moved", Outcome("success", "")),
-        ("/away", Outcome("warning", "Probe terminated redirects, Response body: gone")),
-        ("/large", Outcome("success", "x" * 10240)),
-        ("/a b", Outcome("success", "")),
-        ("ok", Outcome("success", "fine")),
+        ("/ok", ProbeOutcome("success", "fine")),
+        ("/bad", ProbeOutcome("failure", "HTTP probe failed with statuscode: 500")),
+        ("/none", ProbeOutcome("failure", "HTTP probe failed with statuscode: 404")),
+        ("/moved", ProbeOutcome("success", "")),
+        ("/away", ProbeOutcome("warning", "Probe terminated redirects, Response body: gone")),
+        ("/large", ProbeOutcome("success", "x" * 10240)),
+        ("/a b", ProbeOutcome("success", "")),
+        ("ok", ProbeOutcome("success", "fine")),
     ],
 )
-def test_http_answers(path: str, outcome: Outcome) -> None:
+def test_http_answers(path: str, outcome: ProbeOutcome) -> None:
     async def test(port: int, seen: Seen) -> None:
         assert await probe({"httpGet": {"path": path, "port": port}}) == outcome
 
@@ -110,7 +110,7 @@ def test_no_http_answer_is_a_failure(path: str, problem: str) -> None:
         outcome = await probe(
             {"httpGet": {"path": path, "port": port}}, timeout_s=1 if path == "/slow" else 20
         )
-        assert outcome == Outcome("failure", f'Get "http://127.0.0.1:{port}{path}": {problem}')
+        assert outcome == ProbeOutcome("failure", f'Get "http://127.0.0.1:{port}{path}": {problem}')
 
     with_server(test)
 
@@ -157,14 +157,14 @@ def test_https_to_a_server_that_has_none_is_told() -> None:
 
 def test_tcp_connects_or_says_why_not() -> None:
     async def test(port: int, seen: Seen) -> None:
-        assert await probe({"tcpSocket": {"port": port}}) == Outcome("success", "")
+        assert await probe({"tcpSocket": {"port": port}}) == ProbeOutcome("success", "")
         with socket.socket() as unused:
             unused.bind(("127.0.0.1", 0))
             closed = unused.getsockname()[1]
             refused = f"dial tcp 127.0.0.1:{closed}: connect: connection refused"
-            assert await probe({"tcpSocket": {"port": closed}}) == Outcome("failure", refused)
+            assert await probe({"tcpSocket": {"port": closed}}) == ProbeOutcome("failure", refused)
             outcome = await probe({"httpGet": {"path": "/", "port": closed}})
-            assert outcome == Outcome("failure", f'Get "http://127.0.0.1:{closed}/": {refused}')
+            assert outcome == ProbeOutcome("failure", f'Get "http://127.0.0.1:{closed}/": {refused}')
 
     async def run() -> None:
         async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -196,12 +196,12 @@ def test_a_command_says_by_its_code_how_it_went() -> None:
         handler = {"exec": {"command": ["check", "$(WHAT)"]}}
         variables = [{"name": "WHAT", "value": "health"}]
         runtime.answer = exits(0, b"ok", b"!")
-        assert await probe(handler, runtime, env=variables) == Outcome("success", "ok!")
+        assert await probe(handler, runtime, env=variables) == ProbeOutcome("success", "ok!")
         assert runtime.asked[0][1:] == ("c1", ("check", "health"))
         runtime.answer = exits(1, b"", b"x" * 20000)
-        assert await probe(handler, runtime) == Outcome("failure", "x" * 10240)
+        assert await probe(handler, runtime) == ProbeOutcome("failure", "x" * 10240)
         runtime.answer = fails('command timed out: "check" timed out after 1s')
-        assert await probe(handler, runtime) == Outcome(
+        assert await probe(handler, runtime) == ProbeOutcome(
             "failure", 'command timed out: "check" timed out after 1s'
         )
         runtime.answer = fails("no such container")
@@ -233,11 +233,13 @@ def test_grpc_health_is_asked_for() -> None:
         port = server.add_insecure_port("127.0.0.1:0")
         await server.start()
         try:
-            assert await probe({"grpc": {"port": port}}) == Outcome("success", "service healthy")
-            unhealthy = Outcome("failure", 'service unhealthy (responded with "NOT_SERVING")')
+            assert await probe({"grpc": {"port": port}}) == ProbeOutcome("success", "service healthy")
+            unhealthy = ProbeOutcome("failure", 'service unhealthy (responded with "NOT_SERVING")')
             assert await probe({"grpc": {"port": port, "service": "sad"}}) == unhealthy
             missing = "error: health rpc probe failed: rpc error: code = NotFound desc = unknown service"
-            assert await probe({"grpc": {"port": port, "service": "x" * 200}}) == Outcome("failure", missing)
+            assert await probe({"grpc": {"port": port, "service": "x" * 200}}) == ProbeOutcome(
+                "failure", missing
+            )
         finally:
             await server.stop(None)
         outcome = await probe({"grpc": {"port": port}}, timeout_s=1)

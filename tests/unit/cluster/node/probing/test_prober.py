@@ -10,9 +10,9 @@ import pytest
 
 from steersman.aio import Scope
 from steersman.cluster.node.cri import ContainerConfig, PodRuntime, PodSandboxConfig
-from steersman.cluster.node.downward import NodeFacts
+from steersman.cluster.node.downward import DownwardNodeFacts
 from steersman.cluster.node.events import NodeEvents
-from steersman.cluster.node.health import HEALTHY, Health
+from steersman.cluster.node.health import HEALTHY, ContainerHealth
 from steersman.cluster.node.probing import ContainerProber
 from steersman.testing import VirtualClock, run_virtual
 
@@ -51,7 +51,7 @@ class World:
 
     def new_prober(self) -> ContainerProber:
         self.pokes: list[float] = []
-        node = NodeFacts("n", ("10.0.0.1",))
+        node = DownwardNodeFacts("n", ("10.0.0.1",))
         timers, start = self.runtime.timers, self.scope.start
         prober = ContainerProber(self.runtime, self.told, timers, start, node, rand=lambda: 0.5)
         prober.subscribe(lambda event: self.pokes.append(self.clock.monotonic()))
@@ -65,7 +65,7 @@ class World:
         # The runtime reports starts too.
         self.pokes.clear()
 
-    async def health(self) -> Health | None:
+    async def health(self) -> ContainerHealth | None:
         runtime = PodRuntime(
             await self.runtime.list_pod_sandboxes("u"), await self.runtime.list_containers("u")
         )
@@ -96,8 +96,8 @@ def probed(**probes: Object) -> Callable[[Callable[[World], Awaitable[None]]], C
     return decorate
 
 
-READY = Health(started=True, ready=True)
-UNREADY = Health(started=True, ready=False)
+READY = ContainerHealth(started=True, ready=True)
+UNREADY = ContainerHealth(started=True, ready=False)
 
 
 @probed()
@@ -169,7 +169,7 @@ async def test_a_container_that_does_not_live_is_to_be_killed_and_left_alone(wor
     world.runtime.answer = exits(1)
     assert await world.health() == READY
     await asyncio.sleep(10)
-    assert await world.health() == Health(started=True, ready=True, failed="liveness")
+    assert await world.health() == ContainerHealth(started=True, ready=True, failed="liveness")
     assert world.attempts() == [0, 2]
     assert world.pokes == [2]
 
@@ -177,9 +177,9 @@ async def test_a_container_that_does_not_live_is_to_be_killed_and_left_alone(wor
 @probed(startup={"periodSeconds": 1, "failureThreshold": 5}, liveness={}, readiness={"periodSeconds": 1})
 async def test_nothing_else_is_probed_before_a_container_has_started(world: World) -> None:
     world.runtime.answer = exits(1)
-    assert await world.health() == Health(started=False, ready=False)
+    assert await world.health() == ContainerHealth(started=False, ready=False)
     await asyncio.sleep(2.5)
-    assert await world.health() == Health(started=False, ready=False)
+    assert await world.health() == ContainerHealth(started=False, ready=False)
     before = len(world.attempts())
     world.runtime.answer = exits(0)
     await asyncio.sleep(0.6)
@@ -195,7 +195,7 @@ async def test_a_container_that_never_starts_is_to_be_killed(world: World) -> No
     world.runtime.answer = exits(1)
     await world.health()
     await asyncio.sleep(5)
-    assert await world.health() == Health(started=False, ready=True, failed="startup")
+    assert await world.health() == ContainerHealth(started=False, ready=True, failed="startup")
     assert [note for _, note in world.told.notes] == ["Startup probe failed: "] * 2
 
 

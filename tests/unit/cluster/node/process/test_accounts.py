@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from steersman.cluster.node.process.accounts import Account, ImageAccounts, MachineAccounts
+from steersman.cluster.node.process.accounts import ImageAccounts, MachineAccounts, UserAccount
 
 _USERS = """\
 root:x:0:0:root:/root:/bin/sh
@@ -21,7 +21,7 @@ worker:x:51234:51235:,,,:/srv/worker:/bin/sh
 _GROUPS = (
     "root:x:0:\nworkers:x:51235:\nhelpers:x:51236:other,worker\nothers:x:51237:other\nbroken:x:y:worker\n"
 )
-WORKER = Account("worker", 51234, 51235, "/srv/worker")
+WORKER = UserAccount("worker", 51234, 51235, "/srv/worker")
 
 
 @pytest.fixture
@@ -34,9 +34,15 @@ def image(tmp_path: Path) -> ImageAccounts:
 
 @pytest.mark.parametrize(
     ("who", "found"),
-    [("worker", WORKER), (51234, WORKER), (0, Account("root", 0, 0, "/root")), ("broken", None), (5, None)],
+    [
+        ("worker", WORKER),
+        (51234, WORKER),
+        (0, UserAccount("root", 0, 0, "/root")),
+        ("broken", None),
+        (5, None),
+    ],
 )
-def test_an_image_lists_its_users(image: ImageAccounts, who: str | int, found: Account | None) -> None:
+def test_an_image_lists_its_users(image: ImageAccounts, who: str | int, found: UserAccount | None) -> None:
     assert image.exist
     assert image.user(who) == found
 
@@ -56,7 +62,7 @@ def test_the_machine_knows_its_own() -> None:
     machine = MachineAccounts()
     known = pwd.getpwuid(0)
     root = machine.user(0)
-    assert root == machine.user(known.pw_name) == Account(known.pw_name, 0, known.pw_gid, known.pw_dir)
+    assert root == machine.user(known.pw_name) == UserAccount(known.pw_name, 0, known.pw_gid, known.pw_dir)
     assert root is not None
     assert machine.groups(root, 0) == os.getgrouplist(root.name, 0)
     assert machine.group(grp.getgrgid(0).gr_name) == 0

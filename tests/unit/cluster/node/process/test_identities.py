@@ -10,10 +10,10 @@ import pytest
 
 from steersman.cluster.node.errors import RuntimeFailed, StartFailed
 from steersman.cluster.node.process.accounts import MachineAccounts
-from steersman.cluster.node.process.identities import Identity, identity_of
+from steersman.cluster.node.process.identities import ProcessIdentity, identity_of
 
 
-def identity(container: dict[str, Any], pod: dict[str, Any] | None = None, user: str = "") -> Identity:
+def identity(container: dict[str, Any], pod: dict[str, Any] | None = None, user: str = "") -> ProcessIdentity:
     return identity_of(container, pod or {}, user, MachineAccounts(), about='pod: "p", container: c')
 
 
@@ -29,23 +29,23 @@ def as_somebody(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_nothing_asked_for_is_the_nodes_own() -> None:
-    assert identity({}) == Identity()
+    assert identity({}) == ProcessIdentity()
 
 
 @pytest.mark.usefixtures("as_root")
 @pytest.mark.parametrize(
     ("container", "pod", "user", "expected"),
     [
-        ({"runAsUser": 54321}, {}, "", Identity(54321, 0, (0,), "/")),
-        ({"runAsUser": 54321}, {"runAsUser": 1, "runAsGroup": 7}, "", Identity(54321, 7, (7,), "/")),
-        ({}, {}, "54321:9", Identity(54321, 9, (9,), "/")),
-        ({"runAsUser": 54322}, {}, "54321:9", Identity(54322, 0, (0,), "/")),
-        ({"runAsUser": 54321}, {"fsGroup": 5, "supplementalGroups": [6]}, "", Identity(54321, 0, (0, 6, 5), "/")),
+        ({"runAsUser": 54321}, {}, "", ProcessIdentity(54321, 0, (0,), "/")),
+        ({"runAsUser": 54321}, {"runAsUser": 1, "runAsGroup": 7}, "", ProcessIdentity(54321, 7, (7,), "/")),
+        ({}, {}, "54321:9", ProcessIdentity(54321, 9, (9,), "/")),
+        ({"runAsUser": 54322}, {}, "54321:9", ProcessIdentity(54322, 0, (0,), "/")),
+        ({"runAsUser": 54321}, {"fsGroup": 5, "supplementalGroups": [6]}, "", ProcessIdentity(54321, 0, (0, 6, 5), "/")),
     ],
     ids=["container's", "container over pod", "image's", "container over image", "groups"],
 )  # fmt: skip
 def test_root_becomes_anybody(
-    container: dict[str, Any], pod: dict[str, Any], user: str, expected: Identity
+    container: dict[str, Any], pod: dict[str, Any], user: str, expected: ProcessIdentity
 ) -> None:
     assert identity(container, pod, user) == expected
 
@@ -79,8 +79,8 @@ def test_root_is_refused_where_it_must_not_be(container: dict[str, Any], message
 
 @pytest.mark.usefixtures("as_somebody")
 def test_others_become_nobody_else() -> None:
-    assert identity({"runAsUser": 4321, "runAsGroup": 4322, "runAsNonRoot": True}) == Identity()
-    assert identity({}, {"fsGroup": 5}) == Identity()
+    assert identity({"runAsUser": 4321, "runAsGroup": 4322, "runAsNonRoot": True}) == ProcessIdentity()
+    assert identity({}, {"fsGroup": 5}) == ProcessIdentity()
     with pytest.raises(RuntimeFailed, match="cannot run as user 1: this node runs as user 4321"):
         identity({"runAsUser": 1})
     with pytest.raises(RuntimeFailed, match="cannot run as group 1"):

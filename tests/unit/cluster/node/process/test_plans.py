@@ -10,7 +10,7 @@ import pytest
 
 from steersman.cluster.node.cri import ContainerConfig, ImageStatus, Mount
 from steersman.cluster.node.errors import RuntimeFailed
-from steersman.cluster.node.process.identities import Identity
+from steersman.cluster.node.process.identities import ProcessIdentity
 from steersman.cluster.node.process.image_index import ImageConfig
 from steersman.cluster.node.process.image_store import Image
 from steersman.cluster.node.process.plans import command_of, launch_spec, linked, mounts_of, stop_signal
@@ -124,7 +124,9 @@ def test_paths_that_are_linked(text: str, expected: str) -> None:
 
 def spec_of(tmp_path: Path, made: ContainerConfig, what: Image, **fields: Any) -> dict[str, Any]:
     options = {"roots": "overlay", "controllers": (), "tag": "tag", **fields}
-    return launch_spec("id", made, what, Identity(), folder=tmp_path, log=tmp_path / "0.log", **options)
+    return launch_spec(
+        "id", made, what, ProcessIdentity(), folder=tmp_path, log=tmp_path / "0.log", **options
+    )
 
 
 def test_a_root_of_its_own(tmp_path: Path) -> None:

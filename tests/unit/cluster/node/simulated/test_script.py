@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from steersman.cluster.node.simulated.script import PREFIX, Script, duration_s
+from steersman.cluster.node.simulated.script import PREFIX, ContainerScript, duration_s
 from steersman.cluster.node.simulated.usage import usage_of
 
 
@@ -30,29 +30,29 @@ def test_durations(text: str, seconds: float | None) -> None:
 
 
 def test_a_container_of_its_own_comes_before_all_containers() -> None:
-    script = Script({f"{PREFIX}/run-time": "1s", f"a.{PREFIX}/run-time": "2s"}, "a")
+    script = ContainerScript({f"{PREFIX}/run-time": "1s", f"a.{PREFIX}/run-time": "2s"}, "a")
     assert script.seconds("run-time") == 2
-    assert Script({f"{PREFIX}/run-time": "1s"}, "b").seconds("run-time") == 1
-    assert Script({}, "b", {"run-time": "3s"}).seconds("run-time") == 3
+    assert ContainerScript({f"{PREFIX}/run-time": "1s"}, "b").seconds("run-time") == 1
+    assert ContainerScript({}, "b", {"run-time": "3s"}).seconds("run-time") == 3
 
 
 @pytest.mark.parametrize(
     ("text", "codes"), [("", [0, 0]), ("1", [1, 1]), ("1,2, 0", [1, 2, 0, 0]), ("x", [0]), ("300", [44])]
 )
 def test_exit_codes_by_attempt(text: str, codes: list[int]) -> None:
-    script = Script({f"{PREFIX}/exit-code": text}, "a")
+    script = ContainerScript({f"{PREFIX}/exit-code": text}, "a")
     assert [script.exit_code(attempt) for attempt in range(len(codes))] == codes
 
 
 def test_a_probe_succeeds_with_its_first_try_unless_scripted() -> None:
     probe = {"initialDelaySeconds": 7}
-    assert Script({}, "a").probe_s("ready-after", probe) == 7
-    assert Script({}, "a").probe_s("ready-after", None) == 0
-    assert Script({f"{PREFIX}/ready-after": "1s"}, "a").probe_s("ready-after", probe) == 1
+    assert ContainerScript({}, "a").probe_s("ready-after", probe) == 7
+    assert ContainerScript({}, "a").probe_s("ready-after", None) == 0
+    assert ContainerScript({f"{PREFIX}/ready-after": "1s"}, "a").probe_s("ready-after", probe) == 1
 
 
 def test_usage_is_scripted_or_a_share_of_the_request() -> None:
     container = {"resources": {"requests": {"cpu": "2", "memory": "1Gi"}}}
-    assert usage_of(Script({}, "a"), container) == (0.2, (1 << 30) // 10)
-    assert usage_of(Script({}, "a"), {}) == (0.001, 8 << 20)
-    assert usage_of(Script({f"{PREFIX}/cpu": "0", f"{PREFIX}/memory": "x"}, "a"), {}) == (0, 8 << 20)
+    assert usage_of(ContainerScript({}, "a"), container) == (0.2, (1 << 30) // 10)
+    assert usage_of(ContainerScript({}, "a"), {}) == (0.001, 8 << 20)
+    assert usage_of(ContainerScript({f"{PREFIX}/cpu": "0", f"{PREFIX}/memory": "x"}, "a"), {}) == (0, 8 << 20)

@@ -12,21 +12,21 @@ from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 
 from steersman.client import Client, Unreachable
-from steersman.cluster.auth.pki import Authority
+from steersman.cluster.auth.pki import StoredAuthority
 from steersman.cluster.node.volumes.certificates import (
-    Credentials,
     PodCertificates,
+    PodCredentials,
     certificate_requests_of,
 )
 from steersman.cluster.node.volumes.errors import VolumeProblem
-from steersman.cluster.node.volumes.references import Reference, References
+from steersman.cluster.node.volumes.references import ObjectReference, References
 from steersman.objects.resource_type import ResourceType
 from steersman.objects.times import format_time
 
 Object = dict[str, Any]
 
 HOUR_S = 3600.0
-CHAIN = Authority.make("leaf").pem.decode()
+CHAIN = StoredAuthority.make("leaf").pem.decode()
 POD: Object = {
     "metadata": {"namespace": "ns", "name": "p", "uid": "uid-1"},
     "spec": {"nodeName": "n", "serviceAccountName": "robot"},
@@ -69,7 +69,7 @@ class Api:
         self.requests.append(made)
         return made
 
-    async def all(self, reference: Reference) -> list[Object]:
+    async def all(self, reference: ObjectReference) -> list[Object]:
         assert reference == certificate_requests_of(POD)
         assert reference.fields == "spec.nodeName=n,spec.podName=p"
         return self.requests
@@ -99,7 +99,7 @@ class World:
             rand=lambda: 0.0,
         )
 
-    def get(self, **source: Any) -> Credentials:
+    def get(self, **source: Any) -> PodCredentials:
         return asyncio.run(self.certificates.get(POD, "tls", {**SOURCE, **source}))
 
     def problem(self, **source: Any) -> str:
@@ -107,7 +107,7 @@ class World:
             self.get(**source)
         return str(raised.value)
 
-    def issued(self) -> Credentials:
+    def issued(self) -> PodCredentials:
         """The first certificate."""
         assert self.problem() == NOT_YET
         self.api.issue()

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from steersman.cluster.node.cri import Mount
-from steersman.cluster.node.volumes import Ready, container_mounts
+from steersman.cluster.node.volumes import ReadyVolume, container_mounts
 from steersman.cluster.node.volumes.errors import VolumeProblem
 
 
-def mounts(tmp_path: Path, ready: Ready | None = None, **mount: Any) -> tuple[Mount, ...]:
+def mounts(tmp_path: Path, ready: ReadyVolume | None = None, **mount: Any) -> tuple[Mount, ...]:
     container = {"name": "c", "volumeMounts": [{"name": "v", "mountPath": "/data", **mount}]}
-    volumes = {"v": ready or Ready(tmp_path)}
+    volumes = {"v": ready or ReadyVolume(tmp_path)}
     return container_mounts(container, volumes, {"POD": "p-1", "EMPTY": ""})
 
 
@@ -35,7 +35,7 @@ def test_a_mount(tmp_path: Path, mount: dict[str, Any], path: str, part: str, re
 
 
 def test_some_volumes_are_only_to_be_read(tmp_path: Path) -> None:
-    assert mounts(tmp_path, Ready(tmp_path, readonly=True))[0].readonly
+    assert mounts(tmp_path, ReadyVolume(tmp_path, readonly=True))[0].readonly
 
 
 @pytest.mark.parametrize(

@@ -8,14 +8,14 @@ import pytest
 
 from steersman.cluster.node.hostnames import host_and_domain
 from steersman.cluster.node.volumes.network_files import (
-    Resolver,
+    ResolverConfig,
     host_resolver,
     hosts_file,
     node_hosts_file,
     pod_resolver,
 )
 
-HOST = Resolver(("1.1.1.1",), ("example.com",), ("timeout:2",))
+HOST = ResolverConfig(("1.1.1.1",), ("example.com",), ("timeout:2",))
 ALIASES = [{"ip": "10.2.3.4", "hostnames": ["foo.local", "bar.local"]}]
 
 
@@ -66,10 +66,10 @@ def test_on_the_nodes_network_the_nodes_hosts_are_seen_too() -> None:
 
 def test_a_machines_resolver_is_read() -> None:
     text = "# no\nnameserver 1.1.1.1\nsearch a.b\nsearch example.com. .\noptions ndots:2 rotate\noptions ndots:3\n"
-    assert host_resolver(text) == Resolver(("1.1.1.1",), ("example.com",), ("ndots:3", "rotate"))
+    assert host_resolver(text) == ResolverConfig(("1.1.1.1",), ("example.com",), ("ndots:3", "rotate"))
 
 
-CLUSTER = Resolver(
+CLUSTER = ResolverConfig(
     ("10.0.0.10",),
     ("shop.svc.cluster.local", "svc.cluster.local", "cluster.local", "example.com"),
     ("ndots:5",),
@@ -84,13 +84,13 @@ CLUSTER = Resolver(
         ({"dnsPolicy": "ClusterFirst", "hostNetwork": True}, HOST),
         ({"dnsPolicy": "ClusterFirstWithHostNet", "hostNetwork": True}, CLUSTER),
         ({"dnsPolicy": "Default"}, HOST),
-        ({"dnsPolicy": "None"}, Resolver()),
+        ({"dnsPolicy": "None"}, ResolverConfig()),
         (
             {
                 "dnsPolicy": "None",
                 "dnsConfig": {"nameservers": ["9.9.9.9"], "searches": ["s"], "options": [{"name": "debug"}]},
             },
-            Resolver(("9.9.9.9",), ("s",), ("debug",)),
+            ResolverConfig(("9.9.9.9",), ("s",), ("debug",)),
         ),
         (
             {
@@ -99,11 +99,11 @@ CLUSTER = Resolver(
                     "options": [{"name": "ndots", "value": "2"}, {"name": "debug"}],
                 }
             },
-            Resolver((*CLUSTER.servers, "9.9.9.9"), CLUSTER.searches, ("ndots:2", "debug")),
+            ResolverConfig((*CLUSTER.servers, "9.9.9.9"), CLUSTER.searches, ("ndots:2", "debug")),
         ),
     ],
 )
-def test_a_policy_says_whom_a_pod_asks(spec: dict[str, Any], expected: Resolver) -> None:
+def test_a_policy_says_whom_a_pod_asks(spec: dict[str, Any], expected: ResolverConfig) -> None:
     assert pod_resolver(pod(**spec), HOST, ("10.0.0.10",), "cluster.local") == (expected, [])
 
 

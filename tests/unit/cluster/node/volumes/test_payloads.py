@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from steersman.cluster.node.downward import NodeFacts
+from steersman.cluster.node.downward import DownwardNodeFacts
 from steersman.cluster.node.volumes.atomic import File
 from steersman.cluster.node.volumes.errors import VolumeProblem
 from steersman.cluster.node.volumes.payloads import config_map_files, downward_files, secret_files
@@ -59,10 +59,10 @@ def test_a_pod_is_shown_to_itself() -> None:
         {"path": "labels", "fieldRef": {"fieldPath": "metadata.labels"}, "mode": 0o400},
         {"path": "cpu", "resourceFieldRef": {"containerName": "c", "resource": "limits.cpu"}},
     ]
-    assert downward_files(pod, items, 0o644, NodeFacts("n", ())) == {
+    assert downward_files(pod, items, 0o644, DownwardNodeFacts("n", ())) == {
         "labels": File(b'a="1"', 0o400),
         "cpu": File(b"2", 0o644),
     }
     wrong = {"path": "cpu", "resourceFieldRef": {"containerName": "x", "resource": "limits.cpu"}}
     with pytest.raises(VolumeProblem, match="container x not found"):
-        downward_files(pod, [wrong], 0o644, NodeFacts("n", ()))
+        downward_files(pod, [wrong], 0o644, DownwardNodeFacts("n", ()))

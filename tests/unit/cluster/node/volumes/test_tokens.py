@@ -12,10 +12,10 @@ import pytest
 
 from steersman.client import Client, Unreachable
 from steersman.cluster.node.volumes.errors import VolumeProblem
-from steersman.cluster.node.volumes.tokens import TokenRequest, Tokens
+from steersman.cluster.node.volumes.tokens import ProjectedTokenRequest, Tokens
 from steersman.objects.times import format_time
 
-REQUEST = TokenRequest("ns", "robot", "p", "uid-1", "vault", 1000)
+REQUEST = ProjectedTokenRequest("ns", "robot", "p", "uid-1", "vault", 1000)
 
 
 class Clock:
@@ -58,7 +58,7 @@ class World:
         self.issuer = Issuer(self.clock)
         self.tokens = Tokens(cast(Client, self.issuer), self.clock, rand=lambda: 0.0)
 
-    def get(self, request: TokenRequest = REQUEST, known: bytes = b"") -> str:
+    def get(self, request: ProjectedTokenRequest = REQUEST, known: bytes = b"") -> str:
         return asyncio.run(self.tokens.get(request, known)).text
 
 

@@ -1,4 +1,4 @@
-"""The keeper: a small process per node that forks the node's containers and outlives its agent.
+"""The keeper: a small process per node that forks the node's containers and outlives the node agent.
 
 It is started by `process.link` as a program of its own, with nothing but the standard library and without
 `site`: modules here import only each other (relatively, since the keeper loads them without the packages

@@ -1,4 +1,4 @@
-"""Control groups (v2) of a node's containers: to find their processes, to limit them, to see what they use.
+"""Control groups (v2) of a node's containers: their processes, limits and usage.
 
     <hierarchy>/steersman-<tag>/<container>
 
@@ -30,7 +30,7 @@ _NONE = "max"
 
 
 class NodeGroups:
-    """The group of a node, in which each container has one."""
+    """The control group of a node, which contains one for each container."""
 
     def __init__(self, path: str) -> None:
         self.path = path

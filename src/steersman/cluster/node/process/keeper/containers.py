@@ -1,4 +1,4 @@
-"""One container from its start to the record of its end.
+"""The state machine of one container in the keeper, from its start to its recorded exit.
 
     starting ──exec──► running ──first process ends──► draining ──all output read──► ended
         └──failed────────────────────────────────────────────────────────────────────▲
@@ -21,11 +21,11 @@ from . import cgroups
 from .launching import Launch, limit_process, spawn
 from .log_files import LogFile
 from .loop import Loop
-from .output import Output
+from .output import ContainerOutput
 from .stragglers import MARK, kill_marked
 
 if TYPE_CHECKING:
-    from .messages import ContainerState, Spec
+    from .messages import ContainerReport, Spec
 
 __all__ = ["Container"]
 
@@ -36,6 +36,8 @@ _REMOVE_TRIES = 100
 
 
 class Container:
+    """A container of the keeper."""
+
     def __init__(
         self, loop: Loop, spec: Spec, groups: cgroups.NodeGroups | None, nofile: tuple[int, int],
         on_end: Callable[[Container], None],
@@ -55,7 +57,7 @@ class Container:
         self._groups = groups
         self._nofile = nofile
         self._on_end = on_end
-        self._output: Output | None = None
+        self._output: ContainerOutput | None = None
         self._log: LogFile | None = None
         self._kill_at: float | None = None
 
@@ -68,7 +70,7 @@ class Container:
         """What its processes have in their environment."""
         return self.spec["env"][MARK]
 
-    def record(self) -> ContainerState:
+    def record(self) -> ContainerReport:
         """What is told about it, and kept."""
         return {
             "id": self.id,
@@ -104,7 +106,7 @@ class Container:
         self.stdin = kept[0] if kept else -1
         self.pid = launch.pid
         self._log = log
-        self._output = Output(self._loop, log, sources, self._on_output_end)
+        self._output = ContainerOutput(self._loop, log, sources, self._on_output_end)
         return launch
 
     def launched(self) -> None:

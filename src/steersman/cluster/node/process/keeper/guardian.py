@@ -1,8 +1,8 @@
-"""Sees to it that nothing outlives a keeper, even one that is killed.
+"""The guardian process: kills what a killed keeper leaves behind.
 
 A container's first process ends with its keeper by itself (PR_SET_PDEATHSIG), its children do not. So a
-second process waits for the keeper's end. It has the folder's lock as well, so that no other keeper starts
-anything before it has swept.
+second process waits for the keeper's end. It holds the folder's lock as well, so that no other keeper starts
+anything before the cleanup.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Starting programs: everything between fork and exec. What fails in the child is told to the keeper in the
-words of runc, since they end in the status of pods.
+"""Starting a container's program: everything between fork and exec. Errors in the child are sent to the
+keeper, worded like runc's, since they appear in pod statuses.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _NO_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 class Launch:
-    """A child that was forked and has perhaps not come to its exec yet."""
+    """A forked child that may not have reached exec yet."""
 
     __slots__ = ("handed_over", "pid", "report")
 

@@ -1,4 +1,5 @@
-"""A container's output, written as CRI has it: `2006-01-02T15:04:05.000000000Z stdout F line`.
+"""Writing a container's output as CRI log files: `2006-01-02T15:04:05.000000000Z stdout F line`, with
+rotation.
 
 Lines longer than 16 KiB come in parts (`P`, the last `F`), and a line that is never ended is a part. A file
 that has grown too large is renamed to `<name>.<UTC time>` and a new one begun; the oldest beyond `max_files`
@@ -17,6 +18,8 @@ _PART = 16 << 10
 
 
 class LogFile:
+    """The log of one container."""
+
     def __init__(self, path: str, max_bytes: int, max_files: int) -> None:
         self._path = path
         self._max_bytes = max_bytes

@@ -1,4 +1,4 @@
-"""The keeper's only thread: waits for descriptors, signals and times, and calls who is to be told."""
+"""The keeper's event loop: file descriptors, signals (children) and timers, in one thread."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ Call = Callable[[], None]
 
 
 class Loop:
+    """The event loop."""
+
     def __init__(self) -> None:
         self._selector = selectors.DefaultSelector()
         self._timers: list[tuple[float, int, Call]] = []

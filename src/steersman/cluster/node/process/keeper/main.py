@@ -1,6 +1,6 @@
-"""How the keeper begins and ends: one per folder, in a session of its own, nothing left of it in the end.
+"""The main program of the keeper: daemonizes, locks its folder, serves, and cleans up.
 
-Its first process ends when the keeper can be talked to: with 0, or with `TAKEN` if another keeper has the
+Its first process exits when the keeper accepts connections: with 0, or with `TAKEN` if another keeper has the
 folder.
 """
 

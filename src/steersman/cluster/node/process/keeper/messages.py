@@ -1,4 +1,5 @@
-"""Requests, answers and events between the agent and the keeper, as types: what `protocol` carries as JSON.
+"""The types of requests, answers and events between the node agent and the keeper: what `protocol` carries as
+JSON.
 
 Both sides are checked against them: the agent where it calls (`process.link`, `process.plans`), the keeper
 where it reads and answers (`server`, `containers`, `launching`, `roots`). For type checkers only; the keeper
@@ -6,8 +7,8 @@ does not load this module.
 
 | op            | request            | answer    | descriptors                                        |
 |---------------|--------------------|-----------|----------------------------------------------------|
-| `hello`       | –                  | `Hello`   |                                                    |
-| `start`       | `StartRequest`     | `Started` |                                                    |
+| `hello`       | –                  | `HelloAnswer`   |                                                    |
+| `start`       | `StartRequest`     | `StartedAnswer` |                                                    |
 | `stop`        | `StopRequest`      | –         |                                                    |
 | `update`      | `UpdateRequest`    | –         |                                                    |
 | `forget`      | `ContainerRequest` | –         |                                                    |
@@ -26,26 +27,26 @@ from typing import Literal, NotRequired, TypedDict
 __all__ = [
     "AttachRequest",
     "Attached",
+    "ContainerLimits",
+    "ContainerReport",
     "ContainerRequest",
-    "ContainerState",
     "Event",
     "ExecEnded",
     "ExecKillRequest",
     "ExecRequest",
     "Exited",
-    "Hello",
-    "Limits",
+    "HelloAnswer",
     "RootPlan",
     "Spec",
     "StartRequest",
-    "Started",
+    "StartedAnswer",
     "StopRequest",
     "UpdateRequest",
 ]
 
 
-class Limits(TypedDict):
-    """What a container may use."""
+class ContainerLimits(TypedDict):
+    """The resource limits of a container."""
 
     limits: dict[str, float]
     """By control groups: `memory` in bytes, `cpu` in cores."""
@@ -54,7 +55,7 @@ class Limits(TypedDict):
 
 
 class RootPlan(TypedDict):
-    """The file system that a container sees (`roots`)."""
+    """The root file system of a container (`roots`)."""
 
     kind: str
     """`overlay` or `mirror`."""
@@ -69,7 +70,7 @@ class RootPlan(TypedDict):
     sysctls: NotRequired[dict[str, str]]
 
 
-class Spec(Limits):
+class Spec(ContainerLimits):
     """A container to be started."""
 
     id: str
@@ -94,8 +95,8 @@ class Spec(Limits):
     """Without it, the container sees the machine itself."""
 
 
-class ContainerState(TypedDict):
-    """A container that was started, as it is now."""
+class ContainerReport(TypedDict):
+    """The current state of a started container."""
 
     id: str
     state: Literal["running", "exited"]
@@ -108,7 +109,7 @@ class ContainerState(TypedDict):
 
 
 class ContainerRequest(TypedDict):
-    """A container, by its id."""
+    """A request about one container, by its id."""
 
     id: str
 
@@ -122,8 +123,8 @@ class StopRequest(ContainerRequest):
     timeout: float
 
 
-class UpdateRequest(ContainerRequest, Limits):
-    """The limits that a running container has from now on, and no others."""
+class UpdateRequest(ContainerRequest, ContainerLimits):
+    """The limits of a running container from now on; omitted ones are removed."""
 
 
 class ExecRequest(ContainerRequest):
@@ -144,18 +145,18 @@ class AttachRequest(ContainerRequest):
     stdin: bool
 
 
-class Hello(TypedDict):
-    """The keeper and the containers it keeps."""
+class HelloAnswer(TypedDict):
+    """The keeper's version and containers."""
 
     pid: int
     roots: str
     group: str
     controllers: Sequence[str]
-    containers: list[ContainerState]
+    containers: list[ContainerReport]
 
 
-class Started(TypedDict):
-    record: ContainerState
+class StartedAnswer(TypedDict):
+    record: ContainerReport
 
 
 class Attached(TypedDict):
@@ -163,7 +164,7 @@ class Attached(TypedDict):
     """Whether the descriptor of its standard input came with this answer."""
 
 
-class Exited(ContainerState):
+class Exited(ContainerReport):
     """Event: a container has ended."""
 
     event: Literal["exit"]

@@ -1,6 +1,7 @@
-"""What a container says: read from its pipes or terminal, written to its log, given to those who attached.
+"""The output of a container: read from its pipes or terminal, written to its log, copied to attached clients.
 
-Somebody attached who reads slowly slows the container down, as a terminal would; one who is gone does not.
+An attached client that reads slowly slows the container down, as a terminal would; one that has disconnected
+does not.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from functools import partial
 from .log_files import LogFile
 from .loop import Loop
 
-__all__ = ["Output"]
+__all__ = ["ContainerOutput"]
 
 _CHUNK = 1 << 16
 #: More than a pipe can hold; who is still writing is no part of the container any more.
@@ -20,7 +21,7 @@ _LAST_CHUNKS = 64
 
 
 class _Sink:
-    """One who attached, and what it has not taken yet."""
+    """An attached client, and its unsent data."""
 
     __slots__ = ("fd", "left", "source", "waited_for")
 
@@ -33,6 +34,8 @@ class _Sink:
 
 
 class _Source:
+    """A pipe or terminal of the container."""
+
     __slots__ = ("fd", "sinks", "stream")
 
     def __init__(self, fd: int, stream: str) -> None:
@@ -41,7 +44,9 @@ class _Source:
         self.sinks: list[_Sink] = []
 
 
-class Output:
+class ContainerOutput:
+    """The output of one container."""
+
     def __init__(self, loop: Loop, log: LogFile, sources: dict[str, int], on_end: Callable[[], None]) -> None:
         """`sources` are descriptors by stream; `on_end` is called when nothing more will come."""
         self._loop = loop

@@ -1,4 +1,5 @@
-"""What the agent and the keeper say to each other: JSON in length-prefixed frames, with descriptors beside.
+"""The wire protocol of node agent and keeper: JSON in length-prefixed frames, with file descriptors
+(SCM_RIGHTS).
 
 A request has `op` and `seq`; its answer has the same `seq` and either `error` or results. Messages without
 `seq` are events of the keeper: `exit` of a container, `exec_exit` of a command run beside one.
@@ -15,7 +16,7 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["LOCK", "MAX_FDS", "SOCKET", "Frames", "Outgoing", "receive"]
+__all__ = ["LOCK", "MAX_FDS", "SOCKET", "FrameReader", "FrameWriter", "receive"]
 
 Message = dict[str, Any]
 
@@ -28,8 +29,8 @@ _MAX_BYTES = 64 << 20
 MAX_FDS = 8
 
 
-class Frames:
-    """Puts frames together from what arrives."""
+class FrameReader:
+    """Assembles frames from received data."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()
@@ -57,8 +58,8 @@ class Frames:
         self._fds.clear()
 
 
-class Outgoing:
-    """Frames on their way out. Descriptors given to it are its own: they are closed once sent."""
+class FrameWriter:
+    """Frames to be sent. File descriptors given to it are its own: they are closed once sent."""
 
     def __init__(self, sock: socket.socket) -> None:
         self._sock = sock

@@ -1,4 +1,5 @@
-"""Connections of containers to low ports of services, led to where those answer.
+"""Redirects connections of containers from low Service ports to the ports that the proxy really listens on
+(seccomp notification of connect).
 
 Without root nobody may listen at a service's port 80; the proxy listens at a stand-in such as 8080 and writes
 down which. Programs in pods know nothing of that: they connect to `https://kubernetes.default.svc` and
@@ -106,7 +107,7 @@ def hand_over_connects(channel: int) -> None:
 
 
 class Redirection:
-    """Answers for all containers of a keeper."""
+    """Answers seccomp notifications of all containers of a keeper."""
 
     def __init__(self, loop: Loop) -> None:
         self._loop = loop

@@ -1,5 +1,4 @@
-"""The file system that a container sees, and its host's name: made between fork and exec, in namespaces of
-its own.
+"""The root file system and hostname of a container, set up between fork and exec in new namespaces.
 
 | kind      | needs            | the container sees                                                       |
 |-----------|------------------|--------------------------------------------------------------------------|
@@ -140,7 +139,7 @@ def probe(folder: str, kinds: tuple[str, ...] = KINDS) -> str:
 
 
 class MountTable:
-    """What is mounted on this machine. The keeper reads it when it has changed, its children have it."""
+    """The mounts of this machine. The keeper reads it when it has changed; its children inherit it."""
 
     def __init__(self) -> None:
         self._fd = -1

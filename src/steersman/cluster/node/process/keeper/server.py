@@ -1,8 +1,8 @@
-"""The keeper itself: takes requests of the agent, keeps containers, tells of their ends.
+"""The keeper's server: handles requests of the node agent, holds containers, reports exits.
 
-Commands run beside a container belong to the connection that asked for them and are killed when it ends.
-Containers do not: they go on until they are stopped, the keeper is told to shut down, or its folder is gone.
-A keeper whom nobody asks and who has nothing to keep ends.
+Exec commands belong to the connection that requested them and are killed when it ends. Containers do not:
+they run until they are stopped, the keeper is told to shut down, or its folder is deleted. A keeper without
+connections and containers exits.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from . import cgroups
 from .containers import Container
 from .launching import Launch, spawn
 from .loop import Loop
-from .protocol import Frames, Message, Outgoing, receive
+from .protocol import FrameReader, FrameWriter, Message, receive
 from .redirection import Redirection
 
 if TYPE_CHECKING:
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
         ExecKillRequest,
         ExecRequest,
         Exited,
-        Hello,
+        HelloAnswer,
         Spec,
-        Started,
+        StartedAnswer,
         StartRequest,
         StopRequest,
         UpdateRequest,
@@ -52,7 +52,7 @@ _END_S = 5.0
 
 
 class _Exec:
-    """A command beside a container."""
+    """An exec command in a container."""
 
     __slots__ = ("connection", "id", "pid")
 
@@ -63,11 +63,13 @@ class _Exec:
 
 
 class _Connection:
+    """A connection of a node agent."""
+
     def __init__(self, keeper: Keeper, sock: socket.socket) -> None:
         self._keeper = keeper
         self._sock = sock
-        self._frames = Frames()
-        self._outgoing = Outgoing(sock)
+        self._frames = FrameReader()
+        self._outgoing = FrameWriter(sock)
         self._waits = False
         #: Nobody hears what is said any more.
         self._is_deaf = False
@@ -133,6 +135,8 @@ class _Connection:
 
 
 class Keeper:
+    """All containers and connections of a keeper."""
+
     def __init__(
         self, folder: str, listener: socket.socket, roots: str,
         groups: cgroups.NodeGroups | None, alone_s: float,
@@ -228,7 +232,7 @@ class Keeper:
             self._introduce(answer)
 
     def _introduce(self, answer: _Reply) -> None:
-        hello: Hello = {
+        hello: HelloAnswer = {
             "pid": os.getpid(),
             "roots": self._roots,
             "group": self._groups.path if self._groups is not None else "",
@@ -254,7 +258,7 @@ class Keeper:
                 answer({"error": problem})
             else:
                 container.launched()
-                started: Started = {"record": container.record()}
+                started: StartedAnswer = {"record": container.record()}
                 answer(started)
 
         self._when_launched(launch, container.spec, done)

@@ -1,4 +1,4 @@
-"""Processes of a container that left its process group, found by what is in their environment."""
+"""Processes of a container that left its process group, found by a mark in their environment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The system calls that Python does not have: mounts, namespaces, prctl, filters. Failures are `OSError`."""
+"""System calls that Python lacks: mount, unshare, prctl, seccomp. Errors are `OSError`."""
 
 from __future__ import annotations
 

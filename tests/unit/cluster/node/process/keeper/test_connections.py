@@ -6,7 +6,7 @@ import socket
 from collections.abc import Callable
 from typing import Any, cast
 
-from steersman.cluster.node.process.keeper.protocol import Outgoing
+from steersman.cluster.node.process.keeper.protocol import FrameWriter
 from steersman.cluster.node.process.keeper.server import Keeper, _Connection
 
 #: So that not all is read at once.
@@ -51,7 +51,7 @@ def connected(asked: int) -> tuple[Answering, _Connection]:
     keeper = Answering()
     connection = _Connection(cast(Keeper, keeper), ours)
     with theirs:
-        outgoing = Outgoing(theirs)
+        outgoing = FrameWriter(theirs)
         for seq in range(asked):
             outgoing.add({"op": "start", "seq": seq, "text": LARGE})
         assert outgoing.flush()

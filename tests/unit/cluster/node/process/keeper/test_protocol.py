@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from steersman.cluster.node.process.keeper.protocol import Frames, Outgoing, receive
+from steersman.cluster.node.process.keeper.protocol import FrameReader, FrameWriter, receive
 
 
 @pytest.fixture
@@ -22,13 +22,13 @@ def pair() -> Iterator[tuple[socket.socket, socket.socket]]:
 
 def test_frames_are_put_together_from_any_pieces(pair: tuple[socket.socket, socket.socket]) -> None:
     left, right = pair
-    outgoing = Outgoing(left)
+    outgoing = FrameWriter(left)
     messages = [{"op": "a"}, {"text": "ü" * 100, "seq": 2}, {}]
     for message in messages:
         outgoing.add(message)
     assert outgoing.flush()
     data = right.recv(1 << 16)
-    frames = Frames()
+    frames = FrameReader()
     found = [one for byte in data for one in frames.feed(bytes([byte]), [])]
     assert found == [(message, []) for message in messages]
 
@@ -36,14 +36,14 @@ def test_frames_are_put_together_from_any_pieces(pair: tuple[socket.socket, sock
 def test_descriptors_arrive_with_their_message(pair: tuple[socket.socket, socket.socket]) -> None:
     left, right = pair
     read, write = os.pipe()
-    outgoing = Outgoing(left)
+    outgoing = FrameWriter(left)
     outgoing.add({"n": 1})
     outgoing.add({"n": 2}, [write])
     outgoing.add({"n": 3})
     assert outgoing.flush()
     with pytest.raises(OSError):
         os.fstat(write)
-    frames = Frames()
+    frames = FrameReader()
     found = []
     while len(found) < 3:
         found += frames.feed(*receive(right))
@@ -58,11 +58,11 @@ def test_descriptors_arrive_with_their_message(pair: tuple[socket.socket, socket
 
 def test_what_does_not_fit_is_sent_later(pair: tuple[socket.socket, socket.socket]) -> None:
     left, right = pair
-    outgoing = Outgoing(left)
+    outgoing = FrameWriter(left)
     message = {"text": "x" * (4 << 20)}
     outgoing.add(message)
     assert not outgoing.flush()
-    frames = Frames()
+    frames = FrameReader()
     found: list[object] = []
     while not found:
         outgoing.flush()
@@ -76,12 +76,12 @@ def test_what_does_not_fit_is_sent_later(pair: tuple[socket.socket, socket.socke
 
 def test_nonsense_is_refused() -> None:
     with pytest.raises(ValueError, match="a frame of"):
-        Frames().feed(b"GET / HTTP/1.1\r\n", [])
+        FrameReader().feed(b"GET / HTTP/1.1\r\n", [])
 
 
 def test_descriptors_without_a_message_are_closed() -> None:
     read, write = os.pipe()
-    frames = Frames()
+    frames = FrameReader()
     frames.feed(b"", [read, write])
     frames.close()
     for fd in (read, write):

@@ -1,13 +1,14 @@
-"""`/exec`, `/attach` and `/portForward`: what they are about is found here, `remote_commands` and
-`port_forwarding` do the rest."""
+"""The handlers of `/exec`, `/attach` and `/portForward`: they find the pod and container; `remote_commands`
+and `port_forwarding` do the streaming.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from typing import Final
 
-from steersman.cluster.node.api.call import Call
-from steersman.cluster.node.api.errors import Refused
+from steersman.cluster.node.api.call import NodeRequest
+from steersman.cluster.node.api.errors import RequestRefused
 from steersman.cluster.node.api.port_forwarding import ForwardedPod
 from steersman.cluster.node.api.port_forwarding import serve_port_forward as forward_ports
 from steersman.cluster.node.api.remote_commands import CommandOptions, serve_remote_command
@@ -21,7 +22,7 @@ __all__ = ["serve_attach", "serve_exec", "serve_port_forward"]
 _NO_POD: Final = "pod does not exist"
 
 
-async def serve_exec(call: Call) -> None:
+async def serve_exec(call: NodeRequest) -> None:
     options = CommandOptions.parse(call.query)
     engine, container = await _place(call)
 
@@ -31,7 +32,7 @@ async def serve_exec(call: Call) -> None:
     await serve_remote_command(call.request, open_session, options)
 
 
-async def serve_attach(call: Call) -> None:
+async def serve_attach(call: NodeRequest) -> None:
     options = CommandOptions.parse(call.query)
     engine, container = await _place(call)
 
@@ -41,17 +42,17 @@ async def serve_attach(call: Call) -> None:
     await serve_remote_command(call.request, open_session, options)
 
 
-async def serve_port_forward(call: Call) -> None:
+async def serve_port_forward(call: NodeRequest) -> None:
     namespace, name, *uid = call.rest
     pod = call.pod(namespace, name, _NO_POD)
     own = pod["metadata"]["uid"]
     if uid and uid != [own]:
-        raise Refused(404, "pod not found")
+        raise RequestRefused(404, "pod not found")
     engine = _engine(call, "nothing listens in its pods")
     sandboxes = await call.agent.host.runtime.list_pod_sandboxes(own)
     ready = [one.id for one in sandboxes if one.ready]
     if not ready:
-        raise Refused(500, f"pod not found ({quote(_full_name(pod))})")
+        raise RequestRefused(500, f"pod not found ({quote(_full_name(pod))})")
 
     async def connect(port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         return await engine.port_forward(ready[0], port)
@@ -59,7 +60,7 @@ async def serve_port_forward(call: Call) -> None:
     await forward_ports(call.request, ForwardedPod(_full_name(pod), own, connect), call.query)
 
 
-async def _place(call: Call) -> tuple[StreamingService, str]:
+async def _place(call: NodeRequest) -> tuple[StreamingService, str]:
     """The engine and the ID of the running container that a path names."""
     namespace, name, *uid, container = call.rest
     pod = call.pod(namespace, name, _NO_POD)
@@ -69,13 +70,13 @@ async def _place(call: Call) -> tuple[StreamingService, str]:
         for one in await call.agent.host.runtime.list_containers(own):
             if one.name == container and one.state is ContainerState.RUNNING:
                 return engine, one.id
-    raise Refused(500, f"container not found ({quote(container)})")
+    raise RequestRefused(500, f"container not found ({quote(container)})")
 
 
-def _engine(call: Call, why_not: str) -> StreamingService:
+def _engine(call: NodeRequest, why_not: str) -> StreamingService:
     engine = call.streaming
     if engine is None:
-        raise Refused(501, f"node {quote(call.agent.name)} is simulated: {why_not}")
+        raise RequestRefused(501, f"node {quote(call.agent.name)} is simulated: {why_not}")
     return engine
 
 

@@ -1,7 +1,8 @@
-"""From changes in the caches to what the scheduler knows: nodes and their pods, and the pods that wait.
+"""Handlers of informer events: they update the node table, the scheduling queue and the nominations.
 
-Runs in every replica, also while another one leads, so that a new leader knows everything at once. Decisions
-that the API does not show yet (`assumed`) win over caches until it does.
+They run in every replica, also while another one leads, so that a new leader starts with a full queue.
+Assumed pods (decided here, not yet shown by the API) take precedence over the caches until the API shows
+them.
 """
 
 from __future__ import annotations
@@ -10,11 +11,11 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
 from steersman.aio import Clock
-from steersman.cluster.scheduler.framework.events import EventKind, Occurrence
+from steersman.cluster.scheduler.framework.events import ClusterEvent, EventKind
 from steersman.cluster.scheduler.model.node import NodeFacts, read_node
-from steersman.cluster.scheduler.model.nodes import Nodes
+from steersman.cluster.scheduler.model.nodes import NodeTable
 from steersman.cluster.scheduler.model.nominations import Nominations
-from steersman.cluster.scheduler.model.pod import Pod, read_pod
+from steersman.cluster.scheduler.model.pod import PodInfo, read_pod
 from steersman.cluster.scheduler.permits import Permits
 from steersman.cluster.scheduler.plugins.storage import CSI_CAPACITIES, CSI_DRIVERS
 from steersman.cluster.scheduler.queue import SchedulingQueue
@@ -28,7 +29,7 @@ from steersman.objects.resources import (
 )
 from steersman.runtime import Change, Key
 
-__all__ = ["Following"]
+__all__ = ["EventHandlers"]
 
 _KINDS: Final[Mapping[ResourceType, EventKind]] = {
     PERSISTENT_VOLUME_CLAIMS: EventKind.CLAIM,
@@ -40,12 +41,12 @@ _KINDS: Final[Mapping[ResourceType, EventKind]] = {
 }
 
 
-class Following:
-    """Handlers for informers. Whoever sets `wake` is called when there may be something to do."""
+class EventHandlers:
+    """Handlers for informers. They call `wake` when there may be a pod to schedule."""
 
     def __init__(
         self,
-        nodes: Nodes,
+        nodes: NodeTable,
         queue: SchedulingQueue,
         nominations: Nominations,
         permits: Permits,
@@ -91,9 +92,9 @@ class Following:
         old = self.nodes.placed(key)
         if old is not None:
             self.nodes.displace(key)
-            self.happened(Occurrence(EventKind.POD_DELETED, old))
+            self.happened(ClusterEvent(EventKind.POD_DELETED, old))
 
-    def _placed(self, pod: Pod) -> None:
+    def _placed(self, pod: PodInfo) -> None:
         key = pod.key
         self.queue.remove(key)
         self.nominations.drop(key)
@@ -104,14 +105,14 @@ class Following:
         else:
             self.nodes.place(pod, pod.node_name)
         if old is None or assumed:
-            self.happened(Occurrence(EventKind.POD_ADDED, None, pod))
+            self.happened(ClusterEvent(EventKind.POD_ADDED, None, pod))
             return
         if old.labels != pod.labels:
-            self.happened(Occurrence(EventKind.POD_LABELS, old, pod))
+            self.happened(ClusterEvent(EventKind.POD_LABELS, old, pod))
         if pod.requests.cpu < old.requests.cpu or pod.requests.memory < old.requests.memory:
-            self.happened(Occurrence(EventKind.POD_SHRUNK, old, pod))
+            self.happened(ClusterEvent(EventKind.POD_SHRUNK, old, pod))
 
-    def _waits(self, pod: Pod) -> None:
+    def _waits(self, pod: PodInfo) -> None:
         if pod.deleting:
             self._gone(pod.key)
             return
@@ -129,12 +130,12 @@ class Following:
         old = None if known is None else known.facts
         if change.new is None:
             self.nodes.remove(change.key.name)
-            self.happened(Occurrence(EventKind.NODE_DELETED, old))
+            self.happened(ClusterEvent(EventKind.NODE_DELETED, old))
             return
         new = read_node(change.new)
         if known is None or old is None:
             self.nodes.put(new)
-            self.happened(Occurrence(EventKind.NODE_ADDED, None, new))
+            self.happened(ClusterEvent(EventKind.NODE_ADDED, None, new))
             return
         kinds = _differences(old, new)
         if not kinds and old.images == new.images:
@@ -143,7 +144,7 @@ class Following:
             return
         self.nodes.put(new)
         for kind in kinds:
-            self.happened(Occurrence(kind, old, new))
+            self.happened(ClusterEvent(kind, old, new))
 
     # --- everything else
 
@@ -167,20 +168,20 @@ class Following:
         def on_change(change: Change) -> None:
             if change.new is not None and len(self.queue):
                 old = None if change.old is None else change.old.object()
-                self.happened(Occurrence(kind, old, change.new.object()))
+                self.happened(ClusterEvent(kind, old, change.new.object()))
 
         return on_change
 
     def _on_attachment(self, change: Change) -> None:
         if change.new is None:
-            self.happened(Occurrence(EventKind.ATTACHMENT_DELETED))
+            self.happened(ClusterEvent(EventKind.ATTACHMENT_DELETED))
 
-    def happened(self, what: Occurrence) -> None:
+    def happened(self, what: ClusterEvent) -> None:
         self.queue.happened(what, self._clock.monotonic())
         self.wake()
 
 
-def _takes_the_same(old: Pod, new: Pod) -> bool:
+def _takes_the_same(old: PodInfo, new: PodInfo) -> bool:
     """Whether nothing that others see of a placed pod has changed; equal parts are the same object."""
     return (
         old.requests is new.requests

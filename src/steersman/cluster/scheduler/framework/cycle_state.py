@@ -1,16 +1,18 @@
-"""What plugins note about one pod while a place for it is looked for, until it is bound."""
+"""Data that plugins keep about one pod from PreFilter until it is bound (CycleState)."""
 
 from __future__ import annotations
 
 from typing import Self, TypeVar
 
-__all__ = ["Cycle", "Note"]
+__all__ = ["CycleState", "StateData"]
 
 T = TypeVar("T")
 
 
-class Note:
-    """A note that simulations change: each gets a copy. Other notes can be anything."""
+class StateData:
+    """Data that a preemption simulation changes: each simulation gets a copy. Other data may be of any
+    type.
+    """
 
     __slots__ = ()
 
@@ -18,8 +20,8 @@ class Note:
         raise NotImplementedError
 
 
-class Cycle:
-    """Notes by plugin. A plugin writes in `pre_filter` or `pre_score` and reads later."""
+class CycleState:
+    """Data by plugin. A plugin writes in `pre_filter` or `pre_score` and reads later."""
 
     __slots__ = ("_notes", "skipped")
 
@@ -41,10 +43,10 @@ class Cycle:
         note = self._notes.get(name)
         return note if isinstance(note, kind) else None
 
-    def copy(self) -> Cycle:
-        twin = Cycle()
+    def copy(self) -> CycleState:
+        twin = CycleState()
         twin.skipped = self.skipped
         twin._notes = {
-            name: note.copy() if isinstance(note, Note) else note for name, note in self._notes.items()
+            name: note.copy() if isinstance(note, StateData) else note for name, note in self._notes.items()
         }
         return twin

@@ -1,5 +1,8 @@
-"""Claims and volumes as caches show them, found by what they say of each other, and the writes that tie them
-together. Shared by the syncs of claims and of volumes."""
+"""Reads and writes of claims and volumes for the binder: indexes of the caches, and the writes that bind the
+two.
+
+Shared by `claim_sync` and `volume_sync`.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ from steersman.objects.volume_claims import (
 )
 from steersman.runtime import Cached, Key
 
-__all__ = ["Storage"]
+__all__ = ["ClaimsAndVolumes"]
 
 
 _VOLUMES: Final = "claim"
@@ -38,8 +41,8 @@ _CLAIMS: Final = "unbound"
 _NO_CLASS: Final = "-"
 
 
-class Storage:
-    """What one controller sees and writes of claims and volumes."""
+class ClaimsAndVolumes:
+    """The claims and volumes that the binder reads and writes."""
 
     def __init__(self, setup: Setup, writer: str) -> None:
         self.claims = setup.informer(PERSISTENT_VOLUME_CLAIMS)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from steersman.cluster.node.errors import RuntimeFailed
-from steersman.cluster.node.process.rights import capabilities_of, sysctls_of
+from steersman.cluster.node.process.capabilities import capabilities_of, sysctls_of
 
 CHOWN, NET_BIND_SERVICE, NET_ADMIN, SYS_ADMIN, LAST = 0, 10, 12, 21, 40
 EVERYTHING = list(range(LAST + 1))

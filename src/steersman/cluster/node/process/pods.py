@@ -1,4 +1,4 @@
-"""What the engine knows of a pod and its containers."""
+"""The process runtime's in-memory state of pods and containers."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ _START_ERROR: Final = 128
 
 
 class KeptContainer:
+    """A container of the process runtime."""
+
     __slots__ = ("_ended", "group", "pid", "record", "spec", "starting", "status", "uid")
 
     def __init__(self, uid: str, record: ContainerRecord, spec: Spec | None = None) -> None:
@@ -85,6 +87,8 @@ class KeptContainer:
 
 @dataclass(slots=True)
 class KeptPod:
+    """A pod of the process runtime."""
+
     sandbox: SandboxRecord
     #: The newest first.
     containers: list[KeptContainer] = field(default_factory=list)

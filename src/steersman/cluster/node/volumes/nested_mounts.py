@@ -1,6 +1,6 @@
-"""Mounts within mounts: the folders that a volume needs so that others can be mounted in it. Pure.
+"""Mounts inside other mounts: the mount points that a volume needs for them. Pure.
 
-Nobody can make them later in volumes that are only to be read.
+They cannot be created later in read-only volumes.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Values sealed on disk: what the file holds of some keys is unreadable without the key file.
+"""Encryption at rest: values of chosen keys are encrypted in the file with a key from the key file.
 
-AES-256-GCM with a random nonce; the store's key is authenticated with the value, so that a sealed value
-cannot be moved to another place. Sealed values name the key they were sealed with: new ones always the
-first of the file, so putting a new key on top and restarting rotates (the old one may go after that).
-In memory values are plain, as they are in any store that answers reads.
+AES-256-GCM with a random nonce; the store's key is authenticated with the value, so that an encrypted value
+cannot be moved to another key. Encrypted values name the key they were encrypted with: new ones always the
+first of the file, so putting a new key on top and restarting rotates (the old one may be removed after all
+values were rewritten). In memory values are plain, as they are in any store that answers reads.
 
     sealed value = MAGIC, first 8 bytes of the key's digest, nonce (12), ciphertext and tag
 """
@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from steersman.cluster.store.errors import Corrupt, Unusable
 
-__all__ = ["Sealer", "is_sealed"]
+__all__ = ["ValueCipher", "is_sealed"]
 
 #: No JSON text starts with this byte.
 _MAGIC = b"\x00seal1"
@@ -36,8 +36,8 @@ def is_sealed(value: bytes) -> bool:
     return value.startswith(_MAGIC)
 
 
-class Sealer:
-    """Seals values of keys under some prefixes; opens whatever its keys can open."""
+class ValueCipher:
+    """Encrypts values of keys under some prefixes; decrypts with any of its keys."""
 
     def __init__(self, keys: Sequence[bytes], prefixes: tuple[str, ...]) -> None:
         if not keys or any(len(key) != _KEY_BYTES for key in keys):
@@ -47,7 +47,7 @@ class Sealer:
         self._prefixes = prefixes
 
     @classmethod
-    def from_file(cls, file: Path, prefixes: tuple[str, ...]) -> Sealer:
+    def from_file(cls, file: Path, prefixes: tuple[str, ...]) -> ValueCipher:
         """One base64 key a line, the one to seal with first. Raises Unusable."""
         try:
             lines = file.read_text(encoding="utf-8").split()

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from steersman.cluster.machine import neighbours as module
-from steersman.cluster.machine.neighbours import listeners, neighbours
+from steersman.cluster.machine import addresses_in_use as module
+from steersman.cluster.machine.addresses_in_use import listeners, neighbours
 from steersman.cluster.machine.ranges import Ranges, take_first_free
 
 TABLE = """\

@@ -1,14 +1,16 @@
-"""How many successes or failures in a row it takes. Pure."""
+"""The number of consecutive successes or failures of a probe, against its thresholds. Pure."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["Tally"]
+__all__ = ["ResultRun"]
 
 
 @dataclass(slots=True)
-class Tally:
+class ResultRun:
+    """Consecutive equal results."""
+
     successes: int = 1
     failures: int = 3
     _last: bool | None = None

@@ -1,7 +1,8 @@
-"""Sums over all nodes that cost only as much as what has changed: how many pods of a kind there are where.
+"""Counts of pods by node label (topology domain), updated incrementally when nodes change.
 
-Plugins that look beyond one node (spreading, inter-pod affinity) count pods by the nodes' labels. A `Tally`
-remembers what each node contributes and looks again at nodes that changed; `Tallies` keeps those in use.
+Plugins that read more than one node (spreading, inter-pod affinity) count pods by topology domain. A
+`PodCounts` keeps what each node contributes and recomputes changed nodes only; `PodCountsCache` keeps the
+instances in use.
 """
 
 from __future__ import annotations
@@ -10,10 +11,10 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
 from typing import Final
 
-from steersman.cluster.scheduler.model.node import Node
-from steersman.cluster.scheduler.model.nodes import Nodes
+from steersman.cluster.scheduler.model.node import NodeInfo
+from steersman.cluster.scheduler.model.nodes import NodeTable
 
-__all__ = ["Contribution", "Tallies", "Tally"]
+__all__ = ["Contribution", "PodCounts", "PodCountsCache"]
 
 #: What one node adds to the sums. A sum of zero says that somebody could have contributed.
 Contribution = Mapping[Hashable, int]
@@ -21,12 +22,12 @@ Contribution = Mapping[Hashable, int]
 _KEPT: Final = 256
 
 
-class Tally:
-    """Sums by whatever the contributions are by."""
+class PodCounts:
+    """The sums of the nodes' contributions, by their keys."""
 
     __slots__ = ("_contribution", "_contributions", "_contributors", "_seen", "totals")
 
-    def __init__(self, contribution: Callable[[Node], Contribution | None]) -> None:
+    def __init__(self, contribution: Callable[[NodeInfo], Contribution | None]) -> None:
         """`contribution` depends on the node and its pods alone; None is nothing."""
         self.totals: dict[Hashable, int] = {}
         self._contribution = contribution
@@ -34,7 +35,7 @@ class Tally:
         self._contributors: dict[Hashable, int] = {}
         self._seen = 0
 
-    def refresh(self, nodes: Nodes) -> None:
+    def refresh(self, nodes: NodeTable) -> None:
         for row in nodes.changed_since(self._seen):
             node = nodes.rows[row]
             new = None if node is None else self._contribution(node)
@@ -58,24 +59,24 @@ class Tally:
                 del totals[key], contributors[key]
 
 
-class Tallies:
-    """The tallies used last, by what they count."""
+class PodCountsCache:
+    """The most recently used `PodCounts`, by what they count."""
 
-    __slots__ = ("_nodes", "_tallies")
+    __slots__ = ("_counts", "_nodes")
 
-    def __init__(self, nodes: Nodes) -> None:
+    def __init__(self, nodes: NodeTable) -> None:
         self._nodes = nodes
-        self._tallies: OrderedDict[Hashable, Tally] = OrderedDict()
+        self._counts: OrderedDict[Hashable, PodCounts] = OrderedDict()
 
     def totals(
-        self, key: Hashable, contribution: Callable[[Node], Contribution | None]
+        self, key: Hashable, contribution: Callable[[NodeInfo], Contribution | None]
     ) -> dict[Hashable, int]:
         """The sums as of now; not to be changed. `key` says all that `contribution` depends on but nodes."""
-        tally = self._tallies.get(key)
-        if tally is None:
-            tally = self._tallies[key] = Tally(contribution)
-            if len(self._tallies) > _KEPT:
-                self._tallies.popitem(last=False)
-        self._tallies.move_to_end(key)
-        tally.refresh(self._nodes)
-        return tally.totals
+        counts = self._counts.get(key)
+        if counts is None:
+            counts = self._counts[key] = PodCounts(contribution)
+            if len(self._counts) > _KEPT:
+                self._counts.popitem(last=False)
+        self._counts.move_to_end(key)
+        counts.refresh(self._nodes)
+        return counts.totals

@@ -1,5 +1,4 @@
-"""What a container's processes may do to the machine: the kernel's capabilities that they keep, and settings
-of the kernel that are their own. Pure."""
+"""The Linux capabilities and sysctls of a container's processes. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What calls cost at run time, in kube-apiserver's units: one per step, a tenth per character."""
+"""Runtime costs of calls in kube-apiserver's units: one per step, a tenth per character."""
 
 from __future__ import annotations
 

@@ -1,26 +1,26 @@
-"""Parts of one network, each given to one node. Pure."""
+"""The CIDR set of the node IPAM controller: subnets of one cluster CIDR, each allocated to one node. Pure."""
 
 from __future__ import annotations
 
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Final
 
-__all__ = ["Ranges", "cluster_ranges"]
+__all__ = ["CIDRSet", "cluster_ranges"]
 
 _IPV6_MASK: Final = 64
 
 
-def cluster_ranges(cidrs: str, node_mask: int) -> list[Ranges]:
+def cluster_ranges(cidrs: str, node_mask: int) -> list[CIDRSet]:
     """One for each network of a list with commas. `node_mask` is that of IPv4; IPv6 nodes get a /64."""
     networks = [ip_network(cidr.strip()) for cidr in cidrs.split(",") if cidr.strip()]
     return [
-        Ranges(network, node_mask if network.version == 4 else max(_IPV6_MASK, network.prefixlen))
+        CIDRSet(network, node_mask if network.version == 4 else max(_IPV6_MASK, network.prefixlen))
         for network in networks
     ]
 
 
-class Ranges:
-    """The parts of a network and which of them are taken."""
+class CIDRSet:
+    """The subnets of a cluster CIDR and which of them are allocated."""
 
     def __init__(self, network: IPv4Network | IPv6Network, mask: int) -> None:
         """Raises ValueError if the parts would be larger than the whole."""

@@ -1,7 +1,8 @@
-"""Addresses that this machine talks to, or listens at: a cluster must not take a range from under them.
+"""Addresses of this machine's connections and listening sockets: a cluster must not take a range that
+contains one.
 
-Routes do not show the first: whatever lies behind the default route is reached by it. The second may be those
-of pods that have outlived who held their range.
+Routes do not show remote addresses: whatever is behind the default route is reached by it. Listening sockets
+may belong to pods that have outlived the process that held their range.
 """
 
 from __future__ import annotations

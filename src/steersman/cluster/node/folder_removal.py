@@ -1,4 +1,4 @@
-"""Takes away what programs of pods have left, whatever they did to it."""
+"""Deletes folders that programs of pods have written to, whatever permissions they set."""
 
 from __future__ import annotations
 

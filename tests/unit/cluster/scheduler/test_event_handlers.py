@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from steersman.cluster.scheduler.following import Following
-from steersman.cluster.scheduler.model import Nodes
+from steersman.cluster.scheduler.event_handlers import EventHandlers
+from steersman.cluster.scheduler.model import NodeTable
 from steersman.cluster.scheduler.model.nominations import Nominations
 from steersman.cluster.scheduler.permits import Permits
 from steersman.cluster.scheduler.queue import SchedulingQueue
@@ -34,19 +34,19 @@ class Seen:
 
     def __init__(self) -> None:
         self.queue = SchedulingQueue(lambda pod, at: (at,), lambda pod: None, {"default-scheduler": {}})
-        self.nodes = Nodes()
-        self.following = Following(
+        self.nodes = NodeTable()
+        self.handlers = EventHandlers(
             self.nodes, self.queue, Nominations(), Permits(), Clock(), ["default-scheduler"]
         )
 
     def pod(self, name: str, **parts: Any) -> None:
-        self._tell(self.following.on_pod, Intake(PODS).read_object(pod_object(name, **parts)))
+        self._tell(self.handlers.on_pod, Intake(PODS).read_object(pod_object(name, **parts)))
 
     def no_pod(self, name: str) -> None:
-        self.following.on_pod(Change("deleted", Key("default", name), None, None))
+        self.handlers.on_pod(Change("deleted", Key("default", name), None, None))
 
     def node(self, name: str, **parts: Any) -> None:
-        self._tell(self.following.on_node, Intake(NODES).read_object(node_object(name, **parts)))
+        self._tell(self.handlers.on_node, Intake(NODES).read_object(node_object(name, **parts)))
 
     @staticmethod
     def _tell(handler: Any, cached: Cached) -> None:
@@ -95,12 +95,12 @@ def test_the_apis_word_on_an_assumed_pod_changes_nothing() -> None:
     entry = seen.queue.pop(0.0)
     assert entry is not None
     seen.nodes.place(entry.pod, "a")
-    seen.following.assumed[entry.key] = entry.pod.uid
+    seen.handlers.assumed[entry.key] = entry.pod.uid
     seen.queue.done(entry.key)
     generation = seen.nodes.generation
     seen.pod("p", cpu="1", status={"phase": "Pending"})
     seen.pod("p", cpu="1", nodeName="a")
-    assert (seen.on("a"), seen.waiting, seen.following.assumed) == (["p"], [], {})
+    assert (seen.on("a"), seen.waiting, seen.handlers.assumed) == (["p"], [], {})
     assert seen.nodes.generation == generation
 
 
@@ -117,10 +117,10 @@ def test_a_pod_that_goes_leaves_nothing_behind() -> None:
     seen.node("a")
     seen.pod("p", nodeName="a")
     seen.pod("q", status={"nominatedNodeName": "a"})
-    assert [pod.name for pod in seen.following.nominations.on("a")] == ["q"]
+    assert [pod.name for pod in seen.handlers.nominations.on("a")] == ["q"]
     for name in ("p", "q", "never seen"):
         seen.no_pod(name)
-    assert (seen.on("a"), seen.waiting, seen.following.nominations.on("a")) == ([], [], [])
+    assert (seen.on("a"), seen.waiting, seen.handlers.nominations.on("a")) == ([], [], [])
 
 
 def test_a_heartbeat_of_a_node_is_no_reason_to_look_at_it_again() -> None:
@@ -137,7 +137,7 @@ def test_labels_of_namespaces_are_known() -> None:
     seen = Seen()
     cached = Intake(NAMESPACES).read_object({"metadata": {"name": "x", "labels": {"team": "a"}}})
     for _ in range(2):
-        seen.following.on_namespace(Change("modified", cached.key, None, cached))
-    assert (seen.following.namespaces["x"], seen.following.namespaces_changed) == ({"team": "a"}, 1)
-    seen.following.on_namespace(Change("deleted", cached.key, cached, None))
-    assert (seen.following.namespaces, seen.following.namespaces_changed) == ({}, 2)
+        seen.handlers.on_namespace(Change("modified", cached.key, None, cached))
+    assert (seen.handlers.namespaces["x"], seen.handlers.namespaces_changed) == ({"team": "a"}, 1)
+    seen.handlers.on_namespace(Change("deleted", cached.key, cached, None))
+    assert (seen.handlers.namespaces, seen.handlers.namespaces_changed) == ({}, 2)

@@ -1,4 +1,4 @@
-"""What commands and forwarded ports share: how a client gets its SPDY connection, when an idle one ends."""
+"""Upgrading a request to SPDY (in HTTP or WebSocket), and the idle timeout of streams."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def upgrade_to_spdy(request: Request, known: Sequence[str]) -> tuple[str, Upgrad
 
 
 class Idle:
-    """Notices when nothing has passed for a long time."""
+    """Detects that no data has passed for a long time."""
 
     __slots__ = ("_limit_s", "_loop", "_touched")
 

@@ -1,12 +1,12 @@
-"""Charges to quotas, one namespace after the other and never two at a time.
+"""Charging writes to quotas: the usage in a ResourceQuota's status, updated before the object is stored.
 
-Writers of a namespace that come together are decided together: each against what the ones before it leave,
-then every changed quota is written once, by compare-and-swap. So a hundred parallel creates are a handful of
-writes, and the sum never exceeds the limit. When another process changed a quota meanwhile, all is decided
-again.
+Concurrent writes to a namespace are decided in one batch: each against the usage the ones before it leave,
+then every changed quota is written once, by compare-and-swap. So a hundred parallel creates cost a handful of
+writes, and the usage never exceeds the limit. When another process changed a quota meanwhile, the batch is
+decided again.
 
-A charge is *pending* until its object is stored or the write has failed. Counting anew adds what is pending,
-so that it does not forget writes under way; failure takes the charge back.
+A charge is *pending* until its object is stored or the write has failed. A recalculation adds pending
+charges, so that writes in progress are not lost; a failed write takes its charge back.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from typing import Any
 
 from steersman.aio import Scope
 from steersman.cluster.admission.chain import Attributes, Reader
-from steersman.cluster.admission.quota.checking import Account, LimitedResource, check
+from steersman.cluster.admission.quota.checking import LimitedResource, QuotaUsage, check
 from steersman.cluster.admission.quota.evaluators import evaluator_for
 from steersman.cluster.admission.quota.recounting import recalculate
 from steersman.objects.amounts import Amounts, added, parsed, subtracted, texts
 from steersman.objects.kinds import Object
 from steersman.objects.status import StatusError, modified
 
-__all__ = ["Charge", "Ledger", "UpdateStatus"]
+__all__ = ["Charge", "QuotaCharges", "UpdateStatus"]
 
 #: Store the quota `new` if the one stored is still `old`; False when it is not, or is gone.
 UpdateStatus = Callable[[Object, Object], Awaitable[bool]]
@@ -37,28 +37,30 @@ _TRIES = 4
 
 
 class Charge:
-    """What one write costs, by the uid of each quota."""
+    """The usage of one write, by the uid of each quota."""
 
-    def __init__(self, ledger: Ledger, namespace: str, costs: Mapping[str, Amounts]) -> None:
-        self._ledger = ledger
+    def __init__(self, charges: QuotaCharges, namespace: str, costs: Mapping[str, Amounts]) -> None:
+        self._charges = charges
         self.namespace = namespace
         self.costs = costs
         #: Set when usage was counted while the write was under way: it may have been counted twice.
         self.recounted = False
 
     async def settle(self, *, stored: bool) -> None:
-        self._ledger.settle(self, stored=stored)
+        self._charges.settle(self, stored=stored)
 
 
 @dataclass(slots=True)
 class _Request:
+    """A write that waits for its decision."""
+
     attributes: Attributes
     answer: asyncio.Future[Charge | None]
 
 
 @dataclass(slots=True)
-class _Desk:
-    """One namespace's business."""
+class _NamespaceCharges:
+    """The waiting writes and pending charges of one namespace."""
 
     waiting: list[_Request] = field(default_factory=list)
     released: list[Mapping[str, Amounts]] = field(default_factory=list)
@@ -71,7 +73,9 @@ class _Desk:
         return not (self.waiting or self.released or self.recounts)
 
 
-class Ledger:
+class QuotaCharges:
+    """The charges of all namespaces."""
+
     def __init__(
         self,
         reader: Reader,
@@ -83,7 +87,7 @@ class Ledger:
         self._update_status = update_status
         self._scope = scope
         self._limited = limited
-        self._desks: dict[str, _Desk] = {}
+        self._desks: dict[str, _NamespaceCharges] = {}
 
     # --- Orders
 
@@ -121,12 +125,12 @@ class Ledger:
         self._work(namespace, desk)
         await done
 
-    def _desk(self, namespace: str) -> _Desk:
-        return self._desks.setdefault(namespace, _Desk())
+    def _desk(self, namespace: str) -> _NamespaceCharges:
+        return self._desks.setdefault(namespace, _NamespaceCharges())
 
     # --- Work
 
-    def _work(self, namespace: str, desk: _Desk) -> None:
+    def _work(self, namespace: str, desk: _NamespaceCharges) -> None:
         if desk.busy:
             return
         if not desk.idle:
@@ -135,7 +139,7 @@ class Ledger:
         elif not desk.pending:
             self._desks.pop(namespace, None)
 
-    async def _serve(self, namespace: str, desk: _Desk) -> None:
+    async def _serve(self, namespace: str, desk: _NamespaceCharges) -> None:
         try:
             while not desk.idle:
                 if desk.recounts:
@@ -151,7 +155,7 @@ class Ledger:
             if not desk.pending:
                 self._desks.pop(namespace, None)
 
-    async def _recount(self, namespace: str, desk: _Desk) -> None:
+    async def _recount(self, namespace: str, desk: _NamespaceCharges) -> None:
         done, desk.recounts = desk.recounts, []
         # What failed writes give back is not stored, so it is not counted.
         desk.released.clear()
@@ -166,7 +170,7 @@ class Ledger:
                 if not future.done():
                     future.set_result(None)
 
-    def _recalculated(self, quota: Object, desk: _Desk) -> Object:
+    def _recalculated(self, quota: Object, desk: _NamespaceCharges) -> Object:
         uid = quota["metadata"]["uid"]
         pending = [charge.costs[uid] for charge in desk.pending if uid in charge.costs]
         return recalculate(quota, self._reader, pending)
@@ -174,7 +178,7 @@ class Ledger:
     def _quotas(self, namespace: str) -> Sequence[Object]:
         return self._reader.list("", "resourcequotas", namespace)
 
-    async def _decide(self, namespace: str, desk: _Desk) -> None:
+    async def _decide(self, namespace: str, desk: _NamespaceCharges) -> None:
         requests, desk.waiting = desk.waiting, []
         released, desk.released = desk.released, []
         with _telling([request.answer for request in requests]):
@@ -186,7 +190,7 @@ class Ledger:
         self, namespace: str, writes: Sequence[Attributes], released: Sequence[Mapping[str, Amounts]]
     ) -> Sequence[_Decision]:
         for _ in range(_TRIES):
-            accounts = [Account(quota) for quota in self._quotas(namespace)]
+            accounts = [QuotaUsage(quota) for quota in self._quotas(namespace)]
             for costs in released:
                 _give_back(accounts, costs)
             decisions = [self._check(accounts, attributes) for attributes in writes]
@@ -198,7 +202,7 @@ class Ledger:
         refused = modified("", "resourcequotas", conflicts[0].name)
         return [refused if isinstance(decision, dict) and decision else decision for decision in decisions]
 
-    def _check(self, accounts: Sequence[Account], attributes: Attributes) -> _Decision:
+    def _check(self, accounts: Sequence[QuotaUsage], attributes: Attributes) -> _Decision:
         evaluator = evaluator_for(attributes.group, attributes.plural)
         try:
             costs = check(accounts, attributes, evaluator, self._limited)
@@ -211,7 +215,7 @@ class Ledger:
                 account.used = added(account.used, costs[account.uid])
         return costs
 
-    async def _write(self, accounts: Sequence[Account]) -> list[Account]:
+    async def _write(self, accounts: Sequence[QuotaUsage]) -> list[QuotaUsage]:
         """Write the quotas that changed. Those that somebody else changed first."""
         conflicts = []
         for account in accounts:
@@ -224,7 +228,11 @@ class Ledger:
         return conflicts
 
     def _answer(
-        self, namespace: str, desk: _Desk, answer: asyncio.Future[Charge | None], decision: _Decision
+        self,
+        namespace: str,
+        desk: _NamespaceCharges,
+        answer: asyncio.Future[Charge | None],
+        decision: _Decision,
     ) -> None:
         if isinstance(decision, StatusError):
             if not answer.done():
@@ -241,14 +249,14 @@ class Ledger:
             answer.set_result(None)
 
 
-def _give_back(accounts: Sequence[Account], costs: Mapping[str, Amounts]) -> None:
+def _give_back(accounts: Sequence[QuotaUsage], costs: Mapping[str, Amounts]) -> None:
     for account in accounts:
         if account.uid in costs:
             account.used = subtracted(account.used, costs[account.uid])
 
 
 def _to_give_back(
-    conflicts: Sequence[Account],
+    conflicts: Sequence[QuotaUsage],
     decisions: Sequence[_Decision],
     released: Sequence[Mapping[str, Amounts]],
 ) -> list[Mapping[str, Amounts]]:

@@ -1,8 +1,8 @@
-"""Pod statuses on their way to the API, and the final deletion of pods that have ended.
+"""The status manager: sends pod statuses to the API, and deletes pods from it when they have terminated.
 
-Workers say that there is something to report; what, is asked when the report is sent. So a pod that starts
-in no time is reported once, as running. A few senders serve all nodes of the process, each pod by one at a
-time. What fails for want of an API server is sent later; what the API refuses is given up.
+A worker only says that its pod has a new status; the status is computed when it is sent. So a pod that starts
+quickly is reported once, as running. A few senders serve all nodes of the process, each pod by one at a time.
+Requests that fail for want of an API server are repeated; those that the API rejects are dropped.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from steersman.cluster.node.pod_status import status_patch
 from steersman.objects.resources import PODS
 from steersman.runtime import Key, Writes
 
-__all__ = ["Report", "Reporting", "StatusWriter"]
+__all__ = ["StatusManager", "StatusReport", "StatusSource"]
 
 _log = logging.getLogger(__name__)
 
@@ -27,8 +27,8 @@ _RETRY: Final = Backoff(0.5, 10.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
-    """A pod's status as the API has it and as it is."""
+class StatusReport:
+    """The status of a pod in the API, and its current one."""
 
     key: Key
     old: Mapping[str, Any]
@@ -37,29 +37,31 @@ class Report:
     delete: bool = False
 
 
-class Reporting(Protocol):
-    """Who reports about a pod."""
+class StatusSource(Protocol):
+    """Computes the status of a pod."""
 
     @property
     def uid(self) -> str: ...
 
-    async def report(self) -> Report | None:
+    async def report(self) -> StatusReport | None:
         """What there is to say now; None if nothing."""
         ...
 
-    def reported(self, report: Report) -> None:
+    def reported(self, report: StatusReport) -> None:
         """The API knows it now."""
         ...
 
 
-class StatusWriter:
+class StatusManager:
+    """Sends the statuses of all pods of the process."""
+
     def __init__(
         self, writes: Writes, clock: Clock, start: Callable[[Coroutine[Any, Any, None]], object]
     ) -> None:
         self._writes = writes
         self._clock = clock
         self._start = start
-        self._waiting: dict[str, Reporting] = {}
+        self._waiting: dict[str, StatusSource] = {}
         self._sending: set[str] = set()
         self._senders = 0
         self.written = 0
@@ -70,7 +72,7 @@ class StatusWriter:
         """Whether there is something left to be sent."""
         return bool(self._waiting or self._sending)
 
-    def want(self, reporting: Reporting) -> None:
+    def want(self, reporting: StatusSource) -> None:
         """Have somebody report, soon."""
         uid = reporting.uid
         if uid in self._waiting:
@@ -91,14 +93,14 @@ class StatusWriter:
         finally:
             self._senders -= 1
 
-    def _next(self) -> Reporting | None:
+    def _next(self) -> StatusSource | None:
         for uid, reporting in self._waiting.items():
             if uid not in self._sending:
                 del self._waiting[uid]
                 return reporting
         return None
 
-    async def _send(self, reporting: Reporting) -> None:
+    async def _send(self, reporting: StatusSource) -> None:
         failures = 0
         while True:
             report = await reporting.report()
@@ -121,7 +123,7 @@ class StatusWriter:
             reporting.reported(report)
             return
 
-    async def _write(self, report: Report, uid: str) -> None:
+    async def _write(self, report: StatusReport, uid: str) -> None:
         if patch := status_patch(report.old, report.new):
             self.written += 1
             # The uid keeps the report from another pod of the same name.

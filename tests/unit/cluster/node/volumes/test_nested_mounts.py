@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from steersman.cluster.node.volumes.nested import nested_folders
+from steersman.cluster.node.volumes.nested_mounts import nested_folders
 
 
 @pytest.mark.parametrize(

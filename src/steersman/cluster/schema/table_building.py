@@ -1,4 +1,4 @@
-"""Boil Kubernetes' published OpenAPI definitions down to the two files the server loads.
+"""Builds the schema table: the two files that the server loads, made from the published OpenAPI definitions.
 
 Run by hatch_build.py when Steersman is built or installed, and by `table` on first use in a plain
 checkout. The definitions come from the data file of the `kubernetes-validate` package, found without
@@ -20,7 +20,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
-__all__ = ["ALWAYS", "PROSE", "SOURCE_PACKAGE", "TABLE", "boil", "find_definitions", "published_file"]
+__all__ = ["ALWAYS", "PROSE", "SOURCE_PACKAGE", "TABLE", "build", "find_definitions", "published_file"]
 
 SOURCE_PACKAGE: Final = "kubernetes_validate"
 _VERSION_FILE: Final = "version.txt"
@@ -63,7 +63,7 @@ def find_definitions() -> Path | None:
     return path if path.exists() else None
 
 
-def boil(definitions: Path, folder: Path) -> None:
+def build(definitions: Path, folder: Path) -> None:
     """Write both files into `folder`, where resources.txt lies. Each appears whole or not at all."""
     published = json.loads(definitions.read_bytes())["$defs"]
     served = set(_served_group_versions((folder / "resources.txt").read_text("utf-8")))

@@ -1,5 +1,6 @@
-"""`authorizer` in expressions: the cluster's own authorization, asked about the user of the request or about
-a service account."""
+"""The CEL variable `authorizer`: authorization checks for the user of the request or for a service
+account.
+"""
 
 from __future__ import annotations
 
@@ -15,19 +16,19 @@ from steersman.objects.selectors import FieldSelector
 __all__ = ["asked_authorizer"]
 
 
-def asked_authorizer(authorizer: Authorizer, user: User) -> cel.Authorizer:
+def asked_authorizer(authorizer: Authorizer, user: User) -> cel.AuthorizerValue:
     """The value expressions get. Each question is asked once for one write."""
-    answers: dict[cel.Question, cel.Decision] = {}
+    answers: dict[cel.AccessQuestion, cel.CheckResult] = {}
 
-    def ask(question: cel.Question) -> cel.Decision:
+    def ask(question: cel.AccessQuestion) -> cel.CheckResult:
         if question not in answers:
             answers[question] = on_loop(partial(_decide, authorizer, user, question))
         return answers[question]
 
-    return cel.Authorizer(ask)
+    return cel.AuthorizerValue(ask)
 
 
-def _decide(authorizer: Authorizer, user: User, question: cel.Question) -> cel.Decision:
+def _decide(authorizer: Authorizer, user: User, question: cel.AccessQuestion) -> cel.CheckResult:
     if question.service_account is not None:
         namespace, name = question.service_account
         groups = (*account_groups(namespace), AUTHENTICATED_GROUP)
@@ -35,14 +36,14 @@ def _decide(authorizer: Authorizer, user: User, question: cel.Question) -> cel.D
     try:
         action = _action(question)
     except ObjectError as error:
-        return cel.Decision(False, error=str(error))
+        return cel.CheckResult(False, error=str(error))
     if isinstance(authorizer, ExplainingAuthorizer):
         decision = authorizer.decide(user, action)
-        return cel.Decision(decision.allowed, decision.reason)
-    return cel.Decision(authorizer.allows(user, action))
+        return cel.CheckResult(decision.allowed, decision.reason)
+    return cel.CheckResult(authorizer.allows(user, action))
 
 
-def _action(question: cel.Question) -> Action:
+def _action(question: cel.AccessQuestion) -> Action:
     if question.path:
         return Action(question.verb, path=question.path)
     fields: tuple[tuple[str, str], ...] = ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from steersman.cluster.node.probing.tally import Tally
+from steersman.cluster.node.probing.result_run import ResultRun
 
 
 @pytest.mark.parametrize(
@@ -20,5 +20,5 @@ from steersman.cluster.node.probing.tally import Tally
 def test_a_verdict_takes_so_many_in_a_row(
     successes: int, failures: int, attempts: str, verdicts: list[bool | None]
 ) -> None:
-    tally = Tally(successes, failures)
+    tally = ResultRun(successes, failures)
     assert [tally.count(good=one == "s") for one in attempts] == verdicts

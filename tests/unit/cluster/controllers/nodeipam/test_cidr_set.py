@@ -1,4 +1,4 @@
-"""Ranges of addresses, each given to one node."""
+"""CIDRSet of addresses, each given to one node."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from ipaddress import ip_network
 
 import pytest
 
-from steersman.cluster.controllers.nodeipam.ranges import Ranges, cluster_ranges
+from steersman.cluster.controllers.nodeipam.cidr_set import CIDRSet, cluster_ranges
 
 
-def ranges(cidr: str = "10.0.0.0/22", mask: int = 24) -> Ranges:
-    return Ranges(ip_network(cidr), mask)
+def ranges(cidr: str = "10.0.0.0/22", mask: int = 24) -> CIDRSet:
+    return CIDRSet(ip_network(cidr), mask)
 
 
 def test_ranges_are_given_in_turn_until_none_is_left() -> None:

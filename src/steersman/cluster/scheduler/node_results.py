@@ -1,10 +1,10 @@
-"""What plugins that look at one node at a time said about each row, remembered for pods signed alike.
+"""Filter results and scores of every node, remembered for pods with the same signature.
 
-Pods come by the hundred from one template and differ in nothing that these plugins look at. After a pod was
-placed, one node has changed: asking about that one again is enough to know the best of thousands.
+Pods of one template differ in nothing that plugins with a signature read. After a pod was assigned, one node
+has changed: filtering and scoring that one again is enough to know the best of thousands.
 
-A new board knows no row. Rows are asked about as they are needed: some with every pod, beginning at
-another place for every board, until all are known. All of them are before a pod is refused.
+New `NodeResults` are empty. Rows are filled as they are needed: some with every pod, each instance beginning
+at another row, until all are known. All of them are before a pod is reported unschedulable.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Final
 
-from steersman.cluster.scheduler.framework.cycle import Cycle
-from steersman.cluster.scheduler.framework.plugin import Filter, Normalizing, Score
+from steersman.cluster.scheduler.framework.cycle_state import CycleState
+from steersman.cluster.scheduler.framework.plugin import Filter, NormalizeScore, Score
 from steersman.cluster.scheduler.framework.profile import Weighted
 from steersman.cluster.scheduler.framework.verdicts import Refusal
-from steersman.cluster.scheduler.model.nodes import Nodes
-from steersman.cluster.scheduler.model.pod import Pod
+from steersman.cluster.scheduler.model.nodes import NodeTable
+from steersman.cluster.scheduler.model.pod import PodInfo
 
-__all__ = ["EMPTY", "REFUSED", "UNKNOWN", "Board", "enough_nodes"]
+__all__ = ["EMPTY", "REFUSED", "UNKNOWN", "NodeResults", "enough_nodes"]
 
 #: There is no node in the row; or it was not looked at yet.
 EMPTY: Final = Refusal("", ())
@@ -41,8 +41,8 @@ def enough_nodes(count: int) -> int:
     return max(count * percent // 100, _ALL_BELOW)
 
 
-class Board:
-    """Verdicts and scores by row."""
+class NodeResults:
+    """Filter results and scores by row."""
 
     __slots__ = (
         "_filters",
@@ -54,8 +54,8 @@ class Board:
         "normalized",
         "raw",
         "refusals",
-        "telling",
         "totals",
+        "varied",
     )
 
     def __init__(self, filters: Sequence[Filter], scores: Sequence[Weighted], start: int) -> None:
@@ -64,10 +64,10 @@ class Board:
         self._scores = [
             (each.plugin.score, each.weight)
             for each in scores
-            if isinstance(each.plugin, Score) and not isinstance(each.plugin, Normalizing)
+            if isinstance(each.plugin, Score) and not isinstance(each.plugin, NormalizeScore)
         ]
         #: The scores that depend on those of other nodes in the end, and what each row has before that.
-        self.normalized = [each for each in scores if isinstance(each.plugin, Normalizing)]
+        self.normalized = [each for each in scores if isinstance(each.plugin, NormalizeScore)]
         self._raw_scores = [each.plugin.score for each in self.normalized if isinstance(each.plugin, Score)]
         self.raw: list[list[int]] = [[] for _ in self.normalized]
         self.refusals: list[Refusal | None] = []
@@ -75,7 +75,7 @@ class Board:
         self.totals: list[int] = []
         #: How many rows will do, and in how many each of the normalized scores says something.
         self.feasible = 0
-        self.telling = [0] * len(self.normalized)
+        self.varied = [0] * len(self.normalized)
         self._unknown: deque[int] = deque((start,))
         self._seen = 0
 
@@ -83,7 +83,7 @@ class Board:
     def complete(self) -> bool:
         return not self._unknown
 
-    def refresh(self, cycle: Cycle, pod: Pod, nodes: Nodes, enough: int) -> None:
+    def refresh(self, cycle: CycleState, pod: PodInfo, nodes: NodeTable, enough: int) -> None:
         """Bring the known rows up to date, and get to know more until `enough` of those will do."""
         self._grow(len(nodes.rows))
         refusals = self.refusals
@@ -113,7 +113,7 @@ class Board:
         for column in self.raw:
             column.extend([0] * more)
 
-    def _ask(self, cycle: Cycle, pod: Pod, nodes: Nodes, row: int) -> None:
+    def _ask(self, cycle: CycleState, pod: PodInfo, nodes: NodeTable, row: int) -> None:
         node = nodes.rows[row]
         refusal: Refusal | None = EMPTY
         if node is not None:
@@ -134,5 +134,5 @@ class Board:
         for number, score in enumerate(self._raw_scores):
             column = self.raw[number]
             value = score(cycle, pod, node) if refusal is None and node is not None else 0
-            self.telling[number] += (value != 0) - (column[row] != 0)
+            self.varied[number] += (value != 0) - (column[row] != 0)
             column[row] = value

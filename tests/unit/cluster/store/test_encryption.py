@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from steersman.cluster.store import Corrupt, Sealer, SqliteStore, Unusable
+from steersman.cluster.store import Corrupt, SqliteStore, Unusable, ValueCipher
 
 SECRETS = ("/core/secrets/",)
 KEY = "/core/secrets/default/s"
 OLD, NEW = bytes(range(32)), bytes(range(32, 64))
 
 
-def sealer(*keys: bytes) -> Sealer:
-    return Sealer(keys, SECRETS)
+def sealer(*keys: bytes) -> ValueCipher:
+    return ValueCipher(keys, SECRETS)
 
 
-async def _write(folder: Path, with_sealer: Sealer | None, **values: bytes) -> None:
+async def _write(folder: Path, with_sealer: ValueCipher | None, **values: bytes) -> None:
     store = await SqliteStore.open(folder, sealer=with_sealer)
     for name, value in values.items():
         await store.put(f"/core/secrets/default/{name}", value)
@@ -27,7 +27,7 @@ async def _write(folder: Path, with_sealer: Sealer | None, **values: bytes) -> N
     await store.close()
 
 
-async def _read(folder: Path, with_sealer: Sealer | None) -> bytes:
+async def _read(folder: Path, with_sealer: ValueCipher | None) -> bytes:
     store = await SqliteStore.open(folder, sealer=with_sealer)
     record = store.get(KEY)
     await store.close()
@@ -46,7 +46,7 @@ def test_only_what_is_to_be_sealed_is_unreadable_on_disk(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("given", [None, sealer(NEW)], ids=["no key", "another key"])
-def test_without_the_key_the_store_does_not_open(tmp_path: Path, given: Sealer | None) -> None:
+def test_without_the_key_the_store_does_not_open(tmp_path: Path, given: ValueCipher | None) -> None:
     asyncio.run(_write(tmp_path, sealer(OLD), s=b"x"))
     with pytest.raises(Unusable, match="encrypted"):
         asyncio.run(_read(tmp_path, given))
@@ -86,9 +86,9 @@ def test_a_bad_key_file_is_named(tmp_path: Path, text: str, problem: str) -> Non
     file = tmp_path / "keys"
     file.write_text(text)
     with pytest.raises(Unusable, match=problem):
-        Sealer.from_file(file, SECRETS)
+        ValueCipher.from_file(file, SECRETS)
 
 
 def test_a_missing_key_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(Unusable, match="No such file"):
-        Sealer.from_file(tmp_path / "none", SECRETS)
+        ValueCipher.from_file(tmp_path / "none", SECRETS)

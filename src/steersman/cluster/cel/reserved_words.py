@@ -1,4 +1,4 @@
-"""Words of the language that are no names: the one list for whoever reads, escapes or checks identifiers."""
+"""Reserved words of CEL, which cannot be identifiers."""
 
 from __future__ import annotations
 
