@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from steersman.objects.kinds import Object
+from steersman.objects.kinds.types.discovery_v1 import Endpoint
 from steersman.objects.kinds.views.nodes import NodeShareView
 from steersman.objects.quantities import Quantity
 
@@ -83,7 +83,7 @@ class Hinting:
         #: Why there are none, by address type; empty where there are.
         self.problems: dict[str, str] = {}
 
-    def give(self, family: str, endpoints: Sequence[Object]) -> None:
+    def give(self, family: str, endpoints: Sequence[Endpoint]) -> None:
         """Put hints on those that are ready."""
         ready = [one for one in endpoints if one["conditions"]["ready"]]
         wanted = _wanted(self._ratios, len(ready))
