@@ -7,10 +7,9 @@ all; then the object is read again. The answer goes into the cache, so that the 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from steersman.client import Conflict, Invalid, NotFound
-from steersman.objects.kinds import Object
 from steersman.objects.resource_type import ResourceType
 from steersman.runtime.keys import Key
 from steersman.runtime.writes import Writes, is_gone
@@ -18,21 +17,18 @@ from steersman.runtime.writes import Writes, is_gone
 __all__ = ["add_finalizer", "remove_finalizer"]
 
 Patch = list[dict[str, Any]]
+T = TypeVar("T", bound=Mapping[str, Any])
 
 #: Every further try means that somebody changed the list in that very moment.
 _MOST_TRIES = 10
 
 
-async def add_finalizer(
-    writes: Writes, resource: ResourceType, obj: Mapping[str, Any], name: str
-) -> Object | None:
+async def add_finalizer(writes: Writes, resource: ResourceType, obj: T, name: str) -> T | None:
     """The object with the finalizer; as it is if it is being deleted; None if it is gone."""
     return await _change(writes, resource, obj, _addition, name)
 
 
-async def remove_finalizer(
-    writes: Writes, resource: ResourceType, obj: Mapping[str, Any], name: str
-) -> Object | None:
+async def remove_finalizer(writes: Writes, resource: ResourceType, obj: T, name: str) -> T | None:
     """The object without the finalizer; None if it is gone, perhaps because this was the last one."""
     return await _change(writes, resource, obj, _removal, name)
 
@@ -40,18 +36,18 @@ async def remove_finalizer(
 async def _change(
     writes: Writes,
     resource: ResourceType,
-    obj: Mapping[str, Any],
+    obj: T,
     make_patch: Callable[[Mapping[str, Any], str], Patch | None],
     name: str,
-) -> Object | None:
+) -> T | None:
     key, uid = Key.of(obj), obj["metadata"]["uid"]
     for tries_left in reversed(range(_MOST_TRIES)):
         patch = make_patch(obj, name)
         if patch is None:
-            return dict(obj)
+            return obj
         try:
             answer = await writes.patch(resource, key, patch, type="json")
-            return None if is_gone(answer) else answer
+            return None if is_gone(answer) else cast("T", answer)
         except NotFound:
             return None
         except (Invalid, Conflict) as error:
@@ -61,7 +57,7 @@ async def _change(
         found = await writes.client.find(resource, key.name, key.namespace)
         if found is None or found["metadata"]["uid"] != uid:
             return None
-        obj = found
+        obj = cast("T", found)
     raise AssertionError("the last try returns or raises")
 
 

@@ -339,5 +339,5 @@ def _renewed(lease: Cached) -> tuple[str, float]:
     return spec.renew_time or "", float(spec.lease_duration_seconds or 0)
 
 
-def _reference(name: str, uid: str) -> Object:
+def _reference(name: str, uid: str) -> Node:
     return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "uid": uid}}

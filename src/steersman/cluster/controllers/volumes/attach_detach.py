@@ -24,8 +24,7 @@ from steersman.cluster.controllers.volumes.attachments import (
     volume_of,
 )
 from steersman.objects.conditions import condition_is
-from steersman.objects.kinds import Object
-from steersman.objects.kinds.types.core_v1 import AttachedVolume, Node, PersistentVolume
+from steersman.objects.kinds.types.core_v1 import AttachedVolume, Node, PersistentVolume, Pod
 from steersman.objects.kinds.types.storage_v1 import VolumeAttachment
 from steersman.objects.lifetime import is_deleting
 from steersman.objects.resource_type import ResourceType
@@ -249,10 +248,10 @@ class _AttachDetach:
         for pod in self._users(node, volume):
             self._recorder.event(pod, "Warning", "FailedAttachVolume", note)
 
-    def _users(self, node: str, volume: Attachable) -> list[Object]:
+    def _users(self, node: str, volume: Attachable) -> list[Pod]:
         """The pods of a node that use a volume."""
         return [
-            cached.object()
+            cast("Pod", cached.object())
             for cached in pods_on(self.pods.cache, node)
             if any(self._of_claim(cached.key.namespace, claim) == volume for claim in claims_of(cached))
         ]

@@ -17,8 +17,12 @@ from steersman.client import AlreadyExists, ClientError
 from steersman.cluster.controllers.reconciling import retrying_conflicts
 from steersman.cluster.controllers.setup import Setup
 from steersman.cluster.controllers.volumes.growth import wants_more
-from steersman.objects.kinds import Object
-from steersman.objects.kinds.types.core_v1 import PersistentVolume, PersistentVolumeClaim
+from steersman.objects.kinds.types.core_v1 import (
+    NodeSelectorRequirement,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    PersistentVolumeSpec,
+)
 from steersman.objects.kinds.types.meta_v1 import ObjectMeta
 from steersman.objects.kinds.types.storage_v1 import StorageClass
 from steersman.objects.lifetime import is_deleting
@@ -52,7 +56,7 @@ _FINALIZER: Final = "steersman.dev/local-path"
 _HOSTNAME: Final = "kubernetes.io/hostname"
 _RETRY_S: Final = 5.0
 
-STORAGE_CLASS: Final[Object] = {
+STORAGE_CLASS: Final[StorageClass] = {
     "metadata": {
         "name": "local-path",
         "annotations": {"storageclass.kubernetes.io/is-default-class": "true"},
@@ -232,14 +236,16 @@ def _name_for(claim: PersistentVolumeClaim) -> str:
     return f"pvc-{claim['metadata']['uid']}"
 
 
-def new_volume(claim: PersistentVolumeClaim, storage_class: StorageClass, path: str, hostname: str) -> Object:
+def new_volume(
+    claim: PersistentVolumeClaim, storage_class: StorageClass, path: str, hostname: str
+) -> PersistentVolume:
     """The volume for a claim; with a hostname, only for pods of that node."""
     policy = storage_class.get("reclaimPolicy") or "Delete"
     metadata: ObjectMeta = {"name": _name_for(claim), "annotations": {PROVISIONED_BY: NAME}}
     if policy == "Delete":
         metadata["finalizers"] = [_FINALIZER]
-    spec: Object = {
-        "accessModes": claim["spec"].get("accessModes"),
+    spec: PersistentVolumeSpec = {
+        "accessModes": claim["spec"]["accessModes"],
         "capacity": {"storage": str(requested(claim))},
         "claimRef": claim_reference(claim),
         "hostPath": {"path": path, "type": "DirectoryOrCreate"},
@@ -248,6 +254,6 @@ def new_volume(claim: PersistentVolumeClaim, storage_class: StorageClass, path: 
         "volumeMode": "Filesystem",
     }
     if hostname:
-        here = {"key": _HOSTNAME, "operator": "In", "values": [hostname]}
+        here: NodeSelectorRequirement = {"key": _HOSTNAME, "operator": "In", "values": [hostname]}
         spec["nodeAffinity"] = {"required": {"nodeSelectorTerms": [{"matchExpressions": [here]}]}}
     return {"metadata": metadata, "spec": spec}
