@@ -15,6 +15,7 @@ from steersman.highlander.workloads.objects import Part
 from steersman.highlander.workloads.ownership import key_of
 from steersman.objects.kinds import Object
 from steersman.objects.lifetime import is_deleting
+from steersman.objects.ownership import controlling_reference
 from steersman.objects.resource_type import ResourceType
 from steersman.objects.resources import CRON_JOBS, DEPLOYMENTS, PODS, SERVICES, STATEFUL_SETS
 from steersman.runtime import Key, Writes
@@ -60,5 +61,5 @@ async def prune(
 
 def _is_ours(obj: Object) -> bool:
     metadata = obj["metadata"]
-    owned = any(owner.get("controller") for owner in metadata.get("ownerReferences") or ())
-    return not owned and key_of(metadata.get("namespace") or "", metadata.get("labels") or {}) is not None
+    key = key_of(metadata.get("namespace") or "", metadata.get("labels") or {})
+    return controlling_reference(obj) is None and key is not None

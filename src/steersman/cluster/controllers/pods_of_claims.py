@@ -12,8 +12,8 @@ from typing import Any, Final
 import msgspec
 
 from steersman.objects.kinds.types.core_v1 import PersistentVolumeClaim
-from steersman.objects.kinds.types.meta_v1 import ObjectMeta
 from steersman.objects.kinds.views.pods import ClaimUserView
+from steersman.objects.ownership import is_controlled_by
 from steersman.runtime import Cache, Cached, Key
 
 __all__ = ["ClaimUser", "claims_of", "index_by_claim", "unscheduled_pods", "users_of"]
@@ -55,17 +55,12 @@ class ClaimUser(ClaimUserView, frozen=True, gc=False):
         return not self._over and self._names(claim, its_own=True)
 
     def _names(self, claim: PersistentVolumeClaim, *, its_own: bool) -> bool:
-        metadata = claim["metadata"]
         for name, ephemeral in self.claims:
-            if name != metadata["name"]:
+            if name != claim["metadata"]["name"]:
                 continue
-            if not ephemeral or (its_own and self._controls(metadata)):
+            if not ephemeral or (its_own and is_controlled_by(claim, self.metadata.uid)):
                 return True
         return False
-
-    def _controls(self, metadata: ObjectMeta) -> bool:
-        owners = metadata.get("ownerReferences") or ()
-        return any(one.get("controller") and one["uid"] == self.metadata.uid for one in owners)
 
     @property
     def _shut_down(self) -> bool:

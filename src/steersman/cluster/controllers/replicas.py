@@ -21,6 +21,7 @@ from steersman.cluster.controllers.reconciling import moment, retrying_conflicts
 from steersman.cluster.controllers.replica_status import replica_status
 from steersman.cluster.controllers.setup import Setup
 from steersman.objects.lifetime import is_deleting
+from steersman.objects.ownership import controlling_reference
 from steersman.objects.resource_type import ResourceType
 from steersman.objects.resources import PODS
 from steersman.objects.selectors import LabelSelector
@@ -127,9 +128,8 @@ class _Replicas:
 
     def _related(self, owner: Mapping[str, Any]) -> list[PodState]:
         """The pods of all that have the same controller as this owner."""
-        references = owner["metadata"].get("ownerReferences") or ()
-        above = next((reference["uid"] for reference in references if reference.get("controller")), None)
+        above = controlling_reference(owner)
         if above is None:
             return []
-        siblings = [sibling.uid for sibling in self.owners.cache.by_index(OWNER, above)]
+        siblings = [sibling.uid for sibling in self.owners.cache.by_index(OWNER, above["uid"])]
         return [PodState.read(pod) for uid in siblings for pod in children(self.pods.cache, uid)]

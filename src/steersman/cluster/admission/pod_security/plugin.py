@@ -27,6 +27,7 @@ from steersman.cluster.admission.pod_security.levels import (
 from steersman.cluster.admission.pod_security.violations import Violation
 from steersman.objects.fields import quote
 from steersman.objects.kinds import Object
+from steersman.objects.ownership import controlling_reference
 from steersman.objects.status import forbidden, internal_error, invalid
 
 __all__ = ["Exemptions", "PodSecurity"]
@@ -225,8 +226,8 @@ class PodSecurity:
         for pod in pods:
             if pod["spec"].get("runtimeClassName") in self._exempt.runtime_classes:
                 continue
-            references = pod["metadata"].get("ownerReferences") or ()
-            owner = next((each["uid"] for each in references if each.get("controller")), None)
+            controller = controlling_reference(pod)
+            owner = controller["uid"] if controller is not None else None
             if owner is not None and owner in owners:
                 others.append(pod)
             else:

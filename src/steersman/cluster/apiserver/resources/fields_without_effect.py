@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from steersman.cluster.apiserver.resources.resource import Catalog
+from steersman.objects.ownership import controlling_reference
 
 __all__ = ["CONDITIONS", "POD", "Check", "FieldRow", "add_warnings", "rows"]
 
@@ -123,7 +124,7 @@ def _about_pods(place: tuple[str, ...], tree: _Tree, conditions: Mapping[str, Ca
 
     def check(new: Mapping[str, Any], old: Mapping[str, Any] | None) -> list[str]:
         found = list(_set_in(_at(new, place), tree, prefix))
-        if not found or _is_made_by_controller(new):
+        if not found or controlling_reference(new) is not None:
             return []
         before = set() if old is None else set(_set_in(_at(old, place), tree, prefix))
         return [
@@ -157,7 +158,3 @@ def _set_in(obj: Mapping[str, Any], tree: _Tree, path: str) -> Iterator[tuple[st
                 yield from _set_in(item, below, f"{path}.{name}[{number}]")
         elif value:
             yield from _set_in(value, below, f"{path}.{name}")
-
-
-def _is_made_by_controller(obj: Mapping[str, Any]) -> bool:
-    return any(owner.get("controller") for owner in obj["metadata"].get("ownerReferences") or ())

@@ -22,6 +22,7 @@ from steersman.objects.jobs import finished_condition
 from steersman.objects.kinds.types.batch_v1 import CronJob, CronJobSpec, CronJobStatus, Job
 from steersman.objects.kinds.types.core_v1 import ObjectReference
 from steersman.objects.lifetime import is_deleting
+from steersman.objects.ownership import is_controlled_by
 from steersman.objects.resources import CRON_JOBS, JOBS
 from steersman.objects.times import format_time, parse_time
 from steersman.runtime import Change, Controller, Key, Request, Requeue, Result, RetryPolicy
@@ -229,9 +230,7 @@ class _CronJobs:
             # Made before, by us just before the end of a process, or by somebody else.
             found = await self._client.get(JOBS, wanted["metadata"]["name"], wanted["metadata"]["namespace"])
             job = cast("Job", found)
-            owners = job["metadata"].get("ownerReferences") or ()
-            uid = cron_job["metadata"]["uid"]
-            if not any(owner.get("controller") and owner["uid"] == uid for owner in owners):
+            if not is_controlled_by(job, cron_job["metadata"]["uid"]):
                 return False
         except ClientError as error:
             if not namespace_is_terminating(error):

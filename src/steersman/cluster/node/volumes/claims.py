@@ -11,6 +11,8 @@ from steersman.client import Client, ClientError
 from steersman.cluster.node.volumes.errors import VolumeProblem
 from steersman.cluster.node.volumes.host_paths import check_host_path, refuse_backsteps
 from steersman.objects.kinds.types.core_v1 import PersistentVolume, PersistentVolumeClaim, Pod, Volume
+from steersman.objects.lifetime import is_deleting
+from steersman.objects.ownership import is_controlled_by
 from steersman.objects.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
 from steersman.objects.volume_claims import LOCAL_PATH, PROVISIONED_BY, annotations_of
 
@@ -74,8 +76,7 @@ async def _bound_claim(client: Client, namespace: str, name: str) -> PersistentV
         claim = await client.get(PERSISTENT_VOLUME_CLAIMS, name, namespace)
     except ClientError as error:
         raise ClaimProblem(f"failed to fetch PVC from API server: {error}") from error
-    metadata = claim["metadata"]
-    if "deletionTimestamp" in metadata and _PROTECTION not in (metadata.get("finalizers") or ()):
+    if is_deleting(claim) and _PROTECTION not in (claim["metadata"].get("finalizers") or ()):
         raise ClaimProblem("PVC is being deleted")
     if (claim.get("status") or {}).get("phase") != "Bound":
         raise ClaimProblem("PVC is not bound")
@@ -85,8 +86,7 @@ async def _bound_claim(client: Client, namespace: str, name: str) -> PersistentV
 
 
 def _check_owner(pod: Pod, claim: PersistentVolumeClaim) -> None:
-    owners = claim["metadata"].get("ownerReferences") or ()
-    if not any(owner.get("uid") == pod["metadata"]["uid"] and owner.get("controller") for owner in owners):
+    if not is_controlled_by(claim, pod["metadata"]["uid"]):
         where = f"{claim['metadata']['namespace']}/{claim['metadata']['name']}"
         whose = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
         raise VolumeProblem(f"PVC {where} was not created for pod {whose} (pod is not owner)")

@@ -34,6 +34,8 @@ from steersman.objects.kinds.types.core_v1 import (
     TopologySelectorTerm,
 )
 from steersman.objects.kinds.types.storage_v1 import StorageClass
+from steersman.objects.lifetime import is_deleting
+from steersman.objects.ownership import is_controlled_by
 from steersman.objects.quantities import Quantity
 from steersman.objects.resources import (
     PERSISTENT_VOLUME_CLAIMS,
@@ -133,14 +135,12 @@ class VolumeBinding:
             if ephemeral:
                 return f'waiting for ephemeral volume controller to create the persistentvolumeclaim "{name}"'
             return f'persistentvolumeclaim "{name}" not found'
-        metadata = claim["metadata"]
         if (claim.get("status") or {}).get("phase") == "Lost":
             volume = claim["spec"].get("volumeName") or ""
             return f'persistentvolumeclaim "{name}" bound to non-existent persistentvolume "{volume}"'
-        if metadata.get("deletionTimestamp") is not None:
+        if is_deleting(claim):
             return f'persistentvolumeclaim "{name}" is being deleted'
-        owners = metadata.get("ownerReferences") or ()
-        if ephemeral and not any(each.get("controller") and each["uid"] == pod.uid for each in owners):
+        if ephemeral and not is_controlled_by(claim, pod.uid):
             return f"PVC {pod.namespace}/{name} was not created for pod {pod.key} (pod is not owner)"
         return claim
 
