@@ -9,7 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar, cast
 
-__all__ = ["condition_is", "condition_patch", "find_condition", "remove_condition", "set_condition"]
+__all__ = [
+    "condition_is",
+    "condition_patch",
+    "find_condition",
+    "is_ready",
+    "remove_condition",
+    "set_condition",
+]
 
 Condition = Mapping[str, Any]
 C = TypeVar("C", bound=Condition)
@@ -27,6 +34,11 @@ def find_condition(conditions: Iterable[C] | None, kind: str) -> C | None:
 def condition_is(conditions: Iterable[Condition] | None, kind: str, status: str = "True") -> bool:
     condition = find_condition(conditions, kind)
     return condition is not None and condition.get("status") == status
+
+
+def is_ready(obj: Mapping[str, Any]) -> bool:
+    """Whether a pod or a node is ready: its condition Ready is True."""
+    return condition_is((obj.get("status") or {}).get("conditions"), "Ready")
 
 
 def set_condition(

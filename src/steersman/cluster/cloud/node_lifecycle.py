@@ -9,7 +9,7 @@ from typing import Final, cast
 from steersman.client import ClientError
 from steersman.cluster.cloud.provider import Instances
 from steersman.cluster.cloud.setup import CloudSetup
-from steersman.objects.conditions import condition_is
+from steersman.objects.conditions import is_ready
 from steersman.objects.kinds.types.core_v1 import Node
 from steersman.objects.resources import NODES
 from steersman.runtime import Change, Request, Result
@@ -30,10 +30,6 @@ def add(setup: CloudSetup) -> None:
     setup.controller("cloud-node-lifecycle", lifecycle.reconcile).primary(lifecycle.nodes, _concerns)
 
 
-def _is_ready(node: Node) -> bool:
-    return condition_is((node.get("status") or {}).get("conditions"), "Ready")
-
-
 def _is_marked(node: Node) -> bool:
     return any(taint["key"] == SHUTDOWN for taint in node["spec"].get("taints") or ())
 
@@ -42,7 +38,7 @@ def _concerns(change: Change) -> bool:
     if change.new is None:
         return False
     node = cast("Node", change.new.object())
-    return not _is_ready(node) or _is_marked(node)
+    return not is_ready(node) or _is_marked(node)
 
 
 class _CloudNodeLifecycle:
@@ -60,7 +56,7 @@ class _CloudNodeLifecycle:
         if cached is None:
             return None
         node = cast("Node", cached.object())
-        if _is_ready(node):
+        if is_ready(node):
             await self._mark(node, shut_down=False)
             return None
         if not await self._instances.exists(node):

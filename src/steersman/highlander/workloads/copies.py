@@ -13,7 +13,8 @@ from typing import Any
 
 from steersman.highlander.state import PodView
 from steersman.highlander.workloads.ownership import WorkloadKey, epoch_of
-from steersman.objects.conditions import condition_is, find_condition
+from steersman.objects.conditions import find_condition, is_ready
+from steersman.objects.lifetime import is_deleting
 from steersman.objects.pod_lifecycle import is_terminal_phase
 from steersman.objects.times import parse_time
 
@@ -39,14 +40,14 @@ def pod_view(pod: Mapping[str, Any], key: WorkloadKey) -> PodView:
     metadata, spec, status = pod["metadata"], pod.get("spec") or {}, pod.get("status") or {}
     statuses = status.get("containerStatuses") or ()
     containers = spec.get("containers") or ()
-    ending = "deletionTimestamp" in metadata
+    ending = is_deleting(pod)
     return PodView(
         name=metadata["name"],
         namespace=metadata.get("namespace") or "",
         workload=key.name,
         kind=key.kind,
         phase="Terminating" if ending and is_living(pod) else status.get("phase") or "Pending",
-        ready=not ending and condition_is(status.get("conditions"), "Ready"),
+        ready=not ending and is_ready(pod),
         restarts=sum(each.get("restartCount") or 0 for each in statuses),
         node=spec.get("nodeName") or "",
         ip=status.get("podIP") or "",

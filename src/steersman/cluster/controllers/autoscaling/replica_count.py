@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from steersman.cluster.controllers.metrics_source import MetricsError, PodMetrics
-from steersman.objects.conditions import condition_is, find_condition
+from steersman.objects.conditions import find_condition, is_ready
 from steersman.objects.kinds.types.core_v1 import Container, Pod
 from steersman.objects.lifetime import is_deleting
 from steersman.objects.pod_lifecycle import is_sidecar
@@ -105,10 +105,7 @@ def by_ratio(scaling: Scaling, usage: int, target: int) -> int:
         return scaling.current
     if not scaling.pods:
         raise MetricsError(f"unable to calculate ready pods: {_NO_PODS}")
-    ready: int = sum(
-        pod["status"].get("phase") == "Running" and condition_is(pod["status"].get("conditions"), "Ready")
-        for pod in scaling.pods
-    )
+    ready = sum(pod["status"].get("phase") == "Running" and is_ready(pod) for pod in scaling.pods)
     return min(math.ceil(ratio * ready), _MAX_INT32)
 
 

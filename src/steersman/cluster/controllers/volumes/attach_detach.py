@@ -23,7 +23,7 @@ from steersman.cluster.controllers.volumes.attachments import (
     plan_attachments,
     volume_of,
 )
-from steersman.objects.conditions import condition_is
+from steersman.objects.conditions import is_ready
 from steersman.objects.kinds.types.core_v1 import AttachedVolume, Node, PersistentVolume, Pod
 from steersman.objects.kinds.types.storage_v1 import VolumeAttachment
 from steersman.objects.lifetime import is_deleting
@@ -208,7 +208,7 @@ class _AttachDetach:
         """Take from `used` what a dead node will not let go of; how long until that is to be seen again."""
         waits = []
         now = self._clock.monotonic()
-        ready = node is not None and condition_is((node.get("status") or {}).get("conditions"), "Ready")
+        ready = node is not None and is_ready(node)
         for attachment in present:
             volume, name = volume_of(attachment), attachment["metadata"]["name"]
             if volume in wanted or volume not in used:
