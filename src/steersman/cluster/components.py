@@ -1,4 +1,4 @@
-"""What makes a cluster of an API server: controllers, a scheduler, nodes. All of them are its clients.
+"""The components of a cluster besides its API server: controllers, scheduler, nodes. All are its clients.
 
 `LocalCluster` runs them in its own process; `steer component` runs some of them in another, any number of
 times, with leader election. They share one manager and so their caches.
@@ -34,7 +34,7 @@ _NAME: Final = "kube-controller-manager"
 
 @dataclass(frozen=True, slots=True)
 class Components:
-    """Which parts to run."""
+    """The components to run, with their options."""
 
     controllers: Collection[str] = ()
     scheduler: bool = False

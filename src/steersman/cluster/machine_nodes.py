@@ -1,4 +1,4 @@
-"""Nodes of this machine that really run pods, with everything around them that makes a cluster of it.
+"""Nodes of this machine with the process runtime, and the service proxy and DNS server beside them.
 
 Each node has an address and an API of its own; one proxy and one DNS server serve all. `machine_nodes`
 adds all that to a manager and keeps the nodes' APIs open while it runs.
@@ -54,7 +54,7 @@ Certify = Callable[[str, Sequence[str]], Awaitable[CertificateFiles]]
 
 @dataclass(frozen=True, slots=True)
 class MachineNodes:
-    """Which nodes to run."""
+    """The nodes to run, with their options."""
 
     count: int
     machine: Machine

@@ -1,7 +1,7 @@
-"""Changes in the store as a stream: what is there below a key, then every write, in order.
+"""A list and watch within the store's commit: the objects below a key, then every write, in order.
 
 Indexes that must never be behind (roles, bindings, what nodes may read) are fed this way: the store calls
-them within the commit, so whoever sees a write answered also sees its effect.
+them within the commit, so a client that sees its write answered also sees its effect.
 """
 
 from __future__ import annotations

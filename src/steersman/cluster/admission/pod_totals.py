@@ -69,8 +69,8 @@ def _granted(statuses: Mapping[str, Object], part: str, *, infeasible: bool) -> 
             actual = found.get("allocatedResources")
         return asked(container) if actual is None else actual
 
-    def set_aside(container: Mapping[str, Any]) -> Mapping[str, str]:
+    def allocated_or_requested(container: Mapping[str, Any]) -> Mapping[str, str]:
         found: Mapping[str, str] | None = statuses.get(container["name"], {}).get("allocatedResources")
         return asked(container) if found is None else found
 
-    return [in_force, set_aside] if part == "requests" else [in_force]
+    return [in_force, allocated_or_requested] if part == "requests" else [in_force]

@@ -2,9 +2,9 @@
 
 Exception
 ├── InvalidCredentials    the client's fault: a 401
-├── BadToken              it is no token, or nobody we trust signed it
-├── ConfigurationInvalid  the authentication file cannot be read or means nothing; one line
-└── RoleMissing           a binding refers to a role that is not there
+├── BadToken              malformed, or not signed by a trusted key
+├── ConfigurationInvalid  the authentication file cannot be read or is invalid; one line
+└── RoleMissing           a binding refers to a role that does not exist
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class InvalidCredentials(Exception):
 
 
 class BadToken(Exception):
-    """The text says nothing of the token's content."""
+    """A malformed or untrusted token. The text reveals nothing of the token's content."""
 
 
 class ConfigurationInvalid(Exception):

@@ -1,4 +1,6 @@
-"""JSON field names as CEL identifiers: `x-prop` is `x__dash__prop`, `namespace` is `__namespace__`."""
+"""Escaping of JSON field names as CEL identifiers: `x-prop` is `x__dash__prop`, `namespace` is
+`__namespace__`.
+"""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ class SetList(list[Any]):
 
 
 class MapList(list[Any]):
-    """A list with x-kubernetes-list-type: map. Items are told apart by their key fields."""
+    """A list with x-kubernetes-list-type: map. Items are identified by their key fields."""
 
     __slots__ = ("keys",)
 

@@ -90,7 +90,7 @@ class _NodeRoutes:
                 self._recorder.event(node, "Warning", "FailedToCreateRoute", note)
         for node in nodes:
             if _cidrs(node):
-                await self._tell(node, reachable=node["metadata"]["name"] not in missing)
+                await self._set_condition(node, reachable=node["metadata"]["name"] not in missing)
         if missing:
             raise Requeue
         return Result.requeue(_PERIOD_S)
@@ -98,7 +98,7 @@ class _NodeRoutes:
     async def _create(self, route: Route) -> None:
         await self._routes.create(route)
 
-    async def _tell(self, node: Node, *, reachable: bool) -> None:
+    async def _set_condition(self, node: Node, *, reachable: bool) -> None:
         status, reason, message = "False", "RouteCreated", "RouteController created a route"
         if not reachable:
             status, reason = "True", "NoRouteCreated"

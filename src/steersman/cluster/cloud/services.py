@@ -62,7 +62,7 @@ def takes_traffic(node: Node) -> bool:
     return all(taint["key"] != _LEAVING_TAINT for taint in node["spec"].get("taints") or ())
 
 
-def _wants(service: Service) -> bool:
+def _wants_load_balancer(service: Service) -> bool:
     """Of another class, others take care."""
     spec = service["spec"]
     return spec.get("type") == "LoadBalancer" and spec.get("loadBalancerClass") is None
@@ -74,7 +74,7 @@ def _is_kept(service: Service) -> bool:
 
 def _concerns(change: Change) -> bool:
     seen = [cast("Service", cached.object()) for cached in (change.old, change.new) if cached is not None]
-    return any(_wants(service) or _is_kept(service) for service in seen)
+    return any(_wants_load_balancer(service) or _is_kept(service) for service in seen)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ class _BalancedServices:
         service = cast("Service", cached.object())
         deleting = is_deleting(service)
         try:
-            if _wants(service) and not deleting:
+            if _wants_load_balancer(service) and not deleting:
                 await self._keep(request.key, service)
             elif _is_kept(service):
                 await self._remove(request.key, service)
@@ -134,7 +134,7 @@ class _BalancedServices:
                 note = "Updated load balancer with new hosts"
                 self._recorder.event(service, "Normal", "UpdatedLoadBalancer", note)
             else:
-                self._tell_no_nodes(service)
+                self._warn_no_nodes(service)
         self._ensured[key] = wanted
 
     async def _ensure(self, service: Service, nodes: list[Node]) -> None:
@@ -143,12 +143,12 @@ class _BalancedServices:
         if kept is None:
             return
         if not nodes:
-            self._tell_no_nodes(service)
+            self._warn_no_nodes(service)
         ingress = await self._balancers.ensure(kept, nodes)
         self._recorder.event(service, "Normal", "EnsuredLoadBalancer", "Ensured load balancer")
         await self._set_ingress(kept, ingress)
 
-    def _tell_no_nodes(self, service: Service) -> None:
+    def _warn_no_nodes(self, service: Service) -> None:
         note = "There are no available nodes for LoadBalancer"
         self._recorder.event(service, "Warning", "UnAvailableLoadBalancer", note)
 

@@ -1,9 +1,9 @@
 """Controller references: finding, adopting and releasing the objects that a controller owns
 (ControllerRefManager).
 
-A controller owns what refers to it and matches its selector; orphans that match are adopted, what no longer
-matches is released. Objects are found by `children`: those of one owner, and the orphans of a namespace.
-`WakeOwners` tells a controller which of its objects to look at when a child changed.
+A controller owns objects that refer to it and match its selector; orphans that match are adopted, what no
+longer matches is released. Objects are found by `children`: those of one owner, and the orphans of a
+namespace. `WakeOwners` maps a changed child to the objects to reconcile.
 """
 
 from __future__ import annotations

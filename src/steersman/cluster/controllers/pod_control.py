@@ -80,14 +80,16 @@ class PodControl:
                 await self._writes.create(PODS, pod)
             except AlreadyExists as error:
                 if not left:
-                    self._tell(owner, "Warning", "FailedCreate", f"Error creating: {error}")
+                    self._record_event(owner, "Warning", "FailedCreate", f"Error creating: {error}")
                     raise
             except ClientError as error:
                 if not namespace_is_terminating(error):
-                    self._tell(owner, "Warning", "FailedCreate", f"Error creating: {error}")
+                    self._record_event(owner, "Warning", "FailedCreate", f"Error creating: {error}")
                 raise
             else:
-                self._tell(owner, "Normal", "SuccessfulCreate", f"Created pod: {pod['metadata']['name']}")
+                self._record_event(
+                    owner, "Normal", "SuccessfulCreate", f"Created pod: {pod['metadata']['name']}"
+                )
                 return
 
     async def delete_many(
@@ -102,9 +104,9 @@ class PodControl:
         except NotFound:
             return
         except ClientError as error:
-            self._tell(owner, "Warning", "FailedDelete", f"Error deleting: {error}")
+            self._record_event(owner, "Warning", "FailedDelete", f"Error deleting: {error}")
             raise
-        self._tell(owner, "Normal", "SuccessfulDelete", f"Deleted pod: {key.name}")
+        self._record_event(owner, "Normal", "SuccessfulDelete", f"Deleted pod: {key.name}")
 
-    def _tell(self, owner: Mapping[str, Any], kind: Any, reason: str, note: str) -> None:
+    def _record_event(self, owner: Mapping[str, Any], kind: Any, reason: str, note: str) -> None:
         self._recorder.event(owner, kind, reason, note)

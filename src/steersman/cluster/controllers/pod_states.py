@@ -88,10 +88,10 @@ _decode_any = msgspec.json.Decoder(dict[str, Any]).decode
 
 def matters_to_owner(old: Cached, new: Cached) -> bool:
     """Whether a pod's change can make its owner do or tell anything else. Most reports of nodes cannot."""
-    return _told(PodState.read(old)) != _told(PodState.read(new))
+    return _compared(PodState.read(old)) != _compared(PodState.read(new))
 
 
-def _told(pod: PodState) -> tuple[Any, ...]:
+def _compared(pod: PodState) -> tuple[Any, ...]:
     metadata = pod.metadata
     return (
         metadata.uid,

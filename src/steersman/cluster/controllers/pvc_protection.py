@@ -60,7 +60,7 @@ class _Claims:
         users = users_of(self._pods, request.key)
         if not is_deleting(claim):
             if claim["status"].get("phase") == "Bound":
-                await self._tell_use(request.key, claim, any(pod.needs(claim) for pod in users))
+                await self._set_unused_condition(request.key, claim, any(pod.needs(claim) for pod in users))
             await add_finalizer(self._writes, PERSISTENT_VOLUME_CLAIMS, claim, _FINALIZER)
             return
         if _FINALIZER not in (claim["metadata"].get("finalizers") or ()):
@@ -74,7 +74,7 @@ class _Claims:
         pods = await self._client.list(PODS, claim["metadata"]["namespace"])
         return any(ClaimUser.of(pod).holds(claim) for pod in pods)
 
-    async def _tell_use(self, key: Key, claim: PersistentVolumeClaim, used: bool) -> None:
+    async def _set_unused_condition(self, key: Key, claim: PersistentVolumeClaim, used: bool) -> None:
         status, reason, message = _UNUSED[used]
         told = find_condition(claim["status"].get("conditions"), "Unused")
         if told is not None and (told["status"] == "True") == (not used):

@@ -114,14 +114,14 @@ class _TaintEviction:
         stays_s = tolerated_s(self._taints.get(pod.spec.node_name, ()), pod.spec.tolerations)
         if stays_s == _FOREVER:
             if self._planned.pop(key, None) is not None:
-                self._tell(cached, f"Cancelling deletion of Pod {key}")
+                self._record_event(cached, f"Cancelling deletion of Pod {key}")
             return None
         now = self._clock.monotonic()
         since = planned.since if planned is not None else now
         planned = self._planned[key] = _Planned(pod.metadata.uid, since, since + stays_s)
         if planned.due > now:
             return Result.requeue(planned.due - now)
-        self._tell(cached, f"Marking for deletion Pod {key}")
+        self._record_event(cached, f"Marking for deletion Pod {key}")
         await self._evict(cached, pod)
         self._planned.pop(key, None)
         return None
@@ -144,7 +144,7 @@ class _TaintEviction:
             return
         await self._writes.delete(PODS, cached.key, pod.metadata.uid, propagation=None)
 
-    def _tell(self, cached: Cached, note: str) -> None:
+    def _record_event(self, cached: Cached, note: str) -> None:
         # As Kubernetes tells it: the pod of that name, whichever it is.
         metadata = {"namespace": cached.key.namespace, "name": cached.key.name}
         reference = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata}

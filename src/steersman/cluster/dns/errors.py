@@ -2,7 +2,7 @@
 
 DnsError
 ├── Malformed      the bytes are no message: nothing can be answered, or FORMERR
-└── Unanswered     those who were asked did not answer
+└── Unanswered     no resolver answered in time
 """
 
 from __future__ import annotations

@@ -93,7 +93,7 @@ class ClusterDns:
         try:
             await self._listen()
             self.listening.set()
-            await self._tell_cluster()
+            await self._register_service()
             await asyncio.Event().wait()
         finally:
             self.listening.clear()
@@ -161,7 +161,7 @@ class ClusterDns:
 
     # --- what is told
 
-    async def _tell_cluster(self) -> None:
+    async def _register_service(self) -> None:
         """Make the Service and its endpoints, as soon as the API takes them."""
         failures = 0
         while True:

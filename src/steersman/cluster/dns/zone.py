@@ -11,7 +11,7 @@
 | dns-version                           | TXT                                                                |
 
 Reverse names lead from cluster IPs to services and from endpoints of headless services to their names. A name
-that exists without records of the kind asked for is told from one that does not.
+that exists without records of the type asked for gets NOERROR, one that does not NXDOMAIN.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The addresses of this machine that a cluster uses.
 
-| the cluster's user       | ranges                | an address that is needed       | one nobody has      |
+| the cluster's user       | ranges                | an address that is needed       | an unused one       |
 |--------------------------|-----------------------|---------------------------------|---------------------|
 | root (may add addresses) | 10.96/16, 10.244/16   | is added to the loopback device | leads nowhere       |
-| anybody else             | 127.96/16, 127.244/16 | is there already                | refuses connections |
+| any other user           | 127.96/16, 127.244/16 | is there already                | refuses connections |
 
 `close` takes back everything that was added. What a killed process left is taken away by the next cluster
 that gets the same ranges: the kernel shows which addresses and routes are ours (see `netlink`), and a range

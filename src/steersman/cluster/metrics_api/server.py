@@ -115,10 +115,10 @@ class MetricsApi:
         server = Server(self._handle, on_error=_on_error)
         news = asyncio.Event()
 
-        def tell(change: Change) -> None:
+        def wake(change: Change) -> None:
             news.set()
 
-        self._registrations.add_handler(tell)
+        self._registrations.add_handler(wake)
         try:
             await server.start(self._bind, 0, server_tls(pair.certificate, pair.key, front.ca))
             while True:
@@ -130,7 +130,7 @@ class MetricsApi:
                 await self._clock.sleep(_LOOK_S)
         finally:
             self.serving = False
-            self._registrations.remove_handler(tell)
+            self._registrations.remove_handler(wake)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_FAREWELL_S):
                     await unregister(self._client, server.port)

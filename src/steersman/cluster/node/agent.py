@@ -133,7 +133,7 @@ class NodeAgent:
         elif self.host.online and not online:
             self._promise(_USUAL_LEASE_S)
         self.host.online = online
-        self.host.timers.after(0, (self, "node"), self._look)
+        self.host.timers.after(0, (self, "node"), self._start_report)
 
     def _promise(self, duration_s: int) -> None:
         """Where leases are long, a node that is cut off leaves one as those have that renew it often, so that
@@ -147,7 +147,7 @@ class NodeAgent:
         except ClientError as error:
             _log.warning("the lease of node %s is not renewed: %s", self.name, error)
 
-    def _look(self) -> None:
+    def _start_report(self) -> None:
         self.host.start(self._report_now())
 
     async def _report_now(self) -> None:
@@ -208,7 +208,7 @@ class NodeAgent:
                 await self._writes.create(NODES, wanted)
                 self._reported_at = self.host.timers.clock.monotonic()
                 self.host.events.normal(_reference(self.name), "Starting", "Starting kubelet.")
-                self._tell((), wanted["status"]["conditions"])
+                self._record_transitions((), wanted["status"]["conditions"])
             except AlreadyExists:
                 _log.info("node %s was registered before", self.name)
         else:
@@ -281,10 +281,10 @@ class NodeAgent:
             )
             self._reported_at = now_s
             seen = (int(answer["metadata"]["resourceVersion"]), len(images), health)
-            self._tell(node["status"].get("conditions") or (), patch.get("conditions") or ())
+            self._record_transitions(node["status"].get("conditions") or (), patch.get("conditions") or ())
         self._seen = seen
 
-    def _tell(self, old: Iterable[Mapping[str, Any]], new: Iterable[Mapping[str, Any]]) -> None:
+    def _record_transitions(self, old: Iterable[Mapping[str, Any]], new: Iterable[Mapping[str, Any]]) -> None:
         for reason in node_transitions(old, new):
             note = f"Node {self.name} status is now: {reason}"
             self.host.events.normal(_reference(self.name), reason, note)

@@ -2,7 +2,7 @@
 
 NodeProblem
 ├── StartFailed       a container did not start; its reason and message are shown in the pod's status
-└── RuntimeFailed     the runtime (or image) service did not do what it was asked
+└── RuntimeFailed     a call of the runtime (or image) service failed
     ├── NotHere       there is no such sandbox, container or image
     └── MountFailed   a pod's volumes are not ready; one sentence for each
 """

@@ -30,13 +30,13 @@ class NodeEvents:
 
     def normal(self, about: Mapping[str, Any], reason: str, note: str) -> None:
         if self._told == "all":
-            self._tell(about, "Normal", reason, note)
+            self._record(about, "Normal", reason, note)
 
     def warning(self, about: Mapping[str, Any], reason: str, note: str) -> None:
         if self._told != "none":
-            self._tell(about, "Warning", reason, note)
+            self._record(about, "Warning", reason, note)
 
-    def _tell(
+    def _record(
         self, about: Mapping[str, Any], kind: Literal["Normal", "Warning"], reason: str, note: str
     ) -> None:
         if self._recorder is None:

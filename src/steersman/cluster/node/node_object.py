@@ -211,7 +211,7 @@ def node_status_patch(
     patch = {
         name: value
         for name, value in _circumstances(config, runtime).items()
-        if not _says(status.get(name), value)
+        if not _includes(status.get(name), value)
     }
     if "addresses" in patch:
         patch["addresses"] = [*patch["addresses"], {"$patch": "replace"}]
@@ -228,10 +228,12 @@ def node_status_patch(
     return patch
 
 
-def _says(there: Any, wanted: Any) -> bool:
+def _includes(there: Any, wanted: Any) -> bool:
     """Whether what is there says all that is wanted; others may have added to it."""
     if isinstance(wanted, dict):
-        return isinstance(there, dict) and all(_says(there.get(name), one) for name, one in wanted.items())
+        return isinstance(there, dict) and all(
+            _includes(there.get(name), one) for name, one in wanted.items()
+        )
     return bool(there == wanted) or (not there and not wanted)
 
 

@@ -151,7 +151,7 @@ class PodPreparation:
         return self._volumes.excess(uid)
 
     async def pod(self, pod: Pod) -> None:
-        self._tell_of_groups(pod)
+        self._warn_of_groups(pod)
         await self._volumes.set_up(pod)
 
     async def ended(self, uid: str) -> None:
@@ -181,7 +181,7 @@ class PodPreparation:
             mounts,
         )
 
-    def _tell_of_groups(self, pod: Pod) -> None:
+    def _warn_of_groups(self, pod: Pod) -> None:
         """A node that may not change groups says so; its pods' volumes are its own user's, as they are."""
         context = pod["spec"].get("securityContext") or {}
         asked = (context.get("fsGroup"), *(context.get("supplementalGroups") or ()))

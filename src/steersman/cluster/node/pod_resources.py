@@ -9,7 +9,7 @@ from steersman.objects.kinds import Object
 from steersman.objects.kinds.types.core_v1 import PodSpec
 from steersman.objects.pods import container_totals, has_own_resources
 
-__all__ = ["told_resources"]
+__all__ = ["allocated_resources"]
 
 
 #: What cgroups know of: all that can be said of a pod that runs.
@@ -17,7 +17,7 @@ _ENFORCED: Final = ("cpu", "memory")
 _SIDES: Final[tuple[Literal["requests", "limits"], ...]] = ("requests", "limits")
 
 
-def told_resources(spec: PodSpec, phase: str | None) -> Object:
+def allocated_resources(spec: PodSpec, phase: str | None) -> Object:
     """`resources` and `allocatedResources` of the status of a pod that was in this phase before."""
     requests, limits = (_totals(spec, side) for side in _SIDES)
     told: Object = {"allocatedResources": texts(requests)} if requests else {}

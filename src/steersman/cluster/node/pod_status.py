@@ -13,7 +13,7 @@ from typing import Any, Final
 from steersman.cluster.node.container_statuses import LOST, ObservedPod, container_statuses
 from steersman.cluster.node.phase import pod_phase
 from steersman.cluster.node.pod_conditions import OWNED, kubelet_conditions, timed
-from steersman.cluster.node.pod_resources import told_resources
+from steersman.cluster.node.pod_resources import allocated_resources
 from steersman.objects.conditions import find_condition
 from steersman.objects.kinds import Object
 from steersman.objects.kinds.types.core_v1 import Pod, PodSpec
@@ -130,7 +130,7 @@ def _with_circumstances(
     status |= {"hostIP": host_ips[0], "hostIPs": [{"ip": ip} for ip in host_ips]}
     status["qosClass"] = old.get("qosClass") or quality_of_service(dict(view.spec))
     status["startTime"] = old.get("startTime") or now
-    status |= told_resources(view.spec, old.get("phase"))
+    status |= allocated_resources(view.spec, old.get("phase"))
     if generation := view.pod["metadata"].get("generation"):
         status["observedGeneration"] = max(generation, old.get("observedGeneration") or 0)
     return status

@@ -3,12 +3,12 @@
     NEW ──admitted──► SYNCING ──over, ended or deleted──► ENDING ──nothing runs──► OVER ──reported──► gone
      └──refused, or was over already───────────────────────────────────────────────▲
 
-A pod holds its share of the node from its admission until it is OVER. The API hears that it has ended only
+A pod holds its share of the node from its admission until it is OVER. Its end is reported to the API only
 then, or the scheduler would give away a place that this node still counts as taken.
 
 A worker is poked whenever something may be to do: the pod changed, a container did, a wait is over. It then
 looks at everything anew and acts until there is nothing to do; a pod that just runs costs no task and no
-timer. What to do is decided by `actions`, what is said about it by `pod_status`.
+timer. `actions` decides what to do, `pod_status` computes the status.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """The forwarder process, which carries the connections of Services: `python -m
 steersman.cluster.proxy.forwarder FD [SOCKET LOCK…]`.
 
-It is told over a socket which frontends to open and where they lead (see `frontends`), and ends when that is
-closed. With a `SOCKET` it outlives who tells it: the next one finds it there. It ends by itself when it is
-alone and none of the `LOCK` files is locked any more, by those it works for. A frontend without backends does
-not listen, so that the kernel refuses connections at once. Standard library only: it must start fast and stay
+It receives its frontends and their routes over a socket (see `frontends`), and ends when that is closed. With
+a `SOCKET` it outlives its proxy: the next proxy connects to it there. It ends by itself when it is alone and
+none of the `LOCK` files is locked any more, by those it works for. A frontend without backends does not
+listen, so that the kernel refuses connections at once. Standard library only: it must start fast and stay
 small.
 """
 
@@ -64,7 +64,7 @@ class Forwarder:
         self._events.every_tick(self._tick)
         if successors is not None:
             self._events.add(successors.fileno(), IN, self._on_successor)
-        self._be_told_by(control)
+        self._attach_control(control)
 
     def run(self) -> None:
         """Until nobody needs it."""
@@ -93,11 +93,11 @@ class Forwarder:
 
     # --- who says what to do
 
-    def _be_told_by(self, control: socket.socket) -> None:
+    def _attach_control(self, control: socket.socket) -> None:
         self._control = control
         self._unread.clear()
         self._events.add(control.fileno(), IN, self._on_control)
-        self._say({"version": VERSION, "pid": os.getpid(), "open": list(self._balancers)})
+        self._send({"version": VERSION, "pid": os.getpid(), "open": list(self._balancers)})
 
     def _on_successor(self, mask: int) -> None:
         assert self._successors is not None
@@ -106,7 +106,7 @@ class Forwarder:
         except OSError:
             return
         self._leave_control()
-        self._be_told_by(successor)
+        self._attach_control(successor)
 
     def _leave_control(self) -> None:
         if self._control is not None:
@@ -119,7 +119,7 @@ class Forwarder:
         if self._successors is None:
             self._events.stop()
 
-    def _say(self, message: dict[str, Any]) -> None:
+    def _send(self, message: dict[str, Any]) -> None:
         assert self._control is not None
         try:
             self._control.sendall(json.dumps(message).encode() + b"\n")
@@ -146,7 +146,7 @@ class Forwarder:
                 return
             answer = self._obey(message)
             if self._control is not None:
-                self._say(answer)
+                self._send(answer)
 
     # --- what to do
 

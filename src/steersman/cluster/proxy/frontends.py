@@ -1,7 +1,7 @@
 """The protocol between the proxy and its forwarder: frontends (addresses to listen at) and their routes.
 
-Both processes use it. On the wire a message is a line of JSON. The forwarder says first what it has, which is
-nothing unless it has outlived another proxy:
+Both processes use it. On the wire a message is a line of JSON. The forwarder first sends what it has, which
+is nothing unless it has outlived another proxy:
 
     ← {"version": 1, "pid": 4711, "open": [frontend, …]}
     → {"number": 7, "open": [[frontend, route], …], "close": [frontend, …], "asked": [address, …]}
@@ -9,7 +9,7 @@ nothing unless it has outlived another proxy:
     → {"end": true}
 
 A frontend that is opened again gets the new route; its connections stay where they are. Those of a frontend
-that is closed go on, too: `used` says at which of the addresses asked for there still are some.
+that is closed go on, too: `used` lists those of the `asked` addresses that still have some.
 """
 
 from __future__ import annotations

@@ -132,7 +132,7 @@ class ForwarderProcess:
         self._routes.update(opened)
         if opened or closed:
             await self._wait_up()
-            await self._tell(opened, closed)
+            await self._send_changes(opened, closed)
 
     async def close_others(self) -> None:
         """All that is wanted is open: close what only an earlier proxy wanted."""
@@ -142,7 +142,7 @@ class ForwarderProcess:
 
     async def used(self, addresses: Collection[str]) -> set[str]:
         """At which of these there still are connections, if only of frontends that are closed."""
-        return set(await self._tell({}, (), addresses)) if self._up.is_set() else set()
+        return set(await self._send_changes({}, (), addresses)) if self._up.is_set() else set()
 
     async def _wait_up(self) -> None:
         """Until there is a process to be told something: one that has just come may be gone by the time that
@@ -150,7 +150,7 @@ class ForwarderProcess:
         while not self._up.is_set():
             await self._up.wait()
 
-    async def _tell(
+    async def _send_changes(
         self,
         opened: Mapping[Frontend, FrontendRoute],
         closed: Collection[Frontend],

@@ -293,7 +293,7 @@ class ServiceProxy:
         for frontend, route in routes(service, slices, place, self._machine.lends, stand_ins).items():
             if self._owners.setdefault(frontend, key) != key:
                 self._wanted[frontend] = key
-                self._tell(service, frontend, 0, f"{self._owners[frontend]} has this address")
+                self._warn_of_failure(service, frontend, 0, f"{self._owners[frontend]} has this address")
                 continue
             claims.add(frontend)
             if await self._has_address(service, frontend):
@@ -314,21 +314,21 @@ class ServiceProxy:
             )
             self._recorder.event(service, "Normal", "StandInPort", note, action="Listen")
 
-        async def say() -> None:
+        async def annotate() -> None:
             if not await announce(self._client, service, stand_ins):
                 await self._clock.sleep(_RETRY_S)
                 self._announced.pop(key, None)
                 self._mark((key,))
 
         assert self._scope is not None
-        self._scope.start(say(), name=f"stand-ins of {key}")
+        self._scope.start(annotate(), name=f"stand-ins of {key}")
 
     async def _has_address(self, service: Service, frontend: Frontend) -> bool:
         """Whether the address is here, after it was added."""
         try:
             await self._machine.add(frontend.address, _owner(Key.of(service)))
         except MachineError as error:
-            self._tell(service, frontend, errno.EADDRNOTAVAIL, str(error))
+            self._warn_of_failure(service, frontend, errno.EADDRNOTAVAIL, str(error))
             return False
         return True
 
@@ -386,7 +386,7 @@ class ServiceProxy:
         service = self._read(key)
         if service is None:
             return
-        self._tell(service, frontend, code, _PROBLEMS.get(code) or os.strerror(code))
+        self._warn_of_failure(service, frontend, code, _PROBLEMS.get(code) or os.strerror(code))
         if code != errno.EACCES:
             self._retry(key)
 
@@ -398,7 +398,7 @@ class ServiceProxy:
         assert self._scope is not None
         self._scope.start(later(), name=f"retry {key}")
 
-    def _tell(self, service: Service, frontend: Frontend, code: int, why: str) -> None:
+    def _warn_of_failure(self, service: Service, frontend: Frontend, code: int, why: str) -> None:
         if (frontend, code) in self._told:
             return
         self._told.add((frontend, code))

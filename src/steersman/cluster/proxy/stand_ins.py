@@ -1,11 +1,12 @@
 """Alternative ports for Services whose low ports (below 1024) this process may not listen on.
 
-| who asks         | how they find out                                                                   |
+| client           | how it finds the port                                                               |
 |------------------|-------------------------------------------------------------------------------------|
 | people, programs | an annotation of the Service (`objects.stand_ins`), an event                        |
 | pods             | not at all: the keeper leads their connections there, by the list that is kept here |
 
-Where the proxy may listen everywhere, there are no stand-ins, and what an earlier one said is taken back.
+Where the proxy may listen on all ports, there are no stand-ins, and annotations of an earlier proxy are
+removed.
 """
 
 from __future__ import annotations

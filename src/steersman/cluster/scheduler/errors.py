@@ -1,8 +1,8 @@
 """The exceptions of the scheduler.
 
 SchedulerProblem
-├── VolumesNotBound      a pod's claims were not bound in time, or whoever binds them gave up; tried again
-└── NotBound             no plugin bound a pod; a mistake in the profile
+├── VolumesNotBound      a pod's claims were not bound in time, or provisioning failed; retried
+└── NotBound             no plugin bound a pod: the profile lacks one
 """
 
 from __future__ import annotations

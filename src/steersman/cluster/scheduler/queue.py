@@ -7,8 +7,8 @@
               └───── backing off ◄── went wrong ────────────────┘
 
 Backing off takes 1, 2, 4, … 10 seconds by the number of tries. A pod that was refused and backs off is tried
-early if nobody else waits; one whose try went wrong is not. A pod that may not be looked at yet (its gates)
-counts as refused.
+early if no other pod waits; one whose attempt failed with an error is not. A pod that may not be scheduled
+yet (gates) counts as refused.
 """
 
 from __future__ import annotations

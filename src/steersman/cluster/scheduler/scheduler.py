@@ -5,7 +5,7 @@
                    └────► none ───► post_filter ─► condition, event ─► queue.refused
 
 From `pop` to the end of the upper line nothing is waited for, so nothing can happen in between that the
-decision should have known of. An assumed pod is on its node for everybody after it, until the API says so.
+decision would have depended on. Later pods see an assumed pod on its node at once, before the API shows it.
 
 Runs while leading; what is known is kept up to date by `event_handlers` all the time.
 """
@@ -77,7 +77,7 @@ class Scheduler:
         self._queue = event_handlers.queue
         self._nominations = event_handlers.nominations
         self._runners = runners
-        self._telling = telling
+        self._status_writer = telling
         self._permits = permits
         self._pods = pods
         self._clock = clock
@@ -93,7 +93,7 @@ class Scheduler:
         """Schedule until cancelled."""
         try:
             async with Scope() as self._scope:
-                self._scope.start(self._telling.run(), name="scheduler: statuses")
+                self._scope.start(self._status_writer.run(), name="scheduler: statuses")
                 while True:
                     entry = self._queue.pop(self._clock.monotonic())
                     if entry is None or self._bindings >= _MOST_BINDINGS:
@@ -209,7 +209,7 @@ class Scheduler:
         pod = entry.pod
         try:
             if waits or _takes_time(runner, cycle, pod, node):
-                await self._telling.expect(pod, node)
+                await self._status_writer.expect(pod, node)
             refusal = await self._permits.allowed(pod.key, self._clock) if waits else None
             if refusal is not None:
                 self._come_to_nothing(runner, entry, cycle, node)
@@ -292,13 +292,13 @@ class Scheduler:
                 self._queue.failed(entry, now)
             else:
                 self._queue.refused(entry, plugins, now)
-            self._tell(runner, entry.pod, "Unschedulable", message, nomination)
+            self._report_refusal(runner, entry.pod, "Unschedulable", message, nomination)
 
     def _failed(self, runner: ProfileRunner, entry: QueuedPodInfo, message: str) -> None:
         """Trying the pod went wrong."""
         if self._still_waits(entry):
             self._queue.failed(entry, self._clock.monotonic())
-            self._tell(runner, entry.pod, "SchedulerError", message, _CLEARED)
+            self._report_refusal(runner, entry.pod, "SchedulerError", message, _CLEARED)
 
     def _still_waits(self, entry: QueuedPodInfo) -> bool:
         """Whether the pod is there and has no node; the entry gets what it is now."""
@@ -308,7 +308,7 @@ class Scheduler:
             return False
         return True
 
-    def _tell(
+    def _report_refusal(
         self, runner: ProfileRunner, pod: PodInfo, reason: str, message: str, nomination: Nomination | None
     ) -> None:
         node = None if nomination is None else nomination.node
@@ -316,7 +316,7 @@ class Scheduler:
             self._nominations.put(pod, node)
         note = message if len(message) <= _NOTE_LENGTH else f"{message[: _NOTE_LENGTH - 4]} ..."
         runner.recorder.event(_reference(pod), "Warning", "FailedScheduling", note, action="Scheduling")
-        self._telling.refused(pod, reason, message, node)
+        self._status_writer.refused(pod, reason, message, node)
 
     # --- preemption
 
@@ -332,12 +332,12 @@ class Scheduler:
             if other.priority < pod.priority:
                 # What was promised to less important pods is not true any more.
                 self._nominations.drop(other.key)
-                self._telling.nominate(other, "")
+                self._status_writer.nominate(other, "")
         try:
             for victim in victims:
                 if victim.deleting:
                     continue
-                await self._telling.evict(victim, pod.scheduler)
+                await self._status_writer.evict(victim, pod.scheduler)
                 runner.recorder.event(
                     _reference(victim),
                     "Normal",

@@ -3,12 +3,12 @@
 StoreError
 ├── Conflict         the key is not at the expected revision             (caller: read again, retry)
 ├── NotFound         there is no such key                                (caller)
-├── Compacted        the asked revision has been forgotten               (caller: list again)
-├── FutureRevision   the asked revision has not happened yet             (caller)
+├── Compacted        the requested revision has been compacted           (caller: list again)
+├── FutureRevision   the requested revision does not exist yet           (caller)
 ├── Unavailable      the write was refused, nothing was written; reads go on  (retry later)
 │   ├── DiskFull     no space is left for it
 │   └── Closed       the store is closing or closed
-├── SyncFailed       the disk failed to make a write durable: nobody knows what it holds   (terminal)
+├── SyncFailed       fsync failed: the contents of the disk are unknown  (terminal)
 ├── Corrupt          the data on disk is not what was written            (terminal, at opening)
 ├── Locked           another process has the data folder open            (terminal, at opening)
 └── Unusable         the data folder cannot be read or written           (terminal, at opening)
@@ -66,7 +66,7 @@ class NotFound(StoreError):
 
 
 class Compacted(StoreError):
-    """`compacted` is the oldest revision that can still be asked for."""
+    """`compacted` is the oldest revision that can still be read."""
 
     def __init__(self, revision: int, compacted: int) -> None:
         super().__init__(revision, compacted)

@@ -9,7 +9,7 @@ it to the index and its watchers, and then acknowledges its writes.
        └────────────────<any batch in flight fails>──────────> refused: Unavailable
 
 When a batch fails, all behind it fail with it, since they were decided on top of it; pending state
-and revisions fall back to what is committed, so a revision nobody ever saw may be used again. A write
+and revisions fall back to what is committed, so a revision that was never visible may be used again. A write
 refused because of a pending one is not answered before that one's fate is known.
 """
 

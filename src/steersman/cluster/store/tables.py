@@ -5,8 +5,8 @@ A key's **table** is its first two segments with their slashes: "/core/configmap
 segments lies in exactly one table, which is what the API server lists and watches by; every other
 prefix is answered too, by looking at all tables it can touch.
 
-Called by the index only. Writing marks a key as touched; sorting happens when somebody reads, and
-costs in proportion to what was touched since the last read. What nobody reads must not keep old records
+Called by the index only. Writing marks a key as touched; sorting happens with the next read, and
+costs in proportion to what was touched since the last read. Unread tables must not keep old records
 alive, so after some writes the sorted records are let go of, and made anew by the next read.
 """
 

@@ -1,4 +1,4 @@
-"""What a pod as a whole is told to have."""
+"""What a pod as a whole is expected to have."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from steersman.cluster.node.pod_resources import told_resources
+from steersman.cluster.node.pod_resources import allocated_resources
 
 
 def container(requests: dict[str, str] | None = None, limits: dict[str, str] | None = None) -> dict[str, Any]:
@@ -17,7 +17,7 @@ GUARANTEED = {"cpu": "100m", "memory": "64Mi"}
 
 
 @pytest.mark.parametrize(
-    ("spec", "phase", "told"),
+    ("spec", "phase", "expected"),
     [
         pytest.param({"containers": [{}]}, "Running", {"resources": {}}, id="nothing asked for"),
         pytest.param(
@@ -58,5 +58,5 @@ GUARANTEED = {"cpu": "100m", "memory": "64Mi"}
         ),
     ],
 )
-def test_resources(spec: dict[str, Any], phase: str, told: dict[str, Any]) -> None:
-    assert told_resources(spec, phase) == told
+def test_resources(spec: dict[str, Any], phase: str, expected: dict[str, Any]) -> None:
+    assert allocated_resources(spec, phase) == expected

@@ -2,9 +2,9 @@
 
 validating, mutating   the two plugins                     start here
 definitions            policies and bindings, compiled
-selection, params      which are in force for a write, and with what
+selection, params      the policies that apply to a write, and their parameters
 mutations              patches that expressions make
-typechecking           warnings for authors
+typechecking           warnings in a policy's status
 """
 
 from __future__ import annotations

@@ -161,7 +161,7 @@ class QuotaCharges:
         desk.released.clear()
         for charge in desk.pending:
             charge.recounted = True
-        with _telling(done):
+        with _failing_together(done):
             for _ in range(_TRIES):
                 pairs = [(q, self._recalculated(q, desk)) for q in self._quotas(namespace)]
                 if all([await self._update_status(old, new) for old, new in pairs if old != new]):
@@ -181,7 +181,7 @@ class QuotaCharges:
     async def _decide(self, namespace: str, desk: _NamespaceCharges) -> None:
         requests, desk.waiting = desk.waiting, []
         released, desk.released = desk.released, []
-        with _telling([request.answer for request in requests]):
+        with _failing_together([request.answer for request in requests]):
             decisions = await self._decisions(namespace, [r.attributes for r in requests], released)
             for request, decision in zip(requests, decisions, strict=True):
                 self._answer(namespace, desk, request.answer, decision)
@@ -273,7 +273,7 @@ def _to_give_back(
 
 
 @contextmanager
-def _telling(futures: Sequence[asyncio.Future[Any]]) -> Iterator[None]:
+def _failing_together(futures: Sequence[asyncio.Future[Any]]) -> Iterator[None]:
     """Whoever waits learns of a failure; the worker goes on with the next."""
     try:
         yield

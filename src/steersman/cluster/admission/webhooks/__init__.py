@@ -1,11 +1,11 @@
 """Admission webhooks: ValidatingWebhookConfiguration and MutatingWebhookConfiguration.
 
 mutating, validating   the two plugins                     start here
-configurations         which webhooks there are
-matching, conditions   which writes they are about         (policies use these too)
-versions               objects in the version they ask for
-invoking, review       the question and the answer
-calling                the way there
+configurations         the webhooks of the configurations
+matching, conditions   the writes they match               (policies use these too)
+versions               objects in the version they request
+invoking, review       the AdmissionReview and its response
+calling                the HTTPS connections
 """
 
 from __future__ import annotations

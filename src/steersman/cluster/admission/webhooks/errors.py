@@ -2,7 +2,7 @@
 
     CallFailed            a webhook gave no usable answer; its failure policy decides
     ExpressionError       an expression cannot be compiled, or gave no value; the failure policy decides
-    └── OutOfBudget       … because it and those before it cost too much; no further ones are asked
+    └── OutOfBudget       … because it and those before it cost too much; no further ones are evaluated
 
 A refusal is no error of this kind: it is a StatusError from the start.
 """

@@ -69,7 +69,7 @@ class _Look:
         self.last_scale = old.get("lastScaleTime")
         self.observed = old.get("observedGeneration")
 
-    def tell(self, kind: str, status: str, reason: str, message: str) -> None:
+    def add_condition(self, kind: str, status: str, reason: str, message: str) -> None:
         self.conditions = set_condition(
             self.conditions, kind, status, reason=reason, message=message, now=format_time(self.now)
         )
@@ -125,7 +125,7 @@ class _Autoscalers:
     async def _scale(self, key: Key, look: _Look) -> None:
         """Bring the target to its size. Raises `_Stop`."""
         resource, scale = await self._current_scale(look)
-        look.tell(
+        look.add_condition(
             "AbleToScale",
             "True",
             "SucceededGetScale",
@@ -137,7 +137,7 @@ class _Autoscalers:
         least, most = look.spec.get("minReplicas", 1), look.spec["maxReplicas"]
         metrics: list[MetricStatus] | None = None
         if current == 0 and not _may_wake(look, least):
-            look.tell(
+            look.add_condition(
                 "ScalingActive",
                 "False",
                 "ScalingDisabled",
@@ -154,7 +154,7 @@ class _Autoscalers:
         if desired != current:
             await self._rescale(look, resource, scale, desired, reason, metrics)
             history.scaled(look.spec.get("behavior"), current, desired, look.now)
-            self._tell_zero(look, current, desired, least)
+            self._report_zero(look, current, desired, least)
             look.last_scale = format_time(look.now)
         look.sized(current, desired, metrics)
 
@@ -175,7 +175,7 @@ class _Autoscalers:
         else:
             return resource, cast("Scale", scale)
         self._warn(look, "FailedGetScale", why)
-        look.tell("AbleToScale", "False", "FailedGetScale", f"{_UNABLE}: {why}")
+        look.add_condition("AbleToScale", "False", "FailedGetScale", f"{_UNABLE}: {why}")
         raise _Stop
 
     async def _rescale(
@@ -193,11 +193,11 @@ class _Autoscalers:
         except ClientError as error:
             self._warn(look, "FailedRescale", f"New size: {desired}; reason: {reason}; error: {error}")
             why = f"the HPA controller was unable to update the target scale: {error}"
-            look.tell("AbleToScale", "False", "FailedUpdateScale", why)
+            look.add_condition("AbleToScale", "False", "FailedUpdateScale", why)
             look.sized(current, look.desired, metrics)
             raise _Stop from error
         note = f"the HPA controller was able to update the target scale to {desired}"
-        look.tell("AbleToScale", "True", "SucceededRescale", note)
+        look.add_condition("AbleToScale", "True", "SucceededRescale", note)
         self._recorder.event(
             look.obj, "Normal", "SuccessfulRescale", f"New size: {desired}; reason: {reason}"
         )
@@ -248,16 +248,16 @@ class _Autoscalers:
                 best = proposal
         if best is None or (failures and best.replicas < current):
             look.sized(current, look.desired, statuses)
-            self._tell_failures(look, failures, len(statuses))
+            self._report_failures(look, failures, len(statuses))
             raise _Stop
         note = f"the HPA was able to successfully calculate a replica count from {best.metric}"
-        look.tell("ScalingActive", "True", "ValidMetricFound", note)
+        look.add_condition("ScalingActive", "True", "ValidMetricFound", note)
         return best, statuses
 
-    def _tell_failures(self, look: _Look, failures: list[NoProposal], metrics: int) -> None:
+    def _report_failures(self, look: _Look, failures: list[NoProposal], metrics: int) -> None:
         first = failures[0]
         why = f"the HPA was unable to compute the replica count: {first.cause}"
-        look.tell("ScalingActive", "False", first.reason, why)
+        look.add_condition("ScalingActive", "False", first.reason, why)
         note = f"invalid metrics ({len(failures)} invalid out of {metrics}), first error is: {first}"
         self._warn(look, "FailedComputeMetricsReplicas", note)
 
@@ -292,7 +292,7 @@ class _Autoscalers:
 
     def _bad_selector(self, look: _Look, event: str, reason: str, why: str, told: str) -> _Stop:
         self._warn(look, event, why)
-        look.tell("ScalingActive", "False", reason, told)
+        look.add_condition("ScalingActive", "False", reason, told)
         return _Stop(why)
 
     def _limited(
@@ -305,20 +305,20 @@ class _Autoscalers:
         elif best.replicas < current:
             reason = "All metrics below target"
         limited = limit(look.spec, history, current, best.replicas, look.now)
-        look.tell("AbleToScale", "True", *limited.stabilized)
-        look.tell("ScalingLimited", "True" if limited.limited else "False", *limited.reason)
+        look.add_condition("AbleToScale", "True", *limited.stabilized)
+        look.add_condition("ScalingLimited", "True" if limited.limited else "False", *limited.reason)
         if current == 0 and limited.replicas < least:
             return least, reason or "Current number of replicas below Spec.MinReplicas"
         return limited.replicas, reason
 
-    def _tell_zero(self, look: _Look, current: int, desired: int, least: int) -> None:
+    def _report_zero(self, look: _Look, current: int, desired: int, least: int) -> None:
         """Whether it was us who scaled to zero: then it is for us to scale up again."""
         if current > 0 and desired == 0 and least == 0 and _measures_others(look.spec):
             note = "the HPA controller scaled the workload to zero"
-            look.tell("ScaledToZero", "True", "ScaledToZero", note)
+            look.add_condition("ScaledToZero", "True", "ScaledToZero", note)
         else:
             note = "the HPA controller did not scale the workload to zero"
-            look.tell("ScaledToZero", "False", "NotScaledToZero", note)
+            look.add_condition("ScaledToZero", "False", "NotScaledToZero", note)
 
     def _warn(self, look: _Look, reason: str, note: str) -> None:
         self._recorder.event(look.obj, "Warning", reason, note)

@@ -209,7 +209,7 @@ class _Rollout:
             self._new_uid = new["metadata"]["uid"]
             return self._keep(new)
         except ClientError as error:
-            await self._tell_failure(made["metadata"]["name"], error)
+            await self._report_failure(made["metadata"]["name"], error)
             raise
         self._new_uid = new["metadata"]["uid"]
         name = new["metadata"]["name"]
@@ -233,7 +233,7 @@ class _Rollout:
         await self._store({**status, "collisionCount": (status.get("collisionCount") or 0) + 1})
         raise Requeue(0)
 
-    async def _tell_failure(self, name: str, error: ClientError) -> None:
+    async def _report_failure(self, name: str, error: ClientError) -> None:
         if namespace_is_terminating(error):
             raise _NamespaceGoes from error
         message = f'Failed to create new replica set "{name}": {error}'

@@ -64,7 +64,7 @@ class PodEndpoint(BackendView, frozen=True, gc=False):
         metadata = self.metadata
         return {"kind": "Pod", "namespace": metadata.namespace, "name": metadata.name, "uid": metadata.uid}
 
-    def told(self) -> tuple[Any, ...]:
+    def compared(self) -> tuple[Any, ...]:
         """All that endpoints depend on, for comparing."""
         return (
             self.metadata.uid,

@@ -122,10 +122,10 @@ def _endpoints(
     if service.headless:
         labels[HEADLESS_LABEL] = ""
     labels[_MANAGED_BY] = _CONTROLLER
-    told = subsets if cut is None else cut
+    desired = subsets if cut is None else cut
     if (
         old is not None
-        and repacked(without_versions(old.get("subsets"))) == told
+        and repacked(without_versions(old.get("subsets"))) == desired
         and metadata.get("labels") == labels
         and (_OVER_CAPACITY in annotations) == (cut is not None)
     ):
@@ -134,4 +134,4 @@ def _endpoints(
         annotations.pop(name, None)
         if value:
             annotations[name] = value
-    return {"metadata": {**metadata, "labels": labels, "annotations": annotations}, "subsets": told}
+    return {"metadata": {**metadata, "labels": labels, "annotations": annotations}, "subsets": desired}

@@ -87,7 +87,7 @@ class _ServiceSlices:
             self._recorder.event(cached.object(), "Warning", "FailedToUpdateEndpointSlices", note)
             raise
         finally:
-            self._tell_of_hints(cached, service, hinting)
+            self._report_hints(cached, service, hinting)
 
     def on_node(self, change: Change) -> Iterable[Key]:
         """Also the services whose hints depend on what nodes there are."""
@@ -100,20 +100,20 @@ class _ServiceSlices:
         shares = (node_share(node.data) for node in self.nodes.cache)
         return Hinting(zone_ratios(share for share in shares if share is not None))
 
-    def _tell_of_hints(self, cached: Cached, service: Service, hinting: Hinting | None) -> None:
+    def _report_hints(self, cached: Cached, service: Service, hinting: Hinting | None) -> None:
         had = self._hinted.pop(cached.key, False)
         if hinting is None:
             for family in service.families if had else ():
-                self._tell_hints(cached, "Disabled", f"{DISABLED}, addressType: {family}")
+                self._record_hints(cached, "Disabled", f"{DISABLED}, addressType: {family}")
             return
         for family, problem in hinting.problems.items():
             if problem:
-                self._tell_hints(cached, "Disabled", f"{problem}, addressType: {family}")
+                self._record_hints(cached, "Disabled", f"{problem}, addressType: {family}")
             elif not had:
-                self._tell_hints(cached, "Enabled", f"{ENABLED}, addressType: {family}")
+                self._record_hints(cached, "Enabled", f"{ENABLED}, addressType: {family}")
         self._hinted[cached.key] = not all(hinting.problems.values())
 
-    def _tell_hints(self, cached: Cached, what: Literal["Enabled", "Disabled"], note: str) -> None:
+    def _record_hints(self, cached: Cached, what: Literal["Enabled", "Disabled"], note: str) -> None:
         kind: Literal["Normal", "Warning"] = "Normal" if what == "Enabled" else "Warning"
         self._recorder.event(cached.object(), kind, f"TopologyAwareHints{what}", note)
 

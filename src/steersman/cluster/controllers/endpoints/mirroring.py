@@ -95,7 +95,7 @@ class _Mirror:
             await self.managed.write(SlicePlan(delete=existing))
             return
         wanted = mirrored(endpoints)
-        self._tell(endpoints, wanted)
+        self._record_events(endpoints, wanted)
         plan = plan_mirror(endpoints, wanted, existing)
         await self.managed.write(plan, may_create=not is_deleting(endpoints))
 
@@ -108,7 +108,7 @@ class _Mirror:
         skipped = (metadata.get("labels") or {}).get(_SKIP_LABEL) == "true"
         return None if skipped or _LEADER_ANNOTATION in (metadata.get("annotations") or {}) else endpoints
 
-    def _tell(self, endpoints: Endpoints, wanted: Mirrored) -> None:
+    def _record_events(self, endpoints: Endpoints, wanted: Mirrored) -> None:
         if wanted.invalid:
             note = f"Skipped {wanted.invalid} invalid IP addresses when mirroring to EndpointSlices"
             self._recorder.event(endpoints, "Warning", "InvalidIPAddress", note)

@@ -107,14 +107,14 @@ def _desired(service: Service, pods: Sequence[PodEndpoint], family: str, zone_of
 def _ports(service: Service, pod: PodEndpoint) -> list[EndpointPort]:
     ports = []
     for port, number in service.target_ports(pod):
-        told: EndpointPort = {
+        port_object: EndpointPort = {
             "name": port.name,
             "port": number,
             "protocol": cast("Protocol", port.protocol),
         }
         if port.app_protocol is not None:
-            told["appProtocol"] = port.app_protocol
-        ports.append(told)
+            port_object["appProtocol"] = port.app_protocol
+        ports.append(port_object)
     return ports
 
 

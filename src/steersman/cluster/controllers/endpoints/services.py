@@ -120,7 +120,7 @@ class Selections:
         """The services to look at when a pod has changed."""
         old = PodEndpoint.read(change.old) if change.old is not None else None
         new = PodEndpoint.read(change.new) if change.new is not None else None
-        if old is not None and new is not None and old.told() == new.told():
+        if old is not None and new is not None and old.compared() == new.compared():
             return ()
         keys: set[Key] = set()
         if new is not None:

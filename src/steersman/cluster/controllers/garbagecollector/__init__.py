@@ -2,7 +2,7 @@
 
 | module       | owns                                                             |
 |--------------|------------------------------------------------------------------|
-| `items`      | what is looked at in an object, and what becomes of it. Pure     |
-| `monitors`   | the caches of everything that can be deleted, owners, dependents |
-| `controller` | when objects are looked at, and the requests that follow         |
+| `items`      | the metadata that is read of an object, and the decision. Pure   |
+| `monitors`   | informers of all deletable resources: owners and dependents      |
+| `controller` | when objects are reconciled, and the requests that follow        |
 """

@@ -6,10 +6,10 @@ orphaning.
 | has an owner that is gone, or waits for it    | see `items`: kept without that owner, or deleted         |
 | is being deleted with `foregroundDeletion`    | its dependents go first, then the finalizer does         |
 | is being deleted with `orphan`                | its dependents lose the reference, then the finalizer    |
-| is gone                                       | its dependents and the owners that waited are looked at  |
+| is gone                                       | its dependents and waiting owners are reconciled         |
 
-Caches decide that nothing is to be done. Before anything is, the API is asked: for the object itself, and
-for every owner that the caches do not have.
+If the caches show nothing to do, nothing is requested. Before any write the API is read: the object itself,
+and for every owner that the caches do not have.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class GarbageCollector:
         new = Item.read(change.new) if change.new is not None else None
         namespace = change.key.namespace
         if old is not None and (new is None or new.uid != old.uid):
-            self._look_around(old, namespace)
+            self._wake_dependents(old, namespace)
             old = None
         if new is None or (old is not None and old.life == new.life and not change.resync):
             return
@@ -108,7 +108,7 @@ class GarbageCollector:
         if looked_at:
             self._enqueue(monitor, change.key, change.type, priority=LOW_PRIORITY if change.initial else 0)
 
-    def _look_around(self, gone: Item, namespace: str) -> None:
+    def _wake_dependents(self, gone: Item, namespace: str) -> None:
         """An object is gone: who depends on it, and who waits for that?"""
         for found in self.monitors.dependents(gone.uid):
             self._enqueue(found.monitor, found.cached.key, "owner is gone")

@@ -113,7 +113,7 @@ class _Jobs:
         backoff = self._backoffs.get(cached.uid, NO_FAILURES)
         backoff = backoff.after(tally.newly_succeeded, tally.newly_failed)
         work = await self._work(tally, backoff, now)
-        acted = await self._tell(tally, work, old_status, backoff, now) or work.acted
+        acted = await self._update_status(tally, work, old_status, backoff, now) or work.acted
         if work.failed is not None:
             raise Requeue from work.failed
         if acted:
@@ -188,7 +188,7 @@ class _Jobs:
 
     # --- status
 
-    async def _tell(
+    async def _update_status(
         self, tally: JobTally, work: _Work, old_status: JobStatus | None, backoff: JobBackoff, now: datetime
     ) -> bool:
         """Count the pods that ended and write the status; whether anything was written."""
@@ -202,7 +202,7 @@ class _Jobs:
         latest = cast("batch_v1.Job", {**job.obj, "status": old_status})
         written = await self._flush(latest, status)
         if suspension_told:
-            self._tell_suspension(job)
+            self._record_suspension(job)
         self._remember(job.obj, backoff)
         failed = await together([self._let_go(pod) for pod in tracking.release])
         tracked = {pod.uid for pod in tally.pods if pod.tracked and self._is_held(pod)}
@@ -220,7 +220,7 @@ class _Jobs:
         if failed is not None:
             raise Requeue from failed
         if verdict is not None and over:
-            self._tell_end(job, verdict, status)
+            self._record_end(job, verdict, status)
         return final is not latest or bool(tracking.release)
 
     async def _flush(self, obj: batch_v1.Job, status: JobStatus) -> batch_v1.Job:
@@ -235,11 +235,11 @@ class _Jobs:
         cached = self.pods.cache.get(pod.state.key)
         return cached is not None and cached.uid == pod.uid and JobPod.read(cached).tracked
 
-    def _tell_suspension(self, job: Job) -> None:
+    def _record_suspension(self, job: Job) -> None:
         reason = "Suspended" if job.suspended else "Resumed"
         self._recorder.event(job.obj, "Normal", reason, f"Job {reason.lower()}")
 
-    def _tell_end(self, job: Job, verdict: JobVerdict, status: JobStatus) -> None:
+    def _record_end(self, job: Job, verdict: JobVerdict, status: JobStatus) -> None:
         if not verdict.success:
             self._recorder.event(job.obj, "Warning", verdict.reason, verdict.message)
             return

@@ -42,7 +42,7 @@ class _OrphanPods:
 
     def of_pod(self, change: Change) -> Iterable[Key]:
         pod = change.new
-        return (pod.key,) if pod is not None and is_tracked(pod) and self._is_nobodys(pod) else ()
+        return (pod.key,) if pod is not None and is_tracked(pod) and self._is_orphan(pod) else ()
 
     def of_job(self, change: Change) -> Iterable[Key]:
         """The pods of a job that is gone or over."""
@@ -54,7 +54,7 @@ class _OrphanPods:
 
     async def reconcile(self, request: Request) -> None:
         pod = self._pods.get(request.key)
-        if pod is None or not is_tracked(pod) or not self._is_nobodys(pod):
+        if pod is None or not is_tracked(pod) or not self._is_orphan(pod):
             return
         if await self._has_new_job(pod):
             return  # it will count the pod
@@ -72,7 +72,7 @@ class _OrphanPods:
         found = await self._client.find(JOBS, controller.name, pod.key.namespace)
         return found is not None and found["metadata"]["uid"] == controller.uid
 
-    def _is_nobodys(self, pod: Cached) -> bool:
+    def _is_orphan(self, pod: Cached) -> bool:
         controller = Ownership.read(pod).controller
         if controller is None:
             return True

@@ -86,7 +86,7 @@ def track(tally: JobTally, status: JobStatus, verdict: JobVerdict | None) -> Tra
     left = {how: uids for how, uids in uncounted.items() if uids}
     status["uncountedTerminatedPods"] = cast("UncountedTerminatedPods", left)
     if job.indexed:
-        _tell_indexes(tally, status)
+        _write_indexes(tally, status)
     return Tracking(status, release, full)
 
 
@@ -111,7 +111,7 @@ def _add(uids: list[str], uid: str) -> None:
         uids.append(uid)
 
 
-def _tell_indexes(tally: JobTally, status: JobStatus) -> None:
+def _write_indexes(tally: JobTally, status: JobStatus) -> None:
     status["succeeded"] = len(tally.succeeded_indexes)
     status["completedIndexes"] = str(tally.succeeded_indexes)
     if tally.failed_indexes is None:

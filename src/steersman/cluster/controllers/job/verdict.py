@@ -4,7 +4,7 @@ What was decided once stays so; then failures come before successes:
 
 | the job                                        | reason                   |
 |------------------------------------------------|--------------------------|
-| was decided before                             | as told then             |
+| was decided before                             | the earlier reason       |
 | has a pod that its failure policy dooms it for | PodFailurePolicy         |
 | failed more often than it may                  | BackoffLimitExceeded     |
 | runs for longer than it may                    | DeadlineExceeded         |
@@ -12,7 +12,7 @@ What was decided once stays so; then failures come before successes:
 | has no index left to do, and failed ones       | FailedIndexes            |
 | fulfils its success policy                     | SuccessPolicy            |
 
-That all completions are reached (`completed`) is asked after pods were made and deleted.
+Whether all completions are reached (`completed`) is checked after pods were created and deleted.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@ reading at `controller`.
 
 | module       | owns                                                                 |
 |--------------|----------------------------------------------------------------------|
-| `conditions` | what a namespace's status tells about its end. Pure                  |
+| `conditions` | the deletion conditions of a namespace's status. Pure                |
 | `emptying`   | one pass over everything in a namespace                              |
-| `controller` | when a pass is made, and the last step                               |
+| `controller` | when a pass is made, and removing the finalizer                      |
 """

@@ -74,7 +74,7 @@ class NamespaceController:
         status = namespace["status"]
         conditions = conditions_of(findings, status.get("conditions"), format_time(now))
         if conditions is not status.get("conditions") or status.get("phase") != "Terminating":
-            namespace = await self._tell(namespace, conditions)
+            namespace = await self._write_conditions(namespace, conditions)
         if findings.failures or findings.undiscovered or findings.stale:
             raise Requeue
         if emptying.estimate_s:
@@ -82,10 +82,12 @@ class NamespaceController:
         await self._let_go(namespace)
         return None
 
-    async def _tell(self, namespace: Namespace, conditions: list[NamespaceCondition]) -> Namespace:
+    async def _write_conditions(
+        self, namespace: Namespace, conditions: list[NamespaceCondition]
+    ) -> Namespace:
         self._setup.manager.check_leadership()
-        told: Namespace = {**namespace, "status": {"phase": "Terminating", "conditions": conditions}}
-        answer = await self._client.replace(told, kind=NAMESPACES, subresource="status")
+        updated: Namespace = {**namespace, "status": {"phase": "Terminating", "conditions": conditions}}
+        answer = await self._client.replace(updated, kind=NAMESPACES, subresource="status")
         return cast("Namespace", answer)
 
     async def _let_go(self, namespace: Namespace) -> None:

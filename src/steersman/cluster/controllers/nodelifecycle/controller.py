@@ -156,7 +156,7 @@ class _NodeLifecycle:
             if lease is not None:
                 renewed, lease_s = _renewed(lease)
                 health.see_lease(renewed, now, lease_s)
-            self._tell_node(
+            self._record_node_event(
                 node.metadata.uid, name, "RegisteredNode", f"Registered Node {name} in Controller"
             )
         else:
@@ -170,7 +170,7 @@ class _NodeLifecycle:
     def _forget(self, name: str) -> None:
         health = self._healths.pop(name, None)
         if health is not None:
-            self._tell_node(health.uid, name, "RemovingNode", f"Removing Node {name} from Controller")
+            self._record_node_event(health.uid, name, "RemovingNode", f"Removing Node {name} from Controller")
         self._zones.forget(name)
         self._granted.discard(name)
         self._lost.discard(name)
@@ -204,11 +204,11 @@ class _NodeLifecycle:
         for name in self._zones.grant(now):
             self._granted.add(name)
             controller.enqueue(Key("", name), "to be tainted")
-        wait_s = self._next_look_s(now)
+        wait_s = self._next_check_s(now)
         self._observation_gaps.expect(now + wait_s)
         return Result.requeue(wait_s)
 
-    def _next_look_s(self, now: float) -> float:
+    def _next_check_s(self, now: float) -> float:
         """When the next node may be silent, or may be tainted; what else matters is told."""
         waits = [
             health.silent_at(self._grace_s) - now
@@ -231,7 +231,7 @@ class _NodeLifecycle:
         health = self._see(node)
         if node.ready != "Unknown" and await self._is_silent(name, health):
             node = await self._mark_silent(cached)
-            health.given_up(node)
+            health.marked_unknown(node)
             self._lost.add(name)
             self.controllers[1].enqueue(_MONITOR, "silent node", after_s=_TOGETHER_S)
         await self._update(node)
@@ -321,7 +321,7 @@ class _NodeLifecycle:
             reference = {"apiVersion": "v1", "kind": "Pod", "metadata": cached.metadata()}
             self._recorder.event(reference, "Warning", "NodeNotReady", "Node is not ready")
 
-    def _tell_node(self, uid: str, name: str, reason: str, what: str) -> None:
+    def _record_node_event(self, uid: str, name: str, reason: str, what: str) -> None:
         self._recorder.event(_reference(name, uid), "Normal", reason, f"Node {name} event: {what}")
 
     def _now(self) -> str:

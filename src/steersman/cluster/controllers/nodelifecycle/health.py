@@ -114,7 +114,7 @@ class NodeHealthData:
         self.ready, self.heartbeat = node.ready, node.heartbeat
         self.zone, self.counts = node.zone, _EXCLUDED_LABEL not in node.labels
 
-    def given_up(self, node: NodeState) -> None:
+    def marked_unknown(self, node: NodeState) -> None:
         """The node was marked as silent, which is no sign of life."""
         self.ready, self.heartbeat = node.ready, node.heartbeat
 

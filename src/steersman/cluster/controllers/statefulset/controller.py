@@ -205,7 +205,7 @@ class _StatefulSets:
         elif cached is None:
             return  # gone meanwhile
         elif step.action == "delete":
-            await self._tell(
+            await self._recording(
                 stateful_set, "delete", name, self.writes.delete(PODS, key, cached.uid, propagation=None)
             )
         elif step.action == "claims":
@@ -214,7 +214,9 @@ class _StatefulSets:
         elif step.action == "retain":
             await volumes.retain(stateful_set, cast("Pod", cached.object()))
         else:
-            await self._tell(stateful_set, "update", name, self._update(stateful_set, cached, step.ordinal))
+            await self._recording(
+                stateful_set, "update", name, self._update(stateful_set, cached, step.ordinal)
+            )
 
     async def _create(self, stateful_set: StatefulSet, revisions: _Revisions, ordinal: int) -> None:
         of_current = self._is_of_current(stateful_set, ordinal)
@@ -227,7 +229,7 @@ class _StatefulSets:
             created = await self.writes.create(PODS, pod)
             await self._volumes.retain(stateful_set, created)
 
-        await self._tell(stateful_set, "create", pod["metadata"]["name"], create())
+        await self._recording(stateful_set, "create", pod["metadata"]["name"], create())
 
     @staticmethod
     def _is_of_current(stateful_set: StatefulSet, ordinal: int) -> bool:
@@ -248,7 +250,7 @@ class _StatefulSets:
             await self.writes.replace(PODS, identity.identified(stateful_set, pod))
         await self._volumes.retain(stateful_set, pod)
 
-    async def _tell(self, stateful_set: StatefulSet, verb: str, pod: str, work: Any) -> None:
+    async def _recording(self, stateful_set: StatefulSet, verb: str, pod: str, work: Any) -> None:
         """Do it, and tell how it went."""
         title, name = verb.capitalize(), stateful_set["metadata"]["name"]
         what = f"{title} Pod {pod} in StatefulSet {name}"

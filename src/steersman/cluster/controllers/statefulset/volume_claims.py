@@ -2,9 +2,9 @@
 
 | whenScaled | whenDeleted | owner of a claim whose pod is wanted | … is not wanted any more |
 |------------|-------------|--------------------------------------|--------------------------|
-| Retain     | Retain      | nobody                               | nobody                   |
+| Retain     | Retain      | none                                 | none                     |
 | Retain     | Delete      | the set                              | the set                  |
-| Delete     | Retain      | nobody                               | the pod                  |
+| Delete     | Retain      | none                                 | the pod                  |
 | Delete     | Delete      | the set                              | the pod                  |
 
 The garbage collector does the rest. Claims that others control, or earlier objects of the same names, are

@@ -155,7 +155,7 @@ class _AttachDetach:
             if not is_deleting(attachment):
                 await self._detach(attachment)
         if node is not None:
-            await self._tell(node, attached_volumes(self._present(name), known), wanted)
+            await self._write_attached(node, attached_volumes(self._present(name), known), wanted)
         return None if wait_s is None else Result.requeue(wait_s)
 
     def _present(self, node: str) -> list[VolumeAttachment]:
@@ -256,7 +256,9 @@ class _AttachDetach:
             if any(self._of_claim(cached.key.namespace, claim) == volume for claim in claims_of(cached))
         ]
 
-    async def _tell(self, node: Node, attached: list[AttachedVolume], wanted: dict[str, Attachable]) -> None:
+    async def _write_attached(
+        self, node: Node, attached: list[AttachedVolume], wanted: dict[str, Attachable]
+    ) -> None:
         before = (node.get("status") or {}).get("volumesAttached") or []
         if attached == before:
             return

@@ -113,7 +113,7 @@ class ClaimSync:
         if await self._take_default_class(claim):
             return
         if waits and SELECTED_NODE not in annotations_of(claim):
-            self._tell_waiting(claim)
+            self._record_waiting(claim)
         elif class_of(claim):
             await self._provision(claim, storage_class)
             return
@@ -134,7 +134,7 @@ class ClaimSync:
         await self._sync_searching(await self._storage.writes.replace(PERSISTENT_VOLUME_CLAIMS, claim))
         return True
 
-    def _tell_waiting(self, claim: PersistentVolumeClaim) -> None:
+    def _record_waiting(self, claim: PersistentVolumeClaim) -> None:
         pods = unscheduled_pods(self._pods, Key.of(claim))
         reason, note = "WaitForFirstConsumer", "waiting for first consumer to be created before binding"
         if pods:

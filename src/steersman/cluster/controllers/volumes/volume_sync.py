@@ -41,7 +41,7 @@ class VolumeSync:
         if claim is None:
             await self._release(volume)
         elif not claim["spec"].get("volumeName"):
-            self._tell_mismatch(volume, claim)  # its claim is looked at next
+            self._record_mismatch(volume, claim)  # its claim is looked at next
         elif claim["spec"]["volumeName"] == name:
             await self._storage.set_volume_phase(volume, "Bound")
         elif PROVISIONED_BY in annotations_of(volume) and _policy(volume) == "Delete":
@@ -69,7 +69,7 @@ class VolumeSync:
             return None
         return claim
 
-    def _tell_mismatch(self, volume: PersistentVolume, claim: PersistentVolumeClaim) -> None:
+    def _record_mismatch(self, volume: PersistentVolume, claim: PersistentVolumeClaim) -> None:
         if volume_mode(claim) == volume_mode(volume):
             return
         event = self._storage.recorder.event

@@ -84,7 +84,7 @@ class Channels(Protocol):
         ...
 
 
-def _told(protocol: str | None, status: Mapping[str, Any]) -> bytes:
+def _status_message(protocol: str | None, status: Mapping[str, Any]) -> bytes:
     if protocol in _WITH_STATUS:
         return orjson.dumps(status)
     return b"" if status["status"] == "Success" else str(status["message"]).encode()
@@ -180,7 +180,7 @@ class WebSocketChannels:
             raise ClientGone from error
 
     async def finish(self, status: Mapping[str, Any]) -> None:
-        if told := _told(self._socket.subprotocol, status):
+        if told := _status_message(self._socket.subprotocol, status):
             await self._send(_STATUS, told)
 
     async def wait_gone(self) -> None:
@@ -248,7 +248,7 @@ class SpdyChannels:
             return
 
     async def finish(self, status: Mapping[str, Any]) -> None:
-        if told := _told(self._protocol, status):
+        if told := _status_message(self._protocol, status):
             try:
                 await self._streams["error"].write(told)
             except SpdyError as error:

@@ -133,7 +133,7 @@ async def _attend(channels: Channels, session: Session, options: CommandOptions,
                 scope.start(_feed(channels, session), name="input of a command")
             if options.tty:
                 scope.start(_resize(channels, session), name="size of a terminal")
-            talking = scope.start(_tell(channels, session), name="output of a command")
+            talking = scope.start(_copy_output(channels, session), name="output of a command")
             over = (
                 scope.start(channels.wait_gone(), name="presence of a client"),
                 scope.start(idle.expire(), name="idle connection"),
@@ -144,7 +144,7 @@ async def _attend(channels: Channels, session: Session, options: CommandOptions,
         await session.close()
 
 
-async def _tell(channels: Channels, session: Session) -> int:
+async def _copy_output(channels: Channels, session: Session) -> int:
     """Pass on what the process says; its exit code."""
     while (output := await session.read()) is not None:
         await channels.send(output.channel, output.data)

@@ -245,7 +245,7 @@ class ContainerProber:
                 delay_s = min(probe.early, probe.begun + probe.period_s - clock.monotonic())
                 probe.early *= _EARLY_FACTOR
             else:
-                self._tell(probed, probe, outcome)
+                self._record_event(probed, probe, outcome)
                 self._count(probed, probe, good=good)
         if not probe.over:
             self._schedule(probed, probe, max(delay_s, 0.0))
@@ -271,7 +271,7 @@ class ContainerProber:
         self._warn(probed, "Unhealthy", f"{name} probe errored and resulted in unknown state: {problem}")
         return None
 
-    def _tell(self, probed: _Probed, probe: _Probe, outcome: ProbeOutcome) -> None:
+    def _record_event(self, probed: _Probed, probe: _Probe, outcome: ProbeOutcome) -> None:
         name = probe.kind.capitalize()
         if outcome.result == "failure":
             self._warn(probed, "Unhealthy", f"{name} probe failed: {outcome.output}")

@@ -107,7 +107,7 @@ def add_process_node(
         images,
         addresses,
         clock,
-        on_port_conflict=lambda uid, container, port: _tell_conflict(agent, uid, container, port),
+        on_port_conflict=lambda uid, container, port: _warn_of_conflict(agent, uid, container, port),
     )
     node_config = _node_config(config)
     made = services(NodeParts(node_config, runtime, images, events))
@@ -154,7 +154,7 @@ async def _live(nodes: Nodes, agent: NodeAgent, runtime: ProcessRuntime, config:
         await working
 
 
-def _tell_conflict(agent: NodeAgent, uid: str, container: str, port: int) -> None:
+def _warn_of_conflict(agent: NodeAgent, uid: str, container: str, port: int) -> None:
     """Say so where people look: at the pod."""
     worker = agent.workers.get(uid)
     cached = None if worker is None else agent.host.pods.get(worker.key)

@@ -2,12 +2,12 @@
 
 `ProcessRuntime` is the agent's side. Containers are children of the node's keeper, a process of its own, so
 that they outlive the agent; what is known of them is in files (`records`) and in the keeper, and `run` finds
-it again. Whatever is asked before that waits.
+it again. Calls before that wait.
 
 | what dies   | what happens                                                                              |
 |-------------|-------------------------------------------------------------------------------------------|
 | the agent   | nothing; the next one goes on where it was                                                 |
-| the keeper  | its containers, by the kernel's hand; the agent starts another and tells that they ended   |
+| the keeper  | the kernel kills its containers; the agent starts another keeper and reports their exits   |
 """
 
 from __future__ import annotations
@@ -291,7 +291,7 @@ class ProcessRuntime:
         else:
             kept.has_ended(state, self._last_words(kept, state.code))
             self._usage.forget(kept.record.id)
-            self._look_for_conflict(kept)
+            self._check_for_conflict(kept)
         self._listener(ContainerEvent(kept.uid, kept.record.id))
 
     def _last_words(self, kept: KeptContainer, code: int) -> str:
@@ -300,7 +300,7 @@ class ProcessRuntime:
         fall_back = kept.record.fall_back_to_logs
         return last_words(folder / MESSAGE_FILE, log, code, fall_back_to_logs=fall_back)
 
-    def _look_for_conflict(self, kept: KeptContainer) -> None:
+    def _check_for_conflict(self, kept: KeptContainer) -> None:
         port = conflicting_port(kept.status, kept.record.ports, self._records.log_path(kept.uid, kept.record))
         if port is not None:
             self._on_port_conflict(kept.uid, kept.record.name, port)

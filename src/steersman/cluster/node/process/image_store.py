@@ -4,9 +4,9 @@
 |-------------------------|-------------------------------------------------------------------------------|
 | `host/NAME`             | the program NAME of the machine's PATH (`host/usr/bin/env`: of that path);    |
 |                         | arguments that begin with the program itself are the whole command            |
-| a registered name       | what was said when it was added, or `image.json` in its folder: with the      |
+| a registered name       | the command of its registration, or of `image.json` in its folder: with the   |
 |                         | folder over the machine's root, or alone if it is the root of a system        |
-| `…/pause`               | nothing, until it is told to end                                              |
+| `…/pause`               | nothing, until it is stopped                                                  |
 
 Nothing is ever fetched: an image is on this machine or it is not.
 """
@@ -37,7 +37,7 @@ _SLEEPER: Final = ("/bin/sh", "-c", 'trap "exit 0" TERM INT; while :; do sleep 3
 
 
 class Image(NamedTuple):
-    """What is run."""
+    """An image as it is run: program, folder and defaults."""
 
     status: ImageStatus
     config: ImageConfig

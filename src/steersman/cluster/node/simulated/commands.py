@@ -4,7 +4,7 @@
     sh -c 'sleep 2 && exit 3'   2 s, then 3
     sh -c 'exit 0'              at once, 0
     an image called pause       for ever
-    nginx -g 'daemon off;'      nobody knows
+    nginx -g 'daemon off;'      unknown
 
 The engine asks, so that Jobs and init containers which wait or fail do so without any annotation.
 """

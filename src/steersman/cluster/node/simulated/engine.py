@@ -186,7 +186,7 @@ class SimulatedRuntime:
         running = replace(status, state=ContainerState.RUNNING, started_at=self._now())
         _put(pod, running)
         self._schedule(uid, pod, running)
-        self._tell(uid, container_id)
+        self._notify(uid, container_id)
 
     async def stop_container(self, container_id: str, timeout_s: float) -> None:
         try:
@@ -308,7 +308,7 @@ class SimulatedRuntime:
         for what, moment_s in moments.items():
             self._timers.cancel((status.id, what))
             if ran_s < moment_s < NEVER:
-                call = lambda: self._tell(uid, status.id)  # noqa: E731 - one for each
+                call = lambda: self._notify(uid, status.id)  # noqa: E731 - one for each
                 self._timers.after(moment_s - ran_s, (status.id, what), call)
 
     def _end(self, uid: str, container_id: str) -> None:
@@ -336,7 +336,7 @@ class SimulatedRuntime:
         pod.stopping.pop(status.id, None)
         for what in ("exit", "started-after", "ready-after", "unhealthy-after"):
             self._timers.cancel((status.id, what))
-        self._tell(uid, status.id)
+        self._notify(uid, status.id)
 
     # --- finding things
 
@@ -346,7 +346,7 @@ class SimulatedRuntime:
     def _script(self, pod: _Pod, container: str) -> ContainerScript:
         return ContainerScript(pod.annotations, container, self._defaults)
 
-    def _tell(self, uid: str, container_id: str) -> None:
+    def _notify(self, uid: str, container_id: str) -> None:
         self._listener(ContainerEvent(uid, container_id))
 
     def _pod_of(self, some_id: str) -> tuple[str, _Pod]:

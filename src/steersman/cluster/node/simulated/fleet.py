@@ -1,10 +1,10 @@
 """Constructs any number of simulated nodes on a manager, in one process.
 
-Annotations on a Node say what happens to it, `simulated.steersman.dev/<what>`:
+Annotations on a Node simulate its failures, `simulated.steersman.dev/<what>`:
 
 | what              | value  | meaning                                                                      |
 |-------------------|--------|------------------------------------------------------------------------------|
-| `offline`         | "true" | it is cut off: no heartbeats, nothing done for its pods, nothing said of them |
+| `offline`         | "true" | it is disconnected: no heartbeats, no work on its pods, no status updates     |
 | `not-ready`       | text   | it is not ready, for this reason                                             |
 | `memory-pressure` | "true" | it has the condition MemoryPressure                                          |
 | `disk-pressure`   | "true" | … DiskPressure                                                               |
@@ -85,16 +85,16 @@ def add_simulated_nodes(
 def simulated_health(annotations: Mapping[str, str]) -> NodeHealth | None:
     """How a simulated node feels, from its annotations; None: cut off."""
 
-    def says(what: str) -> bool:
+    def annotation_is_true(what: str) -> bool:
         return annotations.get(f"{PREFIX}/{what}") == "true"
 
-    if says("offline"):
+    if annotation_is_true("offline"):
         return None
     return NodeHealth(
         annotations.get(f"{PREFIX}/not-ready", ""),
-        memory_pressure=says("memory-pressure"),
-        disk_pressure=says("disk-pressure"),
-        pid_pressure=says("pid-pressure"),
+        memory_pressure=annotation_is_true("memory-pressure"),
+        disk_pressure=annotation_is_true("disk-pressure"),
+        pid_pressure=annotation_is_true("pid-pressure"),
     )
 
 

@@ -1,26 +1,26 @@
 """The extension points of the scheduling framework, in the order they are called.
 
-    pre_enqueue   may the pod be looked at yet?
+    pre_enqueue   may the pod enter the active queue?
     sort_key      which pod comes first
-    pre_filter    the pod as a whole: refuse it, limit the nodes, note something, or have nothing to say
-    filter        each node: refuse it, or not
-    post_filter   no node is left: what can be done?
-    pre_score     note something for scoring, or have nothing to say
-    score         each node that is left: 0 to 100 after `normalize`, times the plugin's weight
-    reserve       the pod has its node; `unreserve` when it comes to nothing after all
-    permit        let it be bound, refuse, or wait
-    pre_bind      what must be done before (asynchronous)
-    bind          bind it (asynchronous); the first that does it ends the matter
-    post_bind     it is done
+    pre_filter    the pod as a whole: reject it, restrict the nodes, store state, or skip the plugin
+    filter        each node: reject it, or not
+    post_filter   no node passed: preempt or nominate
+    pre_score     store state for scoring, or skip the plugin
+    score         each node that passed: 0 to 100 after `normalize`, times the plugin's weight
+    reserve       the pod is assumed on its node; `unreserve` when that is undone
+    permit        allow binding, reject, or wait
+    pre_bind      prepare binding (asynchronous)
+    bind          bind it (asynchronous); the first plugin that does ends the list
+    post_bind     the pod is bound
 
 A plugin is any object with a `name` and some of these methods: those it has are the points it takes part in.
 Methods before `pre_bind` run in the scheduler's loop and must not block.
 
 **Many nodes.** Asking a function about each of thousands of nodes for each pod is slow. Two ways out:
 - A plugin whose `filter` and `score` depend on the node (and its pods) and a part of the pod alone has a
-  `sign`: what of the pod it looks at. Its answers are remembered for pods signed alike, and only nodes that
-  changed are asked about again. It gets no `pre_score`, and notes of `pre_filter` must follow from the
-  signed part.
+  `sign`: the part of the pod that it reads. Its results are kept for pods with the same signature, and only
+  nodes that changed are computed again. It gets no `pre_score`, and state of `pre_filter` must follow from
+  the signed part.
 - A plugin that looks beyond the node may answer for many rows at once: `refused_rows`, `score_rows`.
 """
 

@@ -187,7 +187,7 @@ class InterPodAffinity:
     def pre_score(self, cycle: CycleState, pod: PodInfo) -> Skip | None:
         if not self._nodes.affine_pods and not pod.affinity.preferred and not pod.affinity.preferred_anti:
             return SKIP
-        wishes = self._wishes(pod)
+        wishes = self._preferred_counts(pod)
         keys = {_parts(place)[0] for place in wishes}
         if all(len(self._nodes.label(key).rows) == 1 for key in keys):
             # All nodes are in one place: it is the same for all.
@@ -213,7 +213,7 @@ class InterPodAffinity:
             return [0] * len(scores)
         return [int(MAX_SCORE * ((score - lowest) / span)) for score in scores]
 
-    def _wishes(self, pod: PodInfo) -> Counts:
+    def _preferred_counts(self, pod: PodInfo) -> Counts:
         """What speaks for each place: wishes of the pod and of pods that are there."""
         affinity, labels_of = pod.affinity, self._labels_of
         own = [(term, term.weight) for term in affinity.preferred]
@@ -241,18 +241,18 @@ class InterPodAffinity:
     @property
     def hints(self) -> Hints:
         return {
-            EventKind.POD_ADDED: self._somebody_came,
-            EventKind.POD_DELETED: self._somebody_left,
-            EventKind.POD_LABELS: self._somebody_changed,
+            EventKind.POD_ADDED: self._on_pod_added,
+            EventKind.POD_DELETED: self._on_pod_deleted,
+            EventKind.POD_LABELS: self._on_pod_changed,
             EventKind.TARGET_LABELS: None,
             EventKind.NODE_ADDED: _places_change,
             EventKind.NODE_LABELS: _places_change,
         }
 
-    def _somebody_came(self, pod: PodInfo, what: ClusterEvent) -> bool:
+    def _on_pod_added(self, pod: PodInfo, what: ClusterEvent) -> bool:
         return what.new_pod is not None and self._is_needed(pod, what.new_pod)
 
-    def _somebody_left(self, pod: PodInfo, what: ClusterEvent) -> bool:
+    def _on_pod_deleted(self, pod: PodInfo, what: ClusterEvent) -> bool:
         old = what.old_pod
         if old is None:
             return False
@@ -262,7 +262,7 @@ class InterPodAffinity:
         ]
         return any(term.matches(each, self._labels_of) for term, each in met)
 
-    def _somebody_changed(self, pod: PodInfo, what: ClusterEvent) -> bool:
+    def _on_pod_changed(self, pod: PodInfo, what: ClusterEvent) -> bool:
         old, new = what.old_pod, what.new_pod
         if old is None or new is None:
             return True

@@ -83,7 +83,7 @@ def test_a_node_with_a_longer_lease_may_be_silent_for_longer() -> None:
 
 def test_being_given_up_is_no_sign_of_life() -> None:
     seen = health(node(ready=""))
-    seen.given_up(node(ready="Unknown"))
+    seen.marked_unknown(node(ready="Unknown"))
     assert (seen.ready, seen.heard_at) == ("Unknown", 0)
 
 

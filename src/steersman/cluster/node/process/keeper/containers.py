@@ -4,7 +4,7 @@
         └──failed────────────────────────────────────────────────────────────────────▲
 
 A container ends with its first process: the rest is killed, its output read to the end, and only then is the
-end recorded in `state.json` and told. Whoever is told therefore finds the log complete.
+end recorded in `state.json` and reported. So the log is complete when the end is reported.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Redirects connections of containers from low Service ports to the ports that the proxy really listens on
 (seccomp notification of connect).
 
-Without root nobody may listen at a service's port 80; the proxy listens at a stand-in such as 8080 and writes
-down which. Programs in pods know nothing of that: they connect to `https://kubernetes.default.svc` and
+Without root no process may listen on a Service's port 80; the proxy listens on another port such as 8080 and
+writes down which. Programs in pods know nothing of that: they connect to `https://kubernetes.default.svc` and
 `http://web`. So the kernel hands every `connect` of such a container to the keeper (a seccomp filter with a
 listener), which lets it go on as it is unless it goes to an address and port of that list; then it begins to
 connect the container's own socket to the stand-in.

@@ -165,7 +165,7 @@ class Keeper:
         self.loop.on_readable(listener.fileno(), self._accept)
         self.loop.on_signal(signal.SIGCHLD, self._reap)
         self.loop.on_signal(signal.SIGTERM, self._shut_down)
-        self.loop.after(_LOOK_S, self._look)
+        self.loop.after(_LOOK_S, self._check_abandoned)
 
     def run(self) -> None:
         self.loop.run()
@@ -211,7 +211,7 @@ class Keeper:
     ) -> None:
         connection.send({"seq": seq, **result}, fds)
 
-    def _tell(self, event: Event) -> None:
+    def _send_event(self, event: Event) -> None:
         for connection in list(self._connections):
             connection.send(event)
 
@@ -397,12 +397,12 @@ class Keeper:
 
     def _ended(self, container: Container) -> None:
         exited: Exited = {"event": "exit", **container.record()}
-        self._tell(exited)
+        self._send_event(exited)
         if self._ending:
             self._end_when_empty()
 
-    def _look(self) -> None:
-        self.loop.after(_LOOK_S, self._look)
+    def _check_abandoned(self) -> None:
+        self.loop.after(_LOOK_S, self._check_abandoned)
         if self._abandoned() or _identity(self._folder) != self._identity:
             self._shut_down()
 
