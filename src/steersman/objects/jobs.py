@@ -5,12 +5,12 @@ Controllers of Jobs and CronJobs, the cleaner of finished Jobs and Highlander ne
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final, Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Literal, Protocol
 
 from steersman.objects.conditions import condition_is
 
-__all__ = ["FINISHED_CONDITIONS", "FinishedCondition", "finished_condition", "is_finished"]
+__all__ = ["FINISHED_CONDITIONS", "FinishedCondition", "Finishing", "finished_condition", "is_finished"]
 
 FinishedCondition = Literal["Complete", "Failed"]
 #: In the order in which they are looked for.
@@ -25,3 +25,35 @@ def finished_condition(job: Mapping[str, Any]) -> FinishedCondition | None:
 
 def is_finished(job: Mapping[str, Any]) -> bool:
     return finished_condition(job) is not None
+
+
+# --- for views
+
+
+class _ConditionView(Protocol):
+    @property
+    def type(self) -> str: ...
+
+    @property
+    def status(self) -> str: ...
+
+
+class _ConditionsView(Protocol):
+    @property
+    def conditions(self) -> Sequence[_ConditionView]: ...
+
+
+class _JobView(Protocol):
+    @property
+    def status(self) -> _ConditionsView: ...
+
+
+class Finishing:
+    """For views of Jobs with the type and status of status.conditions."""
+
+    __slots__ = ()
+
+    @property
+    def finished(self: _JobView) -> bool:
+        conditions = self.status.conditions
+        return any(one.type in FINISHED_CONDITIONS and one.status == "True" for one in conditions)

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import cast
 
+import msgspec
+
 from steersman.client import AlreadyExists, ClientError
 from steersman.cluster.controllers.cronjob.due import due_start, wait_s
 from steersman.cluster.controllers.cronjob.new_jobs import job_name, job_reference, new_job
@@ -19,8 +21,9 @@ from steersman.cluster.controllers.setup import Setup
 from steersman.objects.cron import CronTimes, Every, is_known_time_zone, parse_schedule
 from steersman.objects.fields import quote
 from steersman.objects.jobs import finished_condition
-from steersman.objects.kinds.types.batch_v1 import CronJob, CronJobSpec, CronJobStatus, Job
+from steersman.objects.kinds.types.batch_v1 import CronJob, CronJobStatus, Job
 from steersman.objects.kinds.types.core_v1 import ObjectReference
+from steersman.objects.kinds.views.workloads import CronTimesView
 from steersman.objects.lifetime import is_deleting
 from steersman.objects.ownership import is_controlled_by
 from steersman.objects.resources import CRON_JOBS, JOBS
@@ -81,9 +84,9 @@ class _CronJobs:
         """A new schedule is for the future: starts that it would have had before are not made up for."""
         if change.old is None or change.new is None or change.resync:
             return True
-        old, new = cast("CronJob", change.old.object()), cast("CronJob", change.new.object())
-        if _times(old["spec"]) == _times(new["spec"]):
+        if _decode_times(change.old.data) == _decode_times(change.new.data):
             return True
+        new = cast("CronJob", change.new.object())
         try:
             schedule = parse_schedule(_schedule_text(new))
         except ValueError:
@@ -279,8 +282,7 @@ class _CronJobs:
         self._recorder.event(cron_job, "Warning", reason, note)
 
 
-def _times(spec: CronJobSpec) -> tuple[str | None, str | None]:
-    return spec.get("schedule"), spec.get("timeZone")
+_decode_times = msgspec.json.Decoder(CronTimesView).decode
 
 
 def _schedule_text(cron_job: CronJob) -> str:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final, cast
 
+import msgspec
+
 from steersman.client import AlreadyExists, NotFound
 from steersman.cluster.controllers.pod_states import PodState
 from steersman.cluster.controllers.pods_of_claims import claims_of, index_by_claim, users_of
@@ -26,6 +28,12 @@ from steersman.cluster.controllers.volumes.attachments import (
 from steersman.objects.conditions import is_ready
 from steersman.objects.kinds.types.core_v1 import AttachedVolume, Node, PersistentVolume, Pod
 from steersman.objects.kinds.types.storage_v1 import VolumeAttachment
+from steersman.objects.kinds.views.volumes import (
+    AttachmentView,
+    ClaimedVolumeView,
+    ClaimVolumeView,
+    NodeVolumesView,
+)
 from steersman.objects.lifetime import is_deleting
 from steersman.objects.resource_type import ResourceType
 from steersman.objects.resources import (
@@ -77,9 +85,7 @@ class _AttachDetach:
         self._overdue: dict[str, float] = {}
         index_by_node(self.pods.cache)
         index_by_claim(self.pods.cache)
-        self.attachments.cache.add_index(
-            _BY_NODE, lambda one: (cast("VolumeAttachment", one.object())["spec"]["nodeName"],)
-        )
+        self.attachments.cache.add_index(_BY_NODE, lambda one: (_decode_attachment(one.data).spec.node_name,))
         self.attachments.cache.add_index(_BY_VOLUME, _volumes_of)
 
     # --- who is concerned
@@ -94,27 +100,27 @@ class _AttachDetach:
         return {Key("", state.node) for state in states if state.node}
 
     def on_claim(self, change: Change) -> Iterable[Key]:
-        if change.old is not None and change.new is not None:
-            before, after = change.old.object(), change.new.object()
-            if before["spec"].get("volumeName") == after["spec"].get("volumeName"):
-                return ()
+        old, new = change.old, change.new
+        if old is not None and new is not None and _decode_claim(old.data) == _decode_claim(new.data):
+            return ()
         return self._nodes_using(change.key)
 
     def on_attachment(self, change: Change) -> Iterable[Key]:
         """The node itself; when a volume is free again, also those that wait for it."""
         seen = [cached for cached in (change.old, change.new) if cached is not None]
-        keys = {Key("", cached.object()["spec"]["nodeName"]) for cached in seen}
+        attachments = [_decode_attachment(cached.data).spec for cached in seen]
+        keys = {Key("", spec.node_name) for spec in attachments}
         if change.new is None:
-            keys |= self._users_of(volume_of(cast("VolumeAttachment", seen[0].object())))
+            keys |= self._users_of(attachments[0].source.persistent_volume_name or "")
         return keys
 
     def _users_of(self, volume: str) -> set[Key]:
         """The nodes with pods that use a volume."""
         cached = self._volumes.cache.get(("", volume))
-        reference = cached.object()["spec"].get("claimRef") if cached is not None else None
+        reference = _decode_volume(cached.data).spec.claim_ref if cached is not None else None
         if reference is None:
             return set()
-        return self._nodes_using(Key(reference["namespace"], reference["name"]))
+        return self._nodes_using(Key(reference.namespace, reference.name))
 
     def _nodes_using(self, claim: Key) -> set[Key]:
         users = users_of(self.pods.cache, claim)
@@ -124,11 +130,8 @@ class _AttachDetach:
         """A node that uses other volumes than before, or is gone."""
         if not self.attachments.cache.by_index(_BY_NODE, change.key.name):
             return ()
-        uses = [
-            _in_use(cast("Node", cached.object()))
-            for cached in (change.old, change.new)
-            if cached is not None
-        ]
+        seen = [cached for cached in (change.old, change.new) if cached is not None]
+        uses = [set(_decode_node(cached.data).status.volumes_in_use) for cached in seen]
         return () if len(uses) == 2 and uses[0] == uses[1] else (change.key,)
 
     # --- one node
@@ -196,7 +199,7 @@ class _AttachDetach:
     def _holders(self, volumes: Iterable[str]) -> dict[str, set[str]]:
         return {
             volume: {
-                cast("VolumeAttachment", one.object())["spec"]["nodeName"]
+                _decode_attachment(one.data).spec.node_name
                 for one in self.attachments.cache.by_index(_BY_VOLUME, volume)
             }
             for volume in volumes
@@ -284,5 +287,11 @@ def _in_use(node: Node) -> set[str]:
 
 
 def _volumes_of(attachment: Cached) -> tuple[str, ...]:
-    name = volume_of(cast("VolumeAttachment", attachment.object()))
+    name = _decode_attachment(attachment.data).spec.source.persistent_volume_name
     return (name,) if name else ()
+
+
+_decode_attachment = msgspec.json.Decoder(AttachmentView).decode
+_decode_claim = msgspec.json.Decoder(ClaimVolumeView).decode
+_decode_node = msgspec.json.Decoder(NodeVolumesView).decode
+_decode_volume = msgspec.json.Decoder(ClaimedVolumeView).decode

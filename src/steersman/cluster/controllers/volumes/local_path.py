@@ -89,11 +89,17 @@ def add(setup: Setup) -> None:
 
 
 def _is_marked(change: Change) -> bool:
-    return change.new is not None and annotations_of(change.new.object()).get(PROVISIONER) == NAME
+    return (
+        change.new is not None
+        and annotations_of({"metadata": change.new.metadata()}).get(PROVISIONER) == NAME
+    )
 
 
 def _is_ours(change: Change) -> bool:
-    return change.new is not None and annotations_of(change.new.object()).get(PROVISIONED_BY) == NAME
+    return (
+        change.new is not None
+        and annotations_of({"metadata": change.new.metadata()}).get(PROVISIONED_BY) == NAME
+    )
 
 
 class _LocalPath:

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any, Final, cast
 
+import msgspec
+
 from steersman.cluster.scheduler.framework.cycle_state import CycleState
 from steersman.cluster.scheduler.framework.events import ClusterEvent, EventKind, Hints
 from steersman.cluster.scheduler.framework.handle import Handle
@@ -15,6 +17,7 @@ from steersman.cluster.scheduler.model.node import NodeInfo
 from steersman.cluster.scheduler.model.pod import PodInfo
 from steersman.objects.kinds.types.core_v1 import PersistentVolume, PersistentVolumeClaim
 from steersman.objects.kinds.types.storage_v1 import StorageClass
+from steersman.objects.kinds.views.volumes import AttachmentView
 from steersman.objects.resources import (
     CSI_NODES,
     PERSISTENT_VOLUME_CLAIMS,
@@ -107,8 +110,7 @@ class NodeVolumeLimits:
             cache.add_index(_BY_NODE, _node_of)
             self._indexed = True
         for cached in cache.by_index(_BY_NODE, node):
-            spec = cached.object()["spec"]
-            name = (spec.get("source") or {}).get("persistentVolumeName")
+            name = _decode_attachment(cached.data).spec.source.persistent_volume_name
             volume = (
                 cast("PersistentVolume | None", self._handle.find(PERSISTENT_VOLUMES, name)) if name else None
             )
@@ -127,7 +129,10 @@ class NodeVolumeLimits:
 
 
 def _node_of(cached: Cached) -> list[str]:
-    return [cached.object()["spec"]["nodeName"]]
+    return [_decode_attachment(cached.data).spec.node_name]
+
+
+_decode_attachment = msgspec.json.Decoder(AttachmentView).decode
 
 
 def _frees_volumes(_: PodInfo, what: ClusterEvent) -> bool:
