@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, Literal
 
 from steersman.objects.amounts import ZERO, Amounts, added, largest, parsed
+from steersman.objects.kinds.enums import PodQOSClass
 from steersman.objects.kinds.types.core_v1 import Container
 from steersman.objects.pod_lifecycle import is_sidecar
 
@@ -96,11 +97,11 @@ def container_totals(
     return largest(total, peak)
 
 
-def quality_of_service(spec: Mapping[str, Any]) -> str:
+def quality_of_service(spec: Mapping[str, Any]) -> PodQOSClass:
     """Guaranteed, Burstable or BestEffort, from the pod's own resources or else all of its containers'."""
     if has_own_resources(spec):
         return _quality(spec["resources"])
-    classes = {
+    classes: set[PodQOSClass] = {
         _quality(container.get("resources") or {})
         for field in ("initContainers", "containers")
         for container in spec.get(field) or ()
@@ -110,7 +111,7 @@ def quality_of_service(spec: Mapping[str, Any]) -> str:
     return classes.pop() if classes else "BestEffort"
 
 
-def _quality(resources: Mapping[str, Any]) -> str:
+def _quality(resources: Mapping[str, Any]) -> PodQOSClass:
     requests, limits = parsed(resources.get("requests")), parsed(resources.get("limits"))
     amounts = [(requests.get(name, ZERO), limits.get(name, ZERO)) for name in ("cpu", "memory")]
     if any(request != limit for request, limit in amounts):

@@ -19,7 +19,7 @@ from steersman.cluster.node.node_context import NodeContext
 from steersman.cluster.node.node_object import NodeHealth, initial_node, node_status_patch, node_transitions
 from steersman.cluster.node.pod_head import PodHead
 from steersman.cluster.node.worker import PodWorker
-from steersman.objects.kinds.types.core_v1 import Pod
+from steersman.objects.kinds.types.core_v1 import Node, NodeCondition, Pod
 from steersman.objects.pod_lifecycle import is_terminal
 from steersman.objects.resources import LEASES, NODES
 from steersman.objects.times import format_micro_time
@@ -272,7 +272,7 @@ class NodeAgent:
         if seen == self._seen and not due:
             return
         version = self.host.runtime.version()
-        node = cached.object()
+        node = cast("Node", cached.object())
         patch = node_status_patch(self.host.config, version, health, images, node, self._now(), due=due)
         if patch:
             body = {"status": patch}
@@ -284,7 +284,7 @@ class NodeAgent:
             self._record_transitions(node["status"].get("conditions") or (), patch.get("conditions") or ())
         self._seen = seen
 
-    def _record_transitions(self, old: Iterable[Mapping[str, Any]], new: Iterable[Mapping[str, Any]]) -> None:
+    def _record_transitions(self, old: Iterable[NodeCondition], new: Iterable[NodeCondition]) -> None:
         for reason in node_transitions(old, new):
             note = f"Node {self.name} status is now: {reason}"
             self.host.events.normal(_reference(self.name), reason, note)

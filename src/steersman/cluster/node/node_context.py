@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from steersman.cluster.node.container_statuses import time_text
 from steersman.cluster.node.cri import ImageService, RuntimeService
@@ -16,7 +16,7 @@ from steersman.cluster.node.node_object import NodeConfig, NodeHealth, initial_n
 from steersman.cluster.node.pod_admission import NodeLoad, PodDemand, PodRejection, refusal
 from steersman.cluster.node.preparation import Preparation
 from steersman.cluster.node.timers import Timers
-from steersman.objects.kinds.types.core_v1 import Pod
+from steersman.objects.kinds.types.core_v1 import Node, Pod
 from steersman.objects.usage import Usage
 from steersman.runtime import Cache, Key
 
@@ -80,7 +80,7 @@ class NodeContext:
         """Why this node does not take a pod."""
         cached = self.nodes.get(("", self.name))
         if cached is not None:
-            node = cached.object()
+            node = cast("Node", cached.object())
         else:
             # Before it is registered, a node is what it will register as.
             node = initial_node(self.config, self.runtime.version(), NodeHealth(), time_text(self.now()))

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from typing import Final, Literal, cast
 
 from steersman.objects.amounts import Amounts, added, masked, parsed, texts
-from steersman.objects.kinds import Object
-from steersman.objects.kinds.types.core_v1 import PodSpec
+from steersman.objects.kinds.types.core_v1 import PodSpec, PodStatus, ResourceRequirements
 from steersman.objects.pods import container_totals, has_own_resources
 
 __all__ = ["allocated_resources"]
@@ -17,10 +16,10 @@ _ENFORCED: Final = ("cpu", "memory")
 _SIDES: Final[tuple[Literal["requests", "limits"], ...]] = ("requests", "limits")
 
 
-def allocated_resources(spec: PodSpec, phase: str | None) -> Object:
+def allocated_resources(spec: PodSpec, phase: str | None) -> PodStatus:
     """`resources` and `allocatedResources` of the status of a pod that was in this phase before."""
     requests, limits = (_totals(spec, side) for side in _SIDES)
-    told: Object = {"allocatedResources": texts(requests)} if requests else {}
+    told: PodStatus = {"allocatedResources": texts(requests)} if requests else {}
     if phase == "Running":
         own = spec.get("resources") or {}
         requests, limits = (
@@ -28,7 +27,10 @@ def allocated_resources(spec: PodSpec, phase: str | None) -> Object:
             for side, amounts in zip(_SIDES, (requests, _bounding(spec, limits)), strict=True)
         )
     sides = zip(_SIDES, (requests, limits), strict=True)
-    return told | {"resources": {side: texts(amounts) for side, amounts in sides if amounts}}
+    told["resources"] = cast(
+        "ResourceRequirements", {side: texts(amounts) for side, amounts in sides if amounts}
+    )
+    return told
 
 
 def _totals(spec: PodSpec, side: Literal["requests", "limits"]) -> Amounts:

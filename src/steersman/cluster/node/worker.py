@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from enum import Enum
-from typing import Any, Final, cast
+from typing import Final, cast
 
 from steersman.cluster.node.actions import pod_actions
 from steersman.cluster.node.container_statuses import ObservedPod, time_text
@@ -272,7 +272,7 @@ class PodWorker:
         over = self.stage is Stage.OVER
         delete = over and is_deleting(pod)
         if self._refusal is not None:
-            status: Mapping[str, Any] = rejected_status(pod, *self._refusal, now)
+            status = rejected_status(pod, *self._refusal, now)
         elif self._settled:
             status = old
         else:

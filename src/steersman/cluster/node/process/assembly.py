@@ -24,7 +24,7 @@ from steersman.cluster.node.process.image_index import ImageIndex
 from steersman.cluster.node.process.image_store import ProcessImages
 from steersman.cluster.node.process.machine_health import MachineHealth, machine_capacity, machine_id
 from steersman.cluster.schema.version import KUBERNETES_VERSION
-from steersman.objects.kinds.types.core_v1 import Pod
+from steersman.objects.kinds.types.core_v1 import Pod, Taint
 from steersman.objects.pods import containers_of
 from steersman.runtime import Recorder
 from steersman.runtime.event_forms import CLASSIC
@@ -49,7 +49,7 @@ class ProcessNodeConfig:
     capacity: Mapping[str, str] | None = None
     reserved: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
-    taints: tuple[Mapping[str, str], ...] = ()
+    taints: tuple[Taint, ...] = ()
     version: str = f"v{KUBERNETES_VERSION}"
     #: Of the node's own API; 0: it has none.
     port: int = 0
