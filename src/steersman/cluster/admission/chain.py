@@ -13,11 +13,10 @@ from typing import Any, Protocol
 
 from steersman.cluster.auth.users import User
 from steersman.cluster.schema.resources import GVK
+from steersman.objects.kinds import Object
 from steersman.objects.status import StatusError, forbidden
 
 __all__ = ["AdmissionChain", "AdmissionPlugin", "Attributes", "PendingEffect", "Reader"]
-
-Object = dict[str, Any]
 
 
 class Reader(Protocol):

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from steersman.cluster.auth.rbac import GROUP
 from steersman.cluster.auth.rules import RbacRule, rules_of
+from steersman.objects.kinds import Object
 
 __all__ = ["AUTO_UPDATE", "DefaultObject", "default_objects", "default_rules"]
 
-Object = dict[str, Any]
 
 _FILE = Path(__file__).with_name("default_roles.txt")
 _WORDS = {

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from steersman.cluster.auth.authorization import Action, Decision
 from steersman.cluster.auth.errors import RoleMissing
@@ -19,11 +19,11 @@ from steersman.cluster.auth.users import User, account_name
 from steersman.cluster.store import Store, Subscription
 from steersman.cluster.store_changes import follow_objects
 from steersman.objects.fields import quote
+from steersman.objects.kinds import Object
 
 __all__ = ["GROUP", "RBAC", "RoleRef", "join_problems"]
 
 GROUP = "rbac.authorization.k8s.io"
-Object = dict[str, Any]
 
 #: Remembered answers are dropped when there are more: a client may ask about anything.
 _REMEMBERED = 4096

@@ -25,6 +25,7 @@ from steersman.cluster.admission.webhooks.metrics import AdmissionWebhookMetrics
 from steersman.cluster.admission.webhooks.versions import VersionedAttributes, accepted
 from steersman.objects.errors import FieldSetError
 from steersman.objects.fields import quote
+from steersman.objects.kinds import Object
 from steersman.objects.managed import Managed
 from steersman.objects.patches import json as json_patch
 from steersman.objects.patches.errors import PatchError
@@ -32,7 +33,6 @@ from steersman.objects.status import internal_error
 
 __all__ = ["MutatingAdmissionWebhook", "Reinvocations", "write_back"]
 
-Object = dict[str, Any]
 
 _PLURAL = "mutatingwebhookconfigurations"
 _MUTATION = "mutation.webhook.admission.k8s.io/"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Iterator, Sequence
 from dataclasses import dataclass
 from inspect import isawaitable
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import orjson
 
@@ -23,6 +23,7 @@ from steersman.cluster.schema.resources import GVK, ResourceType
 from steersman.cluster.schema.resources import by_kind as built_in
 from steersman.cluster.schema.shapes import schema_of
 from steersman.cluster.schema.table import type_name
+from steersman.objects.kinds import Object
 from steersman.objects.schemas import Schema
 from steersman.objects.status import internal_error
 
@@ -36,8 +37,6 @@ __all__ = [
     "accepted",
     "in_version",
 ]
-
-Object = dict[str, Any]
 
 
 class GVR(NamedTuple):

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from steersman.cluster.controllers.int_or_percent import scaled_value
 from steersman.cluster.controllers.pod_states import PodState
@@ -23,10 +23,9 @@ from steersman.cluster.controllers.statefulset.identity import (
     revision_of,
     start,
 )
+from steersman.objects.kinds.types.apps_v1 import StatefulSet
 
 __all__ = ["ClaimState", "Members", "PodStep", "next_steps", "sorted_out"]
-
-Object = dict[str, Any]
 
 
 class PodStep(NamedTuple):
@@ -73,7 +72,7 @@ class Members:
         return enumerate(self.replicas, self.first)
 
 
-def sorted_out(stateful_set: Object, pods: Sequence[PodState]) -> Members:
+def sorted_out(stateful_set: StatefulSet, pods: Sequence[PodState]) -> Members:
     first, wanted = start(stateful_set), count(stateful_set)
     by_ordinal = {ordinal_of(pod.name): pod for pod in pods}
     replicas = [by_ordinal.pop(ordinal, None) for ordinal in range(first, first + wanted)]
@@ -82,7 +81,7 @@ def sorted_out(stateful_set: Object, pods: Sequence[PodState]) -> Members:
 
 
 def next_steps(
-    stateful_set: Object, members: Members, storage: ClaimState, update_revision: str, now: datetime
+    stateful_set: StatefulSet, members: Members, storage: ClaimState, update_revision: str, now: datetime
 ) -> list[PodStep]:
     min_ready_s = stateful_set["spec"].get("minReadySeconds") or 0
     judge = _Judge(min_ready_s, now)
@@ -151,7 +150,7 @@ def _first_condemned(members: Members, judge: _Judge) -> list[PodStep]:
     return [PodStep("delete", ordinal_of(highest.name))]
 
 
-def _updates(stateful_set: Object, members: Members, revision: str, judge: _Judge) -> list[PodStep]:
+def _updates(stateful_set: StatefulSet, members: Members, revision: str, judge: _Judge) -> list[PodStep]:
     """Which pods of an old revision go now, the highest first, so that not too many are unavailable."""
     strategy = stateful_set["spec"].get("updateStrategy") or {}
     if strategy.get("type") == "OnDelete":

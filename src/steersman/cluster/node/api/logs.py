@@ -15,6 +15,7 @@ from steersman.cluster.node.cri import ContainerState
 from steersman.cluster.node.errors import NodeProblem
 from steersman.http import Response
 from steersman.objects.fields import quote
+from steersman.objects.pods import ContainerField
 from steersman.objects.times import parse_time
 
 __all__ = ["LogRequest", "logged_container", "serve_logs", "wanted_logs"]
@@ -22,7 +23,7 @@ __all__ = ["LogRequest", "logged_container", "serve_logs", "wanted_logs"]
 _HEADERS: Final = ((b"Content-Type", b"text/plain; charset=utf-8"),)
 _STREAMS: Final = {"All": ALL_STREAMS, "Stdout": frozenset((b"stdout",)), "Stderr": frozenset((b"stderr",))}
 _KINDS: Final = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
-_SPECS: Final = ("containers", "initContainers", "ephemeralContainers")
+_SPECS: Final[tuple[ContainerField, ...]] = ("containers", "initContainers", "ephemeralContainers")
 #: What waiting for an image is called here.
 _WAITS: Final = {
     "ErrImagePull": "image can't be pulled",

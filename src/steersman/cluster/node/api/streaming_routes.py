@@ -5,7 +5,7 @@ and `port_forwarding` do the streaming.
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Final
+from typing import Final
 
 from steersman.cluster.node.api.call import NodeRequest
 from steersman.cluster.node.api.errors import NodeRequestRefused
@@ -15,6 +15,7 @@ from steersman.cluster.node.api.remote_commands import CommandOptions, serve_rem
 from steersman.cluster.node.cri import ContainerState
 from steersman.cluster.node.streaming import Session, StreamingService
 from steersman.objects.fields import quote
+from steersman.objects.kinds.types.core_v1 import Pod
 
 __all__ = ["serve_attach", "serve_exec", "serve_port_forward"]
 
@@ -79,5 +80,5 @@ def _engine(call: NodeRequest, why_not: str) -> StreamingService:
     return engine
 
 
-def _full_name(pod: dict[str, Any]) -> str:
+def _full_name(pod: Pod) -> str:
     return f"{pod['metadata']['name']}_{pod['metadata']['namespace']}"
