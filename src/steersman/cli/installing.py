@@ -11,12 +11,12 @@ from steersman.cli.failure import CommandFailed
 from steersman.cli.process import confirmed
 from steersman.client import Client, Forbidden, NoSuchKind
 from steersman.objects.custom import CustomResource
+from steersman.objects.kinds import Object
 from steersman.objects.resource_type import ResourceType
 from steersman.operator import Chain
 
 __all__ = ["check_api", "install", "wants_installed"]
 
-Object = dict[str, Any]
 
 _CRD: Final = ResourceType(
     "apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions", namespaced=False

@@ -19,11 +19,11 @@ from typing import Any, TypeGuard
 
 from steersman.cli.failure import CommandFailed, one_line
 from steersman.objects.custom import CustomResource, DefinitionError, Versions, crd
+from steersman.objects.kinds import Object
 from steersman.operator import Chain
 
 __all__ = ["Loaded", "load"]
 
-Object = dict[str, Any]
 _Operator = Chain[Any]
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from steersman.objects.conditions import condition_is
+from steersman.objects.conditions import is_ready
 from steersman.objects.resources import NODES, SERVICE_ACCOUNTS
 
 if TYPE_CHECKING:
@@ -45,5 +45,4 @@ async def _ready_nodes(client: Client, most: int) -> int:
     if not most:
         return 0
     page = await client.list_page(NODES, limit=most)
-    found = (orjson.loads(item).get("status") or {} for item in page.items)
-    return sum(condition_is(status.get("conditions"), "Ready") for status in found)
+    return sum(is_ready(orjson.loads(item)) for item in page.items)

@@ -30,12 +30,12 @@ from steersman.client.sending import JSON, Observe, Sender, Wire
 from steersman.client.targets import Query, collection, one, with_query
 from steersman.client.transport import Transport
 from steersman.client.watching import WatchEvents
+from steersman.objects.kinds import Object
 from steersman.objects.resource_type import ResourceType, Typed
 
 __all__ = ["Client", "Object", "PatchType"]
 
 T = TypeVar("T", bound=Typed)
-Object = dict[str, Any]
 PatchType = Literal["merge", "json", "strategic"]
 Propagation = Literal["Foreground", "Background", "Orphan"]
 Patch = Mapping[str, Any] | Sequence[Mapping[str, Any]]

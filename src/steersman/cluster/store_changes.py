@@ -7,15 +7,14 @@ them within the commit, so a client that sees its write answered also sees its e
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import orjson
 
 from steersman.cluster.store import Event, Store, Subscription
+from steersman.objects.kinds import Object
 
 __all__ = ["OnChange", "follow", "follow_objects"]
 
-Object = dict[str, Any]
 #: (key without the prefix, value; None when it is gone)
 OnChange = Callable[[str, bytes | None], None]
 

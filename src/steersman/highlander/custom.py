@@ -25,6 +25,8 @@ from steersman.highlander.tenant import Tenant
 from steersman.highlander.workloads.ownership import WorkloadKey
 from steersman.objects.conditions import set_condition
 from steersman.objects.custom import InvalidObjectError
+from steersman.objects.kinds import Object
+from steersman.objects.lifetime import is_deleting
 from steersman.objects.resources import CRON_JOBS, DEPLOYMENTS, PODS, STATEFUL_SETS
 from steersman.objects.times import format_time
 from steersman.runtime import Change, Key, Writes, add_finalizer, remove_finalizer
@@ -38,8 +40,6 @@ FINALIZER = "highlander.steersman.dev/stop"
 #: After a request that failed.
 _RETRY_S = 2.0
 _MAIN = (PODS, CRON_JOBS, DEPLOYMENTS, STATEFUL_SETS)
-
-Object = dict[str, Any]
 
 
 class CustomWorkloads:
@@ -97,7 +97,7 @@ class CustomWorkloads:
                     continue
                 problem = self._read(kind, obj, key)
                 known.append((kind, obj, key, problem))
-                if "deletionTimestamp" not in obj["metadata"] and key in self._good:
+                if not is_deleting(obj) and key in self._good:
                     specs[key] = self._good[key]
         self._good = {key: spec for key, spec in self._good.items() if key in {each[2] for each in known}}
         self._tenant.add_workloads(specs)
@@ -105,7 +105,7 @@ class CustomWorkloads:
             if not self._tenant.leads:
                 return False
             await self._answer(kind, obj, key, problem)
-        return any("deletionTimestamp" in obj["metadata"] for _, obj, _, _ in known)
+        return any(is_deleting(obj) for _, obj, _, _ in known)
 
     def _read(self, kind: type[Workload], obj: Object, key: WorkloadKey) -> str:
         """Take it over; what is wrong with it if that cannot be."""
@@ -122,7 +122,7 @@ class CustomWorkloads:
 
     async def _answer(self, kind: type[Workload], obj: Object, key: WorkloadKey, problem: str) -> None:
         resource = kind.resource_type
-        if "deletionTimestamp" in obj["metadata"]:
+        if is_deleting(obj):
             if self._is_gone(key):
                 await remove_finalizer(self._writes, resource, obj, FINALIZER)
             return

@@ -6,18 +6,18 @@ One set serves all tenants of a process that use the same cluster. It reads; not
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, Final
+from typing import Final
 
 from steersman.aio import Clock, Scope
 from steersman.client import Client
 from steersman.highlander.workloads.ownership import MANAGED, MANAGER, WorkloadKey, key_of, label_value
+from steersman.objects.kinds import Object
 from steersman.objects.resource_type import ResourceType
 from steersman.objects.resources import CRON_JOBS, DEPLOYMENTS, JOBS, PODS, SERVICES, STATEFUL_SETS
 from steersman.runtime import Cache, Cached, Change, Informers
 
 __all__ = ["RESOURCES", "LiveObjects"]
 
-Object = dict[str, Any]
 Objects = list[Object]
 
 #: What workloads are made of, directly or not.

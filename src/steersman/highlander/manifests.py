@@ -17,12 +17,12 @@ from steersman.highlander.permissions import rules_by_namespace
 from steersman.highlander.raft_manifests import PORT as RAFT_PORT
 from steersman.highlander.raft_manifests import headless_service, raft_of, raft_rule, stateful_set
 from steersman.highlander.resources import definitions
+from steersman.objects.kinds import Object
 from steersman.objects.resources import CRON_JOBS, DEPLOYMENTS, SERVICES, STATEFUL_SETS
 from steersman.operator.fencing import term_policy
 
 __all__ = ["Deployed", "manifests"]
 
-Object = dict[str, Any]
 
 _PORT = 8080
 #: There in every cluster, and not ours to describe.

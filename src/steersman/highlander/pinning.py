@@ -11,12 +11,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from steersman.client import Client
+from steersman.objects.kinds import Object
 from steersman.objects.resource_type import ResourceType
 from steersman.runtime import Cache, Key, Writes
 
 __all__ = ["PinnedWrites"]
-
-Object = dict[str, Any]
 
 
 class PinnedWrites(Writes):

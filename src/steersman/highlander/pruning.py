@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection
-from typing import Any
 
 from steersman.client import ClientError, Conflict
 from steersman.highlander.live import LiveObjects
 from steersman.highlander.workloads.objects import Part
 from steersman.highlander.workloads.ownership import key_of
+from steersman.objects.kinds import Object
+from steersman.objects.lifetime import is_deleting
+from steersman.objects.ownership import controlling_reference
 from steersman.objects.resource_type import ResourceType
 from steersman.objects.resources import CRON_JOBS, DEPLOYMENTS, PODS, SERVICES, STATEFUL_SETS
 from steersman.runtime import Key, Writes
@@ -22,7 +24,6 @@ __all__ = ["leftovers", "prune"]
 
 _log = logging.getLogger(__name__)
 
-Object = dict[str, Any]
 
 _PRUNED = (PODS, CRON_JOBS, DEPLOYMENTS, STATEFUL_SETS, SERVICES)
 
@@ -45,7 +46,7 @@ async def prune(
     found = leftovers(live, tenant, wanted())
     problem: ClientError | None = None
     for resource, obj in found:
-        if "deletionTimestamp" not in obj["metadata"]:
+        if not is_deleting(obj):
             try:
                 await writes.delete(resource, Key.of(obj), obj["metadata"]["uid"])
             except Conflict:
@@ -60,5 +61,5 @@ async def prune(
 
 def _is_ours(obj: Object) -> bool:
     metadata = obj["metadata"]
-    owned = any(owner.get("controller") for owner in metadata.get("ownerReferences") or ())
-    return not owned and key_of(metadata.get("namespace") or "", metadata.get("labels") or {}) is not None
+    key = key_of(metadata.get("namespace") or "", metadata.get("labels") or {})
+    return controlling_reference(obj) is None and key is not None

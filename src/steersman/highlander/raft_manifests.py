@@ -6,16 +6,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from steersman.highlander.config import TenantConfig
 from steersman.highlander.config.models import RaftSection
 from steersman.highlander.errors import ConfigError
+from steersman.objects.kinds import Object
 from steersman.raft.config import DEFAULT_PORT
 
 __all__ = ["PORT", "headless_service", "raft_of", "raft_rule", "stateful_set"]
 
-Object = dict[str, Any]
 
 #: By name, where others of the set are talked to.
 PORT = "raft"

@@ -9,11 +9,12 @@ from steersman.highlander.live import LiveObjects
 from steersman.highlander.state import WorkloadKind, WorkloadPhase, WorkloadState
 from steersman.highlander.workloads.copies import is_living, pod_view
 from steersman.highlander.workloads.ownership import WorkloadKey, epoch_of
+from steersman.objects.kinds import Object
+from steersman.objects.lifetime import is_deleting
 from steersman.objects.resources import CRON_JOBS, DEPLOYMENTS, PODS, STATEFUL_SETS
 
 __all__ = ["observed"]
 
-Object = dict[str, Any]
 
 _MAIN = {
     WorkloadKind.PROCESS: PODS,
@@ -58,7 +59,7 @@ def _phase(
     if main is None:
         return WorkloadPhase.STOPPED, False, {}
     view = pod_view(main, key)
-    if "deletionTimestamp" in main["metadata"]:
+    if is_deleting(main):
         return WorkloadPhase.STOPPING, False, {}
     if view.phase == "Succeeded":
         return WorkloadPhase.COMPLETED, True, {}

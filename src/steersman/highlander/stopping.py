@@ -13,14 +13,15 @@ from steersman.highlander.live import LiveObjects
 from steersman.highlander.state import WorkloadKind
 from steersman.highlander.workloads.copies import living
 from steersman.highlander.workloads.ownership import WorkloadKey, epoch_of
-from steersman.objects.conditions import condition_is
+from steersman.objects.jobs import is_finished
+from steersman.objects.kinds import Object
+from steersman.objects.lifetime import is_deleting
 from steersman.objects.resource_type import ResourceType
 from steersman.objects.resources import CRON_JOBS, DEPLOYMENTS, JOBS, PODS, STATEFUL_SETS
 from steersman.runtime import Key, Writes
 
 __all__ = ["is_stopped", "living_copies", "stop"]
 
-Object = dict[str, Any]
 
 _SCALED = {WorkloadKind.SERVICE: DEPLOYMENTS, WorkloadKind.PERSISTENT: STATEFUL_SETS}
 
@@ -74,16 +75,11 @@ def _is_down(scaled: Object) -> bool:
 
 
 def _unfinished(jobs: list[Object]) -> list[Object]:
-    return [job for job in jobs if not _is_finished(job)]
-
-
-def _is_finished(job: Object) -> bool:
-    conditions = (job.get("status") or {}).get("conditions")
-    return condition_is(conditions, "Complete") or condition_is(conditions, "Failed")
+    return [job for job in jobs if not is_finished(job)]
 
 
 async def _delete(writes: Writes, resource: ResourceType, obj: Object) -> None:
-    if "deletionTimestamp" in obj["metadata"]:
+    if is_deleting(obj):
         return
     try:
         await writes.delete(resource, Key.of(obj), obj["metadata"]["uid"])

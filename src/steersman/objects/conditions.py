@@ -6,10 +6,17 @@ the new list (the very same one when nothing changed). Called by controllers and
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar, cast
 
-__all__ = ["condition_is", "condition_patch", "find_condition", "remove_condition", "set_condition"]
+__all__ = [
+    "condition_is",
+    "condition_patch",
+    "find_condition",
+    "is_ready",
+    "remove_condition",
+    "set_condition",
+]
 
 Condition = Mapping[str, Any]
 C = TypeVar("C", bound=Condition)
@@ -29,8 +36,13 @@ def condition_is(conditions: Iterable[Condition] | None, kind: str, status: str 
     return condition is not None and condition.get("status") == status
 
 
+def is_ready(obj: Mapping[str, Any]) -> bool:
+    """Whether a pod or a node is ready: its condition Ready is True."""
+    return condition_is((obj.get("status") or {}).get("conditions"), "Ready")
+
+
 def set_condition(
-    conditions: Sequence[Condition] | None,
+    conditions: list[C] | None,
     kind: str,
     status: str,
     *,
@@ -38,7 +50,7 @@ def set_condition(
     message: str = "",
     observed_generation: int | None = None,
     now: str,
-) -> Sequence[Condition]:
+) -> list[C]:
     """The conditions with this one as given; `now` becomes its transition time if its status changed."""
     old = find_condition(conditions, kind)
     unmoved = old is not None and old.get("status") == status
@@ -52,10 +64,10 @@ def set_condition(
     if observed_generation is not None:
         new["observedGeneration"] = observed_generation
     if old is None:
-        return [*(conditions or ()), new]
+        return [*(conditions or ()), cast("C", new)]
     if all(old.get(field) == new.get(field) for field in _CONTENT):
-        return conditions or ()
-    return [new if condition is old else condition for condition in conditions or ()]
+        return conditions or []
+    return [cast("C", new) if condition is old else condition for condition in conditions or ()]
 
 
 def condition_patch(conditions: Iterable[Condition] | None, condition: Condition) -> dict[str, Any]:

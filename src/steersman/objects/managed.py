@@ -18,9 +18,8 @@ from steersman.objects.schemas import Schema
 
 __all__ = ["MAX_UPDATE_MANAGERS", "Converter", "Entry", "Managed", "track_update"]
 
-Object = Mapping[str, Any]
 #: The old and the new object in another apiVersion and that version's schema; None when it is gone.
-Converter = Callable[[str], tuple[Object, Object, Schema] | None]
+Converter = Callable[[str], tuple[Mapping[str, Any], Mapping[str, Any], Schema] | None]
 
 #: More managers than this that update, and the oldest become one.
 MAX_UPDATE_MANAGERS: Final = 10
@@ -154,8 +153,8 @@ class Managed:
 
 
 def track_update(
-    live: Object | None,
-    new: Object,
+    live: Mapping[str, Any] | None,
+    new: Mapping[str, Any],
     schema: Schema,
     *,
     manager: str,
@@ -172,8 +171,8 @@ def track_update(
     on the main resource, the opposite on /status. `convert` gives both objects in another apiVersion;
     without it entries of other versions are taken to have the same form.
     """
-    old: Object = live or {}
-    old_meta: Object = old.get("metadata") or {}
+    old: Mapping[str, Any] = live or {}
+    old_meta: Mapping[str, Any] = old.get("metadata") or {}
     managed = _current_owners(old_meta, new.get("metadata") or {}, subresource)
     if not managed.entries and old_meta.get("uid"):
         # Nobody was tracked so far: this starts with the first apply.
@@ -222,7 +221,7 @@ def _comparisons(
     return comparison
 
 
-def _current_owners(old: Object, new: Object, subresource: str) -> Managed:
+def _current_owners(old: Mapping[str, Any], new: Mapping[str, Any], subresource: str) -> Managed:
     """The owners before this request: those it sent, if it may and they make sense, else the stored."""
     stored = old.get("managedFields") or ()
     sent = new.get("managedFields")

@@ -2,10 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Protocol, TypeVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
 
-__all__ = ["Owned", "controller_of"]
+from steersman.objects.kinds.types.meta_v1 import OwnerReference
+
+__all__ = ["Owned", "controller_of", "controlling_reference", "is_controlled_by"]
+
+
+def controlling_reference(obj: Mapping[str, Any]) -> OwnerReference | None:
+    """The owner reference of the controller of an object; None for an orphan."""
+    references: Sequence[OwnerReference] = obj["metadata"].get("ownerReferences") or ()
+    return next((reference for reference in references if reference.get("controller")), None)
+
+
+def is_controlled_by(obj: Mapping[str, Any], uid: str) -> bool:
+    """Whether the owner of this uid is the controller of an object."""
+    reference = controlling_reference(obj)
+    return reference is not None and reference["uid"] == uid
+
+
+# --- for views
 
 
 class _OwnerReference(Protocol):

@@ -18,7 +18,6 @@ __all__ = [
     "Lifecycle",
     "Readiness",
     "Restartable",
-    "is_deleting",
     "is_sidecar",
     "is_terminal",
     "is_terminal_phase",
@@ -36,11 +35,6 @@ def is_terminal(pod: Mapping[str, Any]) -> bool:
     """Whether the pod has ended, all containers having succeeded or failed."""
     status = pod.get("status")
     return status is not None and status.get("phase") in TERMINAL_PHASES
-
-
-def is_deleting(obj: Mapping[str, Any]) -> bool:
-    """Whether deletion of an object was asked for."""
-    return obj["metadata"].get("deletionTimestamp") is not None
 
 
 def is_sidecar(init_container: Mapping[str, Any]) -> bool:

@@ -6,15 +6,20 @@ For whoever has to look into pods: admission, the Node authorizer, validation, s
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from steersman.objects.amounts import ZERO, Amounts, added, largest, parsed
+from steersman.objects.kinds.enums import PodQOSClass
+from steersman.objects.kinds.types.core_v1 import Container
 from steersman.objects.pod_lifecycle import is_sidecar
 
 __all__ = [
     "CONTAINER_FIELDS",
+    "CONTAINER_STATUS_FIELDS",
     "MIRROR_ANNOTATION",
     "SECRET_REFERENCES",
+    "ContainerField",
+    "ContainerStatusField",
     "configmap_names",
     "container_totals",
     "containers_of",
@@ -25,12 +30,20 @@ __all__ = [
     "secret_names",
 ]
 
-Object = dict[str, Any]
 
 #: On pods that a node makes of what runs on it anyway.
 MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
 
-CONTAINER_FIELDS: Final = ("initContainers", "containers", "ephemeralContainers")
+#: The fields of a pod's spec that list containers.
+ContainerField = Literal["initContainers", "containers", "ephemeralContainers"]
+CONTAINER_FIELDS: Final[tuple[ContainerField, ...]] = ("initContainers", "containers", "ephemeralContainers")
+#: The fields of a pod's status that list what became of them.
+ContainerStatusField = Literal["initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"]
+CONTAINER_STATUS_FIELDS: Final[tuple[ContainerStatusField, ...]] = (
+    "initContainerStatuses",
+    "containerStatuses",
+    "ephemeralContainerStatuses",
+)
 #: Volume sources that refer to a secret, in pods and persistent volumes alike: by which field.
 SECRET_REFERENCES: Final = {
     "cephfs": "secretRef",
@@ -44,7 +57,7 @@ SECRET_REFERENCES: Final = {
 }
 
 
-def containers_of(spec: Object) -> list[Object]:
+def containers_of(spec: Mapping[str, Any]) -> list[Container]:
     """All of a pod's containers, in the order in which they are talked about."""
     return [container for field in CONTAINER_FIELDS for container in spec.get(field) or ()]
 
@@ -54,13 +67,15 @@ def is_pod_level(resource: str) -> bool:
     return resource in ("cpu", "memory") or resource.startswith("hugepages-")
 
 
-def has_own_resources(spec: Object) -> bool:
+def has_own_resources(spec: Mapping[str, Any]) -> bool:
     """Whether the pod asks for resources as a whole, so that its containers need not."""
     resources = spec.get("resources") or {}
     return any(is_pod_level(name) for part in ("requests", "limits") for name in resources.get(part) or ())
 
 
-def container_totals(spec: Object, amounts_of: Callable[[Object], Mapping[str, str] | None]) -> Amounts:
+def container_totals(
+    spec: Mapping[str, Any], amounts_of: Callable[[Mapping[str, Any]], Mapping[str, str] | None]
+) -> Amounts:
     """What the containers need together, given what counts for each.
 
     Containers run side by side and add up; init containers run one after the other beside the sidecars
@@ -82,11 +97,11 @@ def container_totals(spec: Object, amounts_of: Callable[[Object], Mapping[str, s
     return largest(total, peak)
 
 
-def quality_of_service(spec: Object) -> str:
+def quality_of_service(spec: Mapping[str, Any]) -> PodQOSClass:
     """Guaranteed, Burstable or BestEffort, from the pod's own resources or else all of its containers'."""
     if has_own_resources(spec):
         return _quality(spec["resources"])
-    classes = {
+    classes: set[PodQOSClass] = {
         _quality(container.get("resources") or {})
         for field in ("initContainers", "containers")
         for container in spec.get(field) or ()
@@ -96,7 +111,7 @@ def quality_of_service(spec: Object) -> str:
     return classes.pop() if classes else "BestEffort"
 
 
-def _quality(resources: Object) -> str:
+def _quality(resources: Mapping[str, Any]) -> PodQOSClass:
     requests, limits = parsed(resources.get("requests")), parsed(resources.get("limits"))
     amounts = [(requests.get(name, ZERO), limits.get(name, ZERO)) for name in ("cpu", "memory")]
     if any(request != limit for request, limit in amounts):
@@ -107,7 +122,7 @@ def _quality(resources: Object) -> str:
     return "Guaranteed" if given.pop() else "BestEffort"
 
 
-def environment_sources(container: Object, kind: str) -> Iterator[tuple[str, str]]:
+def environment_sources(container: Mapping[str, Any], kind: str) -> Iterator[tuple[str, str]]:
     """(variable, name) of each `secret` or `configMap` that the environment comes from; the variable is
     empty where the whole of it does."""
     for variable in container.get("env") or ():
@@ -120,12 +135,12 @@ def environment_sources(container: Object, kind: str) -> Iterator[tuple[str, str
             yield "", whole.get("name", "")
 
 
-def secret_names(spec: Object) -> Iterator[str]:
+def secret_names(spec: Mapping[str, Any]) -> Iterator[str]:
     """The secrets a pod mentions by a name that is not empty."""
     yield from filter(None, _secrets(spec))
 
 
-def _secrets(spec: Object) -> Iterator[str]:
+def _secrets(spec: Mapping[str, Any]) -> Iterator[str]:
     for reference in spec.get("imagePullSecrets") or ():
         yield reference.get("name", "")
     for container in containers_of(spec):
@@ -138,12 +153,12 @@ def _secrets(spec: Object) -> Iterator[str]:
             yield _at(source, "secret", "name")
 
 
-def configmap_names(spec: Object) -> Iterator[str]:
+def configmap_names(spec: Mapping[str, Any]) -> Iterator[str]:
     """The config maps a pod mentions by a name that is not empty."""
     yield from filter(None, _configmaps(spec))
 
 
-def _configmaps(spec: Object) -> Iterator[str]:
+def _configmaps(spec: Mapping[str, Any]) -> Iterator[str]:
     for container in containers_of(spec):
         yield from (name for _, name in environment_sources(container, "configMap"))
     for volume in spec.get("volumes") or ():
@@ -152,7 +167,7 @@ def _configmaps(spec: Object) -> Iterator[str]:
             yield _at(source, "configMap", "name")
 
 
-def _at(source: Object, *path: str) -> str:
+def _at(source: Mapping[str, Any], *path: str) -> str:
     found: object = source
     for part in path:
         if not isinstance(found, dict):

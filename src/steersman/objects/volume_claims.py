@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from steersman.objects.kinds.types.core_v1 import ObjectReference, PersistentVolume, PersistentVolumeClaim
+from steersman.objects.lifetime import is_deleting
 from steersman.objects.quantities import Quantity
 from steersman.objects.selectors import LabelSelector
 
@@ -36,7 +38,6 @@ __all__ = [
     "volume_mode",
 ]
 
-Object = Mapping[str, Any]
 
 BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
 BOUND_BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"
@@ -53,31 +54,31 @@ _DEFAULT_CLASS: Final = (
 )
 
 
-def annotations_of(obj: Object) -> Mapping[str, str]:
+def annotations_of(obj: Mapping[str, Any]) -> Mapping[str, str]:
     return obj["metadata"].get("annotations") or {}
 
 
-def phase_of(obj: Object) -> str:
+def phase_of(obj: PersistentVolume | PersistentVolumeClaim) -> str:
     return (obj.get("status") or {}).get("phase") or ""
 
 
-def claim_key(claim: Object) -> str:
+def claim_key(claim: PersistentVolumeClaim) -> str:
     return f"{claim['metadata']['namespace']}/{claim['metadata']['name']}"
 
 
-def class_of(obj: Object) -> str:
+def class_of(obj: PersistentVolume | PersistentVolumeClaim) -> str:
     """The class of a claim or a volume; empty for none."""
     old = annotations_of(obj).get(_OLD_CLASS)
     name: str = old if old is not None else obj["spec"].get("storageClassName") or ""
     return name
 
 
-def has_class(claim: Object) -> bool:
+def has_class(claim: PersistentVolumeClaim) -> bool:
     """Whether a claim says which class it wants, be it none."""
     return _OLD_CLASS in annotations_of(claim) or claim["spec"].get("storageClassName") is not None
 
 
-def default_class(classes: Iterable[Object]) -> str | None:
+def default_class(classes: Iterable[Mapping[str, Any]]) -> str | None:
     """The class of claims that do not say: the newest of those that are marked so."""
     marked: list[tuple[str, str]] = [
         (one["metadata"].get("creationTimestamp") or "", one["metadata"]["name"])
@@ -90,29 +91,32 @@ def default_class(classes: Iterable[Object]) -> str | None:
     return min(name for created, name in marked if created == newest)
 
 
-def requested(claim: Object) -> Quantity:
+def requested(claim: PersistentVolumeClaim) -> Quantity:
     return Quantity.parse(((claim["spec"].get("resources") or {}).get("requests") or {}).get("storage", "0"))
 
 
-def capacity(volume: Object) -> Quantity:
+def capacity(volume: PersistentVolume) -> Quantity:
     return Quantity.parse((volume["spec"].get("capacity") or {}).get("storage", "0"))
 
 
-def volume_mode(obj: Object) -> str:
+def volume_mode(obj: PersistentVolume | PersistentVolumeClaim) -> str:
     return obj["spec"].get("volumeMode") or "Filesystem"
 
 
-def claim_reference(claim: Object) -> dict[str, Any]:
+def claim_reference(claim: PersistentVolumeClaim) -> ObjectReference:
     """How a volume names its claim."""
     metadata = claim["metadata"]
     return {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
-        **{part: metadata[part] for part in ("namespace", "name", "uid", "resourceVersion")},
+        "namespace": metadata["namespace"],
+        "name": metadata["name"],
+        "uid": metadata["uid"],
+        "resourceVersion": metadata["resourceVersion"],
     }
 
 
-def is_for(volume: Object, claim: Object) -> bool:
+def is_for(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
     """Whether a volume is bound to a claim, or reserved for it."""
     reference, metadata = volume["spec"].get("claimRef"), claim["metadata"]
     if reference is None or any(reference.get(part) != metadata.get(part) for part in ("name", "namespace")):
@@ -120,12 +124,14 @@ def is_for(volume: Object, claim: Object) -> bool:
     return not reference.get("uid") or reference["uid"] == metadata["uid"]
 
 
-def is_bound(claim: Object) -> bool:
+def is_bound(claim: PersistentVolumeClaim) -> bool:
     """Whether claim and volume belong together for good."""
     return bool(claim["spec"].get("volumeName")) and BIND_COMPLETED in annotations_of(claim)
 
 
-def best_volume(claim: Object, volumes: Iterable[Object], *, waits: bool) -> Object | None:
+def best_volume(
+    claim: PersistentVolumeClaim, volumes: Iterable[PersistentVolume], *, waits: bool
+) -> PersistentVolume | None:
     """The volume reserved for a claim, else the smallest free one with the fewest ways to access it.
 
     Free volumes are not looked at for a claim that `waits` for its first consumer: the scheduler chooses.
@@ -141,22 +147,22 @@ def best_volume(claim: Object, volumes: Iterable[Object], *, waits: bool) -> Obj
     return min(fitting, key=_cost, default=None)
 
 
-def _cost(volume: Object) -> tuple[int, Quantity, str]:
+def _cost(volume: PersistentVolume) -> tuple[int, Quantity, str]:
     return len(volume["spec"].get("accessModes") or ()), capacity(volume), volume["metadata"]["name"]
 
 
-def can_have(claim: Object, volume: Object) -> bool:
+def can_have(claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
     """Whether a volume is large enough and of the right kind, and nobody else's."""
     return (
         (volume["spec"].get("claimRef") is None or is_for(volume, claim))
         and capacity(volume) >= requested(claim)
         and volume_mode(claim) == volume_mode(volume)
         and _attributes_class(claim) == _attributes_class(volume)
-        and "deletionTimestamp" not in volume["metadata"]
+        and not is_deleting(volume)
     )
 
 
-def is_free(claim: Object, volume: Object) -> bool:
+def is_free(claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
     """Whether a claim may choose a volume that it can have."""
     selector = claim["spec"].get("selector")
     labels = volume["metadata"].get("labels") or {}
@@ -168,9 +174,9 @@ def is_free(claim: Object, volume: Object) -> bool:
     )
 
 
-def mismatch(volume: Object, claim: Object) -> str:
+def mismatch(volume: PersistentVolume, claim: PersistentVolumeClaim) -> str:
     """Why a claim cannot have the volume it asks for; empty if it can."""
-    if "deletionTimestamp" in volume["metadata"]:
+    if is_deleting(volume):
         return f'the volume is marked for deletion "{volume["metadata"]["name"]}"'
     if capacity(volume) < requested(claim):
         return "requested PV is too small"
@@ -185,9 +191,9 @@ def mismatch(volume: Object, claim: Object) -> str:
     return ""
 
 
-def _attributes_class(obj: Object) -> str:
+def _attributes_class(obj: PersistentVolume | PersistentVolumeClaim) -> str:
     return obj["spec"].get("volumeAttributesClassName") or ""
 
 
-def _access_modes(obj: Object) -> set[str]:
+def _access_modes(obj: PersistentVolume | PersistentVolumeClaim) -> set[str]:
     return set(obj["spec"].get("accessModes") or ())

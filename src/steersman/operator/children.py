@@ -24,6 +24,8 @@ from typing import Any, NamedTuple
 import orjson
 
 from steersman.client import Client
+from steersman.objects.kinds import Object
+from steersman.objects.lifetime import is_deleting
 from steersman.objects.patches.apply import applied_values, is_applied
 from steersman.objects.resource_type import ResourceType
 from steersman.objects.selectors import LabelSelector
@@ -35,7 +37,6 @@ __all__ = ["Children"]
 
 _log = logging.getLogger(__name__)
 
-Object = dict[str, Any]
 Objects = list[Object]
 
 #: Remembered outcomes; beyond that they are forgotten, which costs requests, not correctness.
@@ -131,7 +132,7 @@ class Children:
         live = cached.object()
         if known and outcome is not None and outcome.resource_version == cached.resource_version:
             return live
-        if "deletionTimestamp" in live["metadata"]:
+        if is_deleting(live):
             # Nothing brings it back; its end will be a change that brings the owner back.
             return live
         if self._is_applied(live, config):

@@ -17,6 +17,8 @@ from pydantic import BaseModel
 
 from steersman.aio import Clock
 from steersman.client import Client
+from steersman.objects.kinds import Object
+from steersman.objects.lifetime import is_deleting
 from steersman.objects.resource_type import ResourceType, Typed
 from steersman.objects.times import format_time
 from steersman.operator.action import Action
@@ -30,7 +32,6 @@ __all__ = ["Context", "Tools"]
 
 R = TypeVar("R", bound=Typed)
 T = TypeVar("T", bound=Typed)
-Object = dict[str, Any]
 V = TypeVar("V")
 # Named since `Context.list` hides the type in the class.
 Several = list[V]
@@ -107,7 +108,7 @@ class Context(Generic[R]):
 
     @property
     def deleting(self) -> bool:
-        return "deletionTimestamp" in self._object["metadata"]
+        return is_deleting(self._object)
 
     @property
     def owner_reference(self) -> Object:

@@ -17,6 +17,7 @@ from steersman.aio import SystemClock
 from steersman.client import Client
 from steersman.client.transport import PassingTransport, Transport
 from steersman.http import ClientResponse, Headers, RawHeaders
+from steersman.objects.kinds import Object
 from steersman.objects.patches import merge
 from steersman.operator.children import Children
 from steersman.operator.context import Tools
@@ -28,7 +29,6 @@ from steersman.runtime import Cached, Key, Recorder, Request, Writes
 
 __all__ = ["DryRun", "WouldChange", "dry_run_reconcile"]
 
-Object = dict[str, Any]
 
 _WRITES: Final = frozenset(("POST", "PUT", "PATCH", "DELETE"))
 _SUBRESOURCES: Final = ("/status", "/scale")

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from steersman.objects.kinds import Object
 from steersman.objects.resource_type import ResourceType
 from steersman.operator.definition import Definition
 from steersman.operator.operator import Chain
@@ -24,7 +25,6 @@ from steersman.operator.terms import TERM
 
 __all__ = ["fencing_policy", "term_policy"]
 
-Object = dict[str, Any]
 
 _API_VERSION = "admissionregistration.k8s.io/v1"
 

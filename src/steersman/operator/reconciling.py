@@ -11,6 +11,8 @@ from __future__ import annotations
 from typing import Any, Generic, Protocol, TypeVar
 
 from steersman.objects.errors import ObjectError
+from steersman.objects.kinds import Object
+from steersman.objects.lifetime import is_deleting
 from steersman.objects.resource_type import Typed
 from steersman.operator.action import Action
 from steersman.operator.context import Context, Tools
@@ -22,7 +24,6 @@ from steersman.runtime.finalizers import add_finalizer, remove_finalizer
 __all__ = ["Reconciler"]
 
 R = TypeVar("R", bound=Typed)
-Object = dict[str, Any]
 
 #: The condition that dependents without a reconcile function keep.
 _READY = "Ready"
@@ -50,7 +51,7 @@ class Reconciler(Generic[R]):
 
     async def reconcile(self, obj: Object, request: Request) -> Result:
         """The same for an object that is at hand."""
-        if "deletionTimestamp" in obj["metadata"]:
+        if is_deleting(obj):
             return await self._delete(obj, request)
         held = await self._hold(obj)
         if held is None:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from steersman.client import Client, Conflict
 from steersman.objects.conditions import set_condition
+from steersman.objects.kinds import Object
 from steersman.objects.patches import merge
 from steersman.objects.resource_type import ResourceType
 from steersman.operator.terms import with_term
@@ -19,7 +20,6 @@ from steersman.runtime import Key, Writes
 
 __all__ = ["NewCondition", "StatusWriter", "with_conditions"]
 
-Object = dict[str, Any]
 
 _TRIES = 5
 

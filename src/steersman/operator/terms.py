@@ -19,11 +19,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from steersman.objects.kinds import Object
 from steersman.objects.patches.apply.matching import applied_fields
 
 __all__ = ["TERM", "with_term", "with_term_of", "without_term"]
 
-Object = dict[str, Any]
 
 TERM = "steersman.dev/term"
 

@@ -10,8 +10,9 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
+from steersman.objects.kinds import Object
 from steersman.objects.resource_type import ResourceType
 from steersman.objects.resources import CORE_EVENTS, EVENTS
 from steersman.objects.times import format_micro_time, format_time
@@ -19,7 +20,6 @@ from steersman.runtime.events_core import Correlating, Correlator, Isomorphic, R
 
 __all__ = ["CLASSIC", "MODERN", "SCHEDULING", "EventForm", "Reporter"]
 
-Object = dict[str, Any]
 
 #: What events.k8s.io takes at most, in bytes.
 _NOTE_BYTES: Final = 1024

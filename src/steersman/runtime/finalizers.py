@@ -6,8 +6,8 @@ all; then the object is read again. The answer goes into the cache, so that the 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar, cast
 
 from steersman.client import Conflict, Invalid, NotFound
 from steersman.objects.resource_type import ResourceType
@@ -16,19 +16,19 @@ from steersman.runtime.writes import Writes, is_gone
 
 __all__ = ["add_finalizer", "remove_finalizer"]
 
-Object = dict[str, Any]
 Patch = list[dict[str, Any]]
+T = TypeVar("T", bound=Mapping[str, Any])
 
 #: Every further try means that somebody changed the list in that very moment.
 _MOST_TRIES = 10
 
 
-async def add_finalizer(writes: Writes, resource: ResourceType, obj: Object, name: str) -> Object | None:
+async def add_finalizer(writes: Writes, resource: ResourceType, obj: T, name: str) -> T | None:
     """The object with the finalizer; as it is if it is being deleted; None if it is gone."""
     return await _change(writes, resource, obj, _addition, name)
 
 
-async def remove_finalizer(writes: Writes, resource: ResourceType, obj: Object, name: str) -> Object | None:
+async def remove_finalizer(writes: Writes, resource: ResourceType, obj: T, name: str) -> T | None:
     """The object without the finalizer; None if it is gone, perhaps because this was the last one."""
     return await _change(writes, resource, obj, _removal, name)
 
@@ -36,10 +36,10 @@ async def remove_finalizer(writes: Writes, resource: ResourceType, obj: Object, 
 async def _change(
     writes: Writes,
     resource: ResourceType,
-    obj: Object,
-    make_patch: Callable[[Object, str], Patch | None],
+    obj: T,
+    make_patch: Callable[[Mapping[str, Any], str], Patch | None],
     name: str,
-) -> Object | None:
+) -> T | None:
     key, uid = Key.of(obj), obj["metadata"]["uid"]
     for tries_left in reversed(range(_MOST_TRIES)):
         patch = make_patch(obj, name)
@@ -47,7 +47,7 @@ async def _change(
             return obj
         try:
             answer = await writes.patch(resource, key, patch, type="json")
-            return None if is_gone(answer) else answer
+            return None if is_gone(answer) else cast("T", answer)
         except NotFound:
             return None
         except (Invalid, Conflict) as error:
@@ -57,11 +57,11 @@ async def _change(
         found = await writes.client.find(resource, key.name, key.namespace)
         if found is None or found["metadata"]["uid"] != uid:
             return None
-        obj = found
+        obj = cast("T", found)
     raise AssertionError("the last try returns or raises")
 
 
-def _addition(obj: Object, name: str) -> Patch | None:
+def _addition(obj: Mapping[str, Any], name: str) -> Patch | None:
     metadata = obj["metadata"]
     present = metadata.get("finalizers") or []
     if name in present or metadata.get("deletionTimestamp"):
@@ -79,7 +79,7 @@ def _addition(obj: Object, name: str) -> Patch | None:
     ]
 
 
-def _removal(obj: Object, name: str) -> Patch | None:
+def _removal(obj: Mapping[str, Any], name: str) -> Patch | None:
     metadata = obj["metadata"]
     present = metadata.get("finalizers") or []
     if name not in present:

@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Literal, TypeVar, cast
 
 from steersman.client import Client, NotFound
+from steersman.objects.kinds import Object
 from steersman.objects.resource_type import ResourceType
 from steersman.runtime.cache import Cache
 from steersman.runtime.journal import note_write
@@ -21,7 +22,6 @@ from steersman.runtime.keys import Key
 
 __all__ = ["Writes", "is_gone"]
 
-Object = dict[str, Any]
 T = TypeVar("T", bound=Mapping[str, Any])
 Patch = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 

@@ -28,6 +28,7 @@ from steersman.client import Client
 from steersman.client.credentials import Credentials, FixedFields, bearer
 from steersman.client.transport import Transport
 from steersman.cluster.local import MEMORY, ClusterConfig, LocalCluster
+from steersman.objects.kinds import Object
 from steersman.operator import Chain, Settings, WebhookSettings
 from steersman.testing.bridge import Bridge, run_at
 from steersman.testing.faults import Faults
@@ -43,7 +44,6 @@ from steersman.testing.writes import Requests, Seen, check_no_writes, follow
 __all__ = ["Cluster"]
 
 T = TypeVar("T")
-Object = dict[str, Any]
 
 _log = logging.getLogger(__name__)
 

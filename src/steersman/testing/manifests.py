@@ -10,12 +10,12 @@ from typing import Any
 
 from steersman.client import Client
 from steersman.cluster.codec.yaml import parse
+from steersman.objects.kinds import Object
 from steersman.objects.resource_type import Typed
 from steersman.testing.waiting import eventually
 
 __all__ = ["Manifest", "apply_all", "read_manifests"]
 
-Object = dict[str, Any]
 Manifest = str | Path | Mapping[str, Any] | Typed
 
 _MANAGER = "steersman-testing"

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
 
 from steersman.client import Client
+from steersman.objects.kinds import Object
 from steersman.objects.resource_type import ResourceType, Typed
 from steersman.objects.times import format_time
 
 __all__ = ["mark_ready"]
-
-Object = dict[str, Any]
 
 
 async def mark_ready(

@@ -15,6 +15,7 @@ import orjson
 
 from steersman.client import Client
 from steersman.objects.custom import InvalidObjectError
+from steersman.objects.kinds import Object
 from steersman.objects.patches import json as json_patch
 from steersman.objects.patches import merge
 from steersman.objects.resource_type import ResourceType
@@ -25,7 +26,6 @@ from steersman.webhooks.review import MalformedReview, answer_to, request_of
 
 __all__ = ["answer"]
 
-Object = dict[str, Any]
 
 _API_VERSION: Final = "admission.k8s.io/v1"
 _KIND: Final = "AdmissionReview"

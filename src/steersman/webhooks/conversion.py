@@ -6,12 +6,12 @@ import asyncio
 from typing import Any, Final
 
 from steersman.objects.custom import ConversionError, Versions
+from steersman.objects.kinds import Object
 from steersman.objects.resource_type import ResourceType
 from steersman.webhooks.review import MalformedReview, answer_to, request_of
 
 __all__ = ["conversion_path", "converted"]
 
-Object = dict[str, Any]
 
 _API_VERSION: Final = "apiextensions.k8s.io/v1"
 _KIND: Final = "ConversionReview"

@@ -12,13 +12,14 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypedDict
 
+from steersman.objects.kinds import Object
+from steersman.objects.kinds.enums import FailurePolicyType, MatchPolicyType, ReinvocationPolicyType
 from steersman.objects.resource_type import ResourceType, Typed
 from steersman.webhooks.errors import WebhookError
 from steersman.webhooks.request import OPERATIONS, AdmissionRequest
 
 __all__ = ["Hook", "HookKeywords", "HookOptions", "Review", "path_of"]
 
-Object = dict[str, Any]
 #: A validating function returns warnings or nothing, a mutating one a changed object or nothing.
 Review = Callable[[AdmissionRequest[Any]], Awaitable[Any]]
 
@@ -36,9 +37,9 @@ class HookOptions:
     #: The object itself, its status, or both: `("", "status")`.
     subresources: tuple[str, ...] = ("",)
     #: Whether writes fail or go through while the webhook cannot be asked.
-    failure_policy: Literal["Fail", "Ignore"] = "Fail"
+    failure_policy: FailurePolicyType = "Fail"
     #: Equivalent: also writes through another version of the resource, converted.
-    match_policy: Literal["Equivalent", "Exact"] = "Equivalent"
+    match_policy: MatchPolicyType = "Equivalent"
     #: NoneOnDryRun for a function that does something outside of the object unless `request.dry_run`.
     side_effects: Literal["None", "NoneOnDryRun"] = "None"
     #: LabelSelectors; None for all.
@@ -49,7 +50,7 @@ class HookOptions:
     #: How long the API waits; the function has a little less.
     timeout_s: int = 10
     #: Whether a mutating function is asked again after others have changed the object.
-    reinvocation: Literal["IfNeeded", "Never"] = "IfNeeded"
+    reinvocation: ReinvocationPolicyType = "IfNeeded"
 
     def check(self) -> None:
         """Raises WebhookError."""
@@ -72,14 +73,14 @@ class HookKeywords(TypedDict, total=False):
 
     operations: tuple[str, ...]
     subresources: tuple[str, ...]
-    failure_policy: Literal["Fail", "Ignore"]
-    match_policy: Literal["Equivalent", "Exact"]
+    failure_policy: FailurePolicyType
+    match_policy: MatchPolicyType
     side_effects: Literal["None", "NoneOnDryRun"]
     namespace_selector: Mapping[str, Any] | None
     object_selector: Mapping[str, Any] | None
     match_conditions: Mapping[str, str]
     timeout_s: int
-    reinvocation: Literal["IfNeeded", "Never"]
+    reinvocation: ReinvocationPolicyType
 
 
 @dataclass(frozen=True, slots=True)

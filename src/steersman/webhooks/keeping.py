@@ -11,13 +11,14 @@ import logging
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from cryptography import x509
 
 from steersman.aio import Clock
 from steersman.client import AlreadyExists, Client, Conflict, NotFound
 from steersman.http.certificates import KeyPair
+from steersman.objects.kinds import Object
 from steersman.webhooks.certificates import Certificates, Lives, next_certificates
 from steersman.webhooks.errors import WebhookError
 from steersman.webhooks.registration import SECRETS
@@ -26,7 +27,6 @@ __all__ = ["RENEW_ANNOTATION", "CertificateSource", "FileCertificates", "SecretC
 
 _log = logging.getLogger(__name__)
 
-Object = dict[str, Any]
 
 RENEW_ANNOTATION: Final = "steersman.dev/renew"
 

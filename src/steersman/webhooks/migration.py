@@ -9,11 +9,12 @@ Only then may a definition stop to know v1. It may be interrupted anywhere: noth
 from __future__ import annotations
 
 import logging
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
 from steersman.client import ApiError, Client, Conflict, NotFound
+from steersman.objects.kinds import Object
 from steersman.objects.resource_type import ResourceType
 from steersman.webhooks.errors import NotMigrated
 from steersman.webhooks.registration import CRDS
@@ -22,7 +23,6 @@ __all__ = ["migrate_stored_versions"]
 
 _log = logging.getLogger(__name__)
 
-Object = dict[str, Any]
 
 _PAGE: Final = 200
 _MOST_ROUNDS: Final = 5

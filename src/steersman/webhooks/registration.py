@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from steersman.client import AlreadyExists, Client, Conflict, NotFound
+from steersman.objects.kinds import Object
 from steersman.objects.resource_type import ResourceType
 from steersman.webhooks.conversion import conversion_path
 from steersman.webhooks.errors import WebhookError
@@ -19,7 +20,6 @@ from steersman.webhooks.hook import Hook
 
 __all__ = ["CRDS", "MUTATING", "SECRETS", "VALIDATING", "Reach", "Registration", "uninstall"]
 
-Object = dict[str, Any]
 
 _GROUP: Final = "admissionregistration.k8s.io"
 VALIDATING: Final = ResourceType(

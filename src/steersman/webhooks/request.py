@@ -8,13 +8,13 @@ from functools import cached_property
 from typing import Any, Final, Generic, Literal, TypeVar, cast
 
 from steersman.client import Client
+from steersman.objects.kinds import Object
 from steersman.objects.resource_type import ResourceType
 from steersman.webhooks.errors import WebhookError
 
 __all__ = ["OPERATIONS", "AdmissionRequest", "Operation", "UserInfo"]
 
 R = TypeVar("R")
-Object = dict[str, Any]
 Operation = Literal["CREATE", "UPDATE", "DELETE"]
 
 OPERATIONS: Final[tuple[Operation, ...]] = ("CREATE", "UPDATE", "DELETE")

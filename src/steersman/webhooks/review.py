@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["MalformedReview", "answer_to", "request_of"]
+from steersman.objects.kinds import Object
 
-Object = dict[str, Any]
+__all__ = ["MalformedReview", "answer_to", "request_of"]
 
 
 class MalformedReview(Exception):

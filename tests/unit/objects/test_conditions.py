@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from steersman.objects.conditions import (
     condition_is,
     condition_patch,
     find_condition,
+    is_ready,
     remove_condition,
     set_condition,
 )
@@ -69,3 +72,13 @@ def test_a_patch_puts_a_new_condition_last() -> None:
     }
     assert condition_patch(there, there[0])["$setElementOrder/conditions"] == order
     assert condition_patch(None, new)["$setElementOrder/conditions"] == [{"type": "DisruptionTarget"}]
+
+
+def test_a_pod_is_ready_by_its_condition() -> None:
+    def pod(status: str) -> dict[str, Any]:
+        return {"status": {"conditions": [{"type": "Ready", "status": status}]}}
+
+    assert is_ready(pod("True"))
+    assert not is_ready(pod("False"))
+    assert not is_ready(pod("Unknown"))
+    assert not is_ready({"metadata": {"name": "new"}})

@@ -11,11 +11,12 @@ from typing import Final
 
 from cryptography.x509.oid import NameOID
 
-from steersman.cluster.admission.chain import Attributes, Object
+from steersman.cluster.admission.chain import Attributes
 from steersman.cluster.auth.authorization import Action, Authorizer
 from steersman.cluster.auth.users import MASTERS_GROUP, User
 from steersman.cluster.schema.pem import certificate_request
 from steersman.objects.fields import quote
+from steersman.objects.kinds import Object
 
 __all__ = [
     "CertificateApproval",

@@ -4,13 +4,16 @@ it.
 
 from __future__ import annotations
 
-from steersman.cluster.admission.chain import Attributes, Object, Reader
+from typing import cast
+
+from steersman.cluster.admission.chain import Attributes, Reader
+from steersman.objects.kinds.types.core_v1 import PersistentVolumeClaim
 from steersman.objects.quantities import Quantity
 
 __all__ = ["PersistentVolumeClaimResize", "storage_class_of"]
 
 
-def storage_class_of(claim: Object) -> str:
+def storage_class_of(claim: PersistentVolumeClaim) -> str:
     """The class a claim names, by the old annotation or by its field."""
     annotations = claim["metadata"].get("annotations", {})
     by_annotation: str | None = annotations.get("volume.beta.kubernetes.io/storage-class")
@@ -30,9 +33,10 @@ class PersistentVolumeClaimResize:
         return None
 
     def validate(self, attributes: Attributes) -> None:
-        new, old = attributes.object, attributes.old
-        assert new is not None
-        assert old is not None
+        assert attributes.object is not None
+        assert attributes.old is not None
+        new = cast("PersistentVolumeClaim", attributes.object)
+        old = cast("PersistentVolumeClaim", attributes.old)
         if _size(new) <= _size(old):
             return
         if old["status"].get("phase") != "Bound":
@@ -49,6 +53,6 @@ class PersistentVolumeClaimResize:
         return found is not None and found.get("allowVolumeExpansion") is True
 
 
-def _size(claim: Object) -> Quantity:
+def _size(claim: PersistentVolumeClaim) -> Quantity:
     requests = claim["spec"].get("resources", {}).get("requests") or {}
     return Quantity.parse(requests.get("storage", "0"))

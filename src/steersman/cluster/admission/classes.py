@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from steersman.cluster.admission.chain import Attributes, Object, Reader
+from steersman.cluster.admission.chain import Attributes, Reader
+from steersman.objects.kinds import Object
 
 __all__ = ["DefaultIngressClass", "DefaultStorageClass", "StorageObjectInUseProtection"]
 

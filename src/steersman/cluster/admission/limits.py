@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
-from steersman.cluster.admission.chain import Attributes, Object, Reader
+from steersman.cluster.admission.chain import Attributes, Reader
 from steersman.cluster.admission.pod_totals import spec_totals
 from steersman.objects.amounts import Amounts
+from steersman.objects.kinds import Object
+from steersman.objects.lifetime import is_deleting
 from steersman.objects.quantities import Quantity
 
 __all__ = ["LimitRanger"]
@@ -51,7 +53,7 @@ class LimitRanger:
                 raise attributes.refusal(text if len(distinct) == 1 else f"[{text}]")
 
     def _ranges(self, attributes: Attributes) -> Sequence[Object]:
-        if attributes.old is not None and "deletionTimestamp" in attributes.old["metadata"]:
+        if attributes.old is not None and is_deleting(attributes.old):
             return ()
         return self._reader.list("", "limitranges", attributes.namespace)
 

@@ -7,8 +7,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from steersman.cluster.admission.chain import Attributes, Object, Reader
+from steersman.cluster.admission.chain import Attributes, Reader
 from steersman.objects.fields import quote
+from steersman.objects.kinds import Object
+from steersman.objects.kinds.types.core_v1 import Pod, Volume
 from steersman.objects.pods import MIRROR_ANNOTATION, configmap_names, secret_names
 from steersman.objects.status import not_found
 
@@ -111,7 +113,7 @@ def _first_reference(attributes: Attributes, spec: Object) -> str:
     return ""
 
 
-def _first_projected(attributes: Attributes, volume: Object) -> str:
+def _first_projected(attributes: Attributes, volume: Volume) -> str:
     for source in volume["projected"].get("sources") or ():
         found = next((text for kind, text in _PROJECTED_REFERENCES.items() if kind in source), "")
         if found:
@@ -128,7 +130,7 @@ def _unknown(attributes: Attributes, why: str) -> Exception:
 # --- Audiences
 
 
-def driver_audiences(pod: Object, reader: Reader, wanted: str) -> set[str]:
+def driver_audiences(pod: Pod, reader: Reader, wanted: str) -> set[str]:
     """The audiences that tokens for the pod may have: of its token volumes, and of the drivers of its
     other volumes. Raises what could not be looked up, unless `wanted` was found all the same."""
     found: set[str] = set()
@@ -147,7 +149,7 @@ def driver_audiences(pod: Object, reader: Reader, wanted: str) -> set[str]:
     return found
 
 
-def _driver(pod: Object, volume: Object, reader: Reader) -> str:
+def _driver(pod: Pod, volume: Volume, reader: Reader) -> str:
     if (inline := volume.get("csi")) is not None:
         return str(inline.get("driver", ""))
     claim_name = (volume.get("persistentVolumeClaim") or {}).get("claimName", "")

@@ -19,17 +19,19 @@ the group system:nodes only. The rules by resource:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final
+from typing import Final, cast
 
 from cryptography.x509.oid import NameOID
 
-from steersman.cluster.admission.chain import Attributes, Object, Reader
+from steersman.cluster.admission.chain import Attributes, Reader
 from steersman.cluster.admission.node_pods import check_mirror_pod, claims_status, driver_audiences
 from steersman.cluster.auth.authorization import Action, Authorizer
 from steersman.cluster.auth.nodes import node_of
 from steersman.cluster.auth.users import NODE_PREFIX
 from steersman.cluster.schema.pem import certificate_request
 from steersman.objects.fields import quote
+from steersman.objects.kinds import Object
+from steersman.objects.kinds.types.core_v1 import PersistentVolumeClaim, Pod
 from steersman.objects.pods import MIRROR_ANNOTATION
 from steersman.objects.status import StatusError, not_found
 
@@ -123,8 +125,8 @@ class NodeRestriction:
         if self._stored_pod(attributes, name)["spec"].get("nodeName", "") != node:
             raise attributes.refusal(f"node {node} can only evict pods with spec.nodeName set to itself")
 
-    def _stored_pod(self, attributes: Attributes, name: str) -> Object:
-        return self._stored("", "pods", attributes.namespace, name)
+    def _stored_pod(self, attributes: Attributes, name: str) -> Pod:
+        return cast("Pod", self._stored("", "pods", attributes.namespace, name))
 
     def _stored(self, group: str, plural: str, namespace: str, name: str) -> Object:
         found = self._reader.get(group, plural, namespace, name)
@@ -156,7 +158,7 @@ class NodeRestriction:
             raise attributes.refusal("node requested token bound to a pod scheduled on a different node")
         self._audience(attributes, pod, spec.get("audiences") or [])
 
-    def _audience(self, attributes: Attributes, pod: Object, audiences: list[str]) -> None:
+    def _audience(self, attributes: Attributes, pod: Pod, audiences: list[str]) -> None:
         if len(audiences) > 1:
             raise attributes.refusal("node may only request 0 or 1 audiences")
         wanted = audiences[0] if audiences else ""
@@ -207,7 +209,7 @@ class NodeRestriction:
                 f"{quote(signer)}"
             )
 
-    def _certified_pod(self, attributes: Attributes, spec: Object) -> Object:
+    def _certified_pod(self, attributes: Attributes, spec: Object) -> Pod:
         place = _place(attributes, spec)
         node = self._named(f"node {quote(spec['nodeName'])}", "nodes", "", spec["nodeName"])
         uid, real = spec.get("nodeUID", ""), node["metadata"]["uid"]
@@ -230,9 +232,9 @@ class NodeRestriction:
             )
         if MIRROR_ANNOTATION in pod["metadata"].get("annotations", {}):
             raise attributes.refusal(f"pod {place} is a mirror pod")
-        return pod
+        return cast("Pod", pod)
 
-    def _certified_account(self, attributes: Attributes, spec: Object, pod: Object) -> None:
+    def _certified_account(self, attributes: Attributes, spec: Object, pod: Pod) -> None:
         place = _place(attributes, spec)
         name, running = spec.get("serviceAccountName", ""), pod["spec"].get("serviceAccountName", "")
         if name != running:
@@ -351,7 +353,8 @@ def _claim(node: str, attributes: Attributes) -> None:
         raise attributes.refusal(f"unexpected operation {quote(attributes.operation)}")
     assert attributes.object is not None
     assert attributes.old is not None
-    if _fixed_part(attributes.object) != _fixed_part(attributes.old):
+    new = cast("PersistentVolumeClaim", attributes.object)
+    if _fixed_part(new) != _fixed_part(cast("PersistentVolumeClaim", attributes.old)):
         raise attributes.refusal(
             f"node {quote(node)} is not allowed to update fields other than status.quantity and "
             "status.conditions"
@@ -361,7 +364,7 @@ def _claim(node: str, attributes: Attributes) -> None:
 _REPORTED: Final = frozenset({"capacity", "conditions", "allocatedResourceStatuses", "allocatedResources"})
 
 
-def _fixed_part(claim: Object) -> Object:
+def _fixed_part(claim: PersistentVolumeClaim) -> Object:
     metadata = {k: v for k, v in claim["metadata"].items() if k not in ("resourceVersion", "managedFields")}
     status = {key: value for key, value in (claim.get("status") or {}).items() if key not in _REPORTED}
     return {**claim, "metadata": metadata, "status": status}

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from steersman.cluster.admission.chain import Attributes, Object
+from steersman.cluster.admission.chain import Attributes
 from steersman.cluster.auth.authorization import Action, Authorizer, ExplainingAuthorizer
 from steersman.cluster.schema.resources import GVK, ResourceType
 from steersman.objects.fields import quote
+from steersman.objects.kinds import Object
 
 __all__ = ["OwnerReferencesPermissionEnforcement", "ResourcesOf"]
 

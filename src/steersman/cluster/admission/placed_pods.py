@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from steersman.cluster.admission.chain import Attributes, Object, Reader
+from steersman.cluster.admission.chain import Attributes, Reader
 from steersman.cluster.admission.pod_totals import spec_totals
 from steersman.objects.fields import quote
+from steersman.objects.kinds import Object
 from steersman.objects.quantities import Quantity
 from steersman.objects.status import StatusError
 

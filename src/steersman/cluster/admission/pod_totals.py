@@ -7,19 +7,20 @@ overhead of the runtime class.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
-from steersman.cluster.admission.chain import Object
 from steersman.objects.amounts import Amounts, added, largest
+from steersman.objects.kinds import Object
 from steersman.objects.pods import container_totals, is_pod_level
 from steersman.objects.quantities import Quantity
 
 __all__ = ["charged_totals", "spec_totals"]
 
 #: A container → the amounts that count for it.
-_Choice = Callable[[Object], Mapping[str, str]]
+_Choice = Callable[[Mapping[str, Any]], Mapping[str, str]]
 
 
-def spec_totals(spec: Object, part: str) -> Amounts:
+def spec_totals(spec: Mapping[str, Any], part: str) -> Amounts:
     """The pod's requests or limits as it was written."""
     totals = container_totals(spec, lambda container: container["resources"].get(part))
     for name, text in ((spec.get("resources") or {}).get(part) or {}).items():
@@ -58,17 +59,17 @@ def charged_totals(pod: Object, part: str) -> Amounts:
 def _granted(statuses: Mapping[str, Object], part: str, *, infeasible: bool) -> list[_Choice]:
     """What the node reports for a container: in force, and set aside."""
 
-    def asked(container: Object) -> Mapping[str, str]:
+    def asked(container: Mapping[str, Any]) -> Mapping[str, str]:
         return {} if infeasible else container["resources"].get(part) or {}
 
-    def in_force(container: Object) -> Mapping[str, str]:
+    def in_force(container: Mapping[str, Any]) -> Mapping[str, str]:
         found = statuses.get(container["name"], {})
         actual: Mapping[str, str] | None = (found.get("resources") or {}).get(part)
         if actual is None and part == "requests":
             actual = found.get("allocatedResources")
         return asked(container) if actual is None else actual
 
-    def allocated_or_requested(container: Object) -> Mapping[str, str]:
+    def allocated_or_requested(container: Mapping[str, Any]) -> Mapping[str, str]:
         found: Mapping[str, str] | None = statuses.get(container["name"], {}).get("allocatedResources")
         return asked(container) if found is None else found
 

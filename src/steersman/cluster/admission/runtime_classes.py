@@ -6,8 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from steersman.cluster.admission.chain import Attributes, Object, Reader
+from steersman.cluster.admission.chain import Attributes, Reader
 from steersman.objects.fields import quote
+from steersman.objects.kinds import Object
 from steersman.objects.quantities import Quantity
 
 __all__ = ["RuntimeClass"]

@@ -11,9 +11,18 @@ import asyncio
 import os
 import random
 from collections.abc import Awaitable, Iterator
-from typing import Any, Final
+from typing import Final, cast
 
-from steersman.cluster.admission.chain import Attributes, Object, Reader
+from steersman.cluster.admission.chain import Attributes, Reader
+from steersman.objects.kinds import Object
+from steersman.objects.kinds.types import core_v1
+from steersman.objects.kinds.types.core_v1 import (
+    DownwardAPIVolumeFile,
+    Pod,
+    PodSpec,
+    ProjectedVolumeSource,
+    VolumeMount,
+)
 from steersman.objects.names import generate_name
 from steersman.objects.pods import (
     MIRROR_ANNOTATION,
@@ -52,8 +61,8 @@ class ServiceAccount:
         )
 
     def admit(self, attributes: Attributes) -> Awaitable[None] | None:
-        pod = attributes.object
-        assert pod is not None
+        assert attributes.object is not None
+        pod = cast("Pod", attributes.object)
         if attributes.operation != "CREATE":
             return None
         if _is_mirror(pod):
@@ -71,8 +80,8 @@ class ServiceAccount:
         return None
 
     def validate(self, attributes: Attributes) -> None:
-        pod = attributes.object
-        assert pod is not None
+        assert attributes.object is not None
+        pod = cast("Pod", attributes.object)
         spec = pod["spec"]
         if attributes.operation == "CREATE" and _is_mirror(pod):
             _check_mirror(attributes, spec)
@@ -86,11 +95,11 @@ class ServiceAccount:
             raise self._missing(attributes)
         _check_secrets(attributes, account)
 
-    def _find(self, attributes: Attributes, name: str) -> Object | None:
+    def _find(self, attributes: Attributes, name: str) -> core_v1.ServiceAccount | None:
         found = self._reader.get("", "serviceaccounts", attributes.namespace, name)
         if found is None and name == _DEFAULT and self._lenient_default:
             return {"metadata": {"name": name}}
-        return found
+        return cast("core_v1.ServiceAccount | None", found)
 
     async def _wait(self, attributes: Attributes) -> None:
         """For the default account of a namespace that is only just there."""
@@ -112,11 +121,11 @@ class ServiceAccount:
         )
 
 
-def _is_mirror(pod: Object) -> bool:
+def _is_mirror(pod: Pod) -> bool:
     return MIRROR_ANNOTATION in pod["metadata"].get("annotations", {})
 
 
-def _check_mirror(attributes: Attributes, spec: Object) -> None:
+def _check_mirror(attributes: Attributes, spec: PodSpec) -> None:
     if spec.get("serviceAccountName"):
         raise attributes.refusal("a mirror pod may not reference service accounts")
     if any(secret_names(spec)):
@@ -130,7 +139,7 @@ def _check_mirror(attributes: Attributes, spec: Object) -> None:
 # --- What a pod gets from its account
 
 
-def _complete(attributes: Attributes, account: Object) -> None:
+def _complete(attributes: Attributes, account: core_v1.ServiceAccount) -> None:
     assert attributes.object is not None
     spec = attributes.object["spec"]
     wants_token = spec.get("automountServiceAccountToken")
@@ -145,26 +154,25 @@ def _complete(attributes: Attributes, account: Object) -> None:
     _check_secrets(attributes, account)
 
 
-def _mount_token(spec: Object) -> None:
+def _mount_token(spec: PodSpec) -> None:
     volumes = spec.get("volumes") or []
     existing = (volume["name"] for volume in volumes if volume["name"].startswith(_VOLUME_PREFIX))
     name = next(existing, "")
     volume_name = name or generate_name(_VOLUME_PREFIX, _random)
     needed = False
-    for field in ("initContainers", "containers"):
-        for container in spec.get(field) or ():
-            mounts = container.get("volumeMounts") or []
-            if not any(mount.get("mountPath") == _MOUNT_PATH for mount in mounts):
-                mount = {"name": volume_name, "readOnly": True, "mountPath": _MOUNT_PATH}
-                container["volumeMounts"] = [*mounts, mount]
-                needed = True
+    for container in [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]:
+        mounts = container.get("volumeMounts") or []
+        if not any(mount.get("mountPath") == _MOUNT_PATH for mount in mounts):
+            mount: VolumeMount = {"name": volume_name, "readOnly": True, "mountPath": _MOUNT_PATH}
+            container["volumeMounts"] = [*mounts, mount]
+            needed = True
     if needed and not name:
         spec["volumes"] = [*volumes, {"name": volume_name, "projected": _token_source()}]
 
 
-def _token_source() -> dict[str, Any]:
+def _token_source() -> ProjectedVolumeSource:
     """The token, whom to trust, and where the pod is."""
-    namespace = {
+    namespace: DownwardAPIVolumeFile = {
         "path": "namespace",
         "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.namespace"},
     }
@@ -181,7 +189,7 @@ def _token_source() -> dict[str, Any]:
 # --- Accounts that list the secrets their pods may use
 
 
-def _check_secrets(attributes: Attributes, account: Object) -> None:
+def _check_secrets(attributes: Attributes, account: core_v1.ServiceAccount) -> None:
     annotations = account["metadata"].get("annotations", {})
     if annotations.get(_ENFORCE_SECRETS) not in _TRUE:
         return

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Protocol
 
 from steersman.cluster.admission.chain import Reader
 from steersman.objects.fields import quote
+from steersman.objects.kinds import Object
 
 __all__ = ["EndpointResolver", "ServiceResolver", "ServiceUnreachable"]
-
-Object = dict[str, Any]
 
 
 class ServiceUnreachable(Exception):

@@ -7,7 +7,7 @@ their code (expressions, an HTTP client) would lengthen every start.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from steersman.aio import Scope
 from steersman.cluster.admission import AdmissionChain, AdmissionPlugin, Reader, ResourceQuota, build_chain
@@ -19,6 +19,7 @@ from steersman.cluster.apiserver.resources.system_fields import timestamp
 from steersman.cluster.auth.authorization import Authorizer
 from steersman.cluster.schema.resources import GVK, ResourceType
 from steersman.cluster.store import Conflict, NotFound, Store
+from steersman.objects.kinds import Object
 from steersman.objects.managed import track_update
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = ["AdmissionSetup"]
 
-Object = dict[str, Any]
 
 _CONFIGURED = (
     "mutatingadmissionpolicies",
@@ -108,16 +108,16 @@ class AdmissionSetup:
         from steersman.cluster.admission.webhooks import (
             AdmissionContext,
             AdmissionExpressions,
+            AdmissionWebhookMetrics,
             CatalogTypes,
             MutatingAdmissionWebhook,
             ValidatingAdmissionWebhook,
             WebhookClients,
-            WebhookMetrics,
         )
 
         types = CatalogTypes(self._catalog, self._convert)
         context = AdmissionContext(self._reader, types, AdmissionExpressions(), self._authorizer)
-        self._clients, metrics = WebhookClients(EndpointResolver(self._reader)), WebhookMetrics()
+        self._clients, metrics = WebhookClients(EndpointResolver(self._reader)), AdmissionWebhookMetrics()
         mutating_policy, validating_policy = (
             MutatingAdmissionPolicy(context),
             ValidatingAdmissionPolicy(context),

@@ -21,11 +21,11 @@ from steersman.cluster.auth.oidc import Issuer, read_key_set
 from steersman.cluster.cel import CompileError
 from steersman.cluster.codec.configuration import check_fields, check_kind, flag, list_of, read_file, text
 from steersman.objects.fields import FieldError, Path, duplicate, invalid, required, too_many
+from steersman.objects.kinds import Object
 from steersman.objects.names import is_domain_prefixed_path
 
 __all__ = ["AuthenticationSettings", "read_authentication_file"]
 
-Object = dict[str, Any]
 
 _KIND: Final = "AuthenticationConfiguration"
 _VERSIONS: Final = tuple(f"apiserver.config.k8s.io/{version}" for version in ("v1", "v1beta1", "v1alpha1"))

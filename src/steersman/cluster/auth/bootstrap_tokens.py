@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 
 from steersman.cluster.auth.lookup import Lookup
 from steersman.cluster.auth.users import AUTHENTICATED_GROUP, User
+from steersman.objects.lifetime import is_deleting
 
 __all__ = ["BootstrapTokens"]
 
@@ -33,7 +34,7 @@ class BootstrapTokens:
             return None
         token_id, given = match.groups()
         secret = self._lookup.get("secrets", "kube-system", f"bootstrap-token-{token_id}")
-        if secret is None or "deletionTimestamp" in secret["metadata"]:
+        if secret is None or is_deleting(secret):
             return None
         if secret.get("type") != "bootstrap.kubernetes.io/token":
             return None

@@ -27,10 +27,9 @@ from steersman.cluster.cel import (
 )
 from steersman.cluster.cel.types import list_of, map_of, object_type
 from steersman.cluster.cel.values import SchemaMap
+from steersman.objects.kinds import Object
 
 __all__ = ["Claim", "ClaimMappings", "ClaimRule", "Expression"]
-
-Object = dict[str, Any]
 
 
 class Claim(NamedTuple):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol
+
+from steersman.objects.kinds import Object
 
 __all__ = ["Lookup"]
-
-Object = dict[str, Any]
 
 
 class Lookup(Protocol):

@@ -14,17 +14,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
 
 import orjson
 
 from steersman.cluster.store import Store, Subscription
 from steersman.cluster.store_changes import OnChange, follow
+from steersman.objects.kinds import Object
 from steersman.objects.pods import MIRROR_ANNOTATION, SECRET_REFERENCES, configmap_names, secret_names
 
 __all__ = ["NodeGraph"]
 
-Object = dict[str, Any]
 #: (resource, namespace, name)
 _Reference = tuple[str, str, str]
 

@@ -15,7 +15,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import orjson
@@ -32,7 +32,6 @@ __all__ = ["ExternalIssuers", "Fetch", "Issuer", "fetch", "read_key_set"]
 
 _log = logging.getLogger(__name__)
 
-Object = dict[str, Any]
 #: The body of a URL of an issuer, checked with its own certificate authority (PEM) when it has one.
 Fetch = Callable[[str, str], Awaitable[bytes]]
 

@@ -30,10 +30,10 @@ from steersman.cluster.auth.lookup import Lookup
 from steersman.cluster.auth.pki import PkiError, write_private
 from steersman.cluster.auth.rules import quote_list
 from steersman.cluster.auth.users import AUTHENTICATED_GROUP, User, account_groups, account_name
+from steersman.objects.kinds import Object
 
 __all__ = ["ServiceAccountTokens", "open_signing_key"]
 
-Object = dict[str, Any]
 
 _LEGACY_ISSUER = "kubernetes/serviceaccount"
 _LEGACY = "kubernetes.io/serviceaccount/"
@@ -144,7 +144,7 @@ class ServiceAccountTokens:
             }
         )
 
-    def issue_legacy(self, account: Object, secret: Object) -> str:
+    def issue_legacy(self, account: Mapping[str, Any], secret: Mapping[str, Any]) -> str:
         """The token to be put into a Secret's data.token; good as long as it is there."""
         metadata = account["metadata"]
         return self._key.sign(

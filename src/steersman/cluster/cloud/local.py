@@ -9,14 +9,14 @@ import asyncio
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 from ipaddress import IPv4Address, IPv4Network
-from typing import Any, Final
+from typing import Final, cast
 
+from steersman.objects.kinds.types.core_v1 import LoadBalancerIngress, Node, Service
 from steersman.objects.resources import SERVICES
 from steersman.runtime import Manager
 
 __all__ = ["USUAL", "LocalLoadBalancers", "LocalProvider", "local_provider"]
 
-Object = dict[str, Any]
 
 USUAL: Final = IPv4Network("127.100.0.0/16")
 _IPV6: Final = "::1"
@@ -25,19 +25,19 @@ _IPV6: Final = "::1"
 class LocalLoadBalancers:
     """Allocates addresses of `network`. `services` returns all Services."""
 
-    def __init__(self, services: Callable[[], Iterable[Object]], network: IPv4Network = USUAL) -> None:
+    def __init__(self, services: Callable[[], Iterable[Service]], network: IPv4Network = USUAL) -> None:
         self._services = services
         self._network = network
         self._giving = asyncio.Lock()
         #: Given and not yet in the service's status: by uid.
         self._given: dict[str, str] = {}
 
-    async def exists(self, service: Object) -> bool:
+    async def exists(self, service: Service) -> bool:
         return True
 
-    async def ensure(self, service: Object, nodes: Sequence[Object]) -> list[Object]:
+    async def ensure(self, service: Service, nodes: Sequence[Node]) -> list[LoadBalancerIngress]:
         families = service["spec"].get("ipFamilies") or ["IPv4"]
-        ingress: list[Object] = []
+        ingress: list[LoadBalancerIngress] = []
         if "IPv4" in families:
             async with self._giving:
                 ingress.append({"ip": self._address(service)})
@@ -45,13 +45,13 @@ class LocalLoadBalancers:
             ingress.append({"ip": _IPV6})
         return ingress
 
-    async def update(self, service: Object, nodes: Sequence[Object]) -> None:
+    async def update(self, service: Service, nodes: Sequence[Node]) -> None:
         """Whatever nodes there are, they are here."""
 
-    async def delete(self, service: Object) -> None:
+    async def delete(self, service: Service) -> None:
         self._given.pop(service["metadata"]["uid"], None)
 
-    def _address(self, service: Object) -> str:
+    def _address(self, service: Service) -> str:
         uid = service["metadata"]["uid"]
         taken = {address: owner for owner, address in self._given.items()}
         for other in self._services():
@@ -64,7 +64,7 @@ class LocalLoadBalancers:
                 return address
         raise RuntimeError(f"no address of {self._network} is free")
 
-    def _addresses(self, service: Object) -> list[str]:
+    def _addresses(self, service: Service) -> list[str]:
         balancer = (service.get("status") or {}).get("loadBalancer") or {}
         found = (ingress.get("ip") or "" for ingress in balancer.get("ingress") or ())
         return [address for address in found if self._is_ours(address)]
@@ -90,4 +90,6 @@ class LocalProvider:
 def local_provider(manager: Manager, network: IPv4Network = USUAL) -> LocalProvider:
     """The provider for a cluster that a manager looks at."""
     services = manager.informers.get(SERVICES).cache
-    return LocalProvider(LocalLoadBalancers(lambda: (cached.object() for cached in services), network))
+    return LocalProvider(
+        LocalLoadBalancers(lambda: (cast("Service", cached.object()) for cached in services), network)
+    )

@@ -4,18 +4,18 @@ are shut down.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final, cast
 
 from steersman.client import ClientError
 from steersman.cluster.cloud.provider import Instances
 from steersman.cluster.cloud.setup import CloudSetup
-from steersman.objects.conditions import condition_is
+from steersman.objects.conditions import is_ready
+from steersman.objects.kinds.types.core_v1 import Node
 from steersman.objects.resources import NODES
 from steersman.runtime import Change, Request, Result
 
 __all__ = ["SHUTDOWN", "add"]
 
-Object = dict[str, Any]
 
 SHUTDOWN: Final = "node.cloudprovider.kubernetes.io/shutdown"
 #: How often the cloud is asked about a node that is not ready.
@@ -30,19 +30,15 @@ def add(setup: CloudSetup) -> None:
     setup.controller("cloud-node-lifecycle", lifecycle.reconcile).primary(lifecycle.nodes, _concerns)
 
 
-def _is_ready(node: Object) -> bool:
-    return condition_is((node.get("status") or {}).get("conditions"), "Ready")
-
-
-def _is_marked(node: Object) -> bool:
+def _is_marked(node: Node) -> bool:
     return any(taint["key"] == SHUTDOWN for taint in node["spec"].get("taints") or ())
 
 
 def _concerns(change: Change) -> bool:
     if change.new is None:
         return False
-    node = change.new.object()
-    return not _is_ready(node) or _is_marked(node)
+    node = cast("Node", change.new.object())
+    return not is_ready(node) or _is_marked(node)
 
 
 class _CloudNodeLifecycle:
@@ -59,8 +55,8 @@ class _CloudNodeLifecycle:
         cached = self.nodes.cache.get(request.key)
         if cached is None:
             return None
-        node = cached.object()
-        if _is_ready(node):
+        node = cast("Node", cached.object())
+        if is_ready(node):
             await self._mark(node, shut_down=False)
             return None
         if not await self._instances.exists(node):
@@ -70,7 +66,7 @@ class _CloudNodeLifecycle:
             await self._mark(node, shut_down=True)
         return Result.requeue(_PERIOD_S)
 
-    async def _mark(self, node: Object, *, shut_down: bool) -> None:
+    async def _mark(self, node: Node, *, shut_down: bool) -> None:
         if _is_marked(node) == shut_down:
             return
         taints = [taint for taint in node["spec"].get("taints") or () if taint["key"] != SHUTDOWN]
@@ -78,7 +74,7 @@ class _CloudNodeLifecycle:
             taints.append({"key": SHUTDOWN, "effect": "NoSchedule", "timeAdded": self._now()})
         await self._writes.replace(NODES, {**node, "spec": {**node["spec"], "taints": taints}})
 
-    async def _delete(self, request: Request, node: Object) -> None:
+    async def _delete(self, request: Request, node: Node) -> None:
         name = request.name
         note = f"Deleting node {name} because it does not exist in the cloud provider"
         self._recorder.event(node, "Normal", "DeletingNode", note)

@@ -5,19 +5,19 @@ NetworkUnavailable.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from ipaddress import ip_network
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
 from steersman.cluster.cloud.provider import Route, Routes
 from steersman.cluster.cloud.setup import CloudSetup
 from steersman.objects.conditions import find_condition, set_condition
+from steersman.objects.kinds.types.core_v1 import Node
 from steersman.objects.resources import NODES
 from steersman.runtime import Change, Key, Request, Requeue, Result
 
 __all__ = ["RoutePlan", "add", "plan_routes"]
 
-Object = dict[str, Any]
 
 _ALL: Final = Key("", "all-routes")
 #: How often routes that somebody else has changed are put right.
@@ -33,11 +33,13 @@ def add(setup: CloudSetup) -> None:
 
 
 def _wake(change: Change) -> Iterable[Key]:
-    seen = [cached.object() if cached is not None else None for cached in (change.old, change.new)]
+    seen = [
+        cast("Node", cached.object()) if cached is not None else None for cached in (change.old, change.new)
+    ]
     return () if _cidrs(seen[0]) == _cidrs(seen[1]) and not change.initial else (_ALL,)
 
 
-def _cidrs(node: Mapping[str, Any] | None) -> list[str]:
+def _cidrs(node: Node | None) -> list[str]:
     return [] if node is None else node["spec"].get("podCIDRs") or []
 
 
@@ -48,9 +50,7 @@ class RoutePlan(NamedTuple):
     delete: list[Route]
 
 
-def plan_routes(
-    nodes: Iterable[Mapping[str, Any]], routes: Sequence[Route], pod_cidrs: Collection[str]
-) -> RoutePlan:
+def plan_routes(nodes: Iterable[Node], routes: Sequence[Route], pod_cidrs: Collection[str]) -> RoutePlan:
     """What to change so that there is one route to every range of every node. Others' routes stay."""
     wanted = {(node["metadata"]["name"], cidr) for node in nodes for cidr in _cidrs(node)}
     networks = [ip_network(cidr) for cidr in pod_cidrs]
@@ -76,7 +76,7 @@ class _NodeRoutes:
         self._recorder = setup.recorder("route_controller")
 
     async def reconcile(self, request: Request) -> Result:
-        nodes = [cached.object() for cached in self.nodes.cache]
+        nodes = [cast("Node", cached.object()) for cached in self.nodes.cache]
         plan = plan_routes(nodes, await self._routes.list(), self._pod_cidrs)
         for route in plan.delete:
             await self._routes.delete(route)
@@ -98,7 +98,7 @@ class _NodeRoutes:
     async def _create(self, route: Route) -> None:
         await self._routes.create(route)
 
-    async def _set_condition(self, node: Object, *, reachable: bool) -> None:
+    async def _set_condition(self, node: Node, *, reachable: bool) -> None:
         status, reason, message = "False", "RouteCreated", "RouteController created a route"
         if not reachable:
             status, reason = "True", "NoRouteCreated"

@@ -5,17 +5,17 @@ taint.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final, cast
 
 from steersman.cluster.cloud.provider import InstanceMetadata, Instances
 from steersman.cluster.cloud.setup import CloudSetup
+from steersman.objects.kinds.types.core_v1 import Node, NodeAddress, NodeSpec
 from steersman.objects.resources import NODES
 from steersman.runtime import Change, Request, Result
 
 __all__ = ["UNINITIALIZED", "add", "addresses", "initialized"]
 
-Object = dict[str, Any]
 
 UNINITIALIZED: Final = "node.cloudprovider.kubernetes.io/uninitialized"
 #: How often the addresses of a machine are looked at.
@@ -38,16 +38,17 @@ def add(setup: CloudSetup) -> None:
 
 
 def _concerns(change: Change) -> bool:
-    return change.new is not None and (change.old is None or _is_tainted(change.new.object()))
+    return change.new is not None and (change.old is None or _is_tainted(cast("Node", change.new.object())))
 
 
-def _is_tainted(node: Mapping[str, Any]) -> bool:
+def _is_tainted(node: Node) -> bool:
     return any(taint["key"] == UNINITIALIZED for taint in node["spec"].get("taints") or ())
 
 
-def initialized(node: Object, metadata: InstanceMetadata) -> Object:
+def initialized(node: Node, metadata: InstanceMetadata) -> Node:
     """The node with what the cloud knows, and without the taint."""
-    spec, labels = dict(node["spec"]), dict(node["metadata"].get("labels") or {})
+    spec: NodeSpec = {**node["spec"]}
+    labels = dict(node["metadata"].get("labels") or {})
     taints = [taint for taint in spec.get("taints") or () if taint["key"] != UNINITIALIZED]
     spec["taints"] = taints
     if not spec.get("providerID") and metadata.provider_id:
@@ -61,9 +62,9 @@ def initialized(node: Object, metadata: InstanceMetadata) -> Object:
     return {**node, "metadata": {**node["metadata"], "labels": labels}, "spec": spec}
 
 
-def addresses(node: Object, found: Sequence[Mapping[str, str]]) -> list[Object]:
+def addresses(node: Node, found: Sequence[NodeAddress]) -> list[NodeAddress]:
     """A node's addresses: what the cloud says, and its own name for itself if the cloud has none."""
-    told = [dict(address) for address in found]
+    told: list[NodeAddress] = [{**address} for address in found]
     if told and all(address["type"] != "Hostname" for address in told):
         own = (node.get("status") or {}).get("addresses") or ()
         told += [address for address in own if address["type"] == "Hostname"]
@@ -83,7 +84,7 @@ class _CloudNodes:
         cached = self.nodes.cache.get(request.key)
         if cached is None:
             return None
-        node = cached.object()
+        node = cast("Node", cached.object())
         metadata = await self._instances.metadata(node)
         if metadata is None:
             return Result.requeue(_PERIOD_S)

@@ -9,27 +9,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
+
+from steersman.objects.kinds.types.core_v1 import LoadBalancerIngress, Node, NodeAddress, Service
 
 __all__ = ["InstanceMetadata", "Instances", "LoadBalancers", "Provider", "Route", "Routes"]
-
-Object = dict[str, Any]
 
 
 class LoadBalancers(Protocol):
     """The load balancers of a cloud."""
 
-    async def exists(self, service: Object) -> bool: ...
+    async def exists(self, service: Service) -> bool: ...
 
-    async def ensure(self, service: Object, nodes: Sequence[Object]) -> list[Object]:
+    async def ensure(self, service: Service, nodes: Sequence[Node]) -> list[LoadBalancerIngress]:
         """Make the load balancer, or change it to what the service says: `status.loadBalancer.ingress`."""
         ...
 
-    async def update(self, service: Object, nodes: Sequence[Object]) -> None:
+    async def update(self, service: Service, nodes: Sequence[Node]) -> None:
         """Lead to these nodes from now on."""
         ...
 
-    async def delete(self, service: Object) -> None:
+    async def delete(self, service: Service) -> None:
         """Have no load balancer for the service, whether there was one or not."""
         ...
 
@@ -43,20 +43,20 @@ class InstanceMetadata:
     zone: str = ""
     region: str = ""
     #: As in a node's status: type and address.
-    addresses: tuple[Mapping[str, str], ...] = ()
+    addresses: tuple[NodeAddress, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
 
 
 class Instances(Protocol):
     """The instances that nodes run on."""
 
-    async def exists(self, node: Object) -> bool:
+    async def exists(self, node: Node) -> bool:
         """Whether there is such a machine, be it on or off."""
         ...
 
-    async def is_shut_down(self, node: Object) -> bool: ...
+    async def is_shut_down(self, node: Node) -> bool: ...
 
-    async def metadata(self, node: Object) -> InstanceMetadata | None:
+    async def metadata(self, node: Node) -> InstanceMetadata | None:
         """None to leave the node alone."""
         ...
 

@@ -6,19 +6,21 @@ has changed: the Service's spec, or the nodes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final, cast
 
 from steersman.client import Conflict, NotFound
 from steersman.cluster.cloud.provider import LoadBalancers
 from steersman.cluster.cloud.setup import CloudSetup
+from steersman.objects.kinds import Object
+from steersman.objects.kinds.types.core_v1 import LoadBalancerIngress, Node, Service
+from steersman.objects.lifetime import is_deleting
 from steersman.objects.resources import NODES, SERVICES
 from steersman.runtime import Cached, Change, Key, Request, add_finalizer, remove_finalizer
 
 __all__ = ["FINALIZER", "add", "demand", "takes_traffic"]
 
-Object = dict[str, Any]
 
 FINALIZER: Final = "service.kubernetes.io/load-balancer-cleanup"
 _EXCLUDED_LABEL: Final = "node.kubernetes.io/exclude-from-external-load-balancers"
@@ -45,14 +47,14 @@ def add(setup: CloudSetup) -> None:
     controller.primary(services.services, _concerns).watches(services.nodes, services.on_node)
 
 
-def demand(service: Mapping[str, Any]) -> Object:
+def demand(service: Service) -> Object:
     """What of a service a load balancer depends on."""
     spec, metadata = service["spec"], service["metadata"]
     wanted = {name: spec.get(name) for name in _DEMANDING}
     return {**wanted, "uid": metadata["uid"], "annotations": metadata.get("annotations")}
 
 
-def takes_traffic(node: Mapping[str, Any]) -> bool:
+def takes_traffic(node: Node) -> bool:
     """Whether load balancers may lead to a node."""
     metadata = node["metadata"]
     if "deletionTimestamp" in metadata or _EXCLUDED_LABEL in (metadata.get("labels") or {}):
@@ -60,18 +62,18 @@ def takes_traffic(node: Mapping[str, Any]) -> bool:
     return all(taint["key"] != _LEAVING_TAINT for taint in node["spec"].get("taints") or ())
 
 
-def _wants_load_balancer(service: Mapping[str, Any]) -> bool:
+def _wants_load_balancer(service: Service) -> bool:
     """Of another class, others take care."""
     spec = service["spec"]
     return spec.get("type") == "LoadBalancer" and spec.get("loadBalancerClass") is None
 
 
-def _is_kept(service: Mapping[str, Any]) -> bool:
+def _is_kept(service: Service) -> bool:
     return FINALIZER in (service["metadata"].get("finalizers") or ())
 
 
 def _concerns(change: Change) -> bool:
-    seen = [cached.object() for cached in (change.old, change.new) if cached is not None]
+    seen = [cast("Service", cached.object()) for cached in (change.old, change.new) if cached is not None]
     return any(_wants_load_balancer(service) or _is_kept(service) for service in seen)
 
 
@@ -105,8 +107,8 @@ class _BalancedServices:
         if cached is None:
             self._ensured.pop(request.key, None)
             return
-        service = cached.object()
-        deleting = "deletionTimestamp" in service["metadata"]
+        service = cast("Service", cached.object())
+        deleting = is_deleting(service)
         try:
             if _wants_load_balancer(service) and not deleting:
                 await self._keep(request.key, service)
@@ -119,8 +121,9 @@ class _BalancedServices:
             self._recorder.event(service, "Warning", "SyncLoadBalancerFailed", note)
             raise
 
-    async def _keep(self, key: Key, service: Object) -> None:
-        nodes = [node for cached in self.nodes.cache if takes_traffic(node := cached.object())]
+    async def _keep(self, key: Key, service: Service) -> None:
+        every = (cast("Node", cached.object()) for cached in self.nodes.cache)
+        nodes = [node for node in every if takes_traffic(node)]
         wanted = _Ensured(demand(service), {node["metadata"]["name"]: _provider_id(node) for node in nodes})
         known = self._ensured.get(key)
         if known is None or known.demand != wanted.demand or not _ingress(service):
@@ -134,7 +137,7 @@ class _BalancedServices:
                 self._warn_no_nodes(service)
         self._ensured[key] = wanted
 
-    async def _ensure(self, service: Object, nodes: list[Object]) -> None:
+    async def _ensure(self, service: Service, nodes: list[Node]) -> None:
         self._recorder.event(service, "Normal", "EnsuringLoadBalancer", "Ensuring load balancer")
         kept = await add_finalizer(self._writes, SERVICES, service, FINALIZER)
         if kept is None:
@@ -145,11 +148,11 @@ class _BalancedServices:
         self._recorder.event(service, "Normal", "EnsuredLoadBalancer", "Ensured load balancer")
         await self._set_ingress(kept, ingress)
 
-    def _warn_no_nodes(self, service: Object) -> None:
+    def _warn_no_nodes(self, service: Service) -> None:
         note = "There are no available nodes for LoadBalancer"
         self._recorder.event(service, "Warning", "UnAvailableLoadBalancer", note)
 
-    async def _remove(self, key: Key, service: Object) -> None:
+    async def _remove(self, key: Key, service: Service) -> None:
         if await self._balancers.exists(service):
             self._recorder.event(service, "Normal", "DeletingLoadBalancer", "Deleting load balancer")
             await self._balancers.delete(service)
@@ -159,7 +162,7 @@ class _BalancedServices:
         if left is not None:
             await self._set_ingress(left, [])
 
-    async def _set_ingress(self, service: Object, ingress: list[Object]) -> None:
+    async def _set_ingress(self, service: Service, ingress: list[LoadBalancerIngress]) -> None:
         if _ingress(service) == [_completed(one) for one in ingress]:
             return
         key = Key.of(service)
@@ -170,22 +173,22 @@ class _BalancedServices:
             return
 
 
-def _ingress(service: Object) -> list[Object]:
+def _ingress(service: Service) -> list[LoadBalancerIngress]:
     balancer = (service.get("status") or {}).get("loadBalancer") or {}
     return [_completed(one) for one in balancer.get("ingress") or ()]
 
 
-def _completed(ingress: Mapping[str, Any]) -> Object:
+def _completed(ingress: LoadBalancerIngress) -> LoadBalancerIngress:
     """As the API shows it."""
-    return {"ipMode": "VIP", **ingress} if ingress.get("ip") else dict(ingress)
+    return {"ipMode": "VIP", **ingress} if ingress.get("ip") else ingress
 
 
-def _provider_id(node: Object) -> str:
+def _provider_id(node: Node) -> str:
     return node["spec"].get("providerID") or ""
 
 
 def _place(cached: Cached | None) -> tuple[bool, str]:
     if cached is None:
         return False, ""
-    node = cached.object()
+    node = cast("Node", cached.object())
     return takes_traffic(node), _provider_id(node)

@@ -8,6 +8,7 @@ from typing import Final
 
 from steersman.cluster.controllers.reconciling import retrying_conflicts
 from steersman.cluster.controllers.setup import Setup
+from steersman.objects.lifetime import is_deleting
 from steersman.objects.resources import (
     PERSISTENT_VOLUME_CLAIMS,
     PERSISTENT_VOLUMES,
@@ -48,7 +49,7 @@ def add(setup: Setup) -> None:
         if cached is None:
             return
         found = cached.object()
-        if "deletionTimestamp" not in found["metadata"]:
+        if not is_deleting(found):
             await add_finalizer(writes, VOLUME_ATTRIBUTES_CLASSES, found, _FINALIZER)
         elif not any(request.key.name in _classes_of(each) for user in users for each in user.cache.list()):
             await remove_finalizer(writes, VOLUME_ATTRIBUTES_CLASSES, found, _FINALIZER)

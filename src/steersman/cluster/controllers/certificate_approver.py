@@ -8,19 +8,24 @@ permission may be granted later.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final, cast
 
 from steersman.cluster.auth.signers import KUBELET_CLIENT, SigningRefused, check_request, common_names
 from steersman.cluster.controllers.reconciling import moment, retrying_conflicts
 from steersman.cluster.controllers.setup import Setup
 from steersman.cluster.schema.pem import certificate_request
+from steersman.objects.kinds.emptiness import omit_empty
+from steersman.objects.kinds.types.authorization_v1 import ResourceAttributes, SubjectAccessReviewSpec
+from steersman.objects.kinds.types.certificates_v1 import (
+    CertificateSigningRequest,
+    CertificateSigningRequestCondition,
+)
 from steersman.objects.resources import CERTIFICATE_SIGNING_REQUESTS, SUBJECT_ACCESS_REVIEWS
 from steersman.objects.times import format_time
 from steersman.runtime import Request, Requeue, RetryPolicy
 
 __all__ = ["add", "rights_for"]
 
-Object = dict[str, Any]
 
 _NAME: Final = "certificatesigningrequest-approving"
 #: What is told by the right that decided.
@@ -30,7 +35,7 @@ _MESSAGES: Final = {
 }
 
 
-def rights_for(request: Object) -> list[str]:
+def rights_for(request: CertificateSigningRequest) -> list[str]:
     """The rights any of which is enough for a request to be approved; none: it is not for us to approve."""
     spec = request["spec"]
     if spec.get("signerName") != KUBELET_CLIENT:
@@ -45,21 +50,25 @@ def rights_for(request: Object) -> list[str]:
     return ["selfnodeclient", "nodeclient"] if own else ["nodeclient"]
 
 
-def _review(request: Object, right: str) -> Object:
+def _review(request: CertificateSigningRequest, right: str) -> dict[str, SubjectAccessReviewSpec]:
     spec = request["spec"]
-    attributes = {
+    attributes: ResourceAttributes = {
         "group": CERTIFICATE_SIGNING_REQUESTS.group,
         "version": "*",
         "resource": CERTIFICATE_SIGNING_REQUESTS.plural,
         "subresource": right,
         "verb": "create",
     }
-    author = {"user": "username", "uid": "uid", "groups": "groups", "extra": "extra"}
-    who = {field: spec[name] for field, name in author.items() if spec.get(name)}
-    return {"spec": {**who, "resourceAttributes": attributes}}
+    author: SubjectAccessReviewSpec = {
+        "user": spec.get("username", ""),
+        "uid": spec.get("uid", ""),
+        "groups": spec.get("groups", []),
+        "extra": spec.get("extra", {}),
+    }
+    return {"spec": {**omit_empty(author), "resourceAttributes": attributes}}
 
 
-def _undecided(request: Object) -> bool:
+def _undecided(request: CertificateSigningRequest) -> bool:
     status = request.get("status") or {}
     decided = any(one["type"] in ("Approved", "Denied") for one in status.get("conditions") or ())
     return not decided and not status.get("certificate")
@@ -80,7 +89,7 @@ class _Approver:
 
     async def _reconcile(self, request: Request) -> None:
         cached = self._requests.get(request.key)
-        found = cached.object() if cached is not None else None
+        found = cast("CertificateSigningRequest", cached.object()) if cached is not None else None
         if found is None or not _undecided(found):
             return
         rights = rights_for(found)
@@ -91,13 +100,13 @@ class _Approver:
         if rights:
             raise Requeue
 
-    async def _may(self, request: Object, right: str) -> bool:
+    async def _may(self, request: CertificateSigningRequest, right: str) -> bool:
         review = await self._client.create(_review(request, right), kind=SUBJECT_ACCESS_REVIEWS)
         return review["status"].get("allowed") is True
 
-    async def _approve(self, request: Object, message: str) -> None:
+    async def _approve(self, request: CertificateSigningRequest, message: str) -> None:
         now = format_time(moment(self._clock))
-        approved = {
+        approved: CertificateSigningRequestCondition = {
             "type": "Approved",
             "status": "True",
             "reason": "AutoApproved",

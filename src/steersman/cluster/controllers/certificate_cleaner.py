@@ -12,24 +12,24 @@ from __future__ import annotations
 
 import base64
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 from cryptography import x509
 
 from steersman.cluster.controllers.expiring import delete_when_over
 from steersman.cluster.controllers.setup import Setup
+from steersman.objects.kinds.types.certificates_v1 import CertificateSigningRequest
 from steersman.objects.resources import CERTIFICATE_SIGNING_REQUESTS
 from steersman.objects.times import parse_time
 
 __all__ = ["add", "expires_at"]
 
-Object = dict[str, Any]
 
 _DECIDED: Final = timedelta(hours=1)
 _PENDING: Final = timedelta(days=1)
 
 
-def expires_at(request: Object) -> datetime | None:
+def expires_at(request: CertificateSigningRequest) -> datetime | None:
     """When nobody needs a request any more; None if that cannot be told."""
     status = request.get("status") or {}
     conditions = status.get("conditions") or ()

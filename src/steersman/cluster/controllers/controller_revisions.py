@@ -6,13 +6,15 @@ pure part compares and numbers revisions; `RevisionHistory` writes them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, cast
 
 import orjson
 
 from steersman.client import AlreadyExists, Client
 from steersman.cluster.controllers.ownership import Claims, controller_reference
+from steersman.objects.kinds.types.apps_v1 import ControllerRevision
+from steersman.objects.kinds.types.core_v1 import PodTemplateSpec
 from steersman.objects.resource_type import ResourceType
 from steersman.objects.resources import CONTROLLER_REVISIONS
 from steersman.objects.selectors import LabelSelector
@@ -20,31 +22,32 @@ from steersman.runtime import Informer, Key, Requeue, Writes
 
 __all__ = ["REVISION_LABEL", "RevisionHistory", "in_order", "new_revision", "revision_data", "template_of"]
 
-Object = dict[str, Any]
 
 #: On pods: the revision they are of.
 REVISION_LABEL: Final = "controller-revision-hash"
 
 
-def revision_data(owner: Object) -> Object:
+def revision_data(owner: Mapping[str, Any]) -> dict[str, Any]:
     """The patch, with its names in order: Go programs compare it with their own byte by byte."""
     data = {"spec": {"template": {**owner["spec"]["template"], "$patch": "replace"}}}
-    ordered: Object = orjson.loads(orjson.dumps(data, option=orjson.OPT_SORT_KEYS))
+    ordered: dict[str, Any] = orjson.loads(orjson.dumps(data, option=orjson.OPT_SORT_KEYS))
     return ordered
 
 
-def template_of(revision: Object) -> Object:
+def template_of(revision: ControllerRevision) -> PodTemplateSpec:
     """The template that a revision keeps."""
     template = dict(revision["data"]["spec"]["template"])
     template.pop("$patch", None)
-    return template
+    return cast("PodTemplateSpec", template)
 
 
-def new_revision(owner: Object, kind: ResourceType, name: str, number: int, labels: dict[str, str]) -> Object:
+def new_revision(
+    owner: Mapping[str, Any], kind: ResourceType, name: str, number: int, labels: dict[str, str]
+) -> ControllerRevision:
     """The owner's template as a revision; `labels` are added to the template's."""
     metadata, template = owner["metadata"], owner["spec"]["template"]
     given = (template.get("metadata") or {}).get("labels") or {}
-    made: Object = {
+    made: ControllerRevision = {
         "metadata": {
             "name": name,
             "namespace": metadata["namespace"],
@@ -59,7 +62,7 @@ def new_revision(owner: Object, kind: ResourceType, name: str, number: int, labe
     return made
 
 
-def in_order(revisions: Iterable[Object]) -> list[Object]:
+def in_order(revisions: Iterable[ControllerRevision]) -> list[ControllerRevision]:
     """The oldest first."""
     return sorted(
         revisions,
@@ -79,12 +82,12 @@ class RevisionHistory:
         self._writes = writes
         self._claims = Claims(client, writes, kind, CONTROLLER_REVISIONS, informer.cache)
 
-    async def list(self, owner: Object, selector: LabelSelector) -> list[Object]:
+    async def list(self, owner: Mapping[str, Any], selector: LabelSelector) -> list[ControllerRevision]:
         """The owner's revisions in order; orphans that match have been adopted."""
         claimed = await self._claims.claim(owner, selector)
-        return in_order(cached.object() for cached in claimed)
+        return in_order(cast("ControllerRevision", cached.object()) for cached in claimed)
 
-    async def create(self, revision: Object) -> Object | None:
+    async def create(self, revision: ControllerRevision) -> ControllerRevision | None:
         """The revision as it is now there; None if its name is taken by another template."""
         try:
             return await self._writes.create(CONTROLLER_REVISIONS, revision)
@@ -93,13 +96,15 @@ class RevisionHistory:
             found = await self._client.find(CONTROLLER_REVISIONS, metadata["name"], metadata["namespace"])
             if found is None:
                 raise Requeue from None
-            return found if found["data"] == revision["data"] else None
+            return cast("ControllerRevision", found) if found["data"] == revision["data"] else None
 
-    async def renumber(self, revision: Object, number: int) -> Object:
+    async def renumber(self, revision: ControllerRevision, number: int) -> ControllerRevision:
         """Make a revision the newest again."""
         return await self._writes.replace(CONTROLLER_REVISIONS, {**revision, "revision": number})
 
-    async def truncate(self, old: Sequence[Object], live: Iterable[str], limit: int, label: str = "") -> None:
+    async def truncate(
+        self, old: Sequence[ControllerRevision], live: Iterable[str], limit: int, label: str = ""
+    ) -> None:
         """Delete the oldest but `limit` of the revisions whose name (or value of `label`) is not live."""
         alive = set(live)
         unused = [one for one in old if _mark(one, label) not in alive]
@@ -107,13 +112,13 @@ class RevisionHistory:
         for one in unused[: max(excess, 0)]:
             await self.delete(one)
 
-    async def delete(self, revision: Object) -> None:
+    async def delete(self, revision: ControllerRevision) -> None:
         metadata = revision["metadata"]
         key = Key(metadata["namespace"], metadata["name"])
         await self._writes.delete(CONTROLLER_REVISIONS, key, metadata["uid"])
 
 
-def _mark(revision: Object, label: str) -> str:
+def _mark(revision: ControllerRevision, label: str) -> str:
     metadata = revision["metadata"]
     mark: str = (metadata.get("labels") or {}).get(label, "") if label else metadata["name"]
     return mark

@@ -15,7 +15,7 @@ __all__ = ["delete_when_over"]
 
 
 def delete_when_over(
-    setup: Setup, name: str, kind: ResourceType, expires_at: Callable[[dict[str, Any]], datetime | None]
+    setup: Setup, name: str, kind: ResourceType, expires_at: Callable[[Any], datetime | None]
 ) -> None:
     """Add a controller of this name. `expires_at`: when nobody needs an object; None if it cannot be told."""
     informer = setup.informer(kind)

@@ -10,18 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from datetime import UTC, date, datetime, timedelta
-from typing import Any, Final, Literal
+from typing import Final, Literal, cast
 
 from steersman.cluster.controllers.reconciling import moment, retrying_conflicts
 from steersman.cluster.controllers.setup import Setup
+from steersman.objects.kinds.types.core_v1 import Secret, ServiceAccount
+from steersman.objects.lifetime import created_at, is_deleting
 from steersman.objects.pods import secret_names
 from steersman.objects.resources import CONFIG_MAPS, PODS, SECRETS, SERVICE_ACCOUNTS
-from steersman.objects.times import parse_time
 from steersman.runtime import Request, Result
 
 __all__ = ["add", "judge"]
 
-Object = dict[str, Any]
 
 _NAME: Final = "legacy-serviceaccount-token-cleaner"
 _TRACKING: Final = "kube-apiserver-legacy-service-account-token-tracking"
@@ -35,13 +35,13 @@ _LOOK_AGAIN_S: Final = 86_400.0
 
 
 def judge(
-    secret: Object, account: Object | None, mounted: Collection[str], now: datetime
+    secret: Secret, account: ServiceAccount | None, mounted: Collection[str], now: datetime
 ) -> Literal["mark", "delete"] | None:
     """What is to become of a token; None: it stays as it is."""
     metadata = secret["metadata"]
     labels, name = metadata.get("labels") or {}, metadata["name"]
     limit = now - _UNUSED
-    if "deletionTimestamp" in metadata or parse_time(metadata["creationTimestamp"]) >= limit:
+    if is_deleting(secret) or created_at(secret) >= limit:
         return None
     if _LAST_USED in labels:
         used = _day(labels[_LAST_USED])
@@ -81,7 +81,7 @@ class _Cleaner:
         cached = self._secrets.get(request.key)
         if cached is None:
             return None
-        secret, now = cached.object(), moment(self._clock)
+        secret, now = cast("Secret", cached.object()), moment(self._clock)
         # Before the API is asked: most tokens are young.
         verdict = judge(secret, self._account(secret), (), now)
         if verdict is not None and await self._is_tracked(now):
@@ -103,13 +103,13 @@ class _Cleaner:
         since = _day(((found or {}).get("data") or {}).get("since", ""))
         return since is not None and now.date() > since + _UNUSED
 
-    def _account(self, secret: Object) -> Object | None:
+    def _account(self, secret: Secret) -> ServiceAccount | None:
         metadata = secret["metadata"]
         annotations = metadata.get("annotations") or {}
         cached = self._accounts.get((metadata["namespace"], annotations.get(_ACCOUNT, "")))
         if cached is None or annotations.get(_ACCOUNT_UID) not in (None, "", cached.uid):
             return None
-        return cached.object()
+        return cast("ServiceAccount", cached.object())
 
     def _mounted(self, namespace: str) -> set[str]:
         pods = [pod.object() for pod in self._pods if pod.namespace == namespace]

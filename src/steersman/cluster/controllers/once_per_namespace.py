@@ -7,18 +7,16 @@ The default service account and the certificate of the API server are such objec
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from steersman.client import AlreadyExists, ApiError, NotFound
 from steersman.cluster.controllers.pod_control import namespace_is_terminating
 from steersman.cluster.controllers.reconciling import retrying_conflicts
 from steersman.cluster.controllers.setup import Setup
+from steersman.objects.kinds import Object
 from steersman.objects.resources import NAMESPACES
 from steersman.runtime import Change, Informer, Key, Request
 
 __all__ = ["add_once_per_namespace"]
-
-Object = dict[str, Any]
 
 
 def add_once_per_namespace(

@@ -16,8 +16,10 @@ import msgspec
 
 from steersman.client import Client, Invalid, NotFound
 from steersman.objects.errors import SelectorError
+from steersman.objects.kinds import Object
 from steersman.objects.kinds.types import meta_v1
 from steersman.objects.kinds.views.metadata import OwnerReference, OwnershipMetadata
+from steersman.objects.lifetime import is_deleting
 from steersman.objects.resource_type import ResourceType
 from steersman.objects.selectors import NOTHING, LabelSelector
 from steersman.runtime import Cache, Cached, Change, Controller, Key, Requeue, Writes
@@ -33,7 +35,6 @@ __all__ = [
     "selector_of",
 ]
 
-Object = dict[str, Any]
 
 _INDEX: Final = "controller"
 
@@ -294,5 +295,5 @@ class Claims:
         fresh = await self._client.find(self._owner_kind, metadata["name"], metadata["namespace"])
         if fresh is None or fresh["metadata"]["uid"] != metadata["uid"]:
             raise Requeue
-        if "deletionTimestamp" in fresh["metadata"]:
+        if is_deleting(fresh):
             raise Requeue

@@ -6,12 +6,13 @@ By then the kubelet has the certificate or has requested it again.
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 from steersman.cluster.controllers.expiring import delete_when_over
 from steersman.cluster.controllers.setup import Setup
+from steersman.objects.kinds.types.certificates_v1 import PodCertificateRequest
+from steersman.objects.lifetime import created_at
 from steersman.objects.resources import POD_CERTIFICATE_REQUESTS
-from steersman.objects.times import parse_time
 
 __all__ = ["add"]
 
@@ -22,5 +23,5 @@ def add(setup: Setup) -> None:
     delete_when_over(setup, "podcertificaterequest-cleaner", POD_CERTIFICATE_REQUESTS, _expires_at)
 
 
-def _expires_at(request: dict[str, Any]) -> datetime:
-    return parse_time(request["metadata"]["creationTimestamp"]) + _LIFE
+def _expires_at(request: PodCertificateRequest) -> datetime:
+    return created_at(request) + _LIFE

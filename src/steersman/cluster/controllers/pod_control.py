@@ -7,18 +7,18 @@ others too, so they are not tried.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 from steersman.client import AlreadyExists, ApiError, ClientError, NotFound
 from steersman.cluster.controllers.templates import pod_from_template
+from steersman.objects.kinds.types.core_v1 import PodTemplateSpec
 from steersman.objects.resource_type import ResourceType
 from steersman.objects.resources import PODS
 from steersman.runtime import Key, Recorder, Writes
 
 __all__ = ["BURST", "PodControl", "namespace_is_terminating", "slow_start", "together"]
 
-Object = dict[str, Any]
 T = TypeVar("T")
 
 #: How many pods of one owner are made or deleted in one go.
@@ -64,11 +64,15 @@ class PodControl:
         self._recorder = recorder
         self._kind = kind
 
-    async def create_many(self, owner: Object, templates: Sequence[Object]) -> ClientError | None:
+    async def create_many(
+        self, owner: Mapping[str, Any], templates: Sequence[PodTemplateSpec]
+    ) -> ClientError | None:
         """A pod of each template, the first ones carefully; returns what went wrong."""
         return await slow_start(templates, lambda template: self.create(owner, template))
 
-    async def create(self, owner: Object, template: Object, prefix: str | None = None) -> None:
+    async def create(
+        self, owner: Mapping[str, Any], template: PodTemplateSpec, prefix: str | None = None
+    ) -> None:
         """A pod of the template; `prefix` begins its name in the place of the owner's name."""
         for left in reversed(range(_NAME_TRIES)):
             pod = pod_from_template(template, owner, self._kind, prefix=prefix)
@@ -88,11 +92,13 @@ class PodControl:
                 )
                 return
 
-    async def delete_many(self, owner: Object, pods: Iterable[tuple[Key, str]]) -> ClientError | None:
+    async def delete_many(
+        self, owner: Mapping[str, Any], pods: Iterable[tuple[Key, str]]
+    ) -> ClientError | None:
         """Delete pods, given by key and uid; returns what went wrong."""
         return await together([self.delete(owner, key, uid) for key, uid in pods])
 
-    async def delete(self, owner: Object, key: Key, uid: str) -> None:
+    async def delete(self, owner: Mapping[str, Any], key: Key, uid: str) -> None:
         try:
             await self._writes.delete(PODS, key, uid, propagation=None)
         except NotFound:
@@ -102,5 +108,5 @@ class PodControl:
             raise
         self._record_event(owner, "Normal", "SuccessfulDelete", f"Deleted pod: {key.name}")
 
-    def _record_event(self, owner: Object, kind: Any, reason: str, note: str) -> None:
+    def _record_event(self, owner: Mapping[str, Any], kind: Any, reason: str, note: str) -> None:
         self._recorder.event(owner, kind, reason, note)

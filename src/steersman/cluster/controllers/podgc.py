@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, cast
 
 from steersman.client import NotFound
 from steersman.cluster.controllers.nodelifecycle.health import NodeState
@@ -21,13 +21,13 @@ from steersman.cluster.controllers.pods_on_nodes import index_by_node, pods_on
 from steersman.cluster.controllers.reconciling import moment, retrying_conflicts
 from steersman.cluster.controllers.setup import Setup
 from steersman.objects.conditions import condition_patch
+from steersman.objects.kinds.types.core_v1 import Pod, PodCondition, PodStatus
 from steersman.objects.resources import NODES, PODS
 from steersman.objects.times import format_time
 from steersman.runtime import Cached, Change, Key, Request, Result
 
 __all__ = ["add", "excess", "verdict_on"]
 
-Object = dict[str, Any]
 Verdict = Literal["unscheduled", "orphaned", "out of service"]
 
 #: A node that is missing may only be missing from a cache, or be about to come back.
@@ -50,7 +50,7 @@ def verdict_on(pod: PodState, node: Cached | None) -> Verdict | None:
     return "out of service" if gone else None
 
 
-def excess(pods: Iterable[Object], limit: int) -> list[Object]:
+def excess(pods: Iterable[Pod], limit: int) -> list[Pod]:
     """Those of the ended pods that are too many: evicted ones first, then the oldest."""
     ordered = sorted(
         pods,
@@ -138,7 +138,7 @@ class _PodCollector:
 
     async def _delete_excess(self) -> None:
         there = [cached for key in self._ended if (cached := self._pods.get(key)) is not None]
-        ended = [cached.object() for cached in there if PodState.read(cached).terminal]
+        ended = [cast("Pod", cached.object()) for cached in there if PodState.read(cached).terminal]
         self._ended = {Key.of(pod) for pod in ended}
         for pod in excess(ended, self._limit):
             key = Key.of(pod)
@@ -148,14 +148,15 @@ class _PodCollector:
     async def _delete(self, cached: Cached, pod: PodState, verdict: Verdict) -> None:
         """End a pod in its node's stead, then delete it; finalizers may still keep it."""
         if not pod.terminal:
-            status: Object = {"phase": "Failed"}
+            status: PodStatus = {"phase": "Failed"}
             generation = cached.metadata().get("generation")
             if generation:
                 status["observedGeneration"] = generation
+            changes: dict[str, Any] = {}
             if verdict == "orphaned":
                 present = (cached.object().get("status") or {}).get("conditions")
-                status |= condition_patch(present, self._disruption(generation))
-            patch = {"metadata": {"uid": pod.uid}, "status": status}
+                changes = condition_patch(present, self._disruption(generation))
+            patch = {"metadata": {"uid": pod.uid}, "status": {**status, **changes}}
             try:
                 await self._writes.patch(PODS, cached.key, patch, type="strategic", subresource="status")
             except NotFound:
@@ -164,8 +165,8 @@ class _PodCollector:
             return
         await self._writes.delete(PODS, cached.key, pod.uid, propagation=None, grace_s=0)
 
-    def _disruption(self, generation: int | None) -> Object:
-        condition: Object = {
+    def _disruption(self, generation: int | None) -> PodCondition:
+        condition: PodCondition = {
             "type": "DisruptionTarget",
             "status": "True",
             "reason": "DeletionByPodGC",

@@ -6,17 +6,18 @@ controlled by the pod.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import msgspec
 
+from steersman.objects.kinds.types.core_v1 import PersistentVolumeClaim
 from steersman.objects.kinds.views.pods import ClaimUserView
+from steersman.objects.ownership import is_controlled_by
 from steersman.runtime import Cache, Cached, Key
 
 __all__ = ["ClaimUser", "claims_of", "index_by_claim", "unscheduled_pods", "users_of"]
 
-Object = dict[str, Any]
 
 _INDEX: Final = "claim"
 #: The volume sources that have to do with claims.
@@ -32,7 +33,7 @@ class ClaimUser(ClaimUserView, frozen=True, gc=False):
         return _decode(cached.data)
 
     @classmethod
-    def of(cls, pod: Object) -> ClaimUser:
+    def of(cls, pod: Mapping[str, Any]) -> ClaimUser:
         """The same of a whole pod."""
         return msgspec.convert(pod, cls)
 
@@ -45,26 +46,21 @@ class ClaimUser(ClaimUserView, frozen=True, gc=False):
             elif volume.ephemeral is not None:
                 yield f"{self.metadata.name}-{volume.name}", True
 
-    def holds(self, claim: Object) -> bool:
+    def holds(self, claim: PersistentVolumeClaim) -> bool:
         """Whether its node may be using the claim: a pod without a node gets none that is being deleted."""
         return bool(self.spec.node_name) and self._names(claim, its_own=not self._shut_down)
 
-    def needs(self, claim: Object) -> bool:
+    def needs(self, claim: PersistentVolumeClaim) -> bool:
         """Whether it has use for the claim, now or when it gets a node."""
         return not self._over and self._names(claim, its_own=True)
 
-    def _names(self, claim: Object, *, its_own: bool) -> bool:
-        metadata = claim["metadata"]
+    def _names(self, claim: PersistentVolumeClaim, *, its_own: bool) -> bool:
         for name, ephemeral in self.claims:
-            if name != metadata["name"]:
+            if name != claim["metadata"]["name"]:
                 continue
-            if not ephemeral or (its_own and self._controls(metadata)):
+            if not ephemeral or (its_own and is_controlled_by(claim, self.metadata.uid)):
                 return True
         return False
-
-    def _controls(self, metadata: Object) -> bool:
-        owners = metadata.get("ownerReferences") or ()
-        return any(one.get("controller") and one["uid"] == self.metadata.uid for one in owners)
 
     @property
     def _shut_down(self) -> bool:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, cast
 
 from steersman.cluster.controllers.reconciling import retrying_conflicts
 from steersman.cluster.controllers.setup import Setup
+from steersman.objects.kinds.types.core_v1 import PersistentVolume
+from steersman.objects.lifetime import is_deleting
 from steersman.objects.resources import PERSISTENT_VOLUMES
 from steersman.runtime import Request, add_finalizer, remove_finalizer
 
@@ -22,8 +24,8 @@ def add(setup: Setup) -> None:
         cached = volumes.cache.get(request.key)
         if cached is None:
             return
-        volume = cached.object()
-        if "deletionTimestamp" not in volume["metadata"]:
+        volume = cast("PersistentVolume", cached.object())
+        if not is_deleting(volume):
             await add_finalizer(writes, PERSISTENT_VOLUMES, volume, _FINALIZER)
         elif volume["status"].get("phase") != "Bound":
             await remove_finalizer(writes, PERSISTENT_VOLUMES, volume, _FINALIZER)

@@ -6,20 +6,21 @@ It also keeps the condition Unused of bound claims.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final, cast
 
 from steersman.client import NotFound
 from steersman.cluster.controllers.pods_of_claims import ClaimUser, claims_of, index_by_claim, users_of
 from steersman.cluster.controllers.reconciling import moment, retrying_conflicts
 from steersman.cluster.controllers.setup import Setup
 from steersman.objects.conditions import condition_patch, find_condition
+from steersman.objects.kinds.types.core_v1 import PersistentVolumeClaim
+from steersman.objects.lifetime import is_deleting
 from steersman.objects.resources import PERSISTENT_VOLUME_CLAIMS, PODS
 from steersman.objects.times import format_time
 from steersman.runtime import Change, Key, Request, add_finalizer, remove_finalizer
 
 __all__ = ["add"]
 
-Object = dict[str, Any]
 
 _FINALIZER: Final = "kubernetes.io/pvc-protection"
 #: Status, reason and message of the condition, by whether a pod has use for the claim.
@@ -55,9 +56,9 @@ class _Claims:
         cached = self._claims.get(request.key)
         if cached is None:
             return
-        claim = cached.object()
+        claim = cast("PersistentVolumeClaim", cached.object())
         users = users_of(self._pods, request.key)
-        if "deletionTimestamp" not in claim["metadata"]:
+        if not is_deleting(claim):
             if claim["status"].get("phase") == "Bound":
                 await self._set_unused_condition(request.key, claim, any(pod.needs(claim) for pod in users))
             await add_finalizer(self._writes, PERSISTENT_VOLUME_CLAIMS, claim, _FINALIZER)
@@ -68,12 +69,12 @@ class _Claims:
             return
         await remove_finalizer(self._writes, PERSISTENT_VOLUME_CLAIMS, claim, _FINALIZER)
 
-    async def _is_held(self, claim: Object) -> bool:
+    async def _is_held(self, claim: PersistentVolumeClaim) -> bool:
         """Ask the API: the cache may not have heard yet of the pod that matters."""
         pods = await self._client.list(PODS, claim["metadata"]["namespace"])
         return any(ClaimUser.of(pod).holds(claim) for pod in pods)
 
-    async def _set_unused_condition(self, key: Key, claim: Object, used: bool) -> None:
+    async def _set_unused_condition(self, key: Key, claim: PersistentVolumeClaim, used: bool) -> None:
         status, reason, message = _UNUSED[used]
         told = find_condition(claim["status"].get("conditions"), "Unused")
         if told is not None and (told["status"] == "True") == (not used):

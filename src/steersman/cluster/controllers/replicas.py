@@ -8,7 +8,7 @@ the two kinds.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,8 @@ from steersman.cluster.controllers.pod_states import PodState, matters_to_owner,
 from steersman.cluster.controllers.reconciling import moment, retrying_conflicts
 from steersman.cluster.controllers.replica_status import replica_status
 from steersman.cluster.controllers.setup import Setup
+from steersman.objects.lifetime import is_deleting
+from steersman.objects.ownership import controlling_reference
 from steersman.objects.resource_type import ResourceType
 from steersman.objects.resources import PODS
 from steersman.objects.selectors import LabelSelector
@@ -27,8 +29,6 @@ from steersman.runtime import Request, Requeue, Result, RetryPolicy
 from steersman.runtime.cache import OWNER
 
 __all__ = ["ReplicaKind", "add_replica_controller"]
-
-Object = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class _Replicas:
             return None
         owner = cached.object()
         selector = selector_of(cached)
-        deleting = "deletionTimestamp" in owner["metadata"]
+        deleting = is_deleting(owner)
         active, terminating = await self._claim(owner, selector, deleting)
         excess = 0 if deleting else len(active) - (owner["spec"].get("replicas") or 0)
         failed: ClientError | None = None
@@ -96,7 +96,7 @@ class _Replicas:
         return None if wait_s is None else Result.requeue(wait_s)
 
     async def _claim(
-        self, owner: Object, selector: LabelSelector, deleting: bool
+        self, owner: Mapping[str, Any], selector: LabelSelector, deleting: bool
     ) -> tuple[list[PodState], int]:
         """The active pods that are the owner's now, and how many more are being deleted."""
         active, terminating = [], 0
@@ -115,7 +115,9 @@ class _Replicas:
             active += map(PodState.read, await self.claims.adopt(owner, alive))
         return active, terminating
 
-    async def _manage(self, owner: Object, active: Sequence[PodState], excess: int) -> ClientError | None:
+    async def _manage(
+        self, owner: Mapping[str, Any], active: Sequence[PodState], excess: int
+    ) -> ClientError | None:
         """Make or delete pods; returns what went wrong."""
         if excess < 0:
             template = owner["spec"]["template"]
@@ -124,11 +126,10 @@ class _Replicas:
         chosen = first_to_go(active, min(excess, BURST), related, moment(self._clock))
         return await self._control.delete_many(owner, [(pod.key, pod.uid) for pod in chosen])
 
-    def _related(self, owner: Object) -> list[PodState]:
+    def _related(self, owner: Mapping[str, Any]) -> list[PodState]:
         """The pods of all that have the same controller as this owner."""
-        references = owner["metadata"].get("ownerReferences") or ()
-        above = next((reference["uid"] for reference in references if reference.get("controller")), None)
+        above = controlling_reference(owner)
         if above is None:
             return []
-        siblings = [sibling.uid for sibling in self.owners.cache.by_index(OWNER, above)]
+        siblings = [sibling.uid for sibling in self.owners.cache.by_index(OWNER, above["uid"])]
         return [PodState.read(pod) for uid in siblings for pod in children(self.pods.cache, uid)]

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from steersman.cluster.controllers.once_per_namespace import add_once_per_namespace
 from steersman.cluster.controllers.setup import Setup
+from steersman.objects.kinds import Object
 from steersman.objects.resources import CONFIG_MAPS
 
 __all__ = ["add"]
 
-Object = dict[str, Any]
 
 _NAME: Final = "kube-root-ca.crt"
 _DESCRIPTION: Final = "kubernetes.io/description"

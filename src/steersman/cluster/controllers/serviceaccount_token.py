@@ -7,17 +7,18 @@ Without a signing key (`Options.sign_token`) it is not started.
 from __future__ import annotations
 
 import base64
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Any, Final, cast
 
 from steersman.client import Conflict
 from steersman.cluster.controllers.reconciling import retrying_conflicts
 from steersman.cluster.controllers.setup import Setup, SignToken
+from steersman.objects.kinds.types.core_v1 import Secret, ServiceAccount
 from steersman.objects.resources import SECRETS, SERVICE_ACCOUNTS
 from steersman.runtime import Cached, Change, Key, Request
 
 __all__ = ["add"]
 
-Object = dict[str, Any]
 
 _TYPE: Final = "kubernetes.io/service-account-token"
 _ACCOUNT_NAME: Final = "kubernetes.io/service-account.name"
@@ -56,7 +57,7 @@ class _Tokens:
         if cached is None:
             await self._forget(request.key)
             return
-        secret = cached.object()
+        secret = cast("Secret", cached.object())
         metadata = secret["metadata"]
         name = _annotations(metadata).get(_ACCOUNT_NAME, "")
         if not name:
@@ -70,17 +71,18 @@ class _Tokens:
         elif "deletionTimestamp" not in metadata:
             await self._fill(secret, account)
 
-    async def _account(self, key: Key, uid: str | None) -> Object | None:
+    async def _account(self, key: Key, uid: str | None) -> ServiceAccount | None:
         """The account of this name, and uid if one is given; the API is asked before it is called missing."""
         cached = self._accounts.get(key)
-        account = cached.object() if cached is not None else None
+        account = cast("ServiceAccount", cached.object()) if cached is not None else None
         if account is None or uid not in (None, "", account["metadata"]["uid"]):
-            account = await self._client.find(SERVICE_ACCOUNTS, key.name, key.namespace)
+            found = await self._client.find(SERVICE_ACCOUNTS, key.name, key.namespace)
+            account = cast("ServiceAccount | None", found)
         if account is None or uid not in (None, "", account["metadata"]["uid"]):
             return None
         return account
 
-    async def _fill(self, secret: Object, account: Object) -> None:
+    async def _fill(self, secret: Secret, account: ServiceAccount) -> None:
         """Put in what is missing or wrong."""
         data, metadata = dict(secret.get("data") or {}), secret["metadata"]
         before = dict(data)
@@ -104,12 +106,12 @@ class _Tokens:
         if not named_by or await self._client.find(SECRETS, secret.name, secret.namespace) is not None:
             return
         for cached in named_by:
-            account = cached.object()
+            account = cast("ServiceAccount", cached.object())
             kept = [one for one in account["secrets"] if one.get("name") != secret.name]
             await self._writes.replace(SERVICE_ACCOUNTS, {**account, "secrets": kept})
 
 
-def _annotations(metadata: Object) -> dict[str, str]:
+def _annotations(metadata: Mapping[str, Any]) -> dict[str, str]:
     return metadata.get("annotations") or {}
 
 

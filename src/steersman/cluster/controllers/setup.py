@@ -7,7 +7,7 @@ the store.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,7 +21,7 @@ from steersman.runtime.event_forms import CLASSIC
 __all__ = ["Options", "Setup", "SignToken"]
 
 #: A token for a ServiceAccount, to be kept in a Secret.
-SignToken = Callable[[dict[str, Any], dict[str, Any]], str]
+SignToken = Callable[[Mapping[str, Any], Mapping[str, Any]], str]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -16,6 +16,7 @@ from steersman.cluster.controllers.reconciling import moment, retrying_conflicts
 from steersman.cluster.controllers.setup import Setup
 from steersman.cluster.controllers.taints import NO_EXECUTE, Taint, Toleration
 from steersman.objects.conditions import condition_patch
+from steersman.objects.kinds.types.core_v1 import PodCondition
 from steersman.objects.kinds.views.nodes import NodePlacementView
 from steersman.objects.kinds.views.pods import TaintedPodView
 from steersman.objects.resources import NODES, PODS
@@ -24,7 +25,6 @@ from steersman.runtime import Cached, Change, Key, Request, Result, RetryPolicy
 
 __all__ = ["add", "tolerated_s"]
 
-Object = dict[str, Any]
 
 _FOREVER: Final = float("inf")
 
@@ -127,7 +127,7 @@ class _TaintEviction:
         return None
 
     async def _evict(self, cached: Cached, pod: TaintedPodView) -> None:
-        condition: Object = {
+        condition: PodCondition = {
             "type": "DisruptionTarget",
             "status": "True",
             "reason": "DeletionByTaintManager",

@@ -9,6 +9,8 @@ from typing import Any, Final
 import orjson
 
 from steersman.cluster.controllers.ownership import controller_reference
+from steersman.objects.kinds.types.core_v1 import Pod, PodTemplateSpec
+from steersman.objects.kinds.types.meta_v1 import ObjectMeta
 from steersman.objects.names import generate_name, name_is_dns_subdomain
 from steersman.objects.resource_type import ResourceType
 
@@ -24,7 +26,6 @@ __all__ = [
     "template_hash",
 ]
 
-Object = dict[str, Any]
 
 #: Labels that controllers put on the templates they derive.
 POD_TEMPLATE_HASH: Final = "pod-template-hash"
@@ -37,20 +38,20 @@ _random = SystemRandom()
 
 
 def pod_from_template(
-    template: Mapping[str, Any],
-    owner: Object,
+    template: PodTemplateSpec,
+    owner: Mapping[str, Any],
     kind: ResourceType,
     random: Random = _random,
     *,
     prefix: str | None = None,
-) -> Object:
+) -> Pod:
     """A pod with a name of its own, which begins with the owner's name or with `prefix`. The template's
     parts are shared: change the pod, not what is in it."""
     if prefix is None:
         name = owner["metadata"]["name"]
         prefix = name if name_is_dns_subdomain(f"{name}-", True) else f"{name}-"
     given = template.get("metadata") or {}
-    metadata: Object = {
+    metadata: ObjectMeta = {
         # Named here and not by the API, so that the writer knows the pod's events for its own.
         "name": generate_name(prefix, random),
         "generateName": prefix,
@@ -62,10 +63,10 @@ def pod_from_template(
         metadata["annotations"] = dict(annotations)
     if finalizers := given.get("finalizers"):
         metadata["finalizers"] = list(finalizers)
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": dict(template["spec"])}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {**template["spec"]}}
 
 
-def template_hash(template: Mapping[str, Any], collisions: int | None) -> str:
+def template_hash(template: PodTemplateSpec, collisions: int | None) -> str:
     """What tells templates apart in names and labels; `collisions` gives another one to the same template."""
     content = json_bytes(template)
     if collisions is not None:
@@ -108,7 +109,7 @@ def same_template(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     return one.get("spec") == other.get("spec") and _unlabelled(one) == _unlabelled(other)
 
 
-def _unlabelled(template: Mapping[str, Any]) -> Object:
+def _unlabelled(template: Mapping[str, Any]) -> dict[str, Any]:
     metadata = dict(template.get("metadata") or {})
     labels = dict(metadata.pop("labels", None) or {})
     labels.pop(POD_TEMPLATE_HASH, None)

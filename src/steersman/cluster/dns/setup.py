@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Final
+from typing import Final, cast
 
 from steersman.aio import Backoff
 from steersman.client import ClientError
@@ -19,6 +19,9 @@ from steersman.cluster.dns.forwarding import Forwarding
 from steersman.cluster.dns.server import DnsServer
 from steersman.cluster.dns.zone import Zone
 from steersman.cluster.machine import Machine
+from steersman.objects.kinds import Object
+from steersman.objects.kinds.types.core_v1 import Service
+from steersman.objects.kinds.types.discovery_v1 import EndpointSlice
 from steersman.objects.resources import ENDPOINT_SLICES, NAMESPACES, SERVICES
 from steersman.runtime import Cached, Manager
 
@@ -26,7 +29,6 @@ __all__ = ["ClusterDns", "add_dns"]
 
 _log = logging.getLogger(__name__)
 
-Object = dict[str, Any]
 
 _PORT: Final = 53
 _MANAGER: Final = "steersman-dns"
@@ -113,18 +115,23 @@ class ClusterDns:
     def has_namespace(self, namespace: str) -> bool:
         return ("", namespace) in self._namespaces.cache
 
-    def service(self, namespace: str, name: str) -> Object | None:
+    def service(self, namespace: str, name: str) -> Service | None:
         cached = self._services.cache.get((namespace, name))
-        return None if cached is None else cached.object()
+        return None if cached is None else cast("Service", cached.object())
 
-    def services_at(self, address: str) -> Iterable[Object]:
-        return [cached.object() for cached in self._services.cache.by_index(_AT, address)]
+    def services_at(self, address: str) -> Iterable[Service]:
+        return [cast("Service", cached.object()) for cached in self._services.cache.by_index(_AT, address)]
 
-    def slices(self, namespace: str, service: str) -> Iterable[Object]:
-        return [cached.object() for cached in self._slices.cache.by_index(_OF, f"{namespace}/{service}")]
+    def slices(self, namespace: str, service: str) -> Iterable[EndpointSlice]:
+        return self._read(_OF, f"{namespace}/{service}")
 
-    def slices_at(self, address: str) -> Iterable[Object]:
-        return [cached.object() for cached in self._slices.cache.by_index(_AT, address)]
+    def slices_at(self, address: str) -> Iterable[EndpointSlice]:
+        return self._read(_AT, address)
+
+    def _read(self, index: str, value: str) -> list[EndpointSlice]:
+        return [
+            cast("EndpointSlice", cached.object()) for cached in self._slices.cache.by_index(index, value)
+        ]
 
     def hosts_lines(self, namespace: str = "") -> list[str]:
         """Lines for /etc/hosts with all services, for who cannot ask; those of `namespace` by their bare
@@ -143,7 +150,7 @@ class ClusterDns:
             informer.add_handler(lambda _: told())
 
     def _addresses(self, cached: Cached) -> Iterator[str]:
-        service = cached.object()
+        service = cast("Service", cached.object())
         if service["spec"].get("clusterIP") != "None":
             yield from _cluster_ips(cached)
             return

@@ -17,7 +17,7 @@ that exists without records of the type asked for gets NOERROR, one that does no
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import IPv4Network, ip_address
 from typing import Any, Final, Protocol
@@ -34,10 +34,11 @@ from steersman.cluster.dns.wire import (
     srv_record,
     txt_record,
 )
+from steersman.objects.kinds.types.core_v1 import Service
+from steersman.objects.kinds.types.discovery_v1 import EndpointPort, EndpointSlice
 
 __all__ = ["TTL_S", "Zone", "ZoneAnswer", "ZoneSource"]
 
-Object = dict[str, Any]
 
 TTL_S: Final = 5
 _VERSION: Final = b"1.1.0"
@@ -50,14 +51,14 @@ class ZoneSource(Protocol):
 
     def has_namespace(self, namespace: str) -> bool: ...
 
-    def service(self, namespace: str, name: str) -> Object | None: ...
+    def service(self, namespace: str, name: str) -> Service | None: ...
 
-    def services_at(self, address: str) -> Iterable[Object]:
+    def services_at(self, address: str) -> Iterable[Service]:
         """Those with this cluster IP."""
 
-    def slices(self, namespace: str, service: str) -> Iterable[Object]: ...
+    def slices(self, namespace: str, service: str) -> Iterable[EndpointSlice]: ...
 
-    def slices_at(self, address: str) -> Iterable[Object]:
+    def slices_at(self, address: str) -> Iterable[EndpointSlice]:
         """Those with this endpoint."""
 
 
@@ -77,7 +78,7 @@ class _Endpoint:
 
     address: str
     host: str
-    ports: Sequence[Object]
+    ports: Sequence[EndpointPort]
 
 
 class Zone:
@@ -197,7 +198,7 @@ class Zone:
             return None
         return answer if kind in (RecordType.SRV, RecordType.ANY) else ZoneAnswer()
 
-    def _srv(self, name: Name, service: Object, wanted: tuple[str, str] | None) -> ZoneAnswer:
+    def _srv(self, name: Name, service: Service, wanted: tuple[str, str] | None) -> ZoneAnswer:
         """All ports of a service, or the one with this name and protocol."""
         metadata = service["metadata"]
         owner = (metadata["name"].encode(), metadata["namespace"].encode(), b"svc", *self.domain)
@@ -219,7 +220,7 @@ class Zone:
                 answer.additional.append(address_record(target, address, TTL_S))
         return answer
 
-    def _ready(self, service: Object) -> Iterator[_Endpoint]:
+    def _ready(self, service: Service) -> Iterator[_Endpoint]:
         metadata = service["metadata"]
         for each in self._source.slices(metadata["namespace"], metadata["name"]):
             yield from _ready_endpoints(each)
@@ -257,17 +258,17 @@ def _lowered(name: Name) -> Name:
     return tuple(label.lower() for label in name)
 
 
-def _is_headless(service: Object) -> bool:
+def _is_headless(service: Service) -> bool:
     return bool(service["spec"].get("clusterIP") == "None")
 
 
-def _cluster_ips(service: Object) -> list[str]:
+def _cluster_ips(service: Service) -> list[str]:
     spec = service["spec"]
     addresses = spec.get("clusterIPs") or [spec.get("clusterIP") or ""]
     return [address for address in addresses if address not in ("", "None")]
 
 
-def _ready_endpoints(each: Object) -> Iterator[_Endpoint]:
+def _ready_endpoints(each: EndpointSlice) -> Iterator[_Endpoint]:
     """Of a slice."""
     if each["addressType"] not in ("IPv4", "IPv6"):
         return
@@ -280,7 +281,7 @@ def _ready_endpoints(each: Object) -> Iterator[_Endpoint]:
             yield _Endpoint(address, host, ports)
 
 
-def _is_port(port: dict[str, str], wanted: tuple[str, str]) -> bool:
+def _is_port(port: Mapping[str, Any], wanted: tuple[str, str]) -> bool:
     name, protocol = wanted
     return (port.get("name") or "").lower() == name and (port.get("protocol") or "TCP").lower() == protocol
 

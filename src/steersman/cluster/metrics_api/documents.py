@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from steersman.cluster.metrics_api.objects import API_VERSION
+from steersman.objects.kinds import Object
 
 __all__ = ["GROUP", "KINDS", "PATH", "VERSION", "api_group", "api_groups", "api_resources", "openapi"]
 
-Object = dict[str, Any]
 
 GROUP, _, VERSION = API_VERSION.partition("/")
 PATH: Final = f"/apis/{API_VERSION}"

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Final
 
+from steersman.objects.kinds import Object
 from steersman.objects.quantities import Quantity
 from steersman.objects.times import format_time
 from steersman.objects.usage import Usage
 
 __all__ = ["API_VERSION", "as_table", "listed", "node_metrics", "pod_metrics", "single"]
 
-Object = dict[str, Any]
 
 API_VERSION: Final = "metrics.k8s.io/v1beta1"
 #: How far back the engines' measurements reach.

@@ -5,16 +5,16 @@ from __future__ import annotations
 import base64
 import contextlib
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 from steersman.client import Client, ClientError
 from steersman.cluster.metrics_api.documents import GROUP, VERSION
 from steersman.objects.conditions import condition_is
+from steersman.objects.kinds import Object
 from steersman.objects.resource_type import ResourceType
 
 __all__ = ["API_SERVICES", "NAME", "NAMESPACE", "SERVER_NAME", "register", "unregister"]
 
-Object = dict[str, Any]
 
 NAMESPACE: Final = "kube-system"
 _SERVICE: Final = "steersman-metrics"

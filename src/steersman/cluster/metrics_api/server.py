@@ -9,7 +9,7 @@ import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 from urllib.parse import parse_qs
 
 import orjson
@@ -32,6 +32,7 @@ from steersman.cluster.metrics_api.objects import as_table, listed, node_metrics
 from steersman.cluster.metrics_api.registration import NAMESPACE, SERVER_NAME, register, unregister
 from steersman.cluster.metrics_api.sampling import Sampler, UsageSample
 from steersman.http import Request, Response, Server, server_tls
+from steersman.objects.kinds import Object
 from steersman.objects.resources import CONFIG_MAPS
 from steersman.objects.selectors import FieldSelector, LabelSelector
 from steersman.objects.status import (
@@ -48,7 +49,6 @@ __all__ = ["MetricsApi"]
 
 _log = logging.getLogger(__name__)
 
-Object = dict[str, Any]
 T = TypeVar("T")
 
 _AUTHENTICATION: Final = "extension-apiserver-authentication"

@@ -7,20 +7,18 @@ terminated: `kill_pod` without `create_sandbox`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from steersman.cluster.node.container_statuses import ObservedPod, needs_start
 from steersman.cluster.node.cri import ContainerState, ContainerStatus
 from steersman.cluster.node.health import HEALTHY
 from steersman.cluster.node.resizing import resizing
 from steersman.cluster.node.restarts import is_restartable, should_restart
+from steersman.objects.kinds.types.core_v1 import Container
 from steersman.objects.pod_lifecycle import is_sidecar
 
 __all__ = ["Actions", "Kill", "pod_actions"]
-
-Container = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

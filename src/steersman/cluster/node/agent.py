@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from steersman.client import AlreadyExists, ClientError, Conflict, NotFound
 from steersman.cluster.node.container_statuses import time_text
@@ -19,6 +19,7 @@ from steersman.cluster.node.node_context import NodeContext
 from steersman.cluster.node.node_object import NodeHealth, initial_node, node_status_patch, node_transitions
 from steersman.cluster.node.pod_head import PodHead
 from steersman.cluster.node.worker import PodWorker
+from steersman.objects.kinds.types.core_v1 import Node, NodeCondition, Pod
 from steersman.objects.pod_lifecycle import is_terminal
 from steersman.objects.resources import LEASES, NODES
 from steersman.objects.times import format_micro_time
@@ -102,7 +103,7 @@ class NodeAgent:
         """Show the engine what it ran before this process was started, before it starts anything new: that
         must not get the address of something that runs."""
         if _ADDRESS in cached.data:
-            pod = cached.object()
+            pod = cast("Pod", cached.object())
             if not is_terminal(pod):
                 self.host.notice(pod)
 
@@ -173,7 +174,9 @@ class NodeAgent:
         for worker in self.workers.values():
             cached = self.host.pods.get(worker.key)
             if cached is not None and cached.uid == worker.uid and not worker.ended:
-                yield EvictionCandidate(cached.object(), self.host.runtime.pod_sandbox_stats(worker.uid))
+                yield EvictionCandidate(
+                    cast("Pod", cached.object()), self.host.runtime.pod_sandbox_stats(worker.uid)
+                )
 
     def _health(self, cached: Cached | None) -> NodeHealth | None:
         annotations = {} if cached is None else cached.metadata().get("annotations") or {}
@@ -269,7 +272,7 @@ class NodeAgent:
         if seen == self._seen and not due:
             return
         version = self.host.runtime.version()
-        node = cached.object()
+        node = cast("Node", cached.object())
         patch = node_status_patch(self.host.config, version, health, images, node, self._now(), due=due)
         if patch:
             body = {"status": patch}
@@ -281,7 +284,7 @@ class NodeAgent:
             self._record_transitions(node["status"].get("conditions") or (), patch.get("conditions") or ())
         self._seen = seen
 
-    def _record_transitions(self, old: Iterable[Mapping[str, Any]], new: Iterable[Mapping[str, Any]]) -> None:
+    def _record_transitions(self, old: Iterable[NodeCondition], new: Iterable[NodeCondition]) -> None:
         for reason in node_transitions(old, new):
             note = f"Node {self.name} status is now: {reason}"
             self.host.events.normal(_reference(self.name), reason, note)

@@ -8,34 +8,42 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from steersman.cluster.node.cri import ContainerState, ContainerStatus, PodRuntime
 from steersman.cluster.node.health import ContainerHealth
 from steersman.cluster.node.restarts import should_restart
+from steersman.objects.kinds.types import core_v1
+from steersman.objects.kinds.types.core_v1 import (
+    Container,
+    ContainerStateTerminated,
+    Pod,
+    PodSpec,
+    VolumeMount,
+    VolumeMountStatus,
+)
+from steersman.objects.lifetime import is_deleting
 from steersman.objects.pod_lifecycle import is_sidecar
 from steersman.objects.times import format_time
 
 __all__ = ["LOST", "ObservedPod", "Reasons", "container_statuses", "needs_start", "time_text"]
 
-Object = dict[str, Any]
-Container = Mapping[str, Any]
 #: Container → why it does not run: reason and message.
 Reasons = Mapping[str, tuple[str, str]]
 
 #: How a container ended of which nothing is known.
-LOST: Final = {
+LOST: Final[ContainerStateTerminated] = {
     "reason": "ContainerStatusUnknown",
     "message": "The container could not be located when the pod was terminated",
     "exitCode": 137,
 }
-_LOST_RUNNING: Final = {
+_LOST_RUNNING: Final[ContainerStateTerminated] = {
     "reason": "ContainerStatusUnknown",
     "message": "The container could not be located when the pod was deleted.  "
     "The container used to be Running",
     "exitCode": 137,
 }
-_DONE_UNSEEN: Final = {
+_DONE_UNSEEN: Final[ContainerStateTerminated] = {
     "reason": "Completed",
     "message": "Unable to get init container status from container runtime and pod has been initialized, "
     "treat it as exited normally",
@@ -46,7 +54,7 @@ _DONE_UNSEEN: Final = {
 class ObservedPod(NamedTuple):
     """The observed state of a pod."""
 
-    pod: Mapping[str, Any]
+    pod: Pod
     runtime: PodRuntime
     runtime_name: str
     #: Of running containers, by ID.
@@ -54,9 +62,8 @@ class ObservedPod(NamedTuple):
     reasons: Reasons
 
     @property
-    def spec(self) -> Mapping[str, Any]:
-        spec: Mapping[str, Any] = self.pod["spec"]
-        return spec
+    def spec(self) -> PodSpec:
+        return self.pod["spec"]
 
 
 def time_text(seconds: float) -> str:
@@ -66,7 +73,7 @@ def time_text(seconds: float) -> str:
 
 def needs_start(view: ObservedPod, container: Container) -> bool:
     """Whether the container is to be started (again), now or after some wait."""
-    if "deletionTimestamp" in view.pod["metadata"]:
+    if is_deleting(view.pod):
         return False
     latest = view.runtime.latest(container["name"])
     if latest is None or latest.state in (ContainerState.UNKNOWN, ContainerState.CREATED):
@@ -79,10 +86,10 @@ def needs_start(view: ObservedPod, container: Container) -> bool:
 def container_statuses(
     view: ObservedPod,
     containers: Iterable[Container],
-    old: Iterable[Mapping[str, Any]],
+    old: Iterable[core_v1.ContainerStatus],
     *,
     init: bool = False,
-) -> list[Object]:
+) -> list[core_v1.ContainerStatus]:
     """The statuses of some containers; init containers in their order, others by name."""
     before = {status["name"]: status for status in old}
     statuses = [
@@ -93,7 +100,9 @@ def container_statuses(
     return statuses
 
 
-def _status(view: ObservedPod, container: Container, old: Mapping[str, Any] | None, *, init: bool) -> Object:
+def _status(
+    view: ObservedPod, container: Container, old: core_v1.ContainerStatus | None, *, init: bool
+) -> core_v1.ContainerStatus:
     name = container["name"]
     found = [one for one in view.runtime.containers if one.name == name][:2]
     if found:
@@ -106,8 +115,8 @@ def _status(view: ObservedPod, container: Container, old: Mapping[str, Any] | No
     return status
 
 
-def _blank(container: Container) -> Object:
-    status: Object = {
+def _blank(container: Container) -> core_v1.ContainerStatus:
+    status: core_v1.ContainerStatus = {
         "name": container["name"],
         "image": container.get("image", ""),
         "imageID": "",
@@ -121,16 +130,19 @@ def _blank(container: Container) -> Object:
     return status
 
 
-def _mount(mount: Mapping[str, Any]) -> Object:
-    shown: Object = {"name": mount["name"], "mountPath": mount["mountPath"]}
+def _mount(mount: VolumeMount) -> VolumeMountStatus:
+    shown: VolumeMountStatus = {"name": mount["name"], "mountPath": mount["mountPath"]}
     if mount.get("readOnly"):
         shown |= {"readOnly": True, "recursiveReadOnly": "Disabled"}
     return shown
 
 
 def _of_runtime(
-    view: ObservedPod, container: Container, found: Sequence[ContainerStatus], old: Mapping[str, Any] | None
-) -> Object:
+    view: ObservedPod,
+    container: Container,
+    found: Sequence[ContainerStatus],
+    old: core_v1.ContainerStatus | None,
+) -> core_v1.ContainerStatus:
     latest = found[0]
     status = _blank(container)
     status |= {
@@ -152,27 +164,30 @@ def _of_runtime(
     return status
 
 
-def _state(view: ObservedPod, status: ContainerStatus) -> Object:
+def _state(view: ObservedPod, status: ContainerStatus) -> core_v1.ContainerState:
     if status.state is ContainerState.RUNNING:
         return {"running": {"startedAt": time_text(status.started_at)}}
     if status.state is not ContainerState.EXITED:
         return {"waiting": {}}
-    terminated: Object = {"exitCode": status.exit_code}
+    terminated: ContainerStateTerminated = {"exitCode": status.exit_code}
     if status.reason:
         terminated["reason"] = status.reason
     if status.message:
         terminated["message"] = status.message
-    for field, moment in (("startedAt", status.started_at), ("finishedAt", status.finished_at)):
-        if moment:
-            terminated[field] = time_text(moment)
+    if status.started_at:
+        terminated["startedAt"] = time_text(status.started_at)
+    if status.finished_at:
+        terminated["finishedAt"] = time_text(status.finished_at)
     terminated["containerID"] = f"{view.runtime_name}://{status.id}"
     return {"terminated": terminated}
 
 
-def _of_nothing(view: ObservedPod, container: Container, old: Mapping[str, Any] | None) -> Object:
+def _of_nothing(
+    view: ObservedPod, container: Container, old: core_v1.ContainerStatus | None
+) -> core_v1.ContainerStatus:
     """The runtime has no such container: not yet, or not any more."""
     if old is not None and "terminated" in (old.get("state") or {}):
-        return dict(old)
+        return {**old}
     status = _blank(container)
     status["state"] = {
         "waiting": {"reason": "PodInitializing" if view.spec.get("initContainers") else "ContainerCreating"}
@@ -182,14 +197,14 @@ def _of_nothing(view: ObservedPod, container: Container, old: Mapping[str, Any] 
     status["restartCount"] = old.get("restartCount", 0)
     status["lastState"] = old.get("lastState") or {}
     if "running" in (old.get("state") or {}) and "terminated" not in status["lastState"]:
-        status["lastState"] = {"terminated": dict(_LOST_RUNNING)}
-        if "deletionTimestamp" not in view.pod["metadata"]:
+        status["lastState"] = {"terminated": {**_LOST_RUNNING}}
+        if not is_deleting(view.pod):
             status["restartCount"] += 1
     return status
 
 
 def _done_init(
-    view: ObservedPod, container: Container, status: Object, found: Sequence[ContainerStatus]
+    view: ObservedPod, container: Container, status: core_v1.ContainerStatus, found: Sequence[ContainerStatus]
 ) -> bool:
     """Whether an init container is over and done with, seen or not."""
     if found:
@@ -197,12 +212,12 @@ def _done_init(
     regular = {one["name"] for one in view.spec.get("containers") or ()}
     begun = any(one.name in regular for one in view.runtime.containers)
     if begun and not is_sidecar(container) and "waiting" in status["state"]:
-        status["state"] = {"terminated": dict(_DONE_UNSEEN)}
+        status["state"] = {"terminated": {**_DONE_UNSEEN}}
         return True
     return False
 
 
-def _explain(view: ObservedPod, container: Container, status: Object) -> None:
+def _explain(view: ObservedPod, container: Container, status: core_v1.ContainerStatus) -> None:
     """Say why a container waits to be started."""
     why = view.reasons.get(container["name"])
     if why is None or not needs_start(view, container):
@@ -214,7 +229,12 @@ def _explain(view: ObservedPod, container: Container, status: Object) -> None:
 
 
 def _judge(
-    view: ObservedPod, container: Container, status: Object, found: Sequence[ContainerStatus], *, init: bool
+    view: ObservedPod,
+    container: Container,
+    status: core_v1.ContainerStatus,
+    found: Sequence[ContainerStatus],
+    *,
+    init: bool,
 ) -> None:
     """Whether it has started and is ready."""
     health = view.health.get(found[0].id) if found and "running" in status["state"] else None

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
+from steersman.objects.kinds.types.core_v1 import Container, ResourceRequirements
 from steersman.objects.usage import Usage
 
 __all__ = [
@@ -90,7 +91,7 @@ class ContainerConfig:
     attempt: int
     image: str
     image_ref: str
-    container: Mapping[str, Any]
+    container: Container
     #: Whether the pod waits for its end, as for an init container's.
     awaited: bool = False
     command: tuple[str, ...] = ()
@@ -118,7 +119,7 @@ class ContainerStatus:
     reason: str = ""
     message: str = ""
     #: What it was given last, as in its pod's spec; None: not known.
-    resources: Mapping[str, Any] | None = None
+    resources: ResourceRequirements | None = None
 
 
 class ContainerEvent(NamedTuple):
@@ -177,7 +178,7 @@ class RuntimeService(Protocol):
         sooner."""
         ...
 
-    async def update_container_resources(self, container_id: str, resources: Mapping[str, Any]) -> None:
+    async def update_container_resources(self, container_id: str, resources: ResourceRequirements) -> None:
         """Have a running container go on with these requests and limits."""
         ...
 

@@ -12,13 +12,13 @@ from math import ceil
 from typing import Any, Final
 
 from steersman.objects.fields import quote
+from steersman.objects.kinds.types.core_v1 import Container, Pod
 from steersman.objects.names import is_label_key
+from steersman.objects.pods import ContainerField
 from steersman.objects.quantities import Quantity
 
 __all__ = ["DownwardNodeFacts", "UnknownFieldRef", "field_value", "pod_addresses", "resource_value"]
 
-Pod = Mapping[str, Any]
-Container = Mapping[str, Any]
 
 #: Limits that are the node's where a container has none.
 _DEFAULTED: Final = ("cpu", "memory", "ephemeral-storage")
@@ -36,6 +36,9 @@ class DownwardNodeFacts:
     name: str
     addresses: tuple[str, ...]
     allocatable: Mapping[str, str] = field(default_factory=dict)
+
+
+_NAMED_FIELDS: Final[tuple[ContainerField, ...]] = ("containers", "initContainers")
 
 
 def pod_addresses(pod: Pod, ips: Sequence[str], node: DownwardNodeFacts) -> tuple[str, ...]:
@@ -65,7 +68,8 @@ def field_value(pod: Pod, path: str, ips: Sequence[str], node: DownwardNodeFacts
     if bracket and key.endswith("']"):
         return _entry(metadata, where, key.removesuffix("']"), path)
     if path in ("metadata.labels", "metadata.annotations"):
-        entries = metadata.get(path.removeprefix("metadata.")) or {}
+        entries = metadata.get("labels") if path == "metadata.labels" else metadata.get("annotations")
+        entries = entries or {}
         return "\n".join(f"{name}={quote(entries[name])}" for name in sorted(entries))
     raise UnknownFieldRef(f"unsupported fieldPath: {path}")
 
@@ -90,7 +94,8 @@ def resource_value(
     side, _, resource = selector["resource"].partition(".")
     if side not in ("limits", "requests") or not resource.startswith(_RESOURCES):
         raise UnknownFieldRef(f"unsupported container resource : {selector['resource']}")
-    amounts: Mapping[str, str] = (container.get("resources") or {}).get(side) or {}
+    resources = container.get("resources") or {}
+    amounts = (resources.get("limits") if side == "limits" else resources.get("requests")) or {}
     amount = Quantity.parse(str(amounts.get(resource, "0")))
     if side == "limits" and not amount and resource in _DEFAULTED:
         amount = _node_limit(pod, resource, node)
@@ -101,7 +106,7 @@ def resource_value(
 
 
 def _named(pod: Pod, name: str) -> Container:
-    for kind in ("containers", "initContainers"):
+    for kind in _NAMED_FIELDS:
         for container in pod["spec"].get(kind) or ():
             if container["name"] == name:
                 found: Container = container

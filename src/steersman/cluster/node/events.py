@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
+from steersman.objects.kinds.types.core_v1 import Container, Pod
 from steersman.objects.pods import CONTAINER_FIELDS
 from steersman.runtime import Recorder
 
 __all__ = ["NodeEvents", "Told", "container_reference"]
 
-Object = Mapping[str, Any]
 Told = Literal["all", "warnings", "none"]
 
 
@@ -28,21 +28,23 @@ class NodeEvents:
         self._told = told
         self._recorder: Recorder | None = None
 
-    def normal(self, about: Object, reason: str, note: str) -> None:
+    def normal(self, about: Mapping[str, Any], reason: str, note: str) -> None:
         if self._told == "all":
             self._record(about, "Normal", reason, note)
 
-    def warning(self, about: Object, reason: str, note: str) -> None:
+    def warning(self, about: Mapping[str, Any], reason: str, note: str) -> None:
         if self._told != "none":
             self._record(about, "Warning", reason, note)
 
-    def _record(self, about: Object, kind: Literal["Normal", "Warning"], reason: str, note: str) -> None:
+    def _record(
+        self, about: Mapping[str, Any], kind: Literal["Normal", "Warning"], reason: str, note: str
+    ) -> None:
         if self._recorder is None:
             self._recorder = self._make()
         self._recorder.event(about, kind, reason, note, action=reason)
 
 
-def container_reference(pod: Object, container: Object) -> Object:
+def container_reference(pod: Pod, container: Container) -> Mapping[str, Any]:
     """A pod's container, as an event names it."""
     metadata = pod["metadata"]
     name = container["name"]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from steersman.cluster.node.pod_admission import CRITICAL
 from steersman.cluster.node.pod_status import NodeTermination
 from steersman.objects.amounts import parsed
+from steersman.objects.kinds.types.core_v1 import Container, Pod
 from steersman.objects.pods import container_totals
 from steersman.objects.quantities import Quantity
 from steersman.objects.usage import Usage
@@ -21,7 +22,7 @@ _GRACE_S: Final = 1
 class EvictionCandidate(NamedTuple):
     """A pod and the usage of its containers."""
 
-    pod: Mapping[str, Any]
+    pod: Pod
     usage: Mapping[str, Usage]
 
 
@@ -54,7 +55,7 @@ def eviction(starved: str, candidate: EvictionCandidate) -> NodeTermination:
     return NodeTermination("Evicted", message, _GRACE_S, disruption=True)
 
 
-def _priority(pod: Mapping[str, Any]) -> int:
+def _priority(pod: Pod) -> int:
     return int(pod["spec"].get("priority") or 0)
 
 
@@ -67,6 +68,6 @@ def _excess(candidate: EvictionCandidate) -> int:
     return sum(usage.memory_bytes for usage in candidate.usage.values()) - asked
 
 
-def _memory_of(container: Mapping[str, Any]) -> Quantity:
+def _memory_of(container: Container) -> Quantity:
     requests = (container.get("resources") or {}).get("requests")
     return parsed(requests).get("memory", Quantity(0))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, Literal, NamedTuple, Protocol
+from typing import Final, Literal, NamedTuple, Protocol
 
 from steersman.cluster.node.cri import ContainerEvent, PodRuntime
+from steersman.objects.kinds.types.core_v1 import Pod
 
 __all__ = ["HEALTHY", "ContainerHealth", "Prober"]
 
@@ -29,7 +30,7 @@ class Prober(Protocol):
         """Have `listener` hear of every container whose health has changed."""
         ...
 
-    def health(self, pod: Mapping[str, Any], runtime: PodRuntime) -> Mapping[str, ContainerHealth]:
+    def health(self, pod: Pod, runtime: PodRuntime) -> Mapping[str, ContainerHealth]:
         """Of a pod's running containers, by ID: what their probes say now. They are probed from the first
         time they are asked about until they do not run any more."""
         ...

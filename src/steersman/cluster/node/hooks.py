@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Protocol
 
 from steersman.aio import Clock
+from steersman.objects.kinds.types.core_v1 import Container, LifecycleHandler, Pod
 
 __all__ = ["HookRunner", "SleepingHooks"]
 
@@ -15,10 +15,10 @@ class HookRunner(Protocol):
 
     async def run(
         self,
-        pod: Mapping[str, Any],
-        container: Mapping[str, Any],
+        pod: Pod,
+        container: Container,
         container_id: str,
-        handler: Mapping[str, Any],
+        handler: LifecycleHandler,
     ) -> None:
         """Run a postStart or preStop handler to its end. Raises `RuntimeFailed`."""
         ...
@@ -32,10 +32,10 @@ class SleepingHooks:
 
     async def run(
         self,
-        pod: Mapping[str, Any],
-        container: Mapping[str, Any],
+        pod: Pod,
+        container: Container,
         container_id: str,
-        handler: Mapping[str, Any],
+        handler: LifecycleHandler,
     ) -> None:
         seconds = (handler.get("sleep") or {}).get("seconds", 0)
         if seconds:

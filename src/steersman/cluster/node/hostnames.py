@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
+
+from steersman.objects.kinds.types.core_v1 import Pod
 
 __all__ = ["host_and_domain"]
 
@@ -11,7 +12,7 @@ __all__ = ["host_and_domain"]
 _LONGEST: Final = 63
 
 
-def host_and_domain(pod: Mapping[str, Any], cluster_domain: str, node: str) -> tuple[str, str]:
+def host_and_domain(pod: Pod, cluster_domain: str, node: str) -> tuple[str, str]:
     """The pod's host name, and the domain it is in if it has a subdomain."""
     spec, metadata = pod["spec"], pod["metadata"]
     if override := spec.get("hostnameOverride"):

@@ -14,6 +14,7 @@ from steersman.cluster.node.errors import RuntimeFailed, StartFailed
 from steersman.cluster.node.events import NodeEvents
 from steersman.cluster.node.restarts import IMAGE_FORGET_S, Backoffs, go_duration
 from steersman.objects.fields import quote
+from steersman.objects.kinds.types.core_v1 import Container
 
 __all__ = ["ImagePuller", "with_tag"]
 
@@ -40,9 +41,7 @@ class ImagePuller:
     def failing(self) -> bool:
         return bool(self._failures)
 
-    async def ensure(
-        self, about: Mapping[str, Any], container: Mapping[str, Any], sandbox: PodSandboxConfig
-    ) -> str:
+    async def ensure(self, about: Mapping[str, Any], container: Container, sandbox: PodSandboxConfig) -> str:
         """Have the container's image on the node; returns its reference. Raises `StartFailed`.
 
         `about` is what events are about.

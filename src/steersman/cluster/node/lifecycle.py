@@ -13,11 +13,10 @@ from steersman.cluster.node.events import NodeEvents
 from steersman.cluster.node.probing.http_get import NOT_HTTPS, GetFailed, action_headers, action_url, http_get
 from steersman.cluster.node.probing.outcome import ProbeErrored
 from steersman.objects.fields import quote
+from steersman.objects.kinds.types.core_v1 import Container, LifecycleHandler, Pod
 
 __all__ = ["LifecycleHooks"]
 
-Pod = Mapping[str, Any]
-Container = Mapping[str, Any]
 
 #: Hooks have all the time in the world; a pod's grace period ends them.
 _UNLIMITED_S: Final = 86_400.0
@@ -34,23 +33,21 @@ class LifecycleHooks:
         self._clock = clock
         self._node = node
 
-    async def run(
-        self, pod: Pod, container: Container, container_id: str, handler: Mapping[str, Any]
-    ) -> None:
+    async def run(self, pod: Pod, container: Container, container_id: str, handler: LifecycleHandler) -> None:
         metadata = pod["metadata"]
         known = quote(f"{metadata['name']}_{metadata['namespace']}({metadata['uid']})")
         whose = f"for Container {quote(container['name'])} in Pod {known} failed - error"
         if (action := handler.get("exec")) is not None:
             command = action.get("command") or ()
             await self._exec(container_id, command, f"Exec lifecycle hook ([{' '.join(command)}]) {whose}")
-        elif (action := handler.get("httpGet")) is not None:
+        elif (http_get := handler.get("httpGet")) is not None:
             try:
-                await self._http_get(pod, container, action)
+                await self._http_get(pod, container, http_get)
             except (GetFailed, ProbeErrored) as error:
-                path = action.get("path", "")
+                path = http_get.get("path", "")
                 raise RuntimeFailed(f"HTTP lifecycle hook ({path}) {whose}: {error}") from error
-        elif (action := handler.get("sleep")) is not None:
-            await self._clock.sleep(action.get("seconds", 0))
+        elif (pause := handler.get("sleep")) is not None:
+            await self._clock.sleep(pause.get("seconds", 0))
         else:
             raise RuntimeFailed("Cannot run handler: invalid handler")
 

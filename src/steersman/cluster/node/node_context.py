@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from steersman.cluster.node.container_statuses import time_text
 from steersman.cluster.node.cri import ImageService, RuntimeService
@@ -16,6 +16,7 @@ from steersman.cluster.node.node_object import NodeConfig, NodeHealth, initial_n
 from steersman.cluster.node.pod_admission import NodeLoad, PodDemand, PodRejection, refusal
 from steersman.cluster.node.preparation import Preparation
 from steersman.cluster.node.timers import Timers
+from steersman.objects.kinds.types.core_v1 import Node, Pod
 from steersman.objects.usage import Usage
 from steersman.runtime import Cache, Key
 
@@ -45,7 +46,7 @@ class NodeContext:
     #: Runs a pod's work as a task.
     start: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
     #: Shows the engine a pod that is to run: it may have run it before this process was started.
-    notice: Callable[[Mapping[str, Any]], None]
+    notice: Callable[[Pod], None]
     #: What pods hold until nothing of them runs any more, by uid.
     claims: dict[str, tuple[Key, PodDemand]] = field(default_factory=dict)
     #: What the whole machine uses, where that is measured.
@@ -75,11 +76,11 @@ class NodeContext:
                 load.add(claim)
         return load
 
-    def refusal(self, pod: Mapping[str, Any], claim: PodDemand) -> PodRejection | None:
+    def refusal(self, pod: Pod, claim: PodDemand) -> PodRejection | None:
         """Why this node does not take a pod."""
         cached = self.nodes.get(("", self.name))
         if cached is not None:
-            node = cached.object()
+            node = cast("Node", cached.object())
         else:
             # Before it is registered, a node is what it will register as.
             node = initial_node(self.config, self.runtime.version(), NodeHealth(), time_text(self.now()))

@@ -10,6 +10,15 @@ from steersman.cluster.node.cri import ImageStatus, RuntimeVersion
 from steersman.cluster.schema.version import KUBERNETES_VERSION
 from steersman.objects.amounts import parsed, subtracted, texts
 from steersman.objects.conditions import find_condition
+from steersman.objects.kinds import Object
+from steersman.objects.kinds.types.core_v1 import (
+    Node,
+    NodeAddress,
+    NodeCondition,
+    NodeSpec,
+    NodeStatus,
+    Taint,
+)
 
 __all__ = [
     "NodeConfig",
@@ -20,7 +29,6 @@ __all__ = [
     "node_transitions",
 ]
 
-Object = dict[str, Any]
 
 #: No more images than this are listed.
 _MOST_IMAGES: Final = 50
@@ -55,7 +63,7 @@ class NodeConfig:
     reserved: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
-    taints: tuple[Mapping[str, str], ...] = ()
+    taints: tuple[Taint, ...] = ()
     #: Of Kubernetes, as nodes show it.
     version: str = f"v{KUBERNETES_VERSION}"
     architecture: str = "amd64"
@@ -70,7 +78,7 @@ class NodeConfig:
     provider_id: str = ""
 
 
-def initial_node(config: NodeConfig, runtime: RuntimeVersion, health: NodeHealth, now: str) -> Object:
+def initial_node(config: NodeConfig, runtime: RuntimeVersion, health: NodeHealth, now: str) -> Node:
     """The node as it registers."""
     systems = {"os": config.operating_system, "arch": config.architecture}
     labels = {
@@ -79,9 +87,9 @@ def initial_node(config: NodeConfig, runtime: RuntimeVersion, health: NodeHealth
         **{f"beta.kubernetes.io/{name}": value for name, value in systems.items()},
         **config.labels,
     }
-    spec: Object = {}
+    spec: NodeSpec = {}
     if config.taints:
-        spec["taints"] = [dict(taint) for taint in config.taints]
+        spec["taints"] = [{**taint} for taint in config.taints]
     if config.provider_id:
         spec["providerID"] = config.provider_id
     return {
@@ -103,10 +111,12 @@ def initial_node(config: NodeConfig, runtime: RuntimeVersion, health: NodeHealth
     }
 
 
-def _circumstances(config: NodeConfig, runtime: RuntimeVersion) -> Object:
+def _circumstances(config: NodeConfig, runtime: RuntimeVersion) -> NodeStatus:
     """What of the status does not change while the node runs."""
-    addresses = [{"type": "InternalIP", "address": address} for address in config.addresses]
-    status: Object = {
+    addresses: list[NodeAddress] = [
+        {"type": "InternalIP", "address": address} for address in config.addresses
+    ]
+    status: NodeStatus = {
         "capacity": dict(config.capacity),
         "allocatable": texts(subtracted(parsed(config.capacity), parsed(config.reserved))),
         "addresses": [*addresses, {"type": "Hostname", "address": config.name}],
@@ -146,7 +156,7 @@ _PRESSURES: Final = {
 }
 
 
-def node_conditions(old: Iterable[Mapping[str, Any]], health: NodeHealth, now: str) -> list[Object]:
+def node_conditions(old: Iterable[NodeCondition], health: NodeHealth, now: str) -> list[NodeCondition]:
     """The conditions that the node itself reports; `Ready` comes last."""
     found = (health.memory_pressure, health.disk_pressure, health.pid_pressure)
     known = list(old)
@@ -170,7 +180,7 @@ _EVENTS: Final = {
 }
 
 
-def node_transitions(old: Iterable[Mapping[str, Any]], new: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+def node_transitions(old: Iterable[NodeCondition], new: Iterable[NodeCondition]) -> Iterator[str]:
     """What is to be told about a node whose conditions have changed: reasons of events."""
     before = {one["type"]: one.get("status") for one in old}
     for condition in new:
@@ -181,8 +191,8 @@ def node_transitions(old: Iterable[Mapping[str, Any]], new: Iterable[Mapping[str
 
 
 def _condition(
-    old: Iterable[Mapping[str, Any]], kind: str, status: str, reason: str, message: str, now: str
-) -> Object:
+    old: Iterable[NodeCondition], kind: str, status: str, reason: str, message: str, now: str
+) -> NodeCondition:
     before = find_condition(old, kind)
     unmoved = before is not None and before.get("status") == status
     since = before.get("lastTransitionTime") if before is not None and unmoved else None
@@ -201,14 +211,14 @@ def node_status_patch(
     runtime: RuntimeVersion,
     health: NodeHealth,
     images: Sequence[ImageStatus],
-    node: Mapping[str, Any],
+    node: Node,
     now: str,
     *,
     due: bool,
 ) -> Object:
     """What to send so that the node's status is right; empty if it is and no report is `due`."""
     status = node.get("status") or {}
-    patch = {
+    patch: Object = {
         name: value
         for name, value in _circumstances(config, runtime).items()
         if not _includes(status.get(name), value)

@@ -22,6 +22,7 @@ from typing import Any
 
 from steersman.cluster.node.restarts import should_restart
 from steersman.objects.kinds.enums import PodPhase
+from steersman.objects.kinds.types.core_v1 import Container, PodSpec
 from steersman.objects.pod_lifecycle import is_sidecar
 
 __all__ = ["pod_phase"]
@@ -30,7 +31,7 @@ Statuses = Mapping[str, Mapping[str, Any]]
 
 
 def pod_phase(
-    spec: Mapping[str, Any],
+    spec: PodSpec,
     statuses: Sequence[Mapping[str, Any]],
     *,
     ending: bool = False,
@@ -63,7 +64,7 @@ def pod_phase(
     return "Succeeded" if stopped == counted["succeeded"] else "Failed"
 
 
-def _count_init(spec: Mapping[str, Any], statuses: Statuses) -> Counter[str]:
+def _count_init(spec: PodSpec, statuses: Statuses) -> Counter[str]:
     counted: Counter[str] = Counter()
     for container in spec.get("initContainers") or ():
         status = statuses.get(container["name"])
@@ -72,9 +73,7 @@ def _count_init(spec: Mapping[str, Any], statuses: Statuses) -> Counter[str]:
     return counted
 
 
-def _count_regular_init(
-    container: Mapping[str, Any], spec: Mapping[str, Any], status: Mapping[str, Any] | None
-) -> list[str]:
+def _count_regular_init(container: Container, spec: PodSpec, status: Mapping[str, Any] | None) -> list[str]:
     if status is None or "running" in status["state"]:
         return ["pending"]
     ended = _ended(status)
@@ -84,9 +83,7 @@ def _count_regular_init(
     return ["failed for good"] if code != 0 and not should_restart(container, spec, code) else []
 
 
-def _count_sidecar(
-    container: Mapping[str, Any], spec: Mapping[str, Any], status: Mapping[str, Any] | None
-) -> list[str]:
+def _count_sidecar(container: Container, spec: PodSpec, status: Mapping[str, Any] | None) -> list[str]:
     if status is None:
         return ["unknown"]
     if "running" in status["state"]:
@@ -96,7 +93,7 @@ def _count_sidecar(
     return ["sidecar pending", "waiting"] if "waiting" in status["state"] else ["sidecar pending", "unknown"]
 
 
-def _count_containers(spec: Mapping[str, Any], statuses: Statuses) -> Counter[str]:
+def _count_containers(spec: PodSpec, statuses: Statuses) -> Counter[str]:
     counted: Counter[str] = Counter()
     for container in spec.get("containers") or ():
         status = statuses.get(container["name"])

@@ -11,13 +11,13 @@ from typing import Any, Final, NamedTuple
 
 from steersman.objects.amounts import Amounts, parsed
 from steersman.objects.fields import quote
+from steersman.objects.kinds.types.core_v1 import Pod, PodSpec
 from steersman.objects.node_selection import node_affinity_of
 from steersman.objects.pods import container_totals, has_own_resources, quality_of_service
 from steersman.objects.tolerations import tolerates
 
 __all__ = ["CRITICAL", "NodeLoad", "PodDemand", "PodRejection", "claim_of", "refusal"]
 
-Object = Mapping[str, Any]
 HostPort = tuple[str, str, int]
 
 #: Priority from which on a pod is needed for the cluster to work.
@@ -66,7 +66,7 @@ class NodeLoad:
             self.amounts[name] = self.amounts.get(name, 0) + amount
 
 
-def claim_of(spec: Object) -> PodDemand:
+def claim_of(spec: PodSpec) -> PodDemand:
     """What a pod asks for."""
     totals: Amounts = container_totals(dict(spec), lambda one: (one.get("resources") or {}).get("requests"))
     if has_own_resources(dict(spec)):
@@ -87,7 +87,7 @@ def claim_of(spec: Object) -> PodDemand:
     return PodDemand(amounts, ports)
 
 
-def refusal(pod: Object, claim: PodDemand, node: Object, load: NodeLoad) -> PodRejection | None:
+def refusal(pod: Pod, claim: PodDemand, node: Mapping[str, Any], load: NodeLoad) -> PodRejection | None:
     """Why the node does not take the pod; None if it does. `load` is what is there already."""
     spec = pod["spec"]
     labels = node["metadata"].get("labels") or {}
@@ -107,7 +107,7 @@ def refusal(pod: Object, claim: PodDemand, node: Object, load: NodeLoad) -> PodR
     )
 
 
-def _forbidden_sysctl(spec: Object) -> PodRejection | None:
+def _forbidden_sysctl(spec: PodSpec) -> PodRejection | None:
     for sysctl in (spec.get("securityContext") or {}).get("sysctls") or ():
         name = sysctl["name"].replace("/", ".")
         shared = next((pair for start, pair in _HOST_SYSCTLS.items() if name.startswith(start)), ("", ""))
@@ -121,7 +121,7 @@ def _forbidden_sysctl(spec: Object) -> PodRejection | None:
     return None
 
 
-def _pressure(pod: Object, node: Object) -> PodRejection | None:
+def _pressure(pod: Pod, node: Mapping[str, Any]) -> PodRejection | None:
     conditions = [
         condition["type"]
         for condition in node["status"].get("conditions") or ()
@@ -164,7 +164,7 @@ def _out_of(name: str, wanted: int, used: int, capacity: int) -> PodRejection:
 
 
 def _unwanted(
-    spec: Object, claim: PodDemand, node: Object, labels: Mapping[str, str], load: NodeLoad
+    spec: PodSpec, claim: PodDemand, node: Mapping[str, Any], labels: Mapping[str, str], load: NodeLoad
 ) -> PodRejection | None:
     if not node_affinity_of(spec).allows(node["metadata"]["name"], labels):
         return _predicate("NodeAffinity", "node(s) didn't match Pod's node affinity/selector")

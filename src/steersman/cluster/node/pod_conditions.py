@@ -7,16 +7,16 @@ lastTransitionTime.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from steersman.objects.conditions import find_condition
 from steersman.objects.fields import quote
+from steersman.objects.kinds.types import core_v1
+from steersman.objects.kinds.types.core_v1 import Pod, PodCondition, PodSpec, PodStatus
 from steersman.objects.pod_lifecycle import is_sidecar
 
 __all__ = ["OWNED", "kubelet_conditions", "timed"]
 
-Object = dict[str, Any]
-Status = Mapping[str, Any]
 
 #: The types that only the node writes.
 OWNED: Final = (
@@ -40,15 +40,15 @@ _TRUE: Final = _Verdict("True")
 
 
 def kubelet_conditions(
-    pod: Mapping[str, Any],
-    old: Status,
+    pod: Pod,
+    old: PodStatus,
     *,
     phase: str,
-    init_statuses: Sequence[Status],
-    statuses: Sequence[Status],
+    init_statuses: Sequence[core_v1.ContainerStatus],
+    statuses: Sequence[core_v1.ContainerStatus],
     sandbox_problem: str,
     now: str,
-) -> list[Object]:
+) -> list[PodCondition]:
     """The conditions of a pod in this phase. `sandbox_problem` says what its sandbox lacks, if anything."""
     spec = pod["spec"]
     by_name = {status["name"]: status for status in (*init_statuses, *statuses)}
@@ -68,7 +68,7 @@ def kubelet_conditions(
     ]
 
 
-def timed(condition: Object, old: Iterable[Mapping[str, Any]], now: str) -> Object:
+def timed(condition: PodCondition, old: Iterable[PodCondition], now: str) -> PodCondition:
     """The condition with the time since when its status is what it is."""
     before = find_condition(old, condition["type"])
     unmoved = before is not None and before.get("status") == condition["status"]
@@ -76,8 +76,8 @@ def timed(condition: Object, old: Iterable[Mapping[str, Any]], now: str) -> Obje
     return {**condition, "lastTransitionTime": since or now}
 
 
-def _condition(kind: str, verdict: _Verdict, generation: int) -> Object:
-    condition: Object = {"type": kind, "status": verdict.status}
+def _condition(kind: str, verdict: _Verdict, generation: int) -> PodCondition:
+    condition: PodCondition = {"type": kind, "status": verdict.status}
     if generation:
         condition["observedGeneration"] = generation
     if verdict.reason:
@@ -87,7 +87,7 @@ def _condition(kind: str, verdict: _Verdict, generation: int) -> Object:
     return condition
 
 
-def _containers_ready(spec: Mapping[str, Any], statuses: Mapping[str, Status], phase: str) -> _Verdict:
+def _containers_ready(spec: PodSpec, statuses: Mapping[str, core_v1.ContainerStatus], phase: str) -> _Verdict:
     sidecars = (one for one in spec.get("initContainers") or () if is_sidecar(one))
     names = [container["name"] for container in (*sidecars, *(spec.get("containers") or ()))]
     unknown = [name for name in names if name not in statuses]
@@ -100,7 +100,7 @@ def _containers_ready(spec: Mapping[str, Any], statuses: Mapping[str, Status], p
     return _Verdict("False", "ContainersNotReady", message) if message else _TRUE
 
 
-def _ready(spec: Mapping[str, Any], status: Status, containers_ready: _Verdict) -> _Verdict:
+def _ready(spec: PodSpec, status: PodStatus, containers_ready: _Verdict) -> _Verdict:
     if containers_ready.status != "True":
         return containers_ready
     problems = []
@@ -117,7 +117,7 @@ def _ready(spec: Mapping[str, Any], status: Status, containers_ready: _Verdict) 
 
 
 def _initialized(
-    spec: Mapping[str, Any], statuses: Mapping[str, Status], phase: str, old: Status
+    spec: PodSpec, statuses: Mapping[str, core_v1.ContainerStatus], phase: str, old: PodStatus
 ) -> _Verdict:
     containers = spec.get("initContainers") or ()
     unknown = [one["name"] for one in containers if one["name"] not in statuses]
@@ -138,7 +138,7 @@ def _initialized(
     return _Verdict("False", "ContainersNotInitialized", message)
 
 
-def _has_run(status: Status | None) -> bool:
+def _has_run(status: core_v1.ContainerStatus | None) -> bool:
     return status is not None and ("running" in status["state"] or "terminated" in status["state"])
 
 

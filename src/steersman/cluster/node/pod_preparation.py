@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, cast
 
 from steersman.client import Client
 from steersman.cluster.node.cri import ContainerEvent, Mount, RuntimeService
@@ -50,6 +50,7 @@ from steersman.cluster.node.volumes.network_files import (
 from steersman.cluster.node.volumes.ownership import missing_groups
 from steersman.cluster.node.volumes.references import NotRead
 from steersman.objects.amounts import parsed, subtracted, texts
+from steersman.objects.kinds.types.core_v1 import Container, Pod, Service
 from steersman.objects.pods import environment_sources
 from steersman.objects.quantities import Quantity
 from steersman.objects.resources import CONFIG_MAPS, SECRETS
@@ -57,8 +58,6 @@ from steersman.runtime import Informer
 
 __all__ = ["PodPreparation", "PodServices", "PodSettings", "ServiceNames", "pod_services"]
 
-Pod = Mapping[str, Any]
-Container = Mapping[str, Any]
 
 _KINDS: Final = {"configMap": CONFIG_MAPS, "secret": SECRETS}
 _HOSTS: Final = "/etc/hosts"
@@ -226,7 +225,7 @@ class PodPreparation:
             found.insert(0, _api_service(*address))
         elif (api := cache.get(API_SERVICE)) is not None:
             found.insert(0, api.object())
-        return service_variables(found, namespace, links=links)
+        return service_variables(cast("list[Service]", found), namespace, links=links)
 
     # --- files
 

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final, Literal, cast
 
 from steersman.objects.amounts import Amounts, added, masked, parsed, texts
+from steersman.objects.kinds.types.core_v1 import PodSpec, PodStatus, ResourceRequirements
 from steersman.objects.pods import container_totals, has_own_resources
 
 __all__ = ["allocated_resources"]
 
-Object = dict[str, Any]
 
 #: What cgroups know of: all that can be said of a pod that runs.
 _ENFORCED: Final = ("cpu", "memory")
-_SIDES: Final = ("requests", "limits")
+_SIDES: Final[tuple[Literal["requests", "limits"], ...]] = ("requests", "limits")
 
 
-def allocated_resources(spec: Mapping[str, Any], phase: str | None) -> Object:
+def allocated_resources(spec: PodSpec, phase: str | None) -> PodStatus:
     """`resources` and `allocatedResources` of the status of a pod that was in this phase before."""
     requests, limits = (_totals(spec, side) for side in _SIDES)
-    told: Object = {"allocatedResources": texts(requests)} if requests else {}
+    told: PodStatus = {"allocatedResources": texts(requests)} if requests else {}
     if phase == "Running":
         own = spec.get("resources") or {}
         requests, limits = (
@@ -28,20 +27,23 @@ def allocated_resources(spec: Mapping[str, Any], phase: str | None) -> Object:
             for side, amounts in zip(_SIDES, (requests, _bounding(spec, limits)), strict=True)
         )
     sides = zip(_SIDES, (requests, limits), strict=True)
-    return told | {"resources": {side: texts(amounts) for side, amounts in sides if amounts}}
+    told["resources"] = cast(
+        "ResourceRequirements", {side: texts(amounts) for side, amounts in sides if amounts}
+    )
+    return told
 
 
-def _totals(spec: Mapping[str, Any], side: str) -> Amounts:
-    totals = container_totals(dict(spec), lambda one: (one.get("resources") or {}).get(side))
-    if has_own_resources(dict(spec)):
+def _totals(spec: PodSpec, side: Literal["requests", "limits"]) -> Amounts:
+    totals = container_totals(spec, lambda one: (one.get("resources") or {}).get(side))
+    if has_own_resources(spec):
         totals |= parsed((spec.get("resources") or {}).get(side))
     overhead = parsed(spec.get("overhead"))
     return added(totals, overhead if side == "requests" else masked(overhead, totals))
 
 
-def _bounding(spec: Mapping[str, Any], limits: Amounts) -> Amounts:
+def _bounding(spec: PodSpec, limits: Amounts) -> Amounts:
     """Those that hold for the pod: a container without one is not held by the others'."""
-    if has_own_resources(dict(spec)):
+    if has_own_resources(spec):
         return limits
     containers = [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]
     given = [(one.get("resources") or {}).get("limits") or {} for one in containers]

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal, cast
 
 from steersman.cluster.node.container_statuses import LOST, ObservedPod, container_statuses
 from steersman.cluster.node.phase import pod_phase
 from steersman.cluster.node.pod_conditions import OWNED, kubelet_conditions, timed
 from steersman.cluster.node.pod_resources import allocated_resources
 from steersman.objects.conditions import find_condition
+from steersman.objects.kinds import Object
+from steersman.objects.kinds.types import core_v1
+from steersman.objects.kinds.types.core_v1 import Pod, PodCondition, PodSpec, PodStatus
 from steersman.objects.pod_lifecycle import is_sidecar, is_terminal_phase
-from steersman.objects.pods import quality_of_service
+from steersman.objects.pods import ContainerField, ContainerStatusField, quality_of_service
 
 __all__ = [
     "NodeTermination",
@@ -27,10 +30,8 @@ __all__ = [
     "status_patch",
 ]
 
-Object = dict[str, Any]
-Status = Mapping[str, Any]
 
-_CONTAINER_FIELDS: Final = (
+_CONTAINER_FIELDS: Final[tuple[tuple[ContainerField, ContainerStatusField], ...]] = (
     ("initContainers", "initContainerStatuses"),
     ("containers", "containerStatuses"),
     ("ephemeralContainers", "ephemeralContainerStatuses"),
@@ -69,13 +70,13 @@ class NodeTermination:
 
 def pod_status(
     view: ObservedPod,
-    old: Status,
+    old: PodStatus,
     *,
     host_ips: tuple[str, ...],
     now: str,
     over: bool = False,
     ending: NodeTermination | None = None,
-) -> Object:
+) -> PodStatus:
     """The status of a pod, following its status `old`.
 
     `over`: nothing of it runs any more, nor will. With `ending`, that is the node's decision.
@@ -89,20 +90,22 @@ def pod_status(
     every = [*statuses["containerStatuses"], *statuses["initContainerStatuses"]]
     regular = {container["name"] for container in view.spec.get("containers") or ()}
     initialized = any(view.runtime.active(name) is not None for name in regular)
-    phase: str = pod_phase(view.spec, every, ending=over, initialized=initialized)
+    phase = pod_phase(view.spec, every, ending=over, initialized=initialized)
     if is_terminal_phase(old.get("phase")):
         # Nobody comes back from there, whoever said so.
         phase = old["phase"]
-    status: Object = {"phase": phase}
+    status: PodStatus = {"phase": phase}
     if phase == old.get("phase"):
-        status |= {field: old[field] for field in ("reason", "message") if old.get(field)}
+        status |= _told(old, "reason", "message")
     if over and ending is not None and not is_terminal_phase(old.get("phase")):
         phase = "Failed"
         status = {"phase": phase, "reason": ending.reason, "message": ending.message}
     elif not over and is_terminal_phase(phase) and not is_terminal_phase(old.get("phase")):
         # It still holds its share of the node: others would be given it, and be refused.
-        status = {field: old[field] for field in ("phase", "reason", "message") if old.get(field)}
-    status |= {shown: listed for shown, listed in statuses.items() if listed}
+        status = _told(old, "phase", "reason", "message")
+    for shown, listed in statuses.items():
+        if listed:
+            status[shown] = listed
     status["conditions"] = kubelet_conditions(
         view.pod,
         old,
@@ -118,8 +121,8 @@ def pod_status(
 
 
 def _with_circumstances(
-    status: Object, view: ObservedPod, old: Status, host_ips: tuple[str, ...], now: str
-) -> Object:
+    status: PodStatus, view: ObservedPod, old: PodStatus, host_ips: tuple[str, ...], now: str
+) -> PodStatus:
     """With what is not about containers: addresses, times, generation."""
     ips = view.runtime.ips or tuple(entry["ip"] for entry in old.get("podIPs") or ())
     if view.spec.get("hostNetwork"):
@@ -142,8 +145,8 @@ def sandbox_problem(view: ObservedPod) -> str:
     return "" if view.runtime.sandbox is not None else "pod sandbox is not ready"
 
 
-def _disruption(pod: Mapping[str, Any], ending: NodeTermination) -> Object:
-    condition: Object = {
+def _disruption(pod: Pod, ending: NodeTermination) -> PodCondition:
+    condition: PodCondition = {
         "type": "DisruptionTarget",
         "status": "True",
         "reason": "TerminationByKubelet",
@@ -154,10 +157,10 @@ def _disruption(pod: Mapping[str, Any], ending: NodeTermination) -> Object:
     return condition
 
 
-def rejected_status(pod: Mapping[str, Any], reason: str, message: str, now: str) -> Object:
+def rejected_status(pod: Pod, reason: str, message: str, now: str) -> PodStatus:
     """The status of a pod that the node does not take."""
     old = pod.get("status") or {}
-    status: Object = {
+    status: PodStatus = {
         "phase": "Failed",
         "reason": reason,
         "message": f"Pod was rejected: {message}",
@@ -170,9 +173,9 @@ def rejected_status(pod: Mapping[str, Any], reason: str, message: str, now: str)
     return status
 
 
-def final_status(pod: Mapping[str, Any], status: Status) -> Object:
+def final_status(pod: Pod, status: PodStatus) -> PodStatus:
     """The last status of a pod that is deleted: everything has ended, somehow."""
-    final = dict(status)
+    final: PodStatus = {**status}
     old = pod.get("status") or {}
     if _was_initialized(pod["spec"], old):
         final["containerStatuses"] = [_ended(one) for one in status.get("containerStatuses") or ()]
@@ -183,14 +186,19 @@ def final_status(pod: Mapping[str, Any], status: Status) -> Object:
         final["initContainerStatuses"] = [_ended(one) for one in inits[: last + 1]] + inits[last + 1 :]
     if not is_terminal_phase(final.get("phase")):
         final["phase"] = "Failed"
-    return {field: value for field, value in final.items() if value != []}
+    return cast("PodStatus", {field: value for field, value in final.items() if value != []})
 
 
-def _has_begun(status: Status) -> bool:
+def _told(status: PodStatus, *fields: Literal["phase", "reason", "message"]) -> PodStatus:
+    """These fields of a status, as far as they are set."""
+    return cast("PodStatus", {field: value for field in fields if (value := status.get(field))})
+
+
+def _has_begun(status: core_v1.ContainerStatus) -> bool:
     return "waiting" not in status["state"] or "terminated" in (status.get("lastState") or {})
 
 
-def _was_initialized(spec: Mapping[str, Any], old: Status) -> bool:
+def _was_initialized(spec: PodSpec, old: PodStatus) -> bool:
     containers = spec.get("initContainers") or ()
     if not containers or any(_has_begun(one) for one in old.get("containerStatuses") or ()):
         return True
@@ -207,18 +215,18 @@ def _was_initialized(spec: Mapping[str, Any], old: Status) -> bool:
     return any("terminated" in end and end["terminated"].get("exitCode") == 0 for end in ends)
 
 
-def _ended(status: Status) -> Status:
+def _ended(status: core_v1.ContainerStatus) -> core_v1.ContainerStatus:
     if "terminated" in status["state"]:
         return status
-    return {**status, "state": {"terminated": dict(LOST)}}
+    return {**status, "state": {"terminated": {**LOST}}}
 
 
-def status_patch(old: Status, new: Status) -> Object:
+def status_patch(old: PodStatus, new: PodStatus) -> Object:
     """A strategic merge patch of a status, empty if it says the same already."""
     patch: Object = {}
     for field in _FIELDS:
         if _bare(old.get(field)) != _bare(new.get(field)):
-            value = new.get(field)
+            value: Any = new.get(field)
             if value and old.get(field) and field in _MERGED_LISTS:
                 value = [*value, {"$patch": "replace"}]
             patch[field] = value
@@ -232,7 +240,7 @@ def status_patch(old: Status, new: Status) -> Object:
     return patch
 
 
-def _condition_patch(old: Status, new: Mapping[str, Any]) -> Object | None:
+def _condition_patch(old: PodStatus, new: Mapping[str, Any]) -> Object | None:
     before = find_condition(old.get("conditions"), new["type"])
     if before is None:
         return dict(new)

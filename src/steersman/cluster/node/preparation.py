@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 from steersman.cluster.node.cri import ContainerEvent, Mount
+from steersman.objects.kinds.types.core_v1 import Container, Pod
 
 __all__ = ["NoPreparation", "Preparation", "Prepared"]
-
-Pod = Mapping[str, Any]
-Container = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

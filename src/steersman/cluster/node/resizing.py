@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from steersman.cluster.node.cri import ContainerStatus
 from steersman.objects.amounts import parsed
+from steersman.objects.kinds.types.core_v1 import Container, ResourceRequirements
 
 __all__ = ["Resizing", "resizing"]
 
@@ -16,7 +16,7 @@ Resizing = Literal["", "update", "restart"]
 _RESIZABLE: Final = ("cpu", "memory")
 
 
-def resizing(container: Mapping[str, Any], status: ContainerStatus) -> Resizing:
+def resizing(container: Container, status: ContainerStatus) -> Resizing:
     """How a container comes to what its spec says: not at all, as it runs, or by being started again."""
     if status.resources is None:
         return ""
@@ -32,11 +32,11 @@ def resizing(container: Mapping[str, Any], status: ContainerStatus) -> Resizing:
     return "restart" if any(policies.get(name) == "RestartContainer" for name in changed) else "update"
 
 
-def _amounts(resources: Mapping[str, Any]) -> dict[tuple[str, str], int]:
+def _amounts(resources: ResourceRequirements) -> dict[tuple[str, str], int]:
     """In thousandths, by whether it is requested or a limit, and by name."""
     return {
         (which, name): amount.milli_value
-        for which in ("requests", "limits")
-        for name, amount in parsed(resources.get(which)).items()
+        for which, given in (("requests", resources.get("requests")), ("limits", resources.get("limits")))
+        for name, amount in parsed(given).items()
         if name in _RESIZABLE
     }

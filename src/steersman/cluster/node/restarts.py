@@ -5,9 +5,10 @@ A back-off is 10 s, doubled each time up to 5 minutes, and reset after a time wi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
+
+from steersman.objects.kinds.types.core_v1 import Container, PodSpec
 
 __all__ = [
     "CONTAINER_FORGET_S",
@@ -18,7 +19,6 @@ __all__ = [
     "should_restart",
 ]
 
-Container = Mapping[str, Any]
 
 _FIRST_S: Final = 10.0
 _CEILING_S: Final = 300.0
@@ -27,9 +27,9 @@ CONTAINER_FORGET_S: Final = 600.0
 IMAGE_FORGET_S: Final = 2 * _CEILING_S
 
 
-def should_restart(container: Container, spec: Mapping[str, Any], exit_code: int) -> bool:
+def should_restart(container: Container, spec: PodSpec, exit_code: int) -> bool:
     """Whether a container that ended so is started again."""
-    policy = spec.get("restartPolicy", "Always")
+    policy: str = spec.get("restartPolicy", "Always")
     if (own := container.get("restartPolicy")) is not None:
         if _rule_action(container, exit_code) in ("Restart", "RestartAllContainers"):
             return True
@@ -37,7 +37,7 @@ def should_restart(container: Container, spec: Mapping[str, Any], exit_code: int
     return policy == "Always" or (policy == "OnFailure" and exit_code != 0)
 
 
-def is_restartable(container: Container, spec: Mapping[str, Any]) -> bool:
+def is_restartable(container: Container, spec: PodSpec) -> bool:
     """Whether a container that is killed for being unhealthy is started again."""
     policy: str = container.get("restartPolicy") or spec.get("restartPolicy", "Always")
     return policy != "Never"
@@ -50,8 +50,7 @@ def _rule_action(container: Container, exit_code: int) -> str:
             continue
         matched = exit_code in (codes.get("values") or ())
         if matched == (codes.get("operator") == "In"):
-            action: str = rule.get("action", "")
-            return action
+            return rule.get("action", "")
     return ""
 
 

@@ -8,13 +8,14 @@ Requests that fail for want of an API server are repeated; those that the API re
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from steersman.aio import Backoff, Clock
 from steersman.client import ApiError, ClientError, NotFound, ServerError, Unreachable
 from steersman.cluster.node.pod_status import status_patch
+from steersman.objects.kinds.types.core_v1 import PodStatus
 from steersman.objects.resources import PODS
 from steersman.runtime import Key, Writes
 
@@ -31,8 +32,8 @@ class StatusReport:
     """The status of a pod in the API, and its current one."""
 
     key: Key
-    old: Mapping[str, Any]
-    new: Mapping[str, Any]
+    old: PodStatus
+    new: PodStatus
     #: Whether nothing is left of the pod but its object.
     delete: bool = False
 

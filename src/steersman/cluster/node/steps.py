@@ -25,20 +25,22 @@ from steersman.cluster.node.events import container_reference
 from steersman.cluster.node.images import ImagePuller
 from steersman.cluster.node.node_context import NodeContext
 from steersman.cluster.node.restarts import CONTAINER_FORGET_S, Backoffs, go_duration
+from steersman.objects.kinds.types.core_v1 import Container, Pod, PodSpec
 from steersman.objects.pod_lifecycle import is_sidecar
-from steersman.objects.pods import containers_of
+from steersman.objects.pods import CONTAINER_STATUS_FIELDS, containers_of
 
 __all__ = ["PodSteps"]
 
-Pod = Mapping[str, Any]
-Container = Mapping[str, Any]
 
 #: After a failure that says nothing about when to try again.
 _RETRY_S: Final = 10.0
 _MOUNT_BACKOFF: Final = Backoff(first_s=0.5, ceiling_s=120.0, jitter=0.0)
 #: Every container gets this long, whatever is left of its pod's grace period.
 _LEAST_GRACE_S: Final = 2
-_PROBES: Final[Mapping[str, str]] = {"startup": "startupProbe", "liveness": "livenessProbe"}
+_PROBES: Final[Mapping[str, Literal["startupProbe", "livenessProbe"]]] = {
+    "startup": "startupProbe",
+    "liveness": "livenessProbe",
+}
 
 
 class PodSteps:
@@ -233,7 +235,7 @@ class PodSteps:
 
     async def stop(self, pod: Pod | None, runtime: PodRuntime, grace_s: int) -> None:
         """Stop all running containers: first those that do the work, then sidecars, the last one first."""
-        spec: Mapping[str, Any] = {} if pod is None else pod["spec"]
+        spec: PodSpec = {} if pod is None else pod["spec"]
         specs = {one["name"]: one for one in containers_of(dict(spec))}
         sidecars = [one["name"] for one in spec.get("initContainers") or () if is_sidecar(one)]
         running = {one.name: one for one in runtime.running()}
@@ -288,15 +290,15 @@ def _grace_s(
     pod: Pod, container: Container | None = None, reason: Literal["", "startup", "liveness"] = ""
 ) -> int:
     """How long a container may take to end; a probe may have its own opinion."""
-    own = ((container or {}).get(_PROBES.get(reason, "")) or {}).get("terminationGracePeriodSeconds")
-    grace_s: int = own if own is not None else pod["spec"].get("terminationGracePeriodSeconds") or 0
-    return grace_s
+    probe = container.get(_PROBES[reason]) if container is not None and reason else None
+    own = probe.get("terminationGracePeriodSeconds") if probe else None
+    return own if own is not None else pod["spec"].get("terminationGracePeriodSeconds") or 0
 
 
 def _lost_attempts(pod: Pod, name: str) -> int:
     """How often the container was started before, by runtimes that do not know it any more."""
     status = pod.get("status") or {}
-    for field in ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"):
+    for field in CONTAINER_STATUS_FIELDS:
         for one in status.get(field) or ():
             if one["name"] == name and one.get("containerID"):
                 return int(one.get("restartCount", 0)) + 1

@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from enum import Enum
-from typing import Any, Final
+from typing import Final, cast
 
 from steersman.cluster.node.actions import pod_actions
 from steersman.cluster.node.container_statuses import ObservedPod, time_text
@@ -29,6 +29,8 @@ from steersman.cluster.node.pod_status import NodeTermination, final_status, pod
 from steersman.cluster.node.status_manager import StatusReport
 from steersman.cluster.node.steps import PodSteps
 from steersman.cluster.node.streaming import StreamingService
+from steersman.objects.kinds.types.core_v1 import Pod
+from steersman.objects.lifetime import is_deleting
 from steersman.objects.pod_lifecycle import is_terminal, is_terminal_phase
 from steersman.objects.times import parse_time
 from steersman.runtime import Key
@@ -37,7 +39,6 @@ __all__ = ["PodWorker", "Stage"]
 
 _log = logging.getLogger(__name__)
 
-Pod = Mapping[str, Any]
 
 #: After something unexpected.
 _RETRY_S: Final = 10.0
@@ -154,7 +155,7 @@ class PodWorker:
         if self.stage is Stage.SYNCING:
             self._ending = self._ending or self._deadline(pod) or self._excess(pod)
             over = is_terminal(pod)
-            if over or self._ending is not None or "deletionTimestamp" in pod["metadata"]:
+            if over or self._ending is not None or is_deleting(pod):
                 self.stage = Stage.ENDING
             else:
                 await self._keep_running(pod)
@@ -164,12 +165,12 @@ class PodWorker:
             self._release()
         self._host.statuses.want(self)
 
-    def _pod(self) -> dict[str, Any] | None:
+    def _pod(self) -> Pod | None:
         """The pod as it is known now; None if it is gone, whatever else has its name."""
         cached = self._host.pods.get(self.key)
         if cached is None:
             return None
-        pod = cached.object()
+        pod = cast("Pod", cached.object())
         return pod if pod["metadata"]["uid"] == self.uid else None
 
     def _begin(self, pod: Pod) -> None:
@@ -180,7 +181,7 @@ class PodWorker:
             return
         claim = claim_of(pod["spec"])
         self._generation = pod["metadata"].get("generation", 0)
-        if not status.get("startTime") and "deletionTimestamp" not in pod["metadata"]:
+        if not status.get("startTime") and not is_deleting(pod):
             self._refusal = self._host.refusal(pod, claim)
         if self._refusal is not None:
             self._host.events.warning(pod, *self._refusal)
@@ -237,7 +238,7 @@ class PodWorker:
 
     async def _end(self, pod: Pod | None) -> None:
         """Stop everything that runs for the pod."""
-        if pod is not None and "deletionTimestamp" in pod["metadata"]:
+        if pod is not None and is_deleting(pod):
             grace_s = pod["metadata"].get("deletionGracePeriodSeconds") or 0
         elif pod is None:
             grace_s = _ORPHAN_GRACE_S
@@ -269,9 +270,9 @@ class PodWorker:
         old = pod.get("status") or {}
         now = time_text(self._host.now())
         over = self.stage is Stage.OVER
-        delete = over and "deletionTimestamp" in pod["metadata"]
+        delete = over and is_deleting(pod)
         if self._refusal is not None:
-            status: Mapping[str, Any] = rejected_status(pod, *self._refusal, now)
+            status = rejected_status(pod, *self._refusal, now)
         elif self._settled:
             status = old
         else:

@@ -9,19 +9,19 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, Literal, cast
+from typing import Final, Literal, cast
 
 from steersman.aio import Scope
 from steersman.cluster.proxy.frontends import Backend, Frontend, FrontendRoute
 from steersman.cluster.proxy.process import ForwarderFiles, ForwarderProcess
 from steersman.election import default_identity
+from steersman.objects.kinds.types.core_v1 import Pod
 from steersman.objects.pod_lifecycle import is_terminal_phase
 from steersman.objects.resources import PODS
 from steersman.runtime import Change, Key, Manager, Recorder
 
 __all__ = ["HostPorts", "add_host_ports", "host_ports"]
 
-Object = Mapping[str, Any]
 
 _LOOPBACK: Final = "127.0.0.1"
 _ANY: Final = ("", "0.0.0.0", "::")  # noqa: S104 - what pods ask for, nothing is bound to it
@@ -42,7 +42,7 @@ def add_host_ports(
     return ports
 
 
-def host_ports(pod: Object, nodes: Mapping[str, str]) -> Iterator[tuple[Frontend, Backend]]:
+def host_ports(pod: Pod, nodes: Mapping[str, str]) -> Iterator[tuple[Frontend, Backend]]:
     """Where the ports of a pod are, and where they lead."""
     spec, status = pod["spec"], pod.get("status") or {}
     own, address = nodes.get(spec.get("nodeName", "")), status.get("podIP")
@@ -99,7 +99,7 @@ class HostPorts:
     def _on_pod(self, change: Change) -> None:
         wanted: dict[Frontend, Backend] = {}
         if change.new is not None and _MARK in change.new.data:
-            wanted = dict(host_ports(change.new.object(), self._nodes))
+            wanted = dict(host_ports(cast("Pod", change.new.object()), self._nodes))
         if wanted == self._wanted.get(change.key, {}):
             return
         if wanted:

@@ -15,13 +15,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Final, Literal, cast
+from typing import Any, Final
 
 from steersman.cluster.proxy.frontends import Backend, Frontend, FrontendRoute
+from steersman.objects.kinds.types.core_v1 import Service, ServiceSpec
+from steersman.objects.kinds.types.discovery_v1 import EndpointSlice
 
 __all__ = ["PROXY_NAME_LABEL", "ProxyLocation", "is_proxied", "local_endpoints", "routes"]
 
-Object = Mapping[str, Any]
 
 #: Services and slices with these labels are taken care of by others, or by nobody.
 PROXY_NAME_LABEL: Final = "service.kubernetes.io/service-proxy-name"
@@ -58,7 +59,7 @@ class _Endpoint:
     nodes: frozenset[str]
 
 
-def is_proxied(service: Object) -> bool:
+def is_proxied(service: Service) -> bool:
     spec = service["spec"]
     labels = service["metadata"].get("labels") or {}
     if PROXY_NAME_LABEL in labels or HEADLESS_LABEL in labels:
@@ -67,8 +68,8 @@ def is_proxied(service: Object) -> bool:
 
 
 def routes(
-    service: Object,
-    slices: Collection[Object],
+    service: Service,
+    slices: Collection[EndpointSlice],
     place: ProxyLocation,
     lends: Callable[[str], bool],
     stand_ins: Mapping[int, int] = MappingProxyType({}),
@@ -89,7 +90,7 @@ def routes(
             policy = spec.get("externalTrafficPolicy" if external else "internalTrafficPolicy")
             local = nodes if policy == "Local" else None
             answering = stand_ins.get(number, number)
-            frontend = Frontend(cast(Literal["TCP", "UDP"], protocol), address, answering)
+            frontend = Frontend(protocol, address, answering)
             found[frontend] = FrontendRoute(
                 tuple(_chosen(candidates, local, place)),
                 _affinity_s(spec),
@@ -99,7 +100,7 @@ def routes(
     return found
 
 
-def local_endpoints(service: Object, slices: Iterable[Object], place: ProxyLocation) -> int:
+def local_endpoints(service: Service, slices: Iterable[EndpointSlice], place: ProxyLocation) -> int:
     """How many ready endpoints this machine's nodes have, for who balances between nodes."""
     names, found = place.names, set()
     for port in service["spec"].get("ports") or ():
@@ -110,7 +111,7 @@ def local_endpoints(service: Object, slices: Iterable[Object], place: ProxyLocat
 
 
 def _listening(
-    service: Object, port: Object, place: ProxyLocation, lends: Callable[[str], bool]
+    service: Service, port: Mapping[str, Any], place: ProxyLocation, lends: Callable[[str], bool]
 ) -> Iterator[tuple[str, int, Collection[str], bool]]:
     """Address, port, the nodes that are local there, and whether traffic comes from outside."""
     spec, names = service["spec"], place.names
@@ -121,14 +122,15 @@ def _listening(
         yield address, port["port"], names, True
     balancer = (service.get("status") or {}).get("loadBalancer") or {}
     for ingress in balancer.get("ingress") or ():
-        if (address := ingress.get("ip")) and ingress.get("ipMode", "VIP") == "VIP" and lends(address):
-            yield address, port["port"], names, True
+        ip = ingress.get("ip")
+        if ip and ingress.get("ipMode", "VIP") == "VIP" and lends(ip):
+            yield ip, port["port"], names, True
     if port.get("nodePort"):
         for address, nodes in place.nodes.items():
             yield address, port["nodePort"], nodes, True
 
 
-def _endpoints(slices: Iterable[Object], port: Object) -> Iterator[_Endpoint]:
+def _endpoints(slices: Iterable[EndpointSlice], port: Mapping[str, Any]) -> Iterator[_Endpoint]:
     protocol = port.get("protocol") or "TCP"
     for each in slices:
         number = next(
@@ -183,21 +185,21 @@ def _hinted(ready: list[_Endpoint], place: ProxyLocation) -> list[_Endpoint]:
     return ready
 
 
-def _affinity_s(spec: Object) -> int:
+def _affinity_s(spec: ServiceSpec) -> int:
     if spec.get("sessionAffinity") != "ClientIP":
         return 0
     config = (spec.get("sessionAffinityConfig") or {}).get("clientIP") or {}
     return config.get("timeoutSeconds") or _AFFINITY_S
 
 
-def _group(service: Object, port: Object) -> str:
+def _group(service: Service, port: Mapping[str, Any]) -> str:
     if service["spec"].get("sessionAffinity") != "ClientIP":
         return ""
     metadata = service["metadata"]
     return f"{metadata['namespace']}/{metadata['name']}:{port.get('name') or ''}"
 
 
-def _sources(service: Object, address: str) -> tuple[str, ...]:
+def _sources(service: Service, address: str) -> tuple[str, ...]:
     """Only what a load balancer lets in is limited."""
     balancer = (service.get("status") or {}).get("loadBalancer") or {}
     if any(ingress.get("ip") == address for ingress in balancer.get("ingress") or ()):

@@ -13,7 +13,7 @@ import logging
 import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
 from steersman.aio import Scope
 from steersman.cluster.machine import Machine, MachineError
@@ -23,6 +23,8 @@ from steersman.cluster.proxy.process import ForwarderFiles, ForwarderProcess
 from steersman.cluster.proxy.routing import ProxyLocation, is_proxied, local_endpoints, routes
 from steersman.cluster.proxy.stand_ins import StandInList, announce, is_announced, stand_ins_of
 from steersman.election import default_identity
+from steersman.objects.kinds.types.core_v1 import Node, Service
+from steersman.objects.kinds.types.discovery_v1 import EndpointSlice
 from steersman.objects.resources import ENDPOINT_SLICES, NODES, SERVICES
 from steersman.runtime import Cached, Change, Key, Manager, Recorder
 
@@ -30,7 +32,6 @@ __all__ = ["LowPorts", "ServiceProxy", "add_proxy"]
 
 _log = logging.getLogger(__name__)
 
-Object = dict[str, Any]
 
 _SERVICE_LABEL: Final = "kubernetes.io/service-name"
 _ZONE_LABEL: Final = "topology.kubernetes.io/zone"
@@ -190,7 +191,7 @@ class ServiceProxy:
 
     def _found_here(self, cached: Cached) -> _Node | None:
         """A node of this machine, by its addresses."""
-        node = cached.object()
+        node = cast("Node", cached.object())
         listed = (node.get("status") or {}).get("addresses") or ()
         addresses = {each["address"] for each in listed if each["type"] == "InternalIP"}
         here = addresses.intersection(self._node_addresses)
@@ -267,12 +268,12 @@ class ServiceProxy:
         self._is_writing_later = False
         self._write_list()
 
-    def _read(self, key: Key) -> Object | None:
+    def _read(self, key: Key) -> Service | None:
         cached = self._services.cache.get(key)
-        return None if cached is None else cached.object()
+        return None if cached is None else cast("Service", cached.object())
 
     async def _prepare(
-        self, key: Key, service: Object | None, place: ProxyLocation
+        self, key: Key, service: Service | None, place: ProxyLocation
     ) -> dict[Frontend, FrontendRoute]:
         """What a service has now, its addresses on this machine."""
         if service is None or not is_proxied(service):
@@ -281,7 +282,7 @@ class ServiceProxy:
             self._announced.pop(key, None)
             return {}
         filed = self._slices.cache.by_index(_INDEX, f"{key.namespace}/{key.name}")
-        slices = [cached.object() for cached in filed]
+        slices = [cast("EndpointSlice", cached.object()) for cached in filed]
         self._refuse_others(service)
         count = local_endpoints(service, slices, place)
         await self._health_checks.keep(key, service["spec"].get("healthCheckNodePort") or 0, count)
@@ -300,7 +301,7 @@ class ServiceProxy:
         self._stand_ins.set(key, claims, stand_ins)
         return found
 
-    def _announce(self, key: Key, service: Object, stand_ins: dict[int, int]) -> None:
+    def _announce(self, key: Key, service: Service, stand_ins: dict[int, int]) -> None:
         """Have the Service say where it answers, which is asked for once for each of its versions."""
         version = service["metadata"]["resourceVersion"]
         if is_announced(service, stand_ins) or self._announced.get(key) == version:
@@ -322,7 +323,7 @@ class ServiceProxy:
         assert self._scope is not None
         self._scope.start(annotate(), name=f"stand-ins of {key}")
 
-    async def _has_address(self, service: Object, frontend: Frontend) -> bool:
+    async def _has_address(self, service: Service, frontend: Frontend) -> bool:
         """Whether the address is here, after it was added."""
         try:
             await self._machine.add(frontend.address, _owner(Key.of(service)))
@@ -370,7 +371,7 @@ class ServiceProxy:
 
     # --- what cannot be done
 
-    def _refuse_others(self, service: Object) -> None:
+    def _refuse_others(self, service: Service) -> None:
         for port in service["spec"].get("ports") or ():
             if port.get("protocol") == "SCTP":
                 note = f"port {port['port']} does not answer: SCTP is not supported here"
@@ -397,7 +398,7 @@ class ServiceProxy:
         assert self._scope is not None
         self._scope.start(later(), name=f"retry {key}")
 
-    def _warn_of_failure(self, service: Object, frontend: Frontend, code: int, why: str) -> None:
+    def _warn_of_failure(self, service: Service, frontend: Frontend, code: int, why: str) -> None:
         if (frontend, code) in self._told:
             return
         self._told.add((frontend, code))

@@ -15,10 +15,11 @@ import json
 import logging
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from steersman.client import Client, ClientError, Conflict, ServerError, TooManyRequests, Unreachable
 from steersman.cluster.proxy.frontends import Frontend
+from steersman.objects.kinds.types.core_v1 import Service
 from steersman.objects.resources import SERVICES
 from steersman.objects.stand_ins import STAND_IN_PORTS, chosen_stand_ins, stand_ins_text
 from steersman.runtime import Key
@@ -27,24 +28,23 @@ __all__ = ["StandInList", "announce", "is_announced", "stand_ins_of"]
 
 _log = logging.getLogger(__name__)
 
-Object = Mapping[str, Any]
 
 _MANAGER: Final = "steersman-proxy"
 #: What may be over when it is tried again.
 _PASSING: Final = (Conflict, ServerError, TooManyRequests, Unreachable)
 
 
-def stand_ins_of(service: Object, first_free: int) -> dict[int, int]:
+def stand_ins_of(service: Service, first_free: int) -> dict[int, int]:
     ports = (port["port"] for port in service["spec"].get("ports") or ())
     return chosen_stand_ins(ports, first_free)
 
 
-def is_announced(service: Object, stand_ins: Mapping[int, int]) -> bool:
+def is_announced(service: Service, stand_ins: Mapping[int, int]) -> bool:
     said = (service["metadata"].get("annotations") or {}).get(STAND_IN_PORTS) or ""
     return bool(said == stand_ins_text(stand_ins))
 
 
-async def announce(client: Client, service: Object, stand_ins: Mapping[int, int]) -> bool:
+async def announce(client: Client, service: Service, stand_ins: Mapping[int, int]) -> bool:
     """Note a service's stand-ins on it, whoever else has said something there. False if that should be tried
     again."""
     key, uid = Key.of(service), service["metadata"]["uid"]

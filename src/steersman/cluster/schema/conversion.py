@@ -16,10 +16,10 @@ import orjson
 from steersman.cluster.schema.decode import decode_type
 from steersman.cluster.schema.defaults.autoscaling import ROUND_TRIP, cpu_utilization_metric
 from steersman.cluster.schema.errors import DecodeError
+from steersman.objects.kinds import Object
 
 __all__ = ["convert", "from_storage", "to_storage"]
 
-Object = dict[str, Any]
 
 _STORED_AS: Final = {
     ("autoscaling", "v1", "HorizontalPodAutoscaler"): ("autoscaling", "v2"),

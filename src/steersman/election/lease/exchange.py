@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from steersman.aio import Clock, Scope
 from steersman.client import AlreadyExists, Client, ClientError, Conflict, NotFound
@@ -22,12 +22,12 @@ from steersman.election.lease.requests import (
     Write,
     Written,
 )
+from steersman.objects.kinds import Object
 from steersman.objects.resources import LEASES
 
 __all__ = ["Exchange", "ask"]
 
 L = TypeVar("L", bound=Versioned)
-Object = dict[str, Any]
 
 
 async def ask(

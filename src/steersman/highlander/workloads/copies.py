@@ -13,20 +13,19 @@ from typing import Any
 
 from steersman.highlander.state import PodView
 from steersman.highlander.workloads.ownership import WorkloadKey, epoch_of
-from steersman.objects.conditions import condition_is, find_condition
+from steersman.objects.conditions import find_condition, is_ready
+from steersman.objects.lifetime import is_deleting
 from steersman.objects.pod_lifecycle import is_terminal_phase
 from steersman.objects.times import parse_time
 
 __all__ = ["is_living", "living", "pod_view"]
 
-Object = Mapping[str, Any]
 
-
-def living(pods: Iterable[Object]) -> list[Object]:
+def living(pods: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     return [pod for pod in pods if is_living(pod)]
 
 
-def is_living(pod: Object) -> bool:
+def is_living(pod: Mapping[str, Any]) -> bool:
     status = pod.get("status") or {}
     if not is_terminal_phase(status.get("phase")):
         return True
@@ -37,18 +36,18 @@ def is_living(pod: Object) -> bool:
     return any((each.get("state") or {}).get("running") is not None for each in statuses)
 
 
-def pod_view(pod: Object, key: WorkloadKey) -> PodView:
+def pod_view(pod: Mapping[str, Any], key: WorkloadKey) -> PodView:
     metadata, spec, status = pod["metadata"], pod.get("spec") or {}, pod.get("status") or {}
     statuses = status.get("containerStatuses") or ()
     containers = spec.get("containers") or ()
-    ending = "deletionTimestamp" in metadata
+    ending = is_deleting(pod)
     return PodView(
         name=metadata["name"],
         namespace=metadata.get("namespace") or "",
         workload=key.name,
         kind=key.kind,
         phase="Terminating" if ending and is_living(pod) else status.get("phase") or "Pending",
-        ready=not ending and condition_is(status.get("conditions"), "Ready"),
+        ready=not ending and is_ready(pod),
         restarts=sum(each.get("restartCount") or 0 for each in statuses),
         node=spec.get("nodeName") or "",
         ip=status.get("podIP") or "",
@@ -69,7 +68,7 @@ def _time(text: str | None) -> float | None:
     return parse_time(text).timestamp() if text else None
 
 
-def _reason(status: Object) -> str:
+def _reason(status: Mapping[str, Any]) -> str:
     """Why it is not as it should be, if it says so."""
     if status.get("reason"):
         return f"{status['reason']}: {status.get('message') or ''}".rstrip(": ")

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any
 
 import orjson
 
@@ -32,6 +31,7 @@ from steersman.highlander.config.specs import (
 )
 from steersman.highlander.workloads.ownership import HASH, Stamp, WorkloadKey, identity_labels
 from steersman.highlander.workloads.pods import apart, pod_template
+from steersman.objects.kinds import Object
 from steersman.objects.resource_type import ResourceType
 from steersman.objects.resources import CRON_JOBS, DEPLOYMENTS, PODS, SERVICES, STATEFUL_SETS
 from steersman.operator.terms import TERM
@@ -48,7 +48,6 @@ __all__ = [
     "without_gate",
 ]
 
-Object = dict[str, Any]
 #: No scheduler looks at a pod that has it.
 GATE = "highlander.steersman.dev/leader"
 #: With this in its spec, nothing runs of an object.

@@ -29,7 +29,6 @@ __all__ = [
     "key_of",
 ]
 
-Object = Mapping[str, Any]
 
 #: The field manager, and the value of `managed-by`.
 MANAGER: Final = "highlander"
@@ -104,14 +103,14 @@ def key_of(namespace: str, labels: Mapping[str, str]) -> tuple[str, WorkloadKey]
         return None
 
 
-def belongs_to(obj: Object, tenant: str, key: WorkloadKey) -> bool:
+def belongs_to(obj: Mapping[str, Any], tenant: str, key: WorkloadKey) -> bool:
     """Whether an object is part of this workload."""
     metadata = obj["metadata"]
     found = key_of(metadata.get("namespace") or "", metadata.get("labels") or {})
     return found == (label_value(tenant), key)
 
 
-def epoch_of(obj: Object) -> int:
+def epoch_of(obj: Mapping[str, Any]) -> int:
     """The epoch that an object was written in; 0 if it says none."""
     text = (obj["metadata"].get("annotations") or {}).get(TERM, "")
     return int(text) if text.isascii() and text.isdigit() else 0

@@ -8,10 +8,10 @@ from typing import Any
 from steersman.highlander.config.specs import Port, ResourcesSpec, ServiceSpec, Sidecar, WorkloadSpec
 from steersman.highlander.workloads.merging import patched
 from steersman.highlander.workloads.ownership import Stamp, WorkloadKey, identity_labels
+from steersman.objects.kinds import Object
 
 __all__ = ["EPOCH_VARIABLE", "apart", "pod_template"]
 
-Object = dict[str, Any]
 
 #: How a program in a pod learns its epoch: what it writes elsewhere can carry it, and be refused when stale.
 EPOCH_VARIABLE = "HIGHLANDER_EPOCH"

@@ -16,10 +16,10 @@ from steersman.objects.custom.generation import json_schema
 from steersman.objects.custom.markers import PRESERVE
 from steersman.objects.custom.resource import CustomResource
 from steersman.objects.custom.structural import structural
+from steersman.objects.kinds import Object
 
 __all__ = ["crd"]
 
-Object = dict[str, Any]
 
 _plain_path = re.compile(r"(?:\.[A-Za-z_][A-Za-z0-9_-]*)+").fullmatch
 _COLUMN_TYPES: Final = ("integer", "number", "boolean")

@@ -7,10 +7,12 @@ time it costs nothing. Names in markers and rules are those of the JSON, not of 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final, Literal, cast
+from typing import Any, Final, cast
 
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema
+
+from steersman.objects.kinds.enums import FieldValueErrorReason
 
 __all__ = [
     "ATOMIC",
@@ -32,7 +34,7 @@ RULES: Final = "x-kubernetes-validations"
 #: Stands for the list's or the map's own key until the type is known.
 ATOMIC: Final = "x-kubernetes-atomic"
 
-Reason = Literal["FieldValueInvalid", "FieldValueForbidden", "FieldValueRequired", "FieldValueDuplicate"]
+Reason = FieldValueErrorReason
 
 
 class _Annotation:

@@ -25,11 +25,11 @@ from steersman.objects.custom.crd import crd
 from steersman.objects.custom.errors import ConversionError, DefinitionError
 from steersman.objects.custom.resource import CustomResource
 from steersman.objects.errors import ObjectError
+from steersman.objects.kinds import Object
 from steersman.objects.patches import merge
 
 __all__ = ["KEPT_ANNOTATION", "Versions"]
 
-Object = dict[str, Any]
 _Source = TypeVar("_Source", bound=CustomResource)
 _Target = TypeVar("_Target", bound=CustomResource)
 _Function = Callable[[Any], CustomResource]

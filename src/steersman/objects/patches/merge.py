@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from steersman.objects.kinds import Object
 from steersman.objects.patches.errors import BadPatch
 from steersman.objects.patches.gotext import go_kind
 
 __all__ = ["apply", "create", "create_three_way"]
-
-Object = dict[str, Any]
 
 
 def apply(original: Mapping[str, Any], patch: Any) -> Object:

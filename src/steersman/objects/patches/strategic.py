@@ -12,13 +12,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from steersman.objects.kinds import Object
 from steersman.objects.patches.errors import BadPatch, PatchFailed, PatchNotApplicable
 from steersman.objects.patches.gotext import go_kind, go_string, go_type, go_value
 from steersman.objects.schemas import ANY, Schema
 
 __all__ = ["apply", "left_over"]
 
-Object = dict[str, Any]
 
 _DIRECTIVE: Final = "$patch"
 _RETAIN_KEYS: Final = "$retainKeys"

@@ -11,8 +11,10 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, get_args
 
+from steersman.objects.kinds import Object
+from steersman.objects.kinds.enums import PullPolicy
 from steersman.operator.fencing import fencing_policy
 from steersman.operator.packaging.manifests import manifests
 from steersman.operator.packaging.release import Release
@@ -21,7 +23,6 @@ from steersman.operator.packaging.workload import budget
 
 __all__ = ["MARKED_NAME", "MARKED_NAMESPACE", "chart"]
 
-Object = dict[str, Any]
 
 #: What stands for the name and the namespace of a release until the templates are written.
 MARKED_NAME: Final = "steersman-marked-name"
@@ -126,7 +127,7 @@ def _schema(release: Release) -> Object:
     if not release.is_coordinated:
         # Several would all do the same work.
         schema["properties"]["replicas"]["maximum"] = 1
-    schema["properties"]["image"]["properties"]["pullPolicy"]["enum"] = ["Always", "IfNotPresent", "Never"]
+    schema["properties"]["image"]["properties"]["pullPolicy"]["enum"] = list(get_args(PullPolicy))
     # Helm itself puts this into the values of a chart that is part of another.
     schema["properties"]["global"] = {"type": "object"}
     return {"$schema": "http://json-schema.org/draft-07/schema#", **schema}

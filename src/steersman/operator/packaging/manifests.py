@@ -5,9 +5,10 @@ The same operators and options give the same objects, in the same order, always.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from steersman.objects.builders import Namespace
+from steersman.objects.kinds import Object
 from steersman.operator.fencing import fencing_policy
 from steersman.operator.packaging import raft as raft_cluster
 from steersman.operator.packaging.rbac import rbac
@@ -16,7 +17,6 @@ from steersman.operator.packaging.workload import budget, deployment, metrics_se
 
 __all__ = ["manifests"]
 
-Object = dict[str, Any]
 
 #: There in every cluster, and not ours to describe.
 _GIVEN_NAMESPACES: Final = ("default", "kube-system")

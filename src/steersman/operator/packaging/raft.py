@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from steersman.election import RaftConfig
 from steersman.objects.builders import (
@@ -15,13 +15,13 @@ from steersman.objects.builders import (
     StatefulSet,
     Volume,
 )
+from steersman.objects.kinds import Object
 from steersman.operator.packaging.release import METRICS_PORT, WEBHOOK_PORT, Release
 from steersman.operator.packaging.workload import container, in_pods
 from steersman.raft.config import DEFAULT_PORT
 
 __all__ = ["headless_service", "network_policy", "stateful_set", "tls_secret"]
 
-Object = dict[str, Any]
 
 _DISK: Final = "data"
 _TLS: Final = "raft-tls"

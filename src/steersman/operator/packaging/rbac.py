@@ -6,7 +6,6 @@ What is needed everywhere goes into a ClusterRole, what is needed in one namespa
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from steersman.objects.builders import (
     ClusterRole,
@@ -16,11 +15,11 @@ from steersman.objects.builders import (
     RoleBinding,
     ServiceAccount,
 )
+from steersman.objects.kinds import Object
 from steersman.operator.packaging.permissions import EVERYWHERE, Permission
 
 __all__ = ["rbac"]
 
-Object = dict[str, Any]
 
 #: In the order people write them.
 _VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")

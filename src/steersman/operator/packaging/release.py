@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from steersman.election import RaftConfig
+from steersman.objects.kinds import Object
 from steersman.objects.names import is_dns1123_label
 from steersman.operator.errors import OperatorError
 from steersman.operator.operator import Chain
@@ -19,8 +20,6 @@ __all__ = ["METRICS_PORT", "WEBHOOK_PORT", "Release", "default_name"]
 
 METRICS_PORT = 8080
 WEBHOOK_PORT = 9443
-
-Object = dict[str, Any]
 
 
 def default_name(operators: Sequence[Chain[Any]]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from steersman.objects.builders import (
     Container,
@@ -16,12 +16,12 @@ from steersman.objects.builders import (
     StatefulSet,
     Volume,
 )
+from steersman.objects.kinds import Object
 from steersman.operator.packaging.election import LOCK_URL, Engine
 from steersman.operator.packaging.release import METRICS_PORT, WEBHOOK_PORT, Release
 
 __all__ = ["budget", "container", "deployment", "in_pods", "metrics_service", "webhook_service"]
 
-Object = dict[str, Any]
 W = TypeVar("W", Deployment, StatefulSet)
 
 #: More than `operator.Settings.grace_s`: reconciles end, then the lease is given up and events are sent.

@@ -59,5 +59,5 @@ def test_each_resource_is_preferred_in_the_first_version_that_has_it() -> None:
 @pytest.mark.parametrize("answer", [{"kind": "APIGroupList", "groups": []}, {"kind": "APIVersions"}, {}])
 def test_an_answer_of_another_kind_is_no_api_without_resources(answer: dict[str, Any]) -> None:
     answers: Any = _Answers(api=answer, apis=_groups())
-    with pytest.raises(ClientError, match="/api does not tell what is served"):
+    with pytest.raises(ClientError, match="/api did not answer with discovery"):
         asyncio.run(discover(answers))

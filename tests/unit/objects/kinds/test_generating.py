@@ -12,6 +12,7 @@ from steersman.objects.kinds import enums, generating
 from steersman.objects.kinds.generating.description import Description, DescriptionError, snake
 from steersman.objects.kinds.generating.view_classes import view_modules
 from steersman.objects.kinds.generating.view_files import read_views
+from steersman.objects.kinds.types import core_v1
 from steersman.objects.kinds.views.pods import PodView
 
 _KINDS = Path(generating.__file__).parents[1]
@@ -155,3 +156,8 @@ def test_a_wrong_field_or_value_is_an_error_of_mypy(tmp_path: Path) -> None:
         "11",
         "12",
     ], errors
+
+
+def test_at_run_time_a_type_is_dict() -> None:
+    assert core_v1.Pod is dict
+    assert not hasattr(core_v1, "__path__")

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, Final
 
-from steersman.cluster.admission.chain import Object
 from steersman.cluster.admission.pod_security.violations import (
     Check,
     Setters,
@@ -42,11 +41,11 @@ _SYSCTLS: Final = (
 _SELINUX_TYPES: Final = frozenset({"", "container_t", "container_init_t", "container_kvm_t"})
 
 
-def in_user_namespace(spec: Object) -> bool:
+def in_user_namespace(spec: Mapping[str, Any]) -> bool:
     return spec.get("hostUsers") is False
 
 
-def setters_of(spec: Object, bad: Callable[[dict[str, Any]], Iterable[str] | None]) -> Setters:
+def setters_of(spec: Mapping[str, Any], bad: Callable[[Mapping[str, Any]], Iterable[str] | None]) -> Setters:
     """Who has a security context that `bad` objects to. It gives the values it objects to, or None."""
     setters = Setters()
     values = bad(security(spec))
@@ -58,7 +57,7 @@ def setters_of(spec: Object, bad: Callable[[dict[str, Any]], Iterable[str] | Non
 
 
 def _add_containers(
-    setters: Setters, spec: Object, bad: Callable[[dict[str, Any]], Iterable[str] | None]
+    setters: Setters, spec: Mapping[str, Any], bad: Callable[[Mapping[str, Any]], Iterable[str] | None]
 ) -> None:
     for container in containers_of(spec):
         values = bad(security(container))
@@ -67,14 +66,16 @@ def _add_containers(
             setters.values.update(values)
 
 
-def _container_setters(spec: Object, bad: Callable[[dict[str, Any]], Iterable[str] | None]) -> Setters:
+def _container_setters(
+    spec: Mapping[str, Any], bad: Callable[[Mapping[str, Any]], Iterable[str] | None]
+) -> Setters:
     setters = Setters()
     _add_containers(setters, spec, bad)
     return setters
 
 
-def _app_armor(metadata: Object, spec: Object) -> Violation | None:
-    def bad(context: dict[str, Any]) -> list[str] | None:
+def _app_armor(metadata: Mapping[str, Any], spec: Mapping[str, Any]) -> Violation | None:
+    def bad(context: Mapping[str, Any]) -> list[str] | None:
         profile = context.get("appArmorProfile")
         if profile is None or profile.get("type") in ("RuntimeDefault", "Localhost"):
             return None
@@ -98,8 +99,8 @@ def _app_armor(metadata: Object, spec: Object) -> Violation | None:
     return Violation(reason, f"{' and '.join(parts)} must not set AppArmor profile type to {quoted(values)}")
 
 
-def _capabilities(metadata: Object, spec: Object) -> Violation | None:
-    def bad(context: dict[str, Any]) -> set[str] | None:
+def _capabilities(metadata: Mapping[str, Any], spec: Mapping[str, Any]) -> Violation | None:
+    def bad(context: Mapping[str, Any]) -> set[str] | None:
         added = (context.get("capabilities") or {}).get("add") or ()
         return set(added) - _CAPABILITIES or None
 
@@ -113,17 +114,17 @@ def _capabilities(metadata: Object, spec: Object) -> Violation | None:
     )
 
 
-def _host_namespaces(metadata: Object, spec: Object) -> Violation | None:
+def _host_namespaces(metadata: Mapping[str, Any], spec: Mapping[str, Any]) -> Violation | None:
     shared = [f"{name}=true" for name in ("hostNetwork", "hostPID", "hostIPC") if spec.get(name)]
     return Violation("host namespaces", ", ".join(shared)) if shared else None
 
 
-def _host_paths(metadata: Object, spec: Object) -> Violation | None:
+def _host_paths(metadata: Mapping[str, Any], spec: Mapping[str, Any]) -> Violation | None:
     names = [volume["name"] for volume in spec.get("volumes") or () if volume.get("hostPath") is not None]
     return Violation("hostPath volumes", counted("volume", names)) if names else None
 
 
-def _host_ports(metadata: Object, spec: Object) -> Violation | None:
+def _host_ports(metadata: Mapping[str, Any], spec: Mapping[str, Any]) -> Violation | None:
     names, found = [], set()
     for container in containers_of(spec):
         ports = {str(port["hostPort"]) for port in container.get("ports") or () if port.get("hostPort")}
@@ -138,7 +139,7 @@ def _host_ports(metadata: Object, spec: Object) -> Violation | None:
     )
 
 
-def _hosts(container: Object) -> set[str]:
+def _hosts(container: Mapping[str, Any]) -> set[str]:
     """Where probes and lifecycle handlers connect to, where that is not the pod."""
     lifecycle = container.get("lifecycle") or {}
     handlers = [container.get(f"{probe}Probe") for probe in ("liveness", "readiness", "startup")]
@@ -147,7 +148,7 @@ def _hosts(container: Object) -> set[str]:
     return {target["host"] for target in targets if target and target.get("host")}
 
 
-def _host_probes(metadata: Object, spec: Object) -> Violation | None:
+def _host_probes(metadata: Mapping[str, Any], spec: Mapping[str, Any]) -> Violation | None:
     by_name: dict[str, set[str]] = {}
     for container in containers_of(spec):
         if hosts := _hosts(container):
@@ -159,15 +160,15 @@ def _host_probes(metadata: Object, spec: Object) -> Violation | None:
     return Violation("probe or lifecycle host", f"{counted('container', names)} {verb(names)} {what}")
 
 
-def _privileged(metadata: Object, spec: Object) -> Violation | None:
+def _privileged(metadata: Mapping[str, Any], spec: Mapping[str, Any]) -> Violation | None:
     setters = _container_setters(spec, lambda context: () if context.get("privileged") else None)
     if not setters:
         return None
     return Violation("privileged", f"{setters} must not set securityContext.privileged=true")
 
 
-def proc_mount(metadata: Object, spec: Object) -> Violation | None:
-    def bad(context: dict[str, Any]) -> list[str] | None:
+def proc_mount(metadata: Mapping[str, Any], spec: Mapping[str, Any]) -> Violation | None:
+    def bad(context: Mapping[str, Any]) -> list[str] | None:
         given = context.get("procMount")
         return None if given in (None, "Default") else [given]
 
@@ -178,14 +179,18 @@ def proc_mount(metadata: Object, spec: Object) -> Violation | None:
     return Violation("procMount", f"{setters} must not set securityContext.procMount to {values}")
 
 
-def _proc_mount_outside_user_namespaces(metadata: Object, spec: Object) -> Violation | None:
+def _proc_mount_outside_user_namespaces(
+    metadata: Mapping[str, Any], spec: Mapping[str, Any]
+) -> Violation | None:
     return None if in_user_namespace(spec) else proc_mount(metadata, spec)
 
 
-def _selinux(allowed: frozenset[str], metadata: Object, spec: Object) -> Violation | None:
+def _selinux(
+    allowed: frozenset[str], metadata: Mapping[str, Any], spec: Mapping[str, Any]
+) -> Violation | None:
     faults: set[str] = set()
 
-    def bad(context: dict[str, Any]) -> list[str] | None:
+    def bad(context: Mapping[str, Any]) -> list[str] | None:
         options = context.get("seLinuxOptions")
         if options is None:
             return None
@@ -206,7 +211,7 @@ def _selinux(allowed: frozenset[str], metadata: Object, spec: Object) -> Violati
     )
 
 
-def _seccomp_annotations(metadata: Object, spec: Object) -> Violation | None:
+def _seccomp_annotations(metadata: Mapping[str, Any], spec: Mapping[str, Any]) -> Violation | None:
     annotations = metadata.get("annotations", {})
     keys = {_SECCOMP_POD, *(_SECCOMP_CONTAINER + container["name"] for container in containers_of(spec))}
     forbidden = [
@@ -221,16 +226,16 @@ def _seccomp_annotations(metadata: Object, spec: Object) -> Violation | None:
     return Violation("seccompProfile", f"forbidden {noun} {', '.join(forbidden)}")
 
 
-def valid_seccomp(profile: Object) -> bool:
+def valid_seccomp(profile: Mapping[str, Any]) -> bool:
     return profile.get("type") in ("Localhost", "RuntimeDefault")
 
 
-def _bad_seccomp(context: dict[str, Any]) -> list[str] | None:
+def _bad_seccomp(context: Mapping[str, Any]) -> list[str] | None:
     profile = context.get("seccompProfile")
     return None if profile is None or valid_seccomp(profile) else [profile.get("type", "")]
 
 
-def seccomp(metadata: Object, spec: Object) -> Violation | None:
+def seccomp(metadata: Mapping[str, Any], spec: Mapping[str, Any]) -> Violation | None:
     setters = setters_of(spec, _bad_seccomp)
     if not setters:
         return None
@@ -240,7 +245,9 @@ def seccomp(metadata: Object, spec: Object) -> Violation | None:
     )
 
 
-def _sysctls(allowed: frozenset[str], metadata: Object, spec: Object) -> Violation | None:
+def _sysctls(
+    allowed: frozenset[str], metadata: Mapping[str, Any], spec: Mapping[str, Any]
+) -> Violation | None:
     names = [sysctl["name"] for sysctl in security(spec).get("sysctls") or ()]
     forbidden = [name for name in names if name not in allowed]
     return Violation("forbidden sysctls", ", ".join(forbidden)) if forbidden else None
@@ -255,7 +262,7 @@ def _sysctl_checks() -> tuple[tuple[int, Check], ...]:
     return tuple(checks)
 
 
-def _host_process(metadata: Object, spec: Object) -> Violation | None:
+def _host_process(metadata: Mapping[str, Any], spec: Mapping[str, Any]) -> Violation | None:
     setters = setters_of(
         spec, lambda context: () if (context.get("windowsOptions") or {}).get("hostProcess") else None
     )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
-from steersman.cluster.admission.chain import Object
 from steersman.cluster.admission.pod_security.baseline import BASELINE
 from steersman.cluster.admission.pod_security.levels import LevelVersion
 from steersman.cluster.admission.pod_security.restricted import RESTRICTED
@@ -26,7 +26,9 @@ _LAST: Final = max(
 )
 
 
-def evaluate(policy: LevelVersion, metadata: Object, spec: Object) -> tuple[Violation, ...]:
+def evaluate(
+    policy: LevelVersion, metadata: Mapping[str, Any], spec: Mapping[str, Any]
+) -> tuple[Violation, ...]:
     """What a level does not allow about a pod; nothing when it may be."""
     if policy.level == "privileged":
         return ()

@@ -10,11 +10,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
-from steersman.cluster.admission.chain import Attributes, Object, Reader
+from steersman.cluster.admission.chain import Attributes, Reader
 from steersman.cluster.admission.pod_security.evaluation import evaluate
 from steersman.cluster.admission.pod_security.levels import (
     PREFIX,
@@ -26,6 +26,8 @@ from steersman.cluster.admission.pod_security.levels import (
 )
 from steersman.cluster.admission.pod_security.violations import Violation
 from steersman.objects.fields import quote
+from steersman.objects.kinds import Object
+from steersman.objects.ownership import controlling_reference
 from steersman.objects.status import forbidden, internal_error, invalid
 
 __all__ = ["Exemptions", "PodSecurity"]
@@ -136,8 +138,8 @@ class PodSecurity:
         self,
         attributes: Attributes,
         policy: NamespacePolicy,
-        metadata: Object,
-        spec: Object,
+        metadata: Mapping[str, Any],
+        spec: Mapping[str, Any],
         *,
         enforce: bool,
     ) -> None:
@@ -224,8 +226,8 @@ class PodSecurity:
         for pod in pods:
             if pod["spec"].get("runtimeClassName") in self._exempt.runtime_classes:
                 continue
-            references = pod["metadata"].get("ownerReferences") or ()
-            owner = next((each["uid"] for each in references if each.get("controller")), None)
+            controller = controlling_reference(pod)
+            owner = controller["uid"] if controller is not None else None
             if owner is not None and owner in owners:
                 others.append(pod)
             else:

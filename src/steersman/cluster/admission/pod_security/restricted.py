@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
-from steersman.cluster.admission.chain import Object
 from steersman.cluster.admission.pod_security.baseline import (
     in_user_namespace,
     proc_mount,
@@ -40,7 +40,7 @@ _OTHER_VOLUMES: Final = (
 def _except_windows(check: Check) -> Check:
     """Windows has none of what the check is about, and pods for it cannot set it."""
 
-    def checked(metadata: Object, spec: Object) -> Violation | None:
+    def checked(metadata: Mapping[str, Any], spec: Mapping[str, Any]) -> Violation | None:
         return None if (spec.get("os") or {}).get("name") == "windows" else check(metadata, spec)
 
     return checked
@@ -49,13 +49,13 @@ def _except_windows(check: Check) -> Check:
 def _except_user_namespaces(check: Check) -> Check:
     """Root in a user namespace is nobody outside."""
 
-    def checked(metadata: Object, spec: Object) -> Violation | None:
+    def checked(metadata: Mapping[str, Any], spec: Mapping[str, Any]) -> Violation | None:
         return None if in_user_namespace(spec) else check(metadata, spec)
 
     return checked
 
 
-def _escalation(metadata: Object, spec: Object) -> Violation | None:
+def _escalation(metadata: Mapping[str, Any], spec: Mapping[str, Any]) -> Violation | None:
     names = [
         container["name"]
         for container in containers_of(spec)
@@ -69,7 +69,7 @@ def _escalation(metadata: Object, spec: Object) -> Violation | None:
     )
 
 
-def _capabilities(metadata: Object, spec: Object) -> Violation | None:
+def _capabilities(metadata: Mapping[str, Any], spec: Mapping[str, Any]) -> Violation | None:
     keeping, adding, added = [], [], set()
     for container in containers_of(spec):
         capabilities = security(container).get("capabilities") or {}
@@ -89,7 +89,7 @@ def _capabilities(metadata: Object, spec: Object) -> Violation | None:
     return Violation("unrestricted capabilities", "; ".join(details)) if details else None
 
 
-def _volumes(metadata: Object, spec: Object) -> Violation | None:
+def _volumes(metadata: Mapping[str, Any], spec: Mapping[str, Any]) -> Violation | None:
     bad = [volume for volume in spec.get("volumes") or () if _ALLOWED_VOLUMES.isdisjoint(volume)]
     if not bad:
         return None
@@ -99,7 +99,7 @@ def _volumes(metadata: Object, spec: Object) -> Violation | None:
     return Violation("restricted volume types", f"{counted('volume', names)} {verb(names)} {what}")
 
 
-def _non_root(metadata: Object, spec: Object) -> Violation | None:
+def _non_root(metadata: Mapping[str, Any], spec: Mapping[str, Any]) -> Violation | None:
     reason = "runAsNonRoot != true"
     setters = setters_of(spec, lambda context: () if context.get("runAsNonRoot") is False else None)
     if setters:
@@ -114,15 +114,15 @@ def _non_root(metadata: Object, spec: Object) -> Violation | None:
     )
 
 
-def _non_root_user(metadata: Object, spec: Object) -> Violation | None:
-    def bad(context: dict[str, Any]) -> tuple[()] | None:
+def _non_root_user(metadata: Mapping[str, Any], spec: Mapping[str, Any]) -> Violation | None:
+    def bad(context: Mapping[str, Any]) -> tuple[()] | None:
         return () if context.get("runAsUser") == 0 else None
 
     setters = setters_of(spec, bad)
     return Violation("runAsUser=0", f"{setters} must not set runAsUser=0") if setters else None
 
 
-def _seccomp(metadata: Object, spec: Object) -> Violation | None:
+def _seccomp(metadata: Mapping[str, Any], spec: Mapping[str, Any]) -> Violation | None:
     if (bad := seccomp(metadata, spec)) is not None:
         return bad
     profile = security(spec).get("seccompProfile")

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
-
-from steersman.cluster.admission.chain import Object
 
 __all__ = ["Check", "Setters", "Violation", "counted", "quoted", "security", "verb"]
 
@@ -21,10 +19,10 @@ class Violation(NamedTuple):
 
 
 #: (metadata, spec) of a pod → what is wrong with it.
-Check = Callable[[Object, Object], Violation | None]
+Check = Callable[[Mapping[str, Any], Mapping[str, Any]], Violation | None]
 
 
-def security(container: Object) -> dict[str, Any]:
+def security(container: Mapping[str, Any]) -> dict[str, Any]:
     """The security context of a container or of a pod's spec."""
     return container.get("securityContext") or {}
 

@@ -18,11 +18,11 @@ from steersman.cluster.admission.webhooks.conditions import (
 from steersman.cluster.admission.webhooks.configurations import GROUP
 from steersman.cluster.admission.webhooks.matching import MatchCriteria
 from steersman.cluster.schema.resources import GVK
+from steersman.objects.kinds import Object
 
 __all__ = ["AdmissionPolicy", "Compile", "PolicyBinding", "read_policies"]
 
 R = TypeVar("R")
-Object = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,13 +29,13 @@ from steersman.cluster.admission.webhooks.versions import accepted, in_version
 from steersman.cluster.cel import Budget, evaluated
 from steersman.cluster.cel.limits import VALIDATION_BUDGET
 from steersman.objects.fields import quote
+from steersman.objects.kinds import Object
 from steersman.objects.status import StatusError, unavailable
 
 __all__ = ["MutatingAdmissionPolicy"]
 
 _PLURALS = ("mutatingadmissionpolicies", "mutatingadmissionpolicybindings")
 
-Object = dict[str, Any]
 _Mutations = tuple[CompiledMutation, ...]
 
 

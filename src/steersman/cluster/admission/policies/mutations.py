@@ -17,6 +17,7 @@ from steersman.cluster.cel.times import format_duration, format_timestamp
 from steersman.cluster.cel.values import Duration, Optional, Struct, Timestamp, is_map
 from steersman.cluster.schema.resources import GVK
 from steersman.objects.fields import quote
+from steersman.objects.kinds import Object
 from steersman.objects.patches import json as json_patch
 from steersman.objects.patches.apply.checking import problems_of, show_problems
 from steersman.objects.patches.apply.merging import merge
@@ -24,8 +25,6 @@ from steersman.objects.patches.errors import PatchError
 from steersman.objects.schemas import Schema
 
 __all__ = ["CompiledMutation", "apply_configuration", "apply_json_patch", "plain"]
-
-Object = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

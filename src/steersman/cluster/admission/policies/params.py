@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from inspect import isawaitable
-from typing import Any
 
 from steersman.cluster.admission.policies.definitions import PolicyBinding
 from steersman.cluster.admission.policies.errors import PolicyMisconfigured
 from steersman.cluster.admission.webhooks.context import AdmissionContext
 from steersman.cluster.schema.resources import GVK, ResourceType
+from steersman.objects.kinds import Object
 from steersman.objects.selectors import LabelSelector
 
 __all__ = ["collect_params"]
-
-Object = dict[str, Any]
 
 
 async def collect_params(

@@ -16,12 +16,12 @@ from steersman.cluster.admission.webhooks.context import AdmissionContext
 from steersman.cluster.admission.webhooks.errors import ExpressionError
 from steersman.cluster.admission.webhooks.versions import ServedResource, VersionedAttributes
 from steersman.cluster.cel import Budget, EvaluationError, LazyMap
+from steersman.objects.kinds import Object
 from steersman.objects.status import StatusError, not_found
 
 __all__ = ["Invocation", "Misconfigured", "bindings_for", "namespace_object", "select"]
 
 R = TypeVar("R")
-Object = dict[str, Any]
 
 #: Of a namespace, expressions see these.
 _METADATA = (

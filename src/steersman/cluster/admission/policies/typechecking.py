@@ -21,10 +21,10 @@ from steersman.cluster.cel import (
 from steersman.cluster.cel.types import list_of, map_of
 from steersman.cluster.schema.resources import GVK
 from steersman.objects.fields import Path
+from steersman.objects.kinds import Object
 
 __all__ = ["KnownKinds", "expression_warnings"]
 
-Object = dict[str, Any]
 
 #: When a rule names so many kinds, no more are looked at.
 _MOST_KINDS: Final = 10

@@ -18,11 +18,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from steersman.aio import Scope
-from steersman.cluster.admission.chain import Attributes, Object, Reader
+from steersman.cluster.admission.chain import Attributes, Reader
 from steersman.cluster.admission.quota.checking import LimitedResource, QuotaUsage, check
 from steersman.cluster.admission.quota.evaluators import evaluator_for
 from steersman.cluster.admission.quota.recounting import recalculate
 from steersman.objects.amounts import Amounts, added, parsed, subtracted, texts
+from steersman.objects.kinds import Object
 from steersman.objects.status import StatusError, modified
 
 __all__ = ["Charge", "QuotaCharges", "UpdateStatus"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from steersman.cluster.admission.chain import Attributes, Object
+from steersman.cluster.admission.chain import Attributes
 from steersman.cluster.admission.quota.evaluators import Evaluator
 from steersman.cluster.admission.quota.scopes import ScopeSelector, selectors_of
 from steersman.objects.amounts import (
@@ -16,6 +16,7 @@ from steersman.objects.amounts import (
     parsed,
     printed,
 )
+from steersman.objects.kinds import Object
 from steersman.objects.status import StatusError
 
 __all__ = ["LimitedResource", "QuotaUsage", "check", "matches"]

@@ -9,13 +9,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterable
 from functools import lru_cache
-from typing import Final, Protocol
+from typing import Final, Protocol, cast
 
-from steersman.cluster.admission.chain import Attributes, Object
+from steersman.cluster.admission.chain import Attributes
 from steersman.cluster.admission.claims import storage_class_of
 from steersman.cluster.admission.pod_totals import charged_totals
 from steersman.cluster.admission.quota.scopes import ScopeSelector, claim_matches, pod_matches
 from steersman.objects.amounts import ONE, Amounts, added, parsed
+from steersman.objects.kinds import Object
+from steersman.objects.kinds.types.core_v1 import PersistentVolumeClaim
 from steersman.objects.names import is_qualified_name
 from steersman.objects.pod_lifecycle import is_terminal
 from steersman.objects.pods import has_own_resources
@@ -125,7 +127,7 @@ class VolumeClaims(Counted):
         storage = _storage(obj)
         if storage is not None:
             used["requests.storage"] = storage
-        if storage_class := storage_class_of(obj):
+        if storage_class := storage_class_of(cast("PersistentVolumeClaim", obj)):
             for name in self._MEASURED:
                 if name in used:
                     used[f"{storage_class}{_STORAGE_CLASS}{name}"] = used[name]

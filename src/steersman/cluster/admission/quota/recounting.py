@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from steersman.cluster.admission.chain import Object, Reader
+from steersman.cluster.admission.chain import Reader
 from steersman.cluster.admission.quota.evaluators import Evaluator, count_name, evaluator_for, measured
 from steersman.cluster.admission.quota.scopes import selectors_of
 from steersman.objects.amounts import ZERO, Amounts, added, masked, parsed, texts
+from steersman.objects.kinds import Object
 
 __all__ = ["recalculate"]
 

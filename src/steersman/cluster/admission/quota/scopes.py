@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from steersman.cluster.admission.chain import Object
 from steersman.objects.amounts import ZERO, parsed
+from steersman.objects.kinds import Object
 from steersman.objects.pods import has_own_resources
 
 __all__ = ["ScopeSelector", "claim_matches", "pod_matches", "selectors_of"]

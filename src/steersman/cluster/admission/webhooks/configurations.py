@@ -12,10 +12,10 @@ from typing import Any
 from steersman.cluster.admission.chain import Reader
 from steersman.cluster.admission.webhooks.conditions import Compiler, MatchConditions
 from steersman.cluster.admission.webhooks.matching import MatchCriteria
+from steersman.objects.kinds import Object
 
 __all__ = ["GROUP", "ClientConfig", "Webhook", "read_webhooks"]
 
-Object = dict[str, Any]
 
 GROUP = "admissionregistration.k8s.io"
 

@@ -12,12 +12,12 @@ from typing import Any
 
 from steersman.cluster.admission.chain import Attributes, Reader
 from steersman.cluster.admission.webhooks.versions import GVR, ResourceVersions, ServedResource
+from steersman.objects.kinds import Object
 from steersman.objects.selectors import LabelSelector
 from steersman.objects.status import not_found
 
 __all__ = ["EXEMPT", "MatchCriteria", "RuleWithOperations", "is_exempt"]
 
-Object = dict[str, Any]
 
 #: What guards the cluster must not be able to lock itself in.
 EXEMPT = frozenset(

@@ -21,10 +21,11 @@ from steersman.cluster.admission.webhooks.configurations import GROUP, Webhook, 
 from steersman.cluster.admission.webhooks.context import AdmissionContext
 from steersman.cluster.admission.webhooks.invoking import Invoker, annotate
 from steersman.cluster.admission.webhooks.matching import is_exempt
-from steersman.cluster.admission.webhooks.metrics import WebhookMetrics
+from steersman.cluster.admission.webhooks.metrics import AdmissionWebhookMetrics
 from steersman.cluster.admission.webhooks.versions import VersionedAttributes, accepted
 from steersman.objects.errors import FieldSetError
 from steersman.objects.fields import quote
+from steersman.objects.kinds import Object
 from steersman.objects.managed import Managed
 from steersman.objects.patches import json as json_patch
 from steersman.objects.patches.errors import PatchError
@@ -32,7 +33,6 @@ from steersman.objects.status import internal_error
 
 __all__ = ["MutatingAdmissionWebhook", "Reinvocations", "write_back"]
 
-Object = dict[str, Any]
 
 _PLURAL = "mutatingwebhookconfigurations"
 _MUTATION = "mutation.webhook.admission.k8s.io/"
@@ -103,7 +103,9 @@ def _keep_owners(attributes: Attributes, metadata: Object) -> None:
 class MutatingAdmissionWebhook:
     name = "MutatingAdmissionWebhook"
 
-    def __init__(self, context: AdmissionContext, clients: WebhookClients, metrics: WebhookMetrics) -> None:
+    def __init__(
+        self, context: AdmissionContext, clients: WebhookClients, metrics: AdmissionWebhookMetrics
+    ) -> None:
         self._context = context
         self._invoker = Invoker(clients, metrics, "admit", f"failed-open.{_MUTATION}")
         self.webhooks = CachedObjects(

@@ -21,6 +21,7 @@ from steersman.cluster.codec.errors import Malformed
 from steersman.cluster.codec.json import parse
 from steersman.cluster.schema.go_messages import base64_error
 from steersman.objects.fields import quote
+from steersman.objects.kinds import Object
 from steersman.objects.patches.gotext import go_kind
 from steersman.objects.status import StatusError
 
@@ -35,7 +36,6 @@ __all__ = [
     "review_version",
 ]
 
-Object = dict[str, Any]
 
 _GROUP = "admission.k8s.io"
 _KNOWN = ("v1", "v1beta1")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Iterator, Sequence
 from dataclasses import dataclass
 from inspect import isawaitable
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import orjson
 
@@ -23,21 +23,20 @@ from steersman.cluster.schema.resources import GVK, ResourceType
 from steersman.cluster.schema.resources import by_kind as built_in
 from steersman.cluster.schema.shapes import schema_of
 from steersman.cluster.schema.table import type_name
+from steersman.objects.kinds import Object
 from steersman.objects.schemas import Schema
 from steersman.objects.status import internal_error
 
 __all__ = [
     "GVR",
     "CatalogTypes",
-    "Conversion",
+    "ObjectConversion",
     "ResourceVersions",
     "ServedResource",
     "VersionedAttributes",
     "accepted",
     "in_version",
 ]
-
-Object = dict[str, Any]
 
 
 class GVR(NamedTuple):
@@ -145,7 +144,7 @@ class _Catalog(Protocol):
     def __iter__(self) -> Iterator[_Resource]: ...
 
 
-class Conversion(Protocol):
+class ObjectConversion(Protocol):
     """Converts custom objects from one version to another."""
 
     def __call__(self, obj: Object, kind: GVK) -> Object | Awaitable[Object]: ...
@@ -156,7 +155,7 @@ class CatalogTypes:
     kinds through `custom` (changing only apiVersion when there is none).
     """
 
-    def __init__(self, catalog: _Catalog, custom: Conversion | None = None) -> None:
+    def __init__(self, catalog: _Catalog, custom: ObjectConversion | None = None) -> None:
         self._catalog = catalog
         self._custom = custom
         self._generation = -1

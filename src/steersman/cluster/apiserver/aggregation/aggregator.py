@@ -10,7 +10,7 @@ import asyncio
 import logging
 import ssl
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from steersman.cluster.admission.cached import CachedObjects
 from steersman.cluster.admission.chain import Reader
@@ -34,6 +34,7 @@ from steersman.cluster.store_changes import follow
 from steersman.http import Request, Response
 from steersman.http.errors import ClientError
 from steersman.http.response import plain_text
+from steersman.objects.kinds import Object
 
 if TYPE_CHECKING:
     from steersman.cluster.apiserver.aggregation.schemas import Published
@@ -54,8 +55,6 @@ _SERVICES: Final = ("/core/services/", "/core/endpoints/", "/discovery.k8s.io/en
 
 #: What can go wrong when a backend is asked about itself.
 _UNHELPFUL: Final = (ClientError, ServiceUnreachable, ValueError, OSError, ssl.SSLError)
-
-Object = dict[str, Any]
 
 
 class Aggregator:

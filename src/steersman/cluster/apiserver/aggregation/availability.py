@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ssl
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from steersman.cluster.admission.chain import Reader
 from steersman.cluster.admission.services import ServiceUnreachable
@@ -19,14 +19,13 @@ from steersman.cluster.store import Conflict
 from steersman.http.errors import ClientError
 from steersman.objects.conditions import set_condition
 from steersman.objects.fields import quote
+from steersman.objects.kinds import Object
 
 __all__ = ["AGGREGATOR", "Availability", "check", "record_availability"]
 
 #: The user of requests that the server itself makes to backends.
 AGGREGATOR: Final = User("system:kube-aggregator", groups=(MASTERS_GROUP,))
 _TIMEOUT_S: Final = 5.0
-
-Object = dict[str, Any]
 
 
 class Availability(NamedTuple):

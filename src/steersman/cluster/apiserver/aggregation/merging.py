@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import orjson
 
@@ -13,10 +12,10 @@ from steersman.cluster.apiserver.aggregation.identity import identity_headers
 from steersman.cluster.apiserver.aggregation.registrations import Backend, priority_of
 from steersman.http.errors import ClientError
 from steersman.http.transport import Transport
+from steersman.objects.kinds import Object
 
 __all__ = ["Discovered", "fetch_resources", "merge_groups", "merge_items"]
 
-Object = dict[str, Any]
 
 _TIMEOUT_S = 5.0
 _V2 = b"application/json;v=v2;g=apidiscovery.k8s.io;as=APIGroupDiscoveryList"

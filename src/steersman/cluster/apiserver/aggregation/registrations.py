@@ -20,10 +20,10 @@ from steersman.cluster.apiserver.resources.system_fields import new_uid, timesta
 from steersman.cluster.schema.resources import group_versions
 from steersman.cluster.store import Conflict, NotFound
 from steersman.objects.conditions import condition_is
+from steersman.objects.kinds import Object
 
 __all__ = ["GROUP", "PLURAL", "Backend", "local_registrations", "priority_of", "register_local"]
 
-Object = dict[str, Any]
 
 GROUP: Final = "apiregistration.k8s.io"
 PLURAL: Final = "apiservices"

@@ -22,6 +22,7 @@ from steersman.cluster.codec.configuration import (
     text,
 )
 from steersman.objects.fields import FieldError, Path, invalid, not_supported, required
+from steersman.objects.kinds import Object
 from steersman.objects.names import is_dns1123_subdomain
 
 __all__ = [
@@ -36,7 +37,6 @@ __all__ = [
     "check",
 ]
 
-Object = dict[str, Any]
 
 LEVELS: Final = ("None", "Metadata", "Request", "RequestResponse")
 NONE, METADATA, REQUEST, REQUEST_RESPONSE = range(4)

@@ -21,10 +21,10 @@ from steersman.cluster.schema.errors import DecodeError
 from steersman.cluster.schema.resources import GVK
 from steersman.cluster.schema.table import type_name
 from steersman.http import Content, Request
+from steersman.objects.kinds import Object
 
 __all__ = ["render"]
 
-Object = dict[str, Any]
 
 _LONGEST_USER_AGENT = 1024
 _STATUS_FIELDS = ("status", "message", "reason", "details", "code")

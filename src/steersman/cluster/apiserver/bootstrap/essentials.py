@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from steersman.cluster.apiserver.controllers.legacy_token_tracking import TRACKING, today
-from steersman.cluster.apiserver.pipeline.call import Api, Object
+from steersman.cluster.apiserver.pipeline.call import Api
 from steersman.cluster.apiserver.resources.resource import Resource
 from steersman.cluster.apiserver.resources.server_managed_fields import applied, owned
 from steersman.cluster.apiserver.resources.storage_encoding import encode
@@ -13,6 +13,7 @@ from steersman.cluster.apiserver.resources.system_fields import new_uid, timesta
 from steersman.cluster.schema.decode import decode
 from steersman.cluster.schema.defaults import apply_defaults
 from steersman.cluster.store import Conflict
+from steersman.objects.kinds import Object
 
 __all__ = ["ensure", "install_essentials"]
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
 
 from steersman.aio import Scope
 from steersman.cluster.apiserver.fairness.admission import GROUP
@@ -31,10 +30,10 @@ from steersman.cluster.apiserver.resources.system_fields import new_uid, timesta
 from steersman.cluster.store import Conflict, NotFound
 from steersman.cluster.store_changes import follow
 from steersman.objects.fields import quote
+from steersman.objects.kinds import Object
 
 __all__ = ["install_flow_control", "keep_flow_control"]
 
-Object = dict[str, Any]
 
 _TRUE = ("1", "t", "T", "true", "TRUE", "True")
 _FALSE = ("0", "f", "F", "false", "FALSE", "False")

@@ -6,8 +6,6 @@ An object annotated rbac.authorization.kubernetes.io/autoupdate=false is left al
 
 from __future__ import annotations
 
-from typing import Any
-
 from steersman.aio import Scope
 from steersman.cluster.apiserver.pipeline.call import Api
 from steersman.cluster.apiserver.resources.resource import Resource
@@ -18,10 +16,9 @@ from steersman.cluster.auth.default_roles import AUTO_UPDATE, DefaultObject, def
 from steersman.cluster.auth.rbac import GROUP
 from steersman.cluster.auth.rules import rules_of, uncovered
 from steersman.cluster.store import Conflict, NotFound, Record
+from steersman.objects.kinds import Object
 
 __all__ = ["complete", "install_default_roles"]
-
-Object = dict[str, Any]
 
 
 async def install_default_roles(api: Api) -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
@@ -24,10 +23,10 @@ from steersman.cluster.auth.rules import quote_list
 from steersman.cluster.auth.signers import SIGNERS, SigningRefused, check_request
 from steersman.cluster.schema.pem import certificate_request
 from steersman.objects.conditions import condition_is
+from steersman.objects.kinds import Object
 
 __all__ = ["CertificateSigning", "sign"]
 
-Object = dict[str, Any]
 
 _GROUP, _PLURAL = "certificates.k8s.io", "certificatesigningrequests"
 

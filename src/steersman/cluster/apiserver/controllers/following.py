@@ -9,19 +9,17 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
 
 from steersman.cluster.apiserver.pipeline.call import Api
 from steersman.cluster.apiserver.resources.resource import Resource
 from steersman.cluster.apiserver.resources.storage_encoding import encode
 from steersman.cluster.store import Conflict, NotFound, Store, StoreError, Subscription
 from steersman.cluster.store_changes import follow_objects
+from steersman.objects.kinds import Object
 
 __all__ = ["follow_each", "replace_unchanged", "when_first"]
 
 _log = logging.getLogger(__name__)
-
-Object = dict[str, Any]
 
 
 async def follow_each(

@@ -8,17 +8,17 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
 from steersman.cluster.apiserver.pipeline.call import Api
 from steersman.cluster.apiserver.resources.storage_encoding import encode
 from steersman.cluster.store import Conflict, NotFound, StoreError
+from steersman.objects.kinds import Object
 
 __all__ = ["TRACKING", "note_uses", "today"]
 
-Object = dict[str, Any]
 
 #: The ConfigMap in kube-system that says since when.
 TRACKING: Final = "kube-apiserver-legacy-service-account-token-tracking"

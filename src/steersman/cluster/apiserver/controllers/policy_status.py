@@ -18,10 +18,10 @@ from steersman.cluster.cel import Declaration, declare, declare_builtin
 from steersman.cluster.schema.resources import GVK
 from steersman.cluster.schema.shapes import schema_of
 from steersman.cluster.schema.table import table, type_name
+from steersman.objects.kinds import Object
 
 __all__ = ["PolicyStatus", "ServedKinds"]
 
-Object = dict[str, Any]
 
 _GROUP: Final = "admissionregistration.k8s.io"
 _MANAGER: Final = "validatingadmissionpolicy-status"

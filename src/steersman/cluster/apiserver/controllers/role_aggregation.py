@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any
 
 from steersman.cluster.apiserver.controllers.following import replace_unchanged
 from steersman.cluster.apiserver.pipeline.call import Api
@@ -19,11 +18,11 @@ from steersman.cluster.apiserver.resources.server_managed_fields import applied
 from steersman.cluster.auth.rbac import GROUP
 from steersman.cluster.store_changes import follow_objects
 from steersman.objects.errors import SelectorError
+from steersman.objects.kinds import Object
 from steersman.objects.selectors import LabelSelector
 
 __all__ = ["RoleAggregation", "aggregated_rules"]
 
-Object = dict[str, Any]
 
 _MANAGER = "clusterrole-aggregation-controller"
 

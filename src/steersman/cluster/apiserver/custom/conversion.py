@@ -8,7 +8,7 @@ that was asked for.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
@@ -21,12 +21,12 @@ from steersman.cluster.schema.errors import DecodeError
 from steersman.cluster.schema.resources import GVK
 from steersman.cluster.schema.structural.conversion import Conversion, accept_review, conversion_review
 from steersman.cluster.schema.structural.errors import ConversionError
+from steersman.objects.kinds import Object
 from steersman.objects.schemas import Schema
 from steersman.objects.status import StatusError
 
 __all__ = ["WebhookConversion"]
 
-Object = dict[str, Any]
 
 _TIMEOUT_S: Final = 30
 #: One review carries at most this much, so that its answer stays below what is accepted.

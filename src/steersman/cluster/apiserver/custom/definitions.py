@@ -25,7 +25,7 @@ from steersman.cluster.apiserver.custom.deletion import in_progress, remove_inst
 from steersman.cluster.apiserver.custom.kind import ShapeRevision
 from steersman.cluster.apiserver.custom.resource import CustomResource
 from steersman.cluster.apiserver.custom.serving import custom_resources
-from steersman.cluster.apiserver.pipeline.call import Api, Object, StoreReader
+from steersman.cluster.apiserver.pipeline.call import Api, StoreReader
 from steersman.cluster.apiserver.resources.resource import Resource
 from steersman.cluster.apiserver.resources.storage_encoding import encode
 from steersman.cluster.apiserver.resources.strategies.extensions import CLEANUP_FINALIZER
@@ -43,6 +43,8 @@ from steersman.cluster.schema.structural.naming import (
 from steersman.cluster.schema.structural.publishing import definitions
 from steersman.cluster.schema.validation.crd_conversion import ca_bundle_is_valid
 from steersman.cluster.store import Conflict, Event, NotFound, Subscription, Unavailable
+from steersman.objects.kinds import Object
+from steersman.objects.lifetime import is_deleting
 from steersman.objects.managed import track_update
 
 if TYPE_CHECKING:
@@ -138,7 +140,7 @@ class Definitions:
             self._recheck_names(key)
             return
         definition = self._resource.read(record.value)
-        if "deletionTimestamp" in definition["metadata"]:
+        if is_deleting(definition):
             await self._finish_deletion(key, definition, record.revision)
             return
         now = timestamp(self._api.now())

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from steersman.cluster.apiserver.pipeline.call import Api, Object
+from steersman.cluster.apiserver.pipeline.call import Api
 from steersman.cluster.apiserver.resources.resource import Resource
 from steersman.cluster.apiserver.resources.storage_encoding import encode
 from steersman.cluster.apiserver.resources.system_fields import timestamp
 from steersman.cluster.schema.structural.naming import set_condition
 from steersman.cluster.store import Conflict, NotFound
+from steersman.objects.kinds import Object
 
 __all__ = ["in_progress", "remove_instances"]
 

@@ -31,6 +31,7 @@ from steersman.cluster.schema.structural.paths import get_path, set_path
 from steersman.cluster.schema.structural.schema import Verdict
 from steersman.objects.fields import FieldError, Path
 from steersman.objects.fields import invalid as invalid_field
+from steersman.objects.kinds import Object
 from steersman.objects.metadata import validate_object_meta, validate_object_meta_update
 from steersman.objects.names import name_is_dns_subdomain
 from steersman.objects.schemas import Schema
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
 
 __all__ = ["CustomKind", "ShapeRevision"]
 
-Object = dict[str, Any]
 
 _SCALE = GVK("autoscaling", "v1", "Scale")
 

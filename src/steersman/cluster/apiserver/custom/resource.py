@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import orjson
 
@@ -25,6 +25,7 @@ from steersman.cluster.apiserver.resources.resource import Resource
 from steersman.cluster.apiserver.resources.storage_encoding import decode, encode, revision_of, stamp
 from steersman.cluster.apiserver.resources.strategies import Strategy
 from steersman.cluster.schema.resources import ResourceType
+from steersman.objects.kinds import Object
 from steersman.objects.patches.apply.checking import problems_of, show_problems
 from steersman.objects.patches.errors import Unconvertible
 from steersman.objects.schemas import Schema
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 
 __all__ = ["CustomResource"]
 
-Object = dict[str, Any]
 
 _MARK_KEY: Final = "@version"
 _MARK: Final = b',"@version":"'

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from steersman.cluster.apiserver.custom.kind import CustomKind, ShapeRevision
 from steersman.cluster.apiserver.custom.resource import CustomResource
@@ -12,6 +12,7 @@ from steersman.cluster.apiserver.resources.strategies import Strategy, Subresour
 from steersman.cluster.schema.resources import GVK, ResourceType, SubresourceType
 from steersman.cluster.schema.structural.finalizers import finalizer_warnings
 from steersman.cluster.schema.structural.selectable import compile_selectable_fields
+from steersman.objects.kinds import Object
 
 if TYPE_CHECKING:
     from steersman.cluster.admission.webhooks import WebhookClients
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["custom_resources"]
 
-Object = dict[str, Any]
 
 #: As the server lists them for custom resources.
 _VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")

@@ -26,6 +26,7 @@ from steersman.cluster.auth.authorization import Action
 from steersman.cluster.auth.users import User
 from steersman.cluster.store import Store, Subscription
 from steersman.cluster.store_changes import follow_objects
+from steersman.objects.kinds import Object
 from steersman.objects.status import StatusError, too_many_requests
 
 __all__ = ["DEFAULT_SEATS", "GROUP", "Fairness", "RequestDigest"]
@@ -47,7 +48,6 @@ _LONG_RUNNING = frozenset({"attach", "exec", "portforward", "proxy", "log"})
 #: Classifications and flows remembered; both are forgotten together.
 _REMEMBERED = 8192
 
-Object = dict[str, Any]
 #: Metric name → label pairs → value.
 Metrics = dict[str, dict[tuple[tuple[str, str], ...], float]]
 

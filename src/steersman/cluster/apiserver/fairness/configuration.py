@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from steersman.cluster.apiserver.fairness.defaults import (
     CATCH_ALL,
@@ -18,10 +17,10 @@ from steersman.cluster.apiserver.fairness.defaults import (
 )
 from steersman.cluster.auth.authorization import Action
 from steersman.cluster.auth.users import User
+from steersman.objects.kinds import Object
 
 __all__ = ["FlowControlConfiguration", "FlowSchema", "LevelSpec", "Queuing"]
 
-Object = dict[str, Any]
 
 _ACCOUNT_PREFIX = "system:serviceaccount:"
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
+
+from steersman.objects.kinds import Object
 
 __all__ = [
     "AUTO_UPDATE",
@@ -15,7 +17,6 @@ __all__ = [
     "schema_object",
 ]
 
-Object = dict[str, Any]
 
 EXEMPT: Final = "exempt"
 CATCH_ALL: Final = "catch-all"

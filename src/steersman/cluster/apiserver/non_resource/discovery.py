@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import orjson
 
@@ -23,6 +23,7 @@ from steersman.cluster.codec.negotiate import (
 )
 from steersman.cluster.schema.resources import GVK, SubresourceType
 from steersman.http import Request, Response
+from steersman.objects.kinds import Object
 from steersman.objects.status import not_acceptable
 
 if TYPE_CHECKING:
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Discovery"]
 
-Object = dict[str, Any]
 
 #: What a document says of itself, and not as a part of another.
 _TYPE = ("kind", "apiVersion")

@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from steersman.cluster.apiserver.pipeline.escalation import Escalation
 from steersman.cluster.apiserver.pipeline.impersonation import Impersonation, wanted_user
@@ -33,12 +32,12 @@ from steersman.cluster.auth.service_accounts import ServiceAccountTokens
 from steersman.cluster.auth.users import User
 from steersman.cluster.store import Store, Subscription
 from steersman.objects.errors import SelectorError
+from steersman.objects.kinds import Object
 from steersman.objects.names import is_path_segment_name
 from steersman.objects.selectors import FieldSelector
 
 __all__ = ["Access", "StoreLookup", "action_of", "path_action"]
 
-Object = dict[str, Any]
 
 _COLLECTION_VERBS = ("list", "watch", "deletecollection")
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from steersman.cluster.apiserver.pipeline.call import Call, Object
+from steersman.cluster.apiserver.pipeline.call import Call
 from steersman.cluster.apiserver.pipeline.options import WriteOptions
 from steersman.cluster.apiserver.resources.kinds import read_built_in
 from steersman.cluster.codec import decode_options
 from steersman.cluster.schema.resources import GVK
+from steersman.objects.kinds import Object
 from steersman.objects.status import bad_request
 
 __all__ = [

@@ -11,7 +11,7 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from steersman.aio import Scope
 from steersman.cluster.admission import AdmissionChain, Attributes
@@ -22,6 +22,7 @@ from steersman.cluster.auth.authorization import Action
 from steersman.cluster.auth.users import User
 from steersman.cluster.store import Store
 from steersman.http import Request
+from steersman.objects.kinds import Object
 
 if TYPE_CHECKING:
     from steersman.cluster.apiserver.forwarding.node_connections import NodeConnections
@@ -30,9 +31,7 @@ if TYPE_CHECKING:
     from steersman.cluster.apiserver.reading.watch import WatchHubs
     from steersman.cluster.apiserver.responses.render import Form
 
-__all__ = ["Api", "Call", "Object", "StoreReader"]
-
-Object = dict[str, Any]
+__all__ = ["Api", "Call", "StoreReader"]
 
 
 @lru_cache(maxsize=1024)

@@ -7,19 +7,18 @@ Called with the object as it would be stored, after mutating admission and befor
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from steersman.cluster.auth.authorization import Action, Authorizer
 from steersman.cluster.auth.errors import RoleMissing
 from steersman.cluster.auth.rbac import GROUP, RBAC, RoleRef, join_problems
-from steersman.cluster.auth.rules import FULL_AUTHORITY, Rule, describe, quote_list, rules_of, uncovered
+from steersman.cluster.auth.rules import FULL_AUTHORITY, RbacRule, describe, quote_list, rules_of, uncovered
 from steersman.cluster.auth.users import MASTERS_GROUP, User
 from steersman.objects.fields import quote
+from steersman.objects.kinds import Object
 from steersman.objects.status import forbidden, not_found
 
 __all__ = ["Escalation"]
 
-Object = dict[str, Any]
 
 _ROLES = ("roles", "clusterroles")
 _BINDINGS = ("rolebindings", "clusterrolebindings")
@@ -82,7 +81,7 @@ class Escalation:
         if problem:
             raise forbidden(GROUP, action.resource, new["metadata"].get("name", ""), problem)
 
-    def _missing(self, user: User, namespace: str, wanted: Sequence[Rule]) -> str:
+    def _missing(self, user: User, namespace: str, wanted: Sequence[RbacRule]) -> str:
         """What the user would have to hold, empty when they hold it all."""
         held, problems = self._rbac.rules_for(user, namespace)
         lacking = uncovered(held, wanted)

@@ -10,7 +10,7 @@ from string import ascii_letters, digits
 
 import orjson
 
-from steersman.cluster.apiserver.pipeline.call import Api, Call, Object
+from steersman.cluster.apiserver.pipeline.call import Api, Call
 from steersman.cluster.apiserver.pipeline.options import ListOptions
 from steersman.cluster.apiserver.reading.filters import Filter
 from steersman.cluster.apiserver.reading.get import check_fresh
@@ -19,6 +19,7 @@ from steersman.cluster.codec.errors import Malformed
 from steersman.cluster.codec.json import parse
 from steersman.cluster.store import Compacted, FutureRevision, Record
 from steersman.http import Response
+from steersman.objects.kinds import Object
 from steersman.objects.status import StatusError, bad_request, expired, revision_too_large
 
 __all__ = ["Page", "list_objects", "page_of"]

@@ -29,7 +29,7 @@ from collections.abc import Iterable, Sequence
 import orjson
 from msgspec.structs import replace
 
-from steersman.cluster.apiserver.pipeline.call import Api, Call, Object
+from steersman.cluster.apiserver.pipeline.call import Api, Call
 from steersman.cluster.apiserver.pipeline.options import ListOptions
 from steersman.cluster.apiserver.reading.filters import Filter
 from steersman.cluster.apiserver.resources.resource import Resource
@@ -40,6 +40,7 @@ from steersman.cluster.codec.errors import NotAcceptable
 from steersman.cluster.codec.negotiate import STREAMED
 from steersman.cluster.store import Compacted, Event, Record, Store, Subscription
 from steersman.http import Stream
+from steersman.objects.kinds import Object
 from steersman.objects.status import StatusError, bad_request, expired
 
 __all__ = ["WatchHubs", "watch"]

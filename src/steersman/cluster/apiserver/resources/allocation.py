@@ -23,12 +23,12 @@ from steersman.cluster.apiserver.resources.strategies.services import (
     wants_node_ports,
 )
 from steersman.objects.fields import Path, invalid
+from steersman.objects.kinds import Object
 from steersman.objects.status import StatusError, internal_error
 from steersman.objects.status import invalid as invalid_object
 
 __all__ = ["NODE_PORTS", "Reservation", "ServiceAllocator"]
 
-Object = dict[str, Any]
 
 NODE_PORTS = range(30000, 32768)
 #: The lower band of the range is left to addresses people choose themselves.

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from steersman.cluster.apiserver.resources.version_order import version_rank
+from steersman.objects.kinds import Object
 
 __all__ = ["BUILT_IN", "deprecation_of"]
 
-Object = dict[str, Any]
 
 #: By group and plural.
 BUILT_IN: Final[Mapping[tuple[str, str], str]] = {

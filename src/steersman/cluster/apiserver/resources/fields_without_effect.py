@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from steersman.cluster.apiserver.resources.resource import Catalog
+from steersman.objects.ownership import controlling_reference
 
 __all__ = ["CONDITIONS", "POD", "Check", "FieldRow", "add_warnings", "rows"]
 
-Object = Mapping[str, Any]
-Check = Callable[[Object, Object | None], list[str]]
+Check = Callable[[Mapping[str, Any], Mapping[str, Any] | None], list[str]]
 """The warnings for an object and what it was before, None for a new one."""
 
 _FILE: Final = Path(__file__).with_name("fields_without_effect.txt")
@@ -95,7 +95,7 @@ def add_warnings(catalog: Catalog, conditions: Mapping[str, Callable[[], bool]])
 
 
 def _about_itself(found: Sequence[FieldRow], conditions: Mapping[str, Callable[[], bool]]) -> Check:
-    def check(_: Object, old: Object | None) -> list[str]:
+    def check(_: Mapping[str, Any], old: Mapping[str, Any] | None) -> list[str]:
         return [row.sentence for row in found if old is None and conditions[row.condition]()]
 
     return check
@@ -122,9 +122,9 @@ def _tree(found: Collection[FieldRow]) -> _Tree:
 def _about_pods(place: tuple[str, ...], tree: _Tree, conditions: Mapping[str, Callable[[], bool]]) -> Check:
     prefix = ".".join(place)
 
-    def check(new: Object, old: Object | None) -> list[str]:
+    def check(new: Mapping[str, Any], old: Mapping[str, Any] | None) -> list[str]:
         found = list(_set_in(_at(new, place), tree, prefix))
-        if not found or _is_made_by_controller(new):
+        if not found or controlling_reference(new) is not None:
             return []
         before = set() if old is None else set(_set_in(_at(old, place), tree, prefix))
         return [
@@ -136,13 +136,13 @@ def _about_pods(place: tuple[str, ...], tree: _Tree, conditions: Mapping[str, Ca
     return check
 
 
-def _at(obj: Object, place: tuple[str, ...]) -> Object:
+def _at(obj: Mapping[str, Any], place: tuple[str, ...]) -> Mapping[str, Any]:
     for name in place:
         obj = obj.get(name) or {}
     return obj
 
 
-def _set_in(obj: Object, tree: _Tree, path: str) -> Iterator[tuple[str, FieldRow]]:
+def _set_in(obj: Mapping[str, Any], tree: _Tree, path: str) -> Iterator[tuple[str, FieldRow]]:
     """The fields of the tree that an object has set, and their rows."""
     for name, (ended, below) in tree.items():
         if name not in obj:
@@ -158,7 +158,3 @@ def _set_in(obj: Object, tree: _Tree, path: str) -> Iterator[tuple[str, FieldRow
                 yield from _set_in(item, below, f"{path}.{name}[{number}]")
         elif value:
             yield from _set_in(value, below, f"{path}.{name}")
-
-
-def _is_made_by_controller(obj: Object) -> bool:
-    return any(owner.get("controller") for owner in obj["metadata"].get("ownerReferences") or ())

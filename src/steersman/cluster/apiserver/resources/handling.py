@@ -17,6 +17,7 @@ from steersman.cluster.codec.negotiate import OFFERED, STREAMED, is_routed
 from steersman.cluster.schema.resources import GVK, ResourceType
 from steersman.objects.fields import Path
 from steersman.objects.fields import invalid as invalid_field
+from steersman.objects.kinds import Object
 from steersman.objects.status import (
     StatusError,
     bad_request,
@@ -46,7 +47,6 @@ __all__ = [
     "absent",
 ]
 
-Object = dict[str, Any]
 #: Makes the error that a request is refused with.
 Refusal = Callable[[], StatusError]
 

@@ -27,6 +27,7 @@ from steersman.cluster.schema.validation import (
     validate_update,
 )
 from steersman.objects.fields import FieldError
+from steersman.objects.kinds import Object
 from steersman.objects.schemas import Schema
 
 if TYPE_CHECKING:
@@ -43,7 +44,6 @@ __all__ = [
     "read_built_in",
 ]
 
-Object = dict[str, Any]
 _TYPE_META: Final = {"apiVersion", "kind"}
 #: Definitions with more bytes than this are checked beside the loop.
 _LARGE: Final = 16 << 10

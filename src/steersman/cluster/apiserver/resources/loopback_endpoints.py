@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from steersman.cluster.apiserver.resources.kinds import BuiltInKind, Errors, Object
+from steersman.cluster.apiserver.resources.kinds import BuiltInKind, Errors
 from steersman.cluster.apiserver.resources.resource import Catalog
 from steersman.cluster.schema.validation.address_checks import ON_LOOPBACK
 from steersman.objects.fields import FieldError
+from steersman.objects.kinds import Object
 
 __all__ = ["allow_loopback_endpoints"]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import orjson
 
@@ -23,6 +23,7 @@ from steersman.cluster.schema.conversion import convert
 from steersman.cluster.schema.decode import decode as decode_normal
 from steersman.cluster.schema.resources import GVK, ResourceType
 from steersman.objects.fieldsets import FieldFilter, excluding, fields_of, including
+from steersman.objects.kinds import Object
 from steersman.objects.schemas import Schema
 
 if TYPE_CHECKING:
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Allocator", "Catalog", "Conversion", "Replaced", "Resource"]
 
-Object = dict[str, Any]
 
 _REGISTRY_PLACES = {
     ("", "replicationcontrollers"): "controllers",

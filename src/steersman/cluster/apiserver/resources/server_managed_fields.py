@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from steersman.cluster.apiserver.resources.resource import Resource
 from steersman.cluster.apiserver.resources.system_fields import timestamp
+from steersman.objects.kinds import Object
 from steersman.objects.managed import Entry, Managed, track_update
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["applied", "owned"]
 
-Object = dict[str, Any]
 
 _SERVER = "kube-apiserver"
 

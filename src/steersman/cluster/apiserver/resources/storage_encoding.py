@@ -12,10 +12,11 @@ likewise, and the revision is written at a fixed offset when the store assigns i
 from __future__ import annotations
 
 import sys
-from typing import Any
 
 import msgspec
 import orjson
+
+from steersman.objects.kinds import Object
 
 __all__ = [
     "Envelope",
@@ -34,8 +35,6 @@ _OPEN = b'{"metadata":{'
 _STAMP_OFFSET = len(_OPEN)
 _STAMP = b'"resourceVersion":"'
 _STAMPED_OFFSET = len(_OPEN + _STAMP)
-
-Object = dict[str, Any]
 
 
 def encode(obj: Object) -> bytes:

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
-from steersman.cluster.apiserver.pipeline.call import Api, Call, Object
+from steersman.cluster.apiserver.pipeline.call import Api, Call
 from steersman.cluster.apiserver.resources.resource import Resource
 from steersman.cluster.apiserver.responses.warning_headers import warning_headers
 from steersman.cluster.schema.resources import GVK
 from steersman.http import Content, Joined, Response
 from steersman.objects.fields import Path, invalid
+from steersman.objects.kinds import Object
 from steersman.objects.status import StatusError, bad_request, unclassified
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from steersman.cluster.apiserver.pipeline.bodies import match_namespace, read_part
-from steersman.cluster.apiserver.pipeline.call import Api, Call, Object
+from steersman.cluster.apiserver.pipeline.call import Api, Call
 from steersman.cluster.apiserver.pipeline.options import WriteOptions
 from steersman.cluster.apiserver.resources.system_fields import timestamp
 from steersman.cluster.apiserver.responses.render import success
@@ -13,6 +13,8 @@ from steersman.cluster.schema.resources import GVK
 from steersman.cluster.schema.validation.pods import validate_binding
 from steersman.http import Response
 from steersman.objects.fields import join
+from steersman.objects.kinds import Object
+from steersman.objects.lifetime import is_deleting
 from steersman.objects.status import StatusError, bad_request, conflict
 
 __all__ = ["bind"]
@@ -62,7 +64,7 @@ async def bind(api: Api, call: Call) -> Response:
 def _unbindable(pod: Object) -> str:
     """Why a pod cannot be bound; empty when it can."""
     name = pod["metadata"]["name"]
-    if "deletionTimestamp" in pod["metadata"]:
+    if is_deleting(pod):
         return f"pod {name} is being deleted, cannot be assigned to a host"
     if pod["spec"].get("nodeName"):
         return f'pod {name} is already assigned to node "{pod["spec"]["nodeName"]}"'

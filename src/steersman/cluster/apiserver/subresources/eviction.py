@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from steersman.cluster.apiserver.pipeline.bodies import match_namespace, read_part
-from steersman.cluster.apiserver.pipeline.call import Api, Call, Object
+from steersman.cluster.apiserver.pipeline.call import Api, Call
 from steersman.cluster.apiserver.pipeline.options import DeleteOptions, WriteOptions
 from steersman.cluster.apiserver.reading.get import find
 from steersman.cluster.apiserver.resources.resource import Resource
@@ -13,7 +13,10 @@ from steersman.cluster.apiserver.subresources.stored import change_stored, set_p
 from steersman.cluster.apiserver.verbs.delete import remove
 from steersman.cluster.schema.resources import GVK
 from steersman.http import Response
-from steersman.objects.conditions import condition_is, find_condition, set_condition
+from steersman.objects.conditions import find_condition, is_ready, set_condition
+from steersman.objects.kinds import Object
+from steersman.objects.lifetime import is_deleting
+from steersman.objects.pod_lifecycle import is_terminal
 from steersman.objects.selectors import LabelSelector
 from steersman.objects.status import StatusError, bad_request, forbidden, too_many_requests
 
@@ -57,11 +60,7 @@ def _match_dry_run(call: Call, eviction: Object) -> None:
 
 def _beyond_budgets(pod: Object) -> bool:
     """Pods that do not serve (yet, or any more) are not disrupted."""
-    return "deletionTimestamp" in pod["metadata"] or pod["status"].get("phase") in (
-        "Succeeded",
-        "Failed",
-        "Pending",
-    )
+    return is_deleting(pod) or is_terminal(pod) or pod["status"].get("phase") == "Pending"
 
 
 async def _ask_budget(api: Api, namespace: str, pod: Object, deletion: DeleteOptions) -> None:
@@ -80,7 +79,7 @@ async def _ask_budget(api: Api, namespace: str, pod: Object, deletion: DeleteOpt
         )
     budget = found[0]
     status = budget["status"]
-    if not condition_is(pod["status"].get("conditions") or [], "Ready"):
+    if not is_ready(pod):
         healthy_enough = 0 < status.get("desiredHealthy", 0) <= status.get("currentHealthy", 0)
         if budget["spec"].get("unhealthyPodEvictionPolicy") == "AlwaysAllow" or healthy_enough:
             deletion.resource_version = deletion.resource_version or pod["metadata"]["resourceVersion"]

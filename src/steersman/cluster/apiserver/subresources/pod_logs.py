@@ -9,13 +9,14 @@ from urllib.parse import quote, urlencode
 
 from steersman.aio import Scope
 from steersman.cluster.apiserver.forwarding.relay import stream_back
-from steersman.cluster.apiserver.pipeline.call import Api, Call, Object
+from steersman.cluster.apiserver.pipeline.call import Api, Call
 from steersman.cluster.apiserver.pipeline.options import log_options
 from steersman.cluster.apiserver.subresources.pod_streams import chosen_container, connections, node_of
 from steersman.http import Response
 from steersman.http.errors import ClientError, HttpError
 from steersman.http.transport import StreamedAnswer
 from steersman.objects.fields import FieldError, Path, forbidden, invalid, show
+from steersman.objects.kinds import Object
 from steersman.objects.status import StatusError, bad_request, internal_error
 from steersman.objects.status import invalid as invalid_object
 

@@ -13,9 +13,10 @@ from steersman.cluster.apiserver.forwarding.node_connections import (
     unreachable,
 )
 from steersman.cluster.apiserver.forwarding.relay import ForwardedRequest, forwarded_headers, splice
-from steersman.cluster.apiserver.pipeline.call import Api, Call, Object
+from steersman.cluster.apiserver.pipeline.call import Api, Call
 from steersman.http import Response
 from steersman.http.errors import ClientError
+from steersman.objects.kinds import Object
 from steersman.objects.status import StatusError, bad_request, forbidden, not_found
 
 __all__ = ["chosen_container", "connections", "node_of", "stream"]

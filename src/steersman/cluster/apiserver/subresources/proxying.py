@@ -11,12 +11,13 @@ from typing import Any, Final, NamedTuple
 
 from steersman.cluster.apiserver.forwarding.node_connections import ForwardTarget, unreachable
 from steersman.cluster.apiserver.forwarding.relay import ForwardedRequest, forwarded_headers, relay, splice
-from steersman.cluster.apiserver.pipeline.call import Api, Call, Object, StoreReader
+from steersman.cluster.apiserver.pipeline.call import Api, Call, StoreReader
 from steersman.cluster.apiserver.reading.get import find
 from steersman.cluster.apiserver.subresources.pod_streams import connections
 from steersman.cluster.apiserver.subresources.proxied_links import ProxiedLinks
 from steersman.http import Response
 from steersman.http.errors import ClientError
+from steersman.objects.kinds import Object
 from steersman.objects.status import StatusError, bad_request
 
 __all__ = ["proxy"]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import orjson
 
 from steersman.cluster.apiserver.pipeline.bodies import match_name, match_namespace, read_part
-from steersman.cluster.apiserver.pipeline.call import Api, Call, Object
+from steersman.cluster.apiserver.pipeline.call import Api, Call
 from steersman.cluster.apiserver.pipeline.options import WriteOptions
 from steersman.cluster.apiserver.reading.get import find
 from steersman.cluster.apiserver.resources.handling import APPLY
@@ -27,6 +27,7 @@ from steersman.cluster.codec.errors import BodyRejected
 from steersman.cluster.schema.resources import GVK
 from steersman.cluster.schema.shapes import schema_of
 from steersman.http import Response
+from steersman.objects.kinds import Object
 from steersman.objects.managed import track_update
 from steersman.objects.patches.apply import Applier
 from steersman.objects.status import bad_request, conflict, internal_error

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from steersman.cluster.apiserver.pipeline.call import Api, Object
+from steersman.cluster.apiserver.pipeline.call import Api
 from steersman.cluster.apiserver.reading.get import find
 from steersman.cluster.apiserver.resources.resource import Resource
 from steersman.cluster.apiserver.resources.storage_encoding import encode
 from steersman.cluster.apiserver.resources.system_fields import timestamp
 from steersman.cluster.store import Conflict, NotFound
+from steersman.objects.kinds import Object
 from steersman.objects.managed import track_update
 
 __all__ = ["change_stored", "set_pod_condition"]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from steersman.cluster.apiserver.pipeline.bodies import match_namespace, read_part
 from steersman.cluster.apiserver.pipeline.call import Api, Call
 from steersman.cluster.apiserver.pipeline.options import WriteOptions
@@ -17,12 +15,12 @@ from steersman.cluster.schema.validation.authorization import validate_review
 from steersman.http import Response
 from steersman.objects.fields import FieldError, Path
 from steersman.objects.fields import invalid as invalid_field
+from steersman.objects.kinds import Object
 from steersman.objects.managed import track_update
 from steersman.objects.status import StatusError, bad_request, conflict, invalid, not_found
 
 __all__ = ["TokenRequests"]
 
-Object = dict[str, Any]
 
 _GROUP, _KIND = "authentication.k8s.io", "TokenRequest"
 _TOKEN_REQUEST = GVK(_GROUP, "v1", _KIND)

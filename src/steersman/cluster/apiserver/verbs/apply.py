@@ -15,7 +15,7 @@ from typing import Any, Final
 import orjson
 
 from steersman.cluster.apiserver.pipeline.bodies import match_name, match_namespace, strict_warnings
-from steersman.cluster.apiserver.pipeline.call import Api, Call, Object
+from steersman.cluster.apiserver.pipeline.call import Api, Call
 from steersman.cluster.apiserver.pipeline.options import WriteOptions, parse_unsigned
 from steersman.cluster.apiserver.resources.system_fields import timestamp
 from steersman.cluster.apiserver.responses.render import respond_object
@@ -28,6 +28,7 @@ from steersman.cluster.schema.resources import GVK
 from steersman.http import Response
 from steersman.objects.fields import Path
 from steersman.objects.fields import invalid as invalid_field
+from steersman.objects.kinds import Object
 from steersman.objects.patches.apply import Applier, ApplyConflict, InVersion
 from steersman.objects.patches.apply import apply as apply_configuration
 from steersman.objects.patches.errors import PatchError

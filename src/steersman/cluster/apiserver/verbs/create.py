@@ -8,7 +8,7 @@ from typing import Any
 
 from steersman.cluster.admission import Attributes
 from steersman.cluster.apiserver.pipeline.bodies import dedupe_owners, match_namespace, read_object
-from steersman.cluster.apiserver.pipeline.call import Api, Call, Object
+from steersman.cluster.apiserver.pipeline.call import Api, Call
 from steersman.cluster.apiserver.pipeline.options import WriteOptions, parse_unsigned
 from steersman.cluster.apiserver.resources.allocation import Reservation
 from steersman.cluster.apiserver.resources.storage_encoding import envelope, stamp_text
@@ -18,6 +18,7 @@ from steersman.cluster.apiserver.verbs.empty_values import explained
 from steersman.cluster.apiserver.verbs.managed_fields import track
 from steersman.cluster.store import Conflict
 from steersman.http import Response
+from steersman.objects.kinds import Object
 from steersman.objects.names import generate_name
 from steersman.objects.status import (
     StatusError,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from steersman.cluster.apiserver.pipeline.bodies import read_delete_options
-from steersman.cluster.apiserver.pipeline.call import Api, Call, Object
+from steersman.cluster.apiserver.pipeline.call import Api, Call
 from steersman.cluster.apiserver.pipeline.options import DeleteOptions, ListOptions
 from steersman.cluster.apiserver.reading.get import find
 from steersman.cluster.apiserver.reading.lists import page_of
@@ -15,6 +15,7 @@ from steersman.cluster.apiserver.responses.render import respond_list, respond_o
 from steersman.cluster.apiserver.verbs.preconditions import failed_precondition
 from steersman.cluster.store import Conflict, NotFound, Record
 from steersman.http import Response
+from steersman.objects.kinds import Object
 from steersman.objects.status import StatusError, conflict, forbidden, modified
 from steersman.objects.times import parse_time
 

@@ -17,9 +17,10 @@ from typing import Any
 
 import orjson
 
-from steersman.cluster.apiserver.pipeline.call import Call, Object
+from steersman.cluster.apiserver.pipeline.call import Call
 from steersman.cluster.apiserver.resources.kinds import Errors
 from steersman.objects.fields import FieldError
+from steersman.objects.kinds import Object
 
 __all__ = ["explained", "gives_empty_spec"]
 

@@ -12,10 +12,11 @@ from typing import Any, TypeVar
 
 import orjson
 
-from steersman.cluster.apiserver.pipeline.call import Api, Call, Object
+from steersman.cluster.apiserver.pipeline.call import Api, Call
 from steersman.cluster.apiserver.pipeline.options import WriteOptions
 from steersman.cluster.apiserver.resources.resource import Conversion, Resource
 from steersman.cluster.apiserver.resources.system_fields import timestamp
+from steersman.objects.kinds import Object
 from steersman.objects.managed import Converter, track_update
 from steersman.objects.patches.apply import InVersion
 from steersman.objects.patches.errors import Unconvertible

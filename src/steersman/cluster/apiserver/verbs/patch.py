@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol
 import orjson
 
 from steersman.cluster.apiserver.pipeline.bodies import match_name, match_namespace, resets_owners
-from steersman.cluster.apiserver.pipeline.call import Api, Call, Object
+from steersman.cluster.apiserver.pipeline.call import Api, Call
 from steersman.cluster.apiserver.pipeline.options import WriteOptions
 from steersman.cluster.apiserver.resources.handling import (
     APPLY,
@@ -33,6 +33,7 @@ from steersman.cluster.schema.errors import DecodeError
 from steersman.http import Response
 from steersman.objects.fields import Path
 from steersman.objects.fields import invalid as invalid_field
+from steersman.objects.kinds import Object
 from steersman.objects.patches import json as json_patch
 from steersman.objects.patches import merge as merge_patch
 from steersman.objects.patches import strategic as strategic_patch

@@ -10,7 +10,6 @@ SelfSubjectReview                                 who am I?
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from steersman.cluster.apiserver.pipeline.access import Access
 from steersman.cluster.apiserver.pipeline.bodies import match_namespace, read_object
@@ -27,12 +26,12 @@ from steersman.cluster.auth.users import User, user_info
 from steersman.cluster.schema.validation.authorization import validate_review
 from steersman.http import Response
 from steersman.objects.errors import SelectorError
+from steersman.objects.kinds import Object
 from steersman.objects.selectors import FieldSelector, LabelSelector, Requirement
 from steersman.objects.status import bad_request, invalid
 
 __all__ = ["Reviews", "review_action"]
 
-Object = dict[str, Any]
 
 _NODE_RULES = "node authorizer does not support user rule resolution"
 _LABEL_OPERATORS = {"In": "in", "NotIn": "notin", "Exists": "exists", "DoesNotExist": "!"}

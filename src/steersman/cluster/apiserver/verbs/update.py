@@ -18,7 +18,7 @@ from steersman.cluster.apiserver.pipeline.bodies import (
     match_namespace,
     read_object,
 )
-from steersman.cluster.apiserver.pipeline.call import Api, Call, Object
+from steersman.cluster.apiserver.pipeline.call import Api, Call
 from steersman.cluster.apiserver.pipeline.options import WriteOptions, parse_unsigned
 from steersman.cluster.apiserver.reading.get import check_path_name
 from steersman.cluster.apiserver.resources.allocation import Reservation
@@ -34,6 +34,7 @@ from steersman.cluster.store import Conflict, NotFound, Record
 from steersman.http import Response
 from steersman.objects.fields import Path
 from steersman.objects.fields import invalid as invalid_field
+from steersman.objects.kinds import Object
 from steersman.objects.status import StatusError, conflict, invalid, modified, not_found, unclassified
 
 __all__ = ["Endpoint", "SubresourceView", "WriteResult", "replace", "update"]

@@ -13,13 +13,13 @@ import orjson
 
 from steersman.client import Client, ClientError, NoSuchKind, NotFound
 from steersman.cluster.controllers.metrics_source import MetricsError, PodMetric, PodMetrics
+from steersman.objects.kinds import Object
 from steersman.objects.quantities import Quantity
 from steersman.objects.selectors import LabelSelector
 from steersman.objects.times import parse_time
 
 __all__ = ["ApiMetrics"]
 
-Object = dict[str, Any]
 
 _RESOURCE: Final = "/apis/metrics.k8s.io/v1beta1"
 _CUSTOM: Final = "custom.metrics.k8s.io"

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from steersman.client import ClientError, Conflict, NoSuchKind
 from steersman.cluster.controllers.autoscaling.api_metrics import ApiMetrics
@@ -19,6 +19,14 @@ from steersman.cluster.controllers.setup import Setup
 from steersman.objects.conditions import condition_is, set_condition
 from steersman.objects.errors import SelectorError
 from steersman.objects.fields import quote
+from steersman.objects.kinds.types.autoscaling_v1 import Scale
+from steersman.objects.kinds.types.autoscaling_v2 import (
+    HorizontalPodAutoscaler,
+    HorizontalPodAutoscalerSpec,
+    HorizontalPodAutoscalerStatus,
+    MetricStatus,
+)
+from steersman.objects.kinds.types.core_v1 import Pod
 from steersman.objects.quantities import Quantity
 from steersman.objects.resource_type import ResourceType
 from steersman.objects.resources import HORIZONTAL_POD_AUTOSCALERS, PODS
@@ -28,7 +36,6 @@ from steersman.runtime import Key, Request, Result, generation_changed
 
 __all__ = ["add"]
 
-Object = dict[str, Any]
 
 _PERIOD_S: Final = 15.0
 #: How often a new size is tried to be written while others write too.
@@ -50,29 +57,29 @@ class _Stop(Exception):
 class _Look:
     """One reconcile of an autoscaler, and the status it will write."""
 
-    def __init__(self, obj: Object, now: datetime) -> None:
+    def __init__(self, obj: HorizontalPodAutoscaler, now: datetime) -> None:
         self.obj = obj
-        self.spec: Object = obj["spec"]
+        self.spec = obj["spec"]
         self.now = now
-        old: Object = obj.get("status") or {}
+        old: HorizontalPodAutoscalerStatus = obj.get("status") or {}
         self.conditions = old.get("conditions") or []
-        self.desired: int = old.get("desiredReplicas") or 0
+        self.desired = old.get("desiredReplicas") or 0
         self.current: int | None = None
-        self.metrics: list[Object] | None = old.get("currentMetrics")
-        self.last_scale: str | None = old.get("lastScaleTime")
-        self.observed: int | None = old.get("observedGeneration")
+        self.metrics = old.get("currentMetrics")
+        self.last_scale = old.get("lastScaleTime")
+        self.observed = old.get("observedGeneration")
 
     def add_condition(self, kind: str, status: str, reason: str, message: str) -> None:
         self.conditions = set_condition(
             self.conditions, kind, status, reason=reason, message=message, now=format_time(self.now)
         )
 
-    def sized(self, current: int, desired: int, metrics: list[Object] | None) -> None:
+    def sized(self, current: int, desired: int, metrics: list[MetricStatus] | None) -> None:
         self.current, self.desired, self.metrics = current, desired, metrics
         self.observed = self.obj["metadata"]["generation"]
 
-    def status(self) -> Object:
-        old = self.obj.get("status") or {}
+    def status(self) -> HorizontalPodAutoscalerStatus:
+        old: HorizontalPodAutoscalerStatus = self.obj.get("status") or {}
         current = old.get("currentReplicas") if self.current is None else self.current
         status = {
             "currentReplicas": current or None,
@@ -81,7 +88,8 @@ class _Look:
             "conditions": list(self.conditions) or None,
         }
         told = {name: value for name, value in status.items() if value is not None}
-        return {**told, "desiredReplicas": self.desired, "currentMetrics": self.metrics or None}
+        answered = {**told, "desiredReplicas": self.desired, "currentMetrics": self.metrics or None}
+        return cast("HorizontalPodAutoscalerStatus", answered)
 
 
 class _Autoscalers:
@@ -105,7 +113,7 @@ class _Autoscalers:
             self._histories.pop(request.key, None)
             self._selectors.pop(request.key, None)
             return None
-        look = _Look(cached.object(), moment(self._clock))
+        look = _Look(cast("HorizontalPodAutoscaler", cached.object()), moment(self._clock))
         with suppress(_Stop):
             await self._scale(request.key, look)
         status = look.status()
@@ -127,7 +135,7 @@ class _Autoscalers:
         history = self._histories.setdefault(key, ScaleHistory())
         history.begin(current, look.now)
         least, most = look.spec.get("minReplicas", 1), look.spec["maxReplicas"]
-        metrics: list[Object] | None = None
+        metrics: list[MetricStatus] | None = None
         if current == 0 and not _may_wake(look, least):
             look.add_condition(
                 "ScalingActive",
@@ -152,7 +160,7 @@ class _Autoscalers:
 
     # --- the target
 
-    async def _current_scale(self, look: _Look) -> tuple[ResourceType, Object]:
+    async def _current_scale(self, look: _Look) -> tuple[ResourceType, Scale]:
         reference = look.spec["scaleTargetRef"]
         api_version, kind = reference.get("apiVersion") or "v1", reference["kind"]
         namespace = look.obj["metadata"]["namespace"]
@@ -165,7 +173,7 @@ class _Autoscalers:
         except ClientError as error:
             why = str(error)
         else:
-            return resource, scale
+            return resource, cast("Scale", scale)
         self._warn(look, "FailedGetScale", why)
         look.add_condition("AbleToScale", "False", "FailedGetScale", f"{_UNABLE}: {why}")
         raise _Stop
@@ -174,10 +182,10 @@ class _Autoscalers:
         self,
         look: _Look,
         resource: ResourceType,
-        scale: Object,
+        scale: Scale,
         desired: int,
         reason: str,
-        metrics: list[Object] | None,
+        metrics: list[MetricStatus] | None,
     ) -> None:
         current = scale["spec"].get("replicas") or 0
         try:
@@ -194,7 +202,7 @@ class _Autoscalers:
             look.obj, "Normal", "SuccessfulRescale", f"New size: {desired}; reason: {reason}"
         )
 
-    async def _write_scale(self, resource: ResourceType, scale: Object, desired: int) -> None:
+    async def _write_scale(self, resource: ResourceType, scale: Scale, desired: int) -> None:
         key = Key.of(scale)
         for left in reversed(range(_TRIES)):
             version = scale["metadata"].get("resourceVersion")
@@ -204,13 +212,14 @@ class _Autoscalers:
             except Conflict:
                 if not left:
                     raise
-                scale = await self._client.get(resource, key.name, key.namespace, subresource="scale")
+                found = await self._client.get(resource, key.name, key.namespace, subresource="scale")
+                scale = cast("Scale", found)
             else:
                 return
 
     # --- the size
 
-    async def _best(self, key: Key, look: _Look, scale: Object) -> tuple[Proposal, list[Object]]:
+    async def _best(self, key: Key, look: _Look, scale: Scale) -> tuple[Proposal, list[MetricStatus]]:
         """The largest size that any metric asks for. Raises `_Stop`."""
         current = scale["spec"].get("replicas") or 0
         try:
@@ -219,13 +228,13 @@ class _Autoscalers:
             look.sized(current, look.desired, None)
             self._warn(look, "FailedComputeMetricsReplicas", str(stop))
             raise
-        pods = [pod.object() for pod in self._pods.cache.list(key.namespace, selector)]
+        pods = [cast("Pod", pod.object()) for pod in self._pods.cache.list(key.namespace, selector)]
         replicas = (scale.get("status") or {}).get("replicas") or 0
         tolerances = _tolerances(look.spec.get("behavior"))
         target = ScaleTarget(key.namespace, current, replicas, selector, pods, tolerances, look.now)
         best: Proposal | None = None
         failures: list[NoProposal] = []
-        statuses: list[Object] = []
+        statuses: list[MetricStatus] = []
         for metric in look.spec.get("metrics") or ():
             try:
                 proposal = await self._proposals.of(metric, target)
@@ -252,7 +261,7 @@ class _Autoscalers:
         note = f"invalid metrics ({len(failures)} invalid out of {metrics}), first error is: {first}"
         self._warn(look, "FailedComputeMetricsReplicas", note)
 
-    def _selector(self, key: Key, look: _Look, scale: Object) -> LabelSelector:
+    def _selector(self, key: Key, look: _Look, scale: Scale) -> LabelSelector:
         """Which pods are measured. Raises `_Stop`."""
         text = (scale.get("status") or {}).get("selector") or ""
         if not text:
@@ -315,7 +324,7 @@ class _Autoscalers:
         self._recorder.event(look.obj, "Warning", reason, note)
 
 
-def _measures_others(spec: Object) -> bool:
+def _measures_others(spec: HorizontalPodAutoscalerSpec) -> bool:
     """Whether there are metrics that have values though there are no pods."""
     return any(metric["type"] in ("Object", "External") for metric in spec.get("metrics") or ())
 

@@ -9,11 +9,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
+
+from steersman.objects.kinds.types.autoscaling_v2 import (
+    HorizontalPodAutoscalerBehavior,
+    HorizontalPodAutoscalerSpec,
+    HPAScalingRules,
+)
 
 __all__ = ["DOWNSCALE_WINDOW_S", "Limited", "ScaleHistory", "limit"]
 
-Object = dict[str, Any]
 
 #: For how long a higher recommendation keeps the size from shrinking, where nobody says.
 DOWNSCALE_WINDOW_S: Final = 300
@@ -61,15 +66,18 @@ class ScaleHistory:
     def recommended(self, number: int, now: datetime, window_s: int) -> None:
         self.recommendations = [*_since(self.recommendations, now, window_s), _Entry(now, number)]
 
-    def scaled(self, behavior: Object | None, before: int, after: int, now: datetime) -> None:
+    def scaled(
+        self, behavior: HorizontalPodAutoscalerBehavior | None, before: int, after: int, now: datetime
+    ) -> None:
         """Only policies ask for it."""
         if behavior is None:
             return
         longest_s = max(
             (
                 policy["periodSeconds"]
-                for rules in behavior.values()
-                for policy in (rules or {}).get("policies") or ()
+                for rules in (behavior.get("scaleUp"), behavior.get("scaleDown"))
+                if rules is not None
+                for policy in rules.get("policies") or ()
             ),
             default=0,
         )
@@ -99,7 +107,9 @@ class Limited:
     reason: tuple[str, str]
 
 
-def limit(spec: Object, history: ScaleHistory, current: int, desired: int, now: datetime) -> Limited:
+def limit(
+    spec: HorizontalPodAutoscalerSpec, history: ScaleHistory, current: int, desired: int, now: datetime
+) -> Limited:
     """What becomes of a desired size."""
     least, most = spec.get("minReplicas", 1), spec["maxReplicas"]
     behavior = spec.get("behavior")
@@ -128,7 +138,13 @@ def _by_rules(current: int, desired: int, least: int, most: int) -> tuple[int, t
     return desired, _WITHIN
 
 
-def _stabilized(behavior: Object, history: ScaleHistory, current: int, desired: int, now: datetime) -> int:
+def _stabilized(
+    behavior: HorizontalPodAutoscalerBehavior,
+    history: ScaleHistory,
+    current: int,
+    desired: int,
+    now: datetime,
+) -> int:
     """Between the lowest that was recommended for growing and the highest for shrinking."""
     up_s = (behavior.get("scaleUp") or {}).get("stabilizationWindowSeconds") or 0
     given_s = (behavior.get("scaleDown") or {}).get("stabilizationWindowSeconds")
@@ -144,7 +160,7 @@ def _stabilized(behavior: Object, history: ScaleHistory, current: int, desired: 
 
 
 def _by_policies(
-    behavior: Object,
+    behavior: HorizontalPodAutoscalerBehavior,
     history: ScaleHistory,
     current: int,
     desired: int,
@@ -163,7 +179,9 @@ def _by_policies(
     return desired, _WITHIN
 
 
-def _reach(rules: Object | None, history: ScaleHistory, current: int, now: datetime, *, grows: bool) -> int:
+def _reach(
+    rules: HPAScalingRules | None, history: ScaleHistory, current: int, now: datetime, *, grows: bool
+) -> int:
     """How far the policies of one direction let the size go."""
     rules = rules or {}
     choice = rules.get("selectPolicy", "Max")

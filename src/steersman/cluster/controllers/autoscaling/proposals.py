@@ -4,10 +4,10 @@ status.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
 from steersman.cluster.controllers.autoscaling.replica_count import (
     Scaling,
@@ -20,12 +20,23 @@ from steersman.cluster.controllers.autoscaling.replica_count import (
 from steersman.cluster.controllers.metrics_source import MetricsError, MetricsSource
 from steersman.cluster.controllers.selector_text import selector_text
 from steersman.objects.errors import SelectorError
+from steersman.objects.kinds.types.autoscaling_v2 import (
+    ContainerResourceMetricSource,
+    ExternalMetricSource,
+    MetricIdentifier,
+    MetricSpec,
+    MetricStatus,
+    MetricTarget,
+    MetricValueStatus,
+    ObjectMetricSource,
+    PodsMetricSource,
+)
+from steersman.objects.kinds.types.core_v1 import Pod
 from steersman.objects.quantities import Quantity
 from steersman.objects.selectors import EVERYTHING, LabelSelector
 
 __all__ = ["NoProposal", "Proposal", "Proposals", "ScaleTarget"]
 
-Object = dict[str, Any]
 
 _MAX_INT64 = 2**63 - 1
 
@@ -38,7 +49,7 @@ class Proposal:
     #: What the number comes from, for people.
     metric: str
     #: What `status.currentMetrics` says of it.
-    status: Object
+    status: MetricStatus
 
 
 class NoProposal(Exception):
@@ -61,7 +72,7 @@ class ScaleTarget:
     spec_replicas: int
     status_replicas: int
     selector: LabelSelector
-    pods: Sequence[Object]
+    pods: Sequence[Pod]
     tolerances: Tolerances
     now: datetime
 
@@ -76,11 +87,11 @@ class Proposals:
     def __init__(self, source: MetricsSource) -> None:
         self._source = source
 
-    async def of(self, metric: Object, target: ScaleTarget) -> Proposal:
+    async def of(self, metric: MetricSpec, target: ScaleTarget) -> Proposal:
         """Raises `NoProposal`."""
         kind = metric["type"]
         field = kind[0].lower() + kind[1:]
-        spec = metric[field]
+        spec = cast("Mapping[str, Any]", metric)[field]
         compute, reason, about = {
             "Resource": (self._resource, "FailedGetResourceMetric", f"{spec.get('name')} resource metric"),
             "ContainerResource": (
@@ -103,9 +114,11 @@ class Proposals:
             raise NoProposal(reason, str(error.__cause__), text) from error
         except (MetricsError, SelectorError) as error:
             raise NoProposal(reason, str(error), f"failed to get {about} value: {error}") from error
-        return Proposal(replicas, name, {"type": kind, field: current})
+        return Proposal(replicas, name, cast("MetricStatus", {"type": kind, field: current}))
 
-    async def _resource(self, spec: Object, target: ScaleTarget) -> tuple[int, str, Object]:
+    async def _resource(
+        self, spec: ContainerResourceMetricSource, target: ScaleTarget
+    ) -> tuple[int, str, Mapping[str, Any]]:
         name, container, goal = spec["name"], spec.get("container", ""), spec["target"]
         if "averageValue" not in goal and "averageUtilization" not in goal:
             raise MetricsError(
@@ -119,7 +132,7 @@ class Proposals:
             raise MetricsError(
                 f"failed to get {name} {what}: unable to get metrics for resource {name}: {error}"
             ) from error
-        current: Object = {}
+        current: MetricValueStatus = {}
         try:
             if what == "usage":
                 replicas, average = by_average(target.scaling, metrics, name, _milli(goal["averageValue"]))
@@ -138,7 +151,7 @@ class Proposals:
         status = {"name": name, "current": current}
         return replicas, shown, status | ({"container": container} if container else {})
 
-    async def _pods(self, spec: Object, target: ScaleTarget) -> tuple[int, str, Object]:
+    async def _pods(self, spec: PodsMetricSource, target: ScaleTarget) -> tuple[int, str, Mapping[str, Any]]:
         name, selector = spec["metric"]["name"], _selector(spec["metric"])
         try:
             metrics = await self._source.pods(target.namespace, target.selector, name, selector)
@@ -149,7 +162,9 @@ class Proposals:
         status = {"metric": spec["metric"], "current": {"averageValue": _shown(average)}}
         return replicas, f"pods metric {name}", status
 
-    async def _object(self, spec: Object, target: ScaleTarget) -> tuple[int, str, Object]:
+    async def _object(
+        self, spec: ObjectMetricSource, target: ScaleTarget
+    ) -> tuple[int, str, Mapping[str, Any]]:
         name, goal, reference = spec["metric"]["name"], spec["target"], spec["describedObject"]
         kind = reference["kind"]
         field = {"Value": "value", "AverageValue": "averageValue"}.get(goal["type"], "")
@@ -170,7 +185,9 @@ class Proposals:
         current = {"metric": spec["metric"], "current": {field: _shown(told)}, "describedObject": reference}
         return replicas, shown, current
 
-    async def _external(self, spec: Object, target: ScaleTarget) -> tuple[int, str, Object]:
+    async def _external(
+        self, spec: ExternalMetricSource, target: ScaleTarget
+    ) -> tuple[int, str, Mapping[str, Any]]:
         name, goal, metric = spec["metric"]["name"], spec["target"], spec["metric"]
         field = next((one for one in ("averageValue", "value") if one in goal), "")
         if not field:
@@ -189,7 +206,7 @@ class Proposals:
         return replicas, _external_name(metric), {"metric": metric, "current": {field: _shown(told)}}
 
     @staticmethod
-    def _by_value(target: ScaleTarget, usage: int, goal: Object, field: str) -> tuple[int, int]:
+    def _by_value(target: ScaleTarget, usage: int, goal: MetricTarget, field: str) -> tuple[int, int]:
         if field == "value":
             return by_ratio(target.scaling, usage, _milli(goal["value"])), usage
         return by_total(target.status_replicas, usage, _milli(goal["averageValue"]), target.tolerances)
@@ -199,11 +216,11 @@ class _Wrapped(Exception):
     """An error message around the message of its cause."""
 
 
-def _external_name(metric: Object) -> str:
+def _external_name(metric: MetricIdentifier) -> str:
     return f"external metric {metric['name']}({selector_text(metric.get('selector'))})"
 
 
-def _selector(metric: Object) -> LabelSelector:
+def _selector(metric: MetricIdentifier) -> LabelSelector:
     """Which values of the metric: all of them where nobody says. Raises SelectorError."""
     selector = metric.get("selector")
     return EVERYTHING if selector is None else LabelSelector.from_object(selector)

@@ -10,10 +10,12 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 from steersman.cluster.controllers.metrics_source import MetricsError, PodMetrics
-from steersman.objects.conditions import condition_is, find_condition
+from steersman.objects.conditions import find_condition, is_ready
+from steersman.objects.kinds.types.core_v1 import Container, Pod
+from steersman.objects.lifetime import is_deleting
 from steersman.objects.pod_lifecycle import is_sidecar
 from steersman.objects.quantities import Quantity
 from steersman.objects.times import parse_time
@@ -27,7 +29,6 @@ __all__ = [
     "by_utilization",
 ]
 
-Object = dict[str, Any]
 Milli = dict[str, int]
 
 #: For so long a pod's use of CPU may be that of its start.
@@ -54,7 +55,7 @@ class Scaling:
     """The workload to be scaled: its replicas, its pods and the current time."""
 
     current: int
-    pods: Sequence[Object]
+    pods: Sequence[Pod]
     tolerances: Tolerances
     now: datetime
 
@@ -74,7 +75,7 @@ def by_utilization(
         percentage = used * 100 // requested
         return percentage / target, percentage, used // len(known)
 
-    def when_missing(pod: Object) -> int:
+    def when_missing(pod: Pod) -> int:
         return _request(pod, resource, container) * max(100, target) // 100
 
     found = _Calculation(scaling, metrics, resource, lambda values: measure(values)[0], when_missing)
@@ -104,10 +105,7 @@ def by_ratio(scaling: Scaling, usage: int, target: int) -> int:
         return scaling.current
     if not scaling.pods:
         raise MetricsError(f"unable to calculate ready pods: {_NO_PODS}")
-    ready: int = sum(
-        pod["status"].get("phase") == "Running" and condition_is(pod["status"].get("conditions"), "Ready")
-        for pod in scaling.pods
-    )
+    ready = sum(pod["status"].get("phase") == "Running" and is_ready(pod) for pod in scaling.pods)
     return min(math.ceil(ratio * ready), _MAX_INT32)
 
 
@@ -130,7 +128,7 @@ class _Calculation:
         metrics: PodMetrics,
         resource: str,
         ratio_of: Callable[[Milli], float],
-        when_missing: Callable[[Object], int],
+        when_missing: Callable[[Pod], int],
     ) -> None:
         """`ratio_of` compares values with the target; `when_missing` is what a busy pod would use."""
         if not scaling.pods:
@@ -186,7 +184,7 @@ class _Groups:
         self.ignored: list[str] = []
         for pod in scaling.pods:
             name, phase = pod["metadata"]["name"], pod["status"].get("phase")
-            if "deletionTimestamp" in pod["metadata"] or phase == "Failed":
+            if is_deleting(pod) or phase == "Failed":
                 self.ignored.append(name)
             elif phase == "Pending":
                 self.unready.append(name)
@@ -200,21 +198,21 @@ class _Groups:
                 self.ready += 1
 
 
-def _is_starting(pod: Object, sampled_from: datetime, now: datetime) -> bool:
+def _is_starting(pod: Pod, sampled_from: datetime, now: datetime) -> bool:
     """Whether the use of CPU says nothing since the pod is not, or was not yet, at its work."""
     status = pod["status"]
     condition = find_condition(status.get("conditions"), "Ready")
     start_time = status.get("startTime")
     if condition is None or start_time is None:
         return True
-    start, changed = parse_time(start_time), parse_time(condition["lastTransitionTime"])
+    start, changed = parse_time(start_time), parse_time(condition["lastTransitionTime"] or "")
     is_unready = condition["status"] == "False"
     if start + _CPU_INITIALIZATION > now:
         return is_unready or sampled_from < changed
     return is_unready and start + _READINESS_DELAY > changed
 
 
-def _request(pod: Object, resource: str, container: str) -> int:
+def _request(pod: Pod, resource: str, container: str) -> int:
     """What a pod, or one of its containers, asked for."""
     name, spec = pod["metadata"]["name"], pod["spec"]
     whole = (spec.get("resources") or {}).get("requests")
@@ -229,8 +227,8 @@ def _request(pod: Object, resource: str, container: str) -> int:
     return sum(_container_request(one, resource, name) for one in chosen)
 
 
-def _container_request(container: Object, resource: str, pod: str) -> int:
-    requests: Object = (container.get("resources") or {}).get("requests") or {}
+def _container_request(container: Container, resource: str, pod: str) -> int:
+    requests = (container.get("resources") or {}).get("requests") or {}
     if resource not in requests:
         raise MetricsError(f"missing request for {resource} in container {container['name']} of Pod {pod}")
     return Quantity.parse(requests[resource]).milli_value

@@ -7,29 +7,32 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import cast
+
+import msgspec
 
 from steersman.client import AlreadyExists, ClientError
 from steersman.cluster.controllers.cronjob.due import due_start, wait_s
 from steersman.cluster.controllers.cronjob.new_jobs import job_name, job_reference, new_job
-from steersman.cluster.controllers.job.job_spec import finished_condition
 from steersman.cluster.controllers.ownership import children, index_by_controller
 from steersman.cluster.controllers.pod_control import namespace_is_terminating
 from steersman.cluster.controllers.reconciling import moment, retrying_conflicts
 from steersman.cluster.controllers.setup import Setup
 from steersman.objects.cron import CronTimes, Every, is_known_time_zone, parse_schedule
 from steersman.objects.fields import quote
+from steersman.objects.jobs import finished_condition
+from steersman.objects.kinds.types.batch_v1 import CronJob, CronJobStatus, Job
+from steersman.objects.kinds.types.core_v1 import ObjectReference
+from steersman.objects.kinds.views.workloads import CronTimesView
+from steersman.objects.lifetime import is_deleting
+from steersman.objects.ownership import is_controlled_by
 from steersman.objects.resources import CRON_JOBS, JOBS
 from steersman.objects.times import format_time, parse_time
 from steersman.runtime import Change, Controller, Key, Request, Requeue, Result, RetryPolicy
 
 __all__ = ["add"]
 
-Object = dict[str, Any]
 Schedule = CronTimes | Every
-
-#: The jobs of each history, and the field that says how many are kept.
-_HISTORIES: Final = (("Complete", "successfulJobsHistoryLimit"), ("Failed", "failedJobsHistoryLimit"))
 
 
 def add(setup: Setup) -> None:
@@ -45,11 +48,11 @@ def add(setup: Setup) -> None:
 class _Sync:
     """One reconcile of a CronJob, and the status it will write."""
 
-    cron_job: Object
-    status: Object
+    cron_job: CronJob
+    status: CronJobStatus
 
     @property
-    def active(self) -> list[Object]:
+    def active(self) -> list[ObjectReference]:
         return list(self.status.get("active") or ())
 
     def is_active(self, uid: str) -> bool:
@@ -81,9 +84,9 @@ class _CronJobs:
         """A new schedule is for the future: starts that it would have had before are not made up for."""
         if change.old is None or change.new is None or change.resync:
             return True
-        old, new = change.old.object(), change.new.object()
-        if all(old["spec"].get(field) == new["spec"].get(field) for field in ("schedule", "timeZone")):
+        if _decode_times(change.old.data) == _decode_times(change.new.data):
             return True
+        new = cast("CronJob", change.new.object())
         try:
             schedule = parse_schedule(_schedule_text(new))
         except ValueError:
@@ -96,9 +99,9 @@ class _CronJobs:
         cached = self.cron_jobs.cache.get(request.key)
         if cached is None:
             return None
-        cron_job = cached.object()
-        jobs = [job.object() for job in children(self.jobs.cache, cached.uid)]
-        sync = _Sync(cron_job, dict(cron_job.get("status") or {}))
+        cron_job = cast("CronJob", cached.object())
+        jobs = [cast("Job", job.object()) for job in children(self.jobs.cache, cached.uid)]
+        sync = _Sync(cron_job, {**(cron_job.get("status") or {})})
         jobs = await self._clear_histories(sync, jobs)
         wait: float | None = None
         failed: ClientError | None = None
@@ -112,13 +115,13 @@ class _CronJobs:
             raise Requeue from failed
         return None if wait is None else Result.requeue(wait)
 
-    async def _sync(self, sync: _Sync, jobs: Sequence[Object]) -> float | None:
+    async def _sync(self, sync: _Sync, jobs: Sequence[Job]) -> float | None:
         """Bring the list of running jobs up to date and start what is due; when to come back."""
         cron_job, now = sync.cron_job, moment(self._clock)
         for job in jobs:
             self._note(sync, job)
         await self._drop_missing(sync, {job["metadata"]["uid"] for job in jobs})
-        if "deletionTimestamp" in cron_job["metadata"]:
+        if is_deleting(cron_job):
             return None
         schedule = self._schedule(cron_job)
         if schedule is None:
@@ -144,7 +147,7 @@ class _CronJobs:
                 return None
         return wait_s({**cron_job, "status": sync.status}, schedule, now)
 
-    def _note(self, sync: _Sync, job: Object) -> None:
+    def _note(self, sync: _Sync, job: Job) -> None:
         """What a job of ours tells about itself."""
         metadata, cron_job = job["metadata"], sync.cron_job
         known, ended = sync.is_active(metadata["uid"]), finished_condition(job)
@@ -173,7 +176,7 @@ class _CronJobs:
                 )
                 sync.drop(reference["uid"])
 
-    def _schedule(self, cron_job: Object) -> Schedule | None:
+    def _schedule(self, cron_job: CronJob) -> Schedule | None:
         """None if nothing is to be started, and why is told."""
         spec = cron_job["spec"]
         zone = spec.get("timeZone")
@@ -228,10 +231,9 @@ class _CronJobs:
             job = await self.writes.create(JOBS, wanted)
         except AlreadyExists:
             # Made before, by us just before the end of a process, or by somebody else.
-            job = await self._client.get(JOBS, wanted["metadata"]["name"], wanted["metadata"]["namespace"])
-            owners = job["metadata"].get("ownerReferences") or ()
-            uid = cron_job["metadata"]["uid"]
-            if not any(owner.get("controller") and owner["uid"] == uid for owner in owners):
+            found = await self._client.get(JOBS, wanted["metadata"]["name"], wanted["metadata"]["namespace"])
+            job = cast("Job", found)
+            if not is_controlled_by(job, cron_job["metadata"]["uid"]):
                 return False
         except ClientError as error:
             if not namespace_is_terminating(error):
@@ -246,11 +248,15 @@ class _CronJobs:
 
     # --- old jobs
 
-    async def _clear_histories(self, sync: _Sync, jobs: list[Object]) -> list[Object]:
+    async def _clear_histories(self, sync: _Sync, jobs: list[Job]) -> list[Job]:
         """Delete the oldest jobs that are over; returns those that are left."""
         deleted: set[str] = set()
-        for ended, field in _HISTORIES:
-            limit = sync.cron_job["spec"].get(field)
+        spec = sync.cron_job["spec"]
+        limits = {
+            "Complete": spec.get("successfulJobsHistoryLimit"),
+            "Failed": spec.get("failedJobsHistoryLimit"),
+        }
+        for ended, limit in limits.items():
             if limit is None:
                 continue
             over = sorted((job for job in jobs if finished_condition(job) == ended), key=_age)
@@ -272,21 +278,24 @@ class _CronJobs:
         sync.drop(uid)
         self._recorder.event(sync.cron_job, "Normal", "SuccessfulDelete", f"Deleted job {key.name}")
 
-    def _warn(self, cron_job: Object, reason: str, note: str) -> None:
+    def _warn(self, cron_job: CronJob, reason: str, note: str) -> None:
         self._recorder.event(cron_job, "Warning", reason, note)
 
 
-def _schedule_text(cron_job: Object) -> str:
+_decode_times = msgspec.json.Decoder(CronTimesView).decode
+
+
+def _schedule_text(cron_job: CronJob) -> str:
     """The schedule with its time zone."""
     spec = cron_job["spec"]
-    text: str = spec["schedule"]
+    text = spec["schedule"]
     zone = spec.get("timeZone")
     if "TZ" in text or zone is None or not is_known_time_zone(zone):
         return text
     return f"TZ={zone} {text}"
 
 
-def _age(job: Object) -> tuple[bool, str, str]:
+def _age(job: Job) -> tuple[bool, str, str]:
     """Those that started first come first, those that never did last."""
     start = (job.get("status") or {}).get("startTime")
     return start is None, start or "", job["metadata"]["name"]

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 from steersman.cluster.controllers.cronjob.schedule import next_time
 from steersman.objects.cron import CronTimes, Every
+from steersman.objects.kinds.types.batch_v1 import CronJob
+from steersman.objects.lifetime import created_at
 from steersman.objects.times import parse_time
 
 __all__ = ["Due", "due_start", "wait_s"]
 
-Object = dict[str, Any]
 Schedule = CronTimes | Every
 
 #: More missed starts than this are worth a warning: a clock may be wrong.
@@ -35,9 +36,9 @@ class Due:
         return self.missed > _MANY
 
 
-def due_start(cron_job: Object, schedule: Schedule, now: datetime, *, within_deadline: bool = True) -> Due:
+def due_start(cron_job: CronJob, schedule: Schedule, now: datetime, *, within_deadline: bool = True) -> Due:
     """The last start that should have been by now. Raises ValueError for a schedule that never fires."""
-    since = parse_time(cron_job["metadata"]["creationTimestamp"])
+    since = created_at(cron_job)
     if last := (cron_job.get("status") or {}).get("lastScheduleTime"):
         since = parse_time(last)
     deadline = cron_job["spec"].get("startingDeadlineSeconds")
@@ -62,7 +63,7 @@ def due_start(cron_job: Object, schedule: Schedule, now: datetime, *, within_dea
     return Due(since, start, missed)
 
 
-def wait_s(cron_job: Object, schedule: Schedule, now: datetime) -> float:
+def wait_s(cron_job: CronJob, schedule: Schedule, now: datetime) -> float:
     """How long until the next start."""
     try:
         due = due_start(cron_job, schedule, now, within_deadline=False)

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Final
 
 from steersman.cluster.controllers.cronjob.schedule import time_zone
 from steersman.cluster.controllers.ownership import controller_reference
+from steersman.objects.kinds.types.batch_v1 import CronJob, Job
+from steersman.objects.kinds.types.core_v1 import ObjectReference
 from steersman.objects.resources import CRON_JOBS, JOBS
 
 __all__ = ["job_name", "job_reference", "new_job"]
 
-Object = dict[str, Any]
 
 _SCHEDULED: Final = "batch.kubernetes.io/cronjob-scheduled-timestamp"
 
 
-def job_name(cron_job: Object, start: datetime) -> str:
+def job_name(cron_job: CronJob, start: datetime) -> str:
     """One name for each start, so that none happens twice."""
     return f"{cron_job['metadata']['name']}-{int(start.timestamp()) // 60}"
 
 
-def new_job(cron_job: Object, start: datetime) -> Object:
+def new_job(cron_job: CronJob, start: datetime) -> Job:
     template = cron_job["spec"]["jobTemplate"]
     given = template.get("metadata") or {}
     local = start.astimezone(time_zone(cron_job["spec"].get("timeZone"))).replace(microsecond=0)
@@ -42,7 +43,7 @@ def new_job(cron_job: Object, start: datetime) -> Object:
     }
 
 
-def job_reference(job: Object) -> Object:
+def job_reference(job: Job) -> ObjectReference:
     """What `status.active` holds."""
     metadata = job["metadata"]
     return {

@@ -5,7 +5,7 @@ ControllerRevisions.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from steersman.client import ClientError
 from steersman.cluster.controllers.controller_revisions import (
@@ -31,12 +31,15 @@ from steersman.cluster.controllers.pod_states import PodState, matters_to_owner,
 from steersman.cluster.controllers.reconciling import moment, retrying_conflicts
 from steersman.cluster.controllers.setup import Setup
 from steersman.cluster.controllers.templates import template_hash
+from steersman.objects.kinds.types.apps_v1 import ControllerRevision, DaemonSet
+from steersman.objects.kinds.types.core_v1 import PodTemplateSpec
+from steersman.objects.kinds.types.meta_v1 import ObjectMeta
+from steersman.objects.lifetime import is_deleting
 from steersman.objects.resources import CONTROLLER_REVISIONS, DAEMON_SETS, NODES, PODS
 from steersman.runtime import Cached, Change, Key, Request, Requeue, Result, RetryPolicy
 
 __all__ = ["add"]
 
-Object = dict[str, Any]
 
 #: How many pods of one set are made or deleted in one go.
 _BURST = 250
@@ -93,16 +96,16 @@ class _DaemonSets:
         cached = self.sets.cache.get(request.key)
         if cached is None:
             return None
-        daemon_set = cached.object()
+        daemon_set = cast("DaemonSet", cached.object())
         if daemon_set["spec"]["selector"] == {}:
             note = "This daemon set is selecting all pods. A non-empty selector is required."
             self._recorder.event(daemon_set, "Warning", "SelectingAll", note)
             return None
-        if "deletionTimestamp" in daemon_set["metadata"]:
+        if is_deleting(daemon_set):
             return None  # its history may be gone before its pods are
         return await self._reconcile(cached, daemon_set)
 
-    async def _reconcile(self, cached: Cached, daemon_set: Object) -> Result | None:
+    async def _reconcile(self, cached: Cached, daemon_set: DaemonSet) -> Result | None:
         current, old = await self._revisions(cached, daemon_set)
         revision = current["metadata"]["labels"][REVISION_LABEL]
         waits: list[float] = []
@@ -134,7 +137,7 @@ class _DaemonSets:
             waits.append(wait_s)
         return Result.requeue(min(waits)) if waits else None
 
-    async def _view(self, cached: Cached, daemon_set: Object, revision: str) -> DaemonSetView:
+    async def _view(self, cached: Cached, daemon_set: DaemonSet, revision: str) -> DaemonSetView:
         claimed = await self.claims.claim(daemon_set, selector_of(cached))
         now = moment(self._clock)
         return DaemonSetView(daemon_set, revision, self._nodes(), map(PodState.read, claimed), now)
@@ -149,7 +152,7 @@ class _DaemonSets:
             self._read[cached.key.name] = entry
         return [node for _, node in self._read.values()]
 
-    def _may_replace(self, daemon_set: Object, waits: list[float]) -> Callable[[str], bool]:
+    def _may_replace(self, daemon_set: DaemonSet, waits: list[float]) -> Callable[[str], bool]:
         """Whether a node's failed pod may go; if not, how long that takes is added to `waits`."""
         uid = daemon_set["metadata"]["uid"]
         generation = (daemon_set.get("status") or {}).get("observedGeneration") or 0
@@ -162,7 +165,7 @@ class _DaemonSets:
 
         return may_replace
 
-    async def _do(self, daemon_set: Object, revision: str, changes: Changes) -> ClientError | None:
+    async def _do(self, daemon_set: DaemonSet, revision: str, changes: Changes) -> ClientError | None:
         for pod, node in changes.ended:
             ended = pod.phase.lower()
             then = "kill" if pod.phase == "Failed" else "delete"
@@ -176,7 +179,9 @@ class _DaemonSets:
 
     # --- history
 
-    async def _revisions(self, cached: Cached, daemon_set: Object) -> tuple[Object, list[Object]]:
+    async def _revisions(
+        self, cached: Cached, daemon_set: DaemonSet
+    ) -> tuple[ControllerRevision, list[ControllerRevision]]:
         """The revision of the template as it is, made if it is new, and the others."""
         history = await self._history.list(daemon_set, selector_of(cached))
         history = [await self._labelled(one) for one in history]
@@ -194,21 +199,21 @@ class _DaemonSets:
             current = await self._history.renumber(current, number)
         return current, old
 
-    async def _labelled(self, revision: Object) -> Object:
+    async def _labelled(self, revision: ControllerRevision) -> ControllerRevision:
         metadata = revision["metadata"]
         labels = metadata.get("labels") or {}
         if REVISION_LABEL in labels:
             return revision
-        labelled = {**metadata, "labels": {**labels, REVISION_LABEL: metadata["name"]}}
+        labelled: ObjectMeta = {**metadata, "labels": {**labels, REVISION_LABEL: metadata["name"]}}
         return await self.writes.replace(CONTROLLER_REVISIONS, {**revision, "metadata": labelled})
 
-    async def _relabel_pods(self, daemon_set: Object, current: Object) -> None:
+    async def _relabel_pods(self, daemon_set: DaemonSet, current: ControllerRevision) -> None:
         revision = current["metadata"]["labels"][REVISION_LABEL]
         for pod in children(self.pods.cache, daemon_set["metadata"]["uid"]):
             if pod.labels().get(REVISION_LABEL) != revision:
                 await self.writes.patch(PODS, pod.key, {"metadata": {"labels": {REVISION_LABEL: revision}}})
 
-    async def _new_revision(self, daemon_set: Object, number: int) -> Object:
+    async def _new_revision(self, daemon_set: DaemonSet, number: int) -> ControllerRevision:
         status = daemon_set.get("status") or {}
         collisions = status.get("collisionCount")
         hashed = template_hash(daemon_set["spec"]["template"], collisions)
@@ -221,7 +226,7 @@ class _DaemonSets:
             raise Requeue(0)
         return created
 
-    async def _truncate(self, daemon_set: Object, old: list[Object]) -> None:
+    async def _truncate(self, daemon_set: DaemonSet, old: list[ControllerRevision]) -> None:
         limit = daemon_set["spec"].get("revisionHistoryLimit")
         if limit is None or len(old) <= limit:
             return
@@ -230,7 +235,7 @@ class _DaemonSets:
         await self._history.truncate(old, live, limit, REVISION_LABEL)
 
 
-def _template(daemon_set: Object, revision: str, node: str) -> Object:
+def _template(daemon_set: DaemonSet, revision: str, node: str) -> PodTemplateSpec:
     """The template of one node's pod."""
     template = daemon_set["spec"]["template"]
     metadata = template.get("metadata") or {}

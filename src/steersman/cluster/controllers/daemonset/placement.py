@@ -6,7 +6,7 @@ The scheduler binds the pods; the controller repeats its node checks to know how
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -21,16 +21,19 @@ from steersman.cluster.controllers.taints import (
     Taint,
     Toleration,
 )
+from steersman.objects.kinds.enums import TaintEffect
+from steersman.objects.kinds.types import core_v1
+from steersman.objects.kinds.types.apps_v1 import DaemonSet
+from steersman.objects.kinds.types.core_v1 import Affinity, NodeAffinity, NodeSelectorRequirement, PodSpec
 from steersman.objects.kinds.views.nodes import NodePlacementView
 from steersman.objects.node_selection import node_affinity_of
 from steersman.runtime import Cached
 
 __all__ = ["DaemonNodeState", "DaemonPlacement", "pinned", "target_node", "tolerations"]
 
-Object = dict[str, Any]
 
 #: Problems of a node that its daemons live through: key and effect.
-_TOLERATED: Final = (
+_TOLERATED: Final[tuple[tuple[str, TaintEffect], ...]] = (
     (NOT_READY, NO_EXECUTE),
     (UNREACHABLE, NO_EXECUTE),
     ("node.kubernetes.io/disk-pressure", NO_SCHEDULE),
@@ -38,7 +41,9 @@ _TOLERATED: Final = (
     ("node.kubernetes.io/pid-pressure", NO_SCHEDULE),
     (UNSCHEDULABLE, NO_SCHEDULE),
 )
-_TOLERATED_ON_HOST_NETWORK: Final = (("node.kubernetes.io/network-unavailable", NO_SCHEDULE),)
+_TOLERATED_ON_HOST_NETWORK: Final[tuple[tuple[str, TaintEffect], ...]] = (
+    ("node.kubernetes.io/network-unavailable", NO_SCHEDULE),
+)
 _NAME_FIELD: Final = "metadata.name"
 
 
@@ -77,7 +82,7 @@ class DaemonPlacement:
     against every node.
     """
 
-    def __init__(self, daemon_set: Object) -> None:
+    def __init__(self, daemon_set: DaemonSet) -> None:
         spec = daemon_set["spec"]["template"]["spec"]
         self._node_name = spec.get("nodeName") or ""
         self._affinity = node_affinity_of(spec)
@@ -96,12 +101,12 @@ class DaemonPlacement:
         return any(toleration.tolerates(taint) for toleration in self._tolerations)
 
 
-def tolerations(spec: Object) -> list[Object]:
+def tolerations(spec: PodSpec) -> list[core_v1.Toleration]:
     """What a daemon's pod tolerates: what its template says, and a node's usual problems."""
     result = list(spec.get("tolerations") or ())
     added = _TOLERATED + (_TOLERATED_ON_HOST_NETWORK if spec.get("hostNetwork") else ())
     for key, effect in added:
-        toleration = {"key": key, "operator": "Exists", "effect": effect}
+        toleration: core_v1.Toleration = {"key": key, "operator": "Exists", "effect": effect}
         alike = [number for number, one in enumerate(result) if _alike(one, toleration)]
         if not alike:
             result.append(toleration)
@@ -110,20 +115,22 @@ def tolerations(spec: Object) -> list[Object]:
     return result
 
 
-def _alike(one: Object, other: Object) -> bool:
+def _alike(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     return all(
         (one.get(field) or "") == (other.get(field) or "") for field in ("key", "effect", "operator", "value")
     )
 
 
-def pinned(affinity: Object | None, node: str) -> Object:
+def pinned(affinity: Affinity | None, node: str) -> Affinity:
     """A pod's affinity with the one node it is for."""
-    here = {"key": _NAME_FIELD, "operator": "In", "values": [node]}
-    node_affinity = {
-        **((affinity or {}).get("nodeAffinity") or {}),
+    affinity = affinity or {}
+    here: NodeSelectorRequirement = {"key": _NAME_FIELD, "operator": "In", "values": [node]}
+    given: NodeAffinity = affinity.get("nodeAffinity") or {}
+    node_affinity: NodeAffinity = {
+        **given,
         "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchFields": [here]}]},
     }
-    return {**(affinity or {}), "nodeAffinity": node_affinity}
+    return {**affinity, "nodeAffinity": node_affinity}
 
 
 def target_node(pod: PodState) -> str | None:

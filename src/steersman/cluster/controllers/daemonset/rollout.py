@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from steersman.cluster.controllers.controller_revisions import REVISION_LABEL
 from steersman.cluster.controllers.daemonset.placement import DaemonNodeState, DaemonPlacement, target_node
 from steersman.cluster.controllers.int_or_percent import scaled_value
 from steersman.cluster.controllers.pod_states import PodState
+from steersman.objects.kinds.emptiness import omit_empty
+from steersman.objects.kinds.types.apps_v1 import DaemonSet, DaemonSetStatus, RollingUpdateDaemonSet
 
 __all__ = [
     "GENERATION_ANNOTATION",
@@ -27,7 +29,6 @@ __all__ = [
     "updated",
 ]
 
-Object = dict[str, Any]
 
 GENERATION_LABEL: Final = "pod-template-generation"
 GENERATION_ANNOTATION: Final = "deprecated.daemonset.template.generation"
@@ -50,7 +51,7 @@ class DaemonSetView:
 
     def __init__(
         self,
-        daemon_set: Object,
+        daemon_set: DaemonSet,
         revision: str,
         nodes: Iterable[DaemonNodeState],
         pods: Iterable[PodState],
@@ -90,12 +91,9 @@ class DaemonSetView:
     def unavailable(self, total: int) -> int:
         return scaled_value(self._rolling().get("maxUnavailable") or 0, total, round_up=True)
 
-    def _rolling(self) -> Object:
+    def _rolling(self) -> RollingUpdateDaemonSet:
         strategy = self.spec.get("updateStrategy") or {}
-        rolling: Object = (
-            strategy.get("rollingUpdate") or {} if strategy.get("type") == "RollingUpdate" else {}
-        )
-        return rolling
+        return strategy.get("rollingUpdate") or {} if strategy.get("type") == "RollingUpdate" else {}
 
 
 def _by_age(pod: PodState) -> tuple[bool, str, str]:
@@ -235,7 +233,7 @@ def _surging(view: DaemonSetView, allowed: int) -> Changes:
     return changes
 
 
-def daemon_status(view: DaemonSetView, old: Object, generation: int) -> Object:
+def daemon_status(view: DaemonSetView, old: DaemonSetStatus, generation: int) -> DaemonSetStatus:
     """The status as the API would answer it."""
     current = misplaced = ready = new = available = 0
     for name, verdict in view.verdicts.items():
@@ -248,17 +246,21 @@ def daemon_status(view: DaemonSetView, old: Object, generation: int) -> Object:
             ready += oldest.ready
             available += view.is_available(oldest)
             new += view.is_new(oldest)
-    counts = {
+    counts: DaemonSetStatus = {
         "observedGeneration": generation,
         "updatedNumberScheduled": new,
         "numberAvailable": available,
         "numberUnavailable": view.desired - available,
     }
-    return {
+    status: DaemonSetStatus = {
         "currentNumberScheduled": current,
         "numberMisscheduled": misplaced,
         "desiredNumberScheduled": view.desired,
         "numberReady": ready,
-        **{name: count for name, count in counts.items() if count},
-        **{name: old[name] for name in ("collisionCount", "conditions") if name in old},
+        **omit_empty(counts),
     }
+    if "collisionCount" in old:
+        status["collisionCount"] = old["collisionCount"]
+    if "conditions" in old:
+        status["conditions"] = old["conditions"]
+    return status

@@ -28,6 +28,8 @@ from steersman.cluster.controllers.setup import Setup
 from steersman.cluster.controllers.templates import POD_TEMPLATE_HASH, same_template
 from steersman.objects.kinds.types.apps_v1 import Deployment, DeploymentStatus, ReplicaSet
 from steersman.objects.kinds.types.core_v1 import PodTemplateSpec
+from steersman.objects.lifetime import is_deleting
+from steersman.objects.ownership import is_controlled_by
 from steersman.objects.resources import DEPLOYMENTS, PODS, REPLICA_SETS
 from steersman.runtime import Change, Key, Request, Requeue, Result, RetryPolicy
 
@@ -140,7 +142,7 @@ class _Rollout:
 
     async def run(self) -> Result | None:
         deployment = self._deployment
-        if "deletionTimestamp" in deployment["metadata"]:
+        if is_deleting(deployment):
             await self._store(progress.counted(deployment, list(self._sets.values()), self._new, self._now))
             return None
         deployment["status"] = progress.pausing(deployment, self._now)
@@ -224,10 +226,7 @@ class _Rollout:
         found = await self._context.client.find(REPLICA_SETS, name, metadata["namespace"])
         if found is None:
             raise Requeue
-        ours = any(
-            owner.get("controller") and owner["uid"] == metadata["uid"]
-            for owner in found["metadata"].get("ownerReferences") or ()
-        )
+        ours = is_controlled_by(found, metadata["uid"])
         if ours and same_template(found["spec"]["template"], self._deployment["spec"]["template"]):
             return cast("ReplicaSet", found)
         status = self._deployment["status"]

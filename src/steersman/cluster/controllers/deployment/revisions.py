@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
 from steersman.cluster.controllers.ownership import controller_reference
 from steersman.cluster.controllers.templates import POD_TEMPLATE_HASH, same_template, template_hash
 from steersman.objects.kinds.types.apps_v1 import Deployment, ReplicaSet
+from steersman.objects.lifetime import is_deleting
 from steersman.objects.resources import DEPLOYMENTS
 
 __all__ = [
@@ -30,7 +31,6 @@ __all__ = [
     "with_replica_annotations",
 ]
 
-Object = dict[str, Any]
 
 REVISION: Final = "deployment.kubernetes.io/revision"
 REVISION_HISTORY: Final = "deployment.kubernetes.io/revision-history"
@@ -164,7 +164,7 @@ def history_to_delete(deployment: Deployment, old: Iterable[ReplicaSet]) -> list
     limit = deployment["spec"].get("revisionHistoryLimit")
     if limit is None or limit == _MOST:
         return []
-    alive = [one for one in old if "deletionTimestamp" not in one["metadata"]]
+    alive = [one for one in old if not is_deleting(one)]
     alive.sort(key=lambda one: (revision_of(one) or 0, *age(one)))
     return [one for one in alive[: max(len(alive) - limit, 0)] if _is_done(one)]
 

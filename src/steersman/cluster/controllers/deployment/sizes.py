@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Sequence
-from typing import Any
 
 from steersman.cluster.controllers.deployment.revisions import DESIRED_REPLICAS, MAX_REPLICAS, age, number_in
 from steersman.cluster.controllers.int_or_percent import scaled_value
@@ -27,7 +26,6 @@ __all__ = [
     "wanted",
 ]
 
-Object = dict[str, Any]
 #: What a ReplicaSet is to be scaled to.
 Sizes = list[tuple[ReplicaSet, int]]
 

@@ -7,29 +7,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 from steersman.cluster.controllers.int_or_percent import scaled_value
 from steersman.cluster.controllers.pod_states import PodState
 from steersman.objects.conditions import set_condition
+from steersman.objects.kinds.types.policy_v1 import PodDisruptionBudget, PodDisruptionBudgetStatus
 from steersman.objects.times import format_time, parse_time
 
 __all__ = ["Disrupted", "budget_status", "desired_healthy", "disrupted_pods", "failed_status", "needs_scale"]
 
-Object = dict[str, Any]
 
 _CONDITION: Final = "DisruptionAllowed"
 #: A pod whose eviction was allowed goes within this time, or not at all.
 _DELETION_TIMEOUT: Final = timedelta(minutes=2)
 
 
-def needs_scale(budget: Object) -> bool:
+def needs_scale(budget: PodDisruptionBudget) -> bool:
     """Whether it matters how many pods there should be, not only how many there are."""
     spec = budget["spec"]
     return "maxUnavailable" in spec or isinstance(spec.get("minAvailable"), str)
 
 
-def desired_healthy(budget: Object, expected: int) -> int:
+def desired_healthy(budget: PodDisruptionBudget, expected: int) -> int:
     """How many pods must stay healthy of those there should be. Raises ValueError for no number."""
     spec = budget["spec"]
     if "maxUnavailable" in spec:
@@ -44,16 +44,16 @@ class Disrupted:
     """
 
     #: Since when, by name.
-    pods: dict[str, str]
+    pods: dict[str, str | None]
     #: Those that did not go.
     kept: Sequence[PodState]
     #: When the next of them is given up.
     recheck_s: float | None
 
 
-def disrupted_pods(budget: Object, pods: Sequence[PodState], now: datetime) -> Disrupted:
-    listed: dict[str, str] = (budget.get("status") or {}).get("disruptedPods") or {}
-    waiting: dict[str, str] = {}
+def disrupted_pods(budget: PodDisruptionBudget, pods: Sequence[PodState], now: datetime) -> Disrupted:
+    listed = (budget.get("status") or {}).get("disruptedPods") or {}
+    waiting: dict[str, str | None] = {}
     kept: list[PodState] = []
     waits = []
     for pod in pods:
@@ -70,13 +70,18 @@ def disrupted_pods(budget: Object, pods: Sequence[PodState], now: datetime) -> D
 
 
 def budget_status(
-    budget: Object, pods: Sequence[PodState], expected: int, desired: int, disrupted: Disrupted, now: datetime
-) -> Object:
+    budget: PodDisruptionBudget,
+    pods: Sequence[PodState],
+    expected: int,
+    desired: int,
+    disrupted: Disrupted,
+    now: datetime,
+) -> PodDisruptionBudgetStatus:
     healthy = sum(pod.ready and not pod.deleting and pod.name not in disrupted.pods for pod in pods)
     # A budget without pods allows nothing: those that come may come faster than we look.
     allowed = max(0, healthy - desired) if expected > 0 else 0
     generation = budget["metadata"].get("generation", 0)
-    status: Object = {
+    status: PodDisruptionBudgetStatus = {
         "disruptionsAllowed": allowed,
         "currentHealthy": healthy,
         "desiredHealthy": desired,
@@ -96,9 +101,9 @@ def budget_status(
     return status
 
 
-def failed_status(budget: Object, why: str, now: datetime) -> Object:
+def failed_status(budget: PodDisruptionBudget, why: str, now: datetime) -> PodDisruptionBudgetStatus:
     """When nobody can tell how many pods there should be, nothing is allowed."""
-    status = dict(budget.get("status") or {})
+    status: PodDisruptionBudgetStatus = {**(budget.get("status") or {})}
     status["disruptionsAllowed"] = 0
     status["conditions"] = set_condition(
         status.get("conditions"),

@@ -5,7 +5,7 @@ change.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final, cast
 
 from steersman.cluster.controllers.disruption.budget import (
     budget_status,
@@ -22,13 +22,15 @@ from steersman.cluster.controllers.selector_text import selector_text
 from steersman.cluster.controllers.setup import Setup
 from steersman.objects.errors import SelectorError
 from steersman.objects.fields import quote
+from steersman.objects.kinds.types.core_v1 import Pod
+from steersman.objects.kinds.types.meta_v1 import ObjectMeta
+from steersman.objects.kinds.types.policy_v1 import PodDisruptionBudget, PodDisruptionBudgetStatus
 from steersman.objects.resources import POD_DISRUPTION_BUDGETS, PODS
 from steersman.objects.selectors import NOTHING, LabelSelector
 from steersman.runtime import Cached, Change, Key, Request, Result, RetryPolicy
 
 __all__ = ["add"]
 
-Object = dict[str, Any]
 
 #: All the pods of a namespace are looked at for each budget: not more often than this.
 _INTERVAL_S: Final = 0.2
@@ -98,7 +100,7 @@ class _Budgets:
         if cached is None:
             self._selectors.pop(request.key, None)
             return None
-        budget = cached.object()
+        budget = cast("PodDisruptionBudget", cached.object())
         found = self.pods.cache.list(request.namespace, self._selector(cached))
         pods = [PodState.read(pod) for pod in found]
         now = moment(self._clock)
@@ -123,12 +125,12 @@ class _Budgets:
         await self._write(budget, budget_status(budget, pods, expected.pods, desired, disrupted, now))
         return None if disrupted.recheck_s is None else Result.requeue(disrupted.recheck_s + 0.001)
 
-    async def _expected(self, budget: Object, pods: list[PodState]) -> Expected:
+    async def _expected(self, budget: PodDisruptionBudget, pods: list[PodState]) -> Expected:
         if needs_scale(budget):
             return await self._scales.expected(pods)
         return Expected(len(pods), unmanaged=False)
 
-    def _warn_of_unmanaged(self, budget: Object) -> None:
+    def _warn_of_unmanaged(self, budget: PodDisruptionBudget) -> None:
         selector = selector_text(budget["spec"].get("selector"))
         self._recorder.event(
             budget,
@@ -140,11 +142,11 @@ class _Budgets:
             "PDB to an integer value.",
         )
 
-    def _reference(self, pod: PodState) -> Object:
-        metadata = {"namespace": pod.metadata.namespace, "name": pod.name, "uid": pod.uid}
+    def _reference(self, pod: PodState) -> Pod:
+        metadata: ObjectMeta = {"namespace": pod.metadata.namespace, "name": pod.name, "uid": pod.uid}
         return {"apiVersion": PODS.api_version, "kind": PODS.kind, "metadata": metadata}
 
-    async def _write(self, budget: Object, status: Object) -> None:
+    async def _write(self, budget: PodDisruptionBudget, status: PodDisruptionBudgetStatus) -> None:
         if status != budget.get("status"):
             await self.writes.replace(
                 POD_DISRUPTION_BUDGETS, {**budget, "status": status}, subresource="status"

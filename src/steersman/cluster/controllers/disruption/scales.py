@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -23,7 +23,6 @@ from steersman.runtime import Cached
 
 __all__ = ["Expected", "NoScale", "Scales"]
 
-Object = dict[str, Any]
 
 #: Those whose scale is known without asking the API.
 _KNOWN: Final = (REPLICATION_CONTROLLERS, DEPLOYMENTS, REPLICA_SETS, STATEFUL_SETS)

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Any, Final
+from typing import Final, cast
 
 from steersman.client import NotFound
 from steersman.cluster.controllers.reconciling import moment
 from steersman.cluster.controllers.setup import Setup
 from steersman.objects.conditions import find_condition
+from steersman.objects.kinds.types.core_v1 import Pod
+from steersman.objects.lifetime import is_deleting
 from steersman.objects.pod_lifecycle import is_terminal
 from steersman.objects.resources import PODS
 from steersman.objects.times import format_time, parse_time
@@ -22,21 +24,20 @@ from steersman.runtime import Cached, Change, Informer, Key, Request, Result, Re
 
 __all__ = ["add_stale_conditions_controller", "stale_after_s"]
 
-Object = dict[str, Any]
 
 _TIMEOUT_S: Final = 120.0
 _CONDITION: Final = "DisruptionTarget"
 
 
-def stale_after_s(pod: Object, now: datetime) -> float | None:
+def stale_after_s(pod: Pod, now: datetime) -> float | None:
     """When the condition becomes stale; None if it will not."""
     status = pod.get("status") or {}
     condition = find_condition(status.get("conditions"), _CONDITION)
-    if condition is None or condition["status"] != "True" or "deletionTimestamp" in pod["metadata"]:
+    if condition is None or condition["status"] != "True" or is_deleting(pod):
         return None
     if condition.get("reason") == "TerminationByKubelet" or is_terminal(pod):
         return None
-    age_s = (now - parse_time(condition["lastTransitionTime"])).total_seconds()
+    age_s = (now - parse_time(condition["lastTransitionTime"] or "")).total_seconds()
     return max(0.0, _TIMEOUT_S - age_s)
 
 
@@ -70,7 +71,7 @@ class _StaleConditions:
         if cached is None or not _may_have(cached):
             return None
         now = moment(self._clock)
-        left_s = stale_after_s(cached.object(), now)
+        left_s = stale_after_s(cast("Pod", cached.object()), now)
         if left_s is None:
             return None
         if left_s > 0:

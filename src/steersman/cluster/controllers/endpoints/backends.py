@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from steersman.objects.addresses import canonical_ip, ip_family
+from steersman.objects.kinds.types.core_v1 import ObjectReference
 from steersman.objects.kinds.views.containers import ContainerPort
 from steersman.objects.kinds.views.pods import BackendView
 from steersman.runtime import Cached
@@ -59,7 +60,7 @@ class PodEndpoint(BackendView, frozen=True, gc=False):
                 return port.container_port
         return None
 
-    def reference(self) -> dict[str, Any]:
+    def reference(self) -> ObjectReference:
         metadata = self.metadata
         return {"kind": "Pod", "namespace": metadata.namespace, "name": metadata.name, "uid": metadata.uid}
 

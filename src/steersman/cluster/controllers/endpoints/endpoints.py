@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final, cast
 
 from steersman.client import ApiError, ClientError, Conflict
 from steersman.cluster.controllers.endpoints.endpointslice import CALM_S
-from steersman.cluster.controllers.endpoints.services import HEADLESS_LABEL, Selections, Service
+from steersman.cluster.controllers.endpoints.services import HEADLESS_LABEL, SelectingService, Selections
 from steersman.cluster.controllers.endpoints.subsets import (
     repacked,
     service_subsets,
@@ -18,12 +18,13 @@ from steersman.cluster.controllers.endpoints.trigger_times import TRIGGER_TIME, 
 from steersman.cluster.controllers.pod_control import namespace_is_terminating
 from steersman.cluster.controllers.reconciling import retrying_conflicts
 from steersman.cluster.controllers.setup import Setup
+from steersman.objects.kinds.types.core_v1 import Endpoints, EndpointSubset
+from steersman.objects.kinds.types.meta_v1 import ObjectMeta
 from steersman.objects.resources import ENDPOINTS, PODS, SERVICES
 from steersman.runtime import Cached, Change, Key, Request, RetryPolicy
 
 __all__ = ["add"]
 
-Object = dict[str, Any]
 
 _MANAGED_BY: Final = "endpoints.kubernetes.io/managed-by"
 _CONTROLLER: Final = "endpoint-controller"
@@ -72,17 +73,17 @@ class _ServiceEndpoints:
             self._gone.discard(request.key)
             return
         self._gone.discard(request.key)
-        service = Service.read(cached)
+        service = SelectingService.read(cached)
         if service.selector is None:
             return
         pods = self.selections.pods_of(service)
         triggered_at = self._triggers.changed_at(service, pods)
-        old = present.object() if present is not None else None
+        old = cast("Endpoints", present.object()) if present is not None else None
         new = _endpoints(service, service_subsets(service, pods), old, triggered_at)
         if new is not None:
             await self._write(service, new, old)
 
-    async def _write(self, service: Service, new: Object, old: Object | None) -> None:
+    async def _write(self, service: SelectingService, new: Endpoints, old: Endpoints | None) -> None:
         what = f"{service.namespace}/{service.name}"
         try:
             if old is None:
@@ -109,10 +110,10 @@ def _is_ours(cached: Cached) -> bool:
 
 
 def _endpoints(
-    service: Service, subsets: list[Object], old: Object | None, triggered_at: str
-) -> Object | None:
+    service: SelectingService, subsets: list[EndpointSubset], old: Endpoints | None, triggered_at: str
+) -> Endpoints | None:
     """The Endpoints to write; None if those that are there say the same."""
-    metadata: Object = {"name": service.name, "namespace": service.namespace}
+    metadata: ObjectMeta = {"name": service.name, "namespace": service.namespace}
     if old is not None:
         metadata = old["metadata"]
     annotations = dict(metadata.get("annotations") or {})

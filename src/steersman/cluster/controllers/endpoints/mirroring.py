@@ -5,16 +5,17 @@ into EndpointSlices.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 from steersman.cluster.controllers.endpoints.endpointslice import CALM_S
 from steersman.cluster.controllers.endpoints.port_order import slice_port_order
 from steersman.cluster.controllers.endpoints.service_slices import slice_prefix
-from steersman.cluster.controllers.endpoints.services import Service
+from steersman.cluster.controllers.endpoints.services import SelectingService
 from steersman.cluster.controllers.endpoints.slice_writing import ManagedSlices
 from steersman.cluster.controllers.endpoints.slices import (
     MANAGED_BY,
     SERVICE_NAME,
+    EndpointsByIdentity,
     Group,
     SlicePlan,
     endpoint_identity,
@@ -27,12 +28,16 @@ from steersman.cluster.controllers.endpoints.trigger_times import TRIGGER_TIME
 from steersman.cluster.controllers.reconciling import retrying_conflicts
 from steersman.cluster.controllers.setup import Setup
 from steersman.objects.addresses import canonical_ip, ip_family
+from steersman.objects.kinds.enums import AddressType
+from steersman.objects.kinds.types.core_v1 import EndpointAddress, Endpoints
+from steersman.objects.kinds.types.discovery_v1 import Endpoint, EndpointPort, EndpointSlice
+from steersman.objects.kinds.types.meta_v1 import OwnerReference
+from steersman.objects.lifetime import is_deleting
 from steersman.objects.resources import ENDPOINT_SLICES, ENDPOINTS, SERVICES
 from steersman.runtime import Change, Key, Request, RetryPolicy
 
 __all__ = ["CONTROLLER", "MOST_ADDRESSES", "Mirrored", "add", "mirrored", "plan_mirror"]
 
-Object = dict[str, Any]
 
 #: As the slices' label says.
 CONTROLLER: Final = "endpointslicemirroring-controller.k8s.io"
@@ -72,11 +77,11 @@ class _Mirror:
     def on_endpoints(self, change: Change) -> Iterable[Key]:
         """Endpoints of services that select pods change most and are nobody's concern here."""
         service = self.services.cache.get(change.key)
-        return () if service is not None and Service.read(service).spec.selector else (change.key,)
+        return () if service is not None and SelectingService.read(service).spec.selector else (change.key,)
 
     def on_service(self, change: Change) -> Iterable[Key]:
         selects = [
-            Service.read(cached).spec.selector is not None
+            SelectingService.read(cached).spec.selector is not None
             for cached in (change.old, change.new)
             if cached is not None
         ]
@@ -92,18 +97,18 @@ class _Mirror:
         wanted = mirrored(endpoints)
         self._record_events(endpoints, wanted)
         plan = plan_mirror(endpoints, wanted, existing)
-        await self.managed.write(plan, may_create="deletionTimestamp" not in endpoints["metadata"])
+        await self.managed.write(plan, may_create=not is_deleting(endpoints))
 
-    def _to_mirror(self, key: Key) -> Object | None:
+    def _to_mirror(self, key: Key) -> Endpoints | None:
         cached, service = self.endpoints.cache.get(key), self.services.cache.get(key)
-        if cached is None or service is None or Service.read(service).spec.selector is not None:
+        if cached is None or service is None or SelectingService.read(service).spec.selector is not None:
             return None
-        endpoints = cached.object()
+        endpoints = cast("Endpoints", cached.object())
         metadata = endpoints["metadata"]
         skipped = (metadata.get("labels") or {}).get(_SKIP_LABEL) == "true"
         return None if skipped or _LEADER_ANNOTATION in (metadata.get("annotations") or {}) else endpoints
 
-    def _record_events(self, endpoints: Object, wanted: Mirrored) -> None:
+    def _record_events(self, endpoints: Endpoints, wanted: Mirrored) -> None:
         if wanted.invalid:
             note = f"Skipped {wanted.invalid} invalid IP addresses when mirroring to EndpointSlices"
             self._recorder.event(endpoints, "Warning", "InvalidIPAddress", note)
@@ -119,8 +124,8 @@ class _MirrorGroup(NamedTuple):
     """The addresses and ports that go into the same slices."""
 
     family: str
-    ports: list[Object]
-    endpoints: dict[tuple[Any, ...], Object]
+    ports: list[EndpointPort]
+    endpoints: EndpointsByIdentity
 
 
 class Mirrored(NamedTuple):
@@ -134,11 +139,13 @@ class Mirrored(NamedTuple):
     skipped: int
 
 
-def mirrored(endpoints: Object) -> Mirrored:
+def mirrored(endpoints: Endpoints) -> Mirrored:
     groups: dict[tuple[str, frozenset[Any]], _MirrorGroup] = {}
     invalid = skipped = 0
     for subset in repacked(endpoints.get("subsets") or ()):
-        told = [{"name": "", "protocol": "TCP", **port} for port in subset.get("ports") or ()]
+        told: list[EndpointPort] = [
+            {"name": "", "protocol": "TCP", **port} for port in subset.get("ports") or ()
+        ]
         ports = sorted(told, key=slice_port_order)
         added = 0
         addresses = [(address, True) for address in subset.get("addresses") or ()]
@@ -158,19 +165,22 @@ def mirrored(endpoints: Object) -> Mirrored:
     return Mirrored(groups, invalid, skipped)
 
 
-def _endpoint(address: Object, ready: bool) -> Object:
-    endpoint: Object = {"addresses": [canonical_ip(address["ip"])], "conditions": {"ready": ready}}
-    for field in ("hostname", "targetRef", "nodeName"):
-        if address.get(field):
-            endpoint[field] = address[field]
+def _endpoint(address: EndpointAddress, ready: bool) -> Endpoint:
+    endpoint: Endpoint = {"addresses": [canonical_ip(address["ip"])], "conditions": {"ready": ready}}
+    if hostname := address.get("hostname"):
+        endpoint["hostname"] = hostname
+    if target := address.get("targetRef"):
+        endpoint["targetRef"] = target
+    if node_name := address.get("nodeName"):
+        endpoint["nodeName"] = node_name
     return endpoint
 
 
-def plan_mirror(endpoints: Object, wanted: Mirrored, existing: list[Object]) -> SlicePlan:
+def plan_mirror(endpoints: Endpoints, wanted: Mirrored, existing: list[EndpointSlice]) -> SlicePlan:
     plan = SlicePlan()
-    by_key: dict[tuple[str, frozenset[Any]], list[Object]] = {}
+    by_key: dict[tuple[str, frozenset[Any]], list[EndpointSlice]] = {}
     for present in existing:
-        key = present["addressType"], port_key(present.get("ports"))
+        key = str(present["addressType"]), port_key(present.get("ports"))
         by_key.setdefault(key, []).append(present)
     for key, group in wanted.groups.items():
         template = _new_slice(endpoints, group)
@@ -182,10 +192,10 @@ def plan_mirror(endpoints: Object, wanted: Mirrored, existing: list[Object]) -> 
     return recycled(plan, lambda doomed: True)
 
 
-def _fits(template: Object) -> Callable[[Object], bool]:
+def _fits(template: EndpointSlice) -> Callable[[EndpointSlice], bool]:
     wanted = template["metadata"]
 
-    def fits(present: Object) -> bool:
+    def fits(present: EndpointSlice) -> bool:
         metadata = present["metadata"]
         return bool(
             metadata.get("labels") == wanted["labels"]
@@ -196,14 +206,14 @@ def _fits(template: Object) -> Callable[[Object], bool]:
     return fits
 
 
-def _annotated(one: Object, template: Object) -> Object:
+def _annotated(one: EndpointSlice, template: EndpointSlice) -> EndpointSlice:
     return {**one, "metadata": {**one["metadata"], "annotations": template["metadata"]["annotations"]}}
 
 
-def _new_slice(endpoints: Object, group: _MirrorGroup) -> Object:
+def _new_slice(endpoints: Endpoints, group: _MirrorGroup) -> EndpointSlice:
     metadata = endpoints["metadata"]
     annotations = metadata.get("annotations") or {}
-    owner = {
+    owner: OwnerReference = {
         "apiVersion": "v1",
         "kind": "Endpoints",
         "name": metadata["name"],
@@ -225,7 +235,7 @@ def _new_slice(endpoints: Object, group: _MirrorGroup) -> Object:
             },
             "ownerReferences": [owner],
         },
-        "addressType": group.family,
+        "addressType": cast("AddressType", group.family),
         "ports": group.ports,
         "endpoints": [],
     }

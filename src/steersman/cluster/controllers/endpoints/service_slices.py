@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from steersman.cluster.controllers.endpoints.backends import PodEndpoint
 from steersman.cluster.controllers.endpoints.port_order import slice_port_order
-from steersman.cluster.controllers.endpoints.services import HEADLESS_LABEL, Service
+from steersman.cluster.controllers.endpoints.services import HEADLESS_LABEL, SelectingService
 from steersman.cluster.controllers.endpoints.slices import (
     MANAGED_BY,
     SERVICE_NAME,
+    EndpointsByIdentity,
     Group,
     SlicePlan,
     endpoint_identity,
@@ -19,16 +20,18 @@ from steersman.cluster.controllers.endpoints.slices import (
     recycled,
 )
 from steersman.cluster.controllers.endpoints.zone_hints import Hinting
+from steersman.objects.kinds.enums import AddressType, Protocol
+from steersman.objects.kinds.types.discovery_v1 import Endpoint, EndpointHints, EndpointPort, EndpointSlice
+from steersman.objects.kinds.types.meta_v1 import OwnerReference
 from steersman.objects.names import is_dns1123_subdomain
 
 __all__ = ["CONTROLLER", "MOST_ENDPOINTS", "owned_by", "plan_slices", "slice_prefix"]
 
-Object = dict[str, Any]
 #: The zone of a node: empty if it has none, None if there is no such node.
 ZoneOf = Callable[[str], str | None]
 
 #: Ports and endpoints, by ports: named ports may lead to other numbers in other pods.
-_Desired = dict[frozenset[Any], tuple[list[Object], dict[tuple[Any, ...], Object]]]
+_Desired = dict[frozenset[Any], tuple[list[EndpointPort], EndpointsByIdentity]]
 
 #: As the slices' label says.
 CONTROLLER: Final = "endpointslice-controller.k8s.io"
@@ -38,15 +41,15 @@ _CLOSE: Final = ("PreferClose", "PreferSameZone", "PreferSameNode")
 
 
 def plan_slices(
-    service: Service,
+    service: SelectingService,
     pods: Sequence[PodEndpoint],
-    existing: Iterable[Object],
+    existing: Iterable[EndpointSlice],
     zone_of: ZoneOf,
     hinting: Hinting | None = None,
 ) -> SlicePlan:
     """What to write so that the slices of a service tell of all its pods. `hinting`, if given, decides on the
     hints of endpoints, and not what the service says of its traffic."""
-    by_family: dict[str, list[Object]] = {family: [] for family in service.families}
+    by_family: dict[str, list[EndpointSlice]] = {family: [] for family in service.families}
     plan = SlicePlan()
     for present in existing:
         of_family = by_family.get(present["addressType"])
@@ -62,9 +65,11 @@ def plan_slices(
     return plan
 
 
-def _plan_family(service: Service, wanted: _Desired, existing: Sequence[Object], family: str) -> SlicePlan:
+def _plan_family(
+    service: SelectingService, wanted: _Desired, existing: Sequence[EndpointSlice], family: str
+) -> SlicePlan:
     plan = SlicePlan()
-    by_ports: dict[frozenset[Any], list[Object]] = {}
+    by_ports: dict[frozenset[Any], list[EndpointSlice]] = {}
     for present in existing:
         if owned_by(present, service):
             by_ports.setdefault(port_key(present.get("ports")), []).append(present)
@@ -80,7 +85,9 @@ def _plan_family(service: Service, wanted: _Desired, existing: Sequence[Object],
     return recycled(plan, lambda doomed: owned_by(doomed, service))
 
 
-def _desired(service: Service, pods: Sequence[PodEndpoint], family: str, zone_of: ZoneOf) -> _Desired:
+def _desired(
+    service: SelectingService, pods: Sequence[PodEndpoint], family: str, zone_of: ZoneOf
+) -> _Desired:
     groups: _Desired = {}
     for pod in pods:
         if not pod.has_endpoint:
@@ -99,21 +106,25 @@ def _desired(service: Service, pods: Sequence[PodEndpoint], family: str, zone_of
     return groups
 
 
-def _ports(service: Service, pod: PodEndpoint) -> list[Object]:
+def _ports(service: SelectingService, pod: PodEndpoint) -> list[EndpointPort]:
     ports = []
     for port, number in service.target_ports(pod):
-        port_object: Object = {"name": port.name, "port": number, "protocol": port.protocol}
+        port_object: EndpointPort = {
+            "name": port.name,
+            "port": number,
+            "protocol": cast("Protocol", port.protocol),
+        }
         if port.app_protocol is not None:
             port_object["appProtocol"] = port.app_protocol
         ports.append(port_object)
     return ports
 
 
-def _endpoint(service: Service, pod: PodEndpoint, family: str, zone: str) -> Object:
+def _endpoint(service: SelectingService, pod: PodEndpoint, family: str, zone: str) -> Endpoint:
     published = service.spec.publish_not_ready_addresses
     # A pod that is going away serves until it is gone, but nothing new should be sent there.
     ready = published or (pod.ready and not pod.deleting)
-    endpoint: Object = {
+    endpoint: Endpoint = {
         "addresses": pod.addresses(family),
         "conditions": {"ready": ready, "serving": pod.ready, "terminating": pod.deleting},
     }
@@ -127,7 +138,7 @@ def _endpoint(service: Service, pod: PodEndpoint, family: str, zone: str) -> Obj
     return endpoint
 
 
-def _give_hints(service: Service, endpoints: Iterable[Object]) -> None:
+def _give_hints(service: SelectingService, endpoints: Iterable[Endpoint]) -> None:
     """Put hints on endpoints that are ready, as the service says of its traffic."""
     preference = service.spec.traffic_distribution
     for endpoint in endpoints:
@@ -137,9 +148,9 @@ def _give_hints(service: Service, endpoints: Iterable[Object]) -> None:
                 endpoint["hints"] = hints
 
 
-def _hints(preference: str | None, node: str, zone: str) -> Object:
+def _hints(preference: str | None, node: str, zone: str) -> EndpointHints:
     """Who should use an endpoint first."""
-    hints: Object = {}
+    hints: EndpointHints = {}
     if preference in _CLOSE and zone:
         hints["forZones"] = [{"name": zone}]
     if preference == "PreferSameNode" and node:
@@ -147,17 +158,17 @@ def _hints(preference: str | None, node: str, zone: str) -> Object:
     return hints
 
 
-def _group(service: Service, family: str, ports: list[Object]) -> Group:
+def _group(service: SelectingService, family: str, ports: list[EndpointPort]) -> Group:
     template = _new_slice(service, family, ports)
     labels = template["metadata"]["labels"]
     return Group(template, MOST_ENDPOINTS, lambda present: present["metadata"].get("labels") == labels)
 
 
-def _new_slice(service: Service, family: str, ports: list[Object]) -> Object:
+def _new_slice(service: SelectingService, family: str, ports: list[EndpointPort]) -> EndpointSlice:
     labels = {name: value for name, value in service.labels.items() if name not in _RESERVED}
     if service.headless:
         labels[HEADLESS_LABEL] = ""
-    owner = {
+    owner: OwnerReference = {
         "apiVersion": "v1",
         "kind": "Service",
         "name": service.name,
@@ -172,7 +183,7 @@ def _new_slice(service: Service, family: str, ports: list[Object]) -> Object:
             "labels": {**labels, SERVICE_NAME: service.name, MANAGED_BY: CONTROLLER},
             "ownerReferences": [owner],
         },
-        "addressType": family,
+        "addressType": cast("AddressType", family),
         "ports": ports,
         "endpoints": [],
     }
@@ -185,14 +196,14 @@ def slice_prefix(name: str) -> str:
     return name if is_dns1123_subdomain(f"{prefix}x") else prefix
 
 
-def owned_by(present: Object, service: Service) -> bool:
+def owned_by(present: EndpointSlice, service: SelectingService) -> bool:
     return any(
         owner["uid"] == service.metadata.uid and owner["kind"] == "Service" and owner["apiVersion"] == "v1"
         for owner in present["metadata"].get("ownerReferences") or ()
     )
 
 
-def _add_placeholder(plan: SlicePlan, service: Service, family: str) -> None:
+def _add_placeholder(plan: SlicePlan, service: SelectingService, family: str) -> None:
     """A service without endpoints has one slice all the same, which says so."""
     placeholder = _new_slice(service, family, [])
     if len(plan.delete) == 1 and _same(plan.delete[0], placeholder):
@@ -201,7 +212,7 @@ def _add_placeholder(plan: SlicePlan, service: Service, family: str) -> None:
         plan.create.append(placeholder)
 
 
-def _same(present: Object, placeholder: Object) -> bool:
+def _same(present: EndpointSlice, placeholder: EndpointSlice) -> bool:
     there, wanted = present["metadata"], placeholder["metadata"]
     return (
         not present.get("ports")

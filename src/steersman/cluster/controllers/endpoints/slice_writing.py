@@ -6,17 +6,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final, cast
 
 from steersman.client import ApiError
 from steersman.cluster.controllers.endpoints.slices import MANAGED_BY, SERVICE_NAME, SlicePlan
 from steersman.cluster.controllers.pod_control import namespace_is_terminating
+from steersman.objects.kinds.types.discovery_v1 import EndpointSlice
+from steersman.objects.lifetime import is_deleting
 from steersman.objects.resources import ENDPOINT_SLICES
 from steersman.runtime import Cache, Cached, Change, Key, Writes
 
 __all__ = ["ManagedSlices"]
 
-Object = dict[str, Any]
 
 _INDEX: Final = "service"
 
@@ -33,14 +34,13 @@ class ManagedSlices:
         except KeyError:
             cache.add_index(_INDEX, _services_of)
 
-    def of(self, key: Key) -> list[Object]:
+    def of(self, key: Key) -> list[EndpointSlice]:
         """The slices of a service that nobody deletes already."""
-        found = [cached.object() for cached in self._cache.by_index(_INDEX, str(key))]
+        found = [cast("EndpointSlice", cached.object()) for cached in self._cache.by_index(_INDEX, str(key))]
         return [
             one
             for one in found
-            if one["metadata"]["labels"].get(MANAGED_BY) == self._manager
-            and "deletionTimestamp" not in one["metadata"]
+            if one["metadata"]["labels"].get(MANAGED_BY) == self._manager and not is_deleting(one)
         ]
 
     def on_slice(self, change: Change) -> Iterable[Key]:
@@ -65,7 +65,7 @@ class ManagedSlices:
             if isinstance(error, BaseException):
                 raise error
 
-    async def _create(self, new: Object) -> None:
+    async def _create(self, new: EndpointSlice) -> None:
         try:
             await self._writes.create(ENDPOINT_SLICES, new)
         except ApiError as error:

@@ -11,9 +11,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from steersman.objects.kinds.types.core_v1 import ObjectReference
+from steersman.objects.kinds.types.discovery_v1 import Endpoint, EndpointSlice
+from steersman.objects.kinds.types.meta_v1 import ObjectMeta
+
 __all__ = [
     "MANAGED_BY",
     "SERVICE_NAME",
+    "EndpointsByIdentity",
     "Group",
     "SlicePlan",
     "endpoint_identity",
@@ -22,9 +27,8 @@ __all__ = [
     "recycled",
 ]
 
-Object = dict[str, Any]
 #: Endpoints by identity.
-Endpoints = dict[tuple[Any, ...], Object]
+EndpointsByIdentity = dict[tuple[Any, ...], Endpoint]
 
 SERVICE_NAME: Final = "kubernetes.io/service-name"
 MANAGED_BY: Final = "endpointslice.kubernetes.io/managed-by"
@@ -34,9 +38,9 @@ MANAGED_BY: Final = "endpointslice.kubernetes.io/managed-by"
 class SlicePlan:
     """The slices to create, update and delete."""
 
-    create: list[Object] = field(default_factory=list)
-    update: list[Object] = field(default_factory=list)
-    delete: list[Object] = field(default_factory=list)
+    create: list[EndpointSlice] = field(default_factory=list)
+    update: list[EndpointSlice] = field(default_factory=list)
+    delete: list[EndpointSlice] = field(default_factory=list)
 
     def add(self, other: SlicePlan) -> None:
         self.create += other.create
@@ -49,10 +53,10 @@ class Group:
     """The address type and ports that the slices of a Service share."""
 
     #: A slice without endpoints, ready to be created.
-    template: Object
+    template: EndpointSlice
     most: int
     #: Whether a slice has the metadata it should have.
-    fits: Callable[[Object], bool]
+    fits: Callable[[EndpointSlice], bool]
 
 
 def endpoint_identity(endpoint: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -72,11 +76,11 @@ def port_key(ports: Iterable[Mapping[str, Any]] | None) -> frozenset[tuple[Any, 
     return frozenset(tuple(port.get(name) for name in names) for port in ports or ())
 
 
-def pack(existing: Sequence[Object], desired: Endpoints, group: Group) -> SlicePlan:
+def pack(existing: Sequence[EndpointSlice], desired: EndpointsByIdentity, group: Group) -> SlicePlan:
     """The changes after which the slices of a group hold exactly the desired endpoints."""
     missing = dict(desired)
     plan = SlicePlan()
-    unchanged: list[Object] = []
+    unchanged: list[EndpointSlice] = []
     for present in existing:
         endpoints = present.get("endpoints") or []
         kept = [missing.pop(key) for one in endpoints if (key := endpoint_identity(one)) in missing]
@@ -92,23 +96,25 @@ def pack(existing: Sequence[Object], desired: Endpoints, group: Group) -> SliceP
         plan.update.append(roomiest)
         _fill([roomiest], missing, group.most)
     while missing:
-        new = {**group.template, "endpoints": []}
+        new: EndpointSlice = {**group.template, "endpoints": []}
         plan.create.append(new)
         _fill([new], missing, group.most)
     return plan
 
 
-def _comparable(endpoint: Object) -> Object:
+def _comparable(endpoint: Endpoint) -> Endpoint:
     """An endpoint without the version of its pod, which tells nothing."""
     target = endpoint.get("targetRef")
     if target is None or "resourceVersion" not in target:
         return endpoint
-    return {**endpoint, "targetRef": {k: v for k, v in target.items() if k != "resourceVersion"}}
+    unversioned: ObjectReference = {**target}
+    del unversioned["resourceVersion"]
+    return {**endpoint, "targetRef": unversioned}
 
 
-def _renewed(present: Object, endpoints: list[Object], group: Group) -> Object:
+def _renewed(present: EndpointSlice, endpoints: list[Endpoint], group: Group) -> EndpointSlice:
     wanted = group.template["metadata"]
-    metadata = {
+    metadata: ObjectMeta = {
         **present["metadata"],
         "labels": wanted["labels"],
         "ownerReferences": wanted["ownerReferences"],
@@ -116,20 +122,20 @@ def _renewed(present: Object, endpoints: list[Object], group: Group) -> Object:
     return {**present, "metadata": metadata, "endpoints": endpoints}
 
 
-def _fill(slices: Iterable[Object], missing: Endpoints, most: int) -> None:
+def _fill(slices: Iterable[EndpointSlice], missing: EndpointsByIdentity, most: int) -> None:
     for one in slices:
-        endpoints: list[Object] = one["endpoints"]
+        endpoints: list[Endpoint] = one["endpoints"]
         while missing and len(endpoints) < most:
             endpoints.append(missing.pop(next(iter(missing))))
 
 
-def _room_for(count: int, slices: Iterable[Object], most: int) -> Object | None:
+def _room_for(count: int, slices: Iterable[EndpointSlice], most: int) -> EndpointSlice | None:
     """The slice that will be fullest with so many endpoints more."""
     fitting = [one for one in slices if len(one["endpoints"]) + count <= most]
     return max(fitting, key=lambda one: len(one["endpoints"]), default=None)
 
 
-def recycled(plan: SlicePlan, may_reuse: Callable[[Object], bool]) -> SlicePlan:
+def recycled(plan: SlicePlan, may_reuse: Callable[[EndpointSlice], bool]) -> SlicePlan:
     """The plan with slices written over instead of some deleted and others created."""
     create, update, delete = list(plan.create), list(plan.update), []
     for doomed in plan.delete:
@@ -139,6 +145,7 @@ def recycled(plan: SlicePlan, may_reuse: Callable[[Object], bool]) -> SlicePlan:
             continue
         new = fitting[-1]
         create.remove(new)
-        kept = {name: doomed["metadata"][name] for name in ("name", "resourceVersion")}
+        metadata = doomed["metadata"]
+        kept: ObjectMeta = {"name": metadata["name"], "resourceVersion": metadata["resourceVersion"]}
         update.append({**new, "metadata": {**new["metadata"], **kept}})
     return SlicePlan(create, update, delete)

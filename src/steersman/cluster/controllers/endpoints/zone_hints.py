@@ -10,16 +10,16 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
+from steersman.objects.kinds.types.discovery_v1 import Endpoint
 from steersman.objects.kinds.views.nodes import NodeShareView
 from steersman.objects.quantities import Quantity
 
 __all__ = ["DISABLED", "ENABLED", "Hinting", "NodeShare", "asks_for_hints", "node_share", "zone_ratios"]
 
-Object = dict[str, Any]
 
 ENABLED: Final = "Topology Aware Hints has been enabled"
 DISABLED: Final = "Topology Aware Hints has been disabled"
@@ -83,7 +83,7 @@ class Hinting:
         #: Why there are none, by address type; empty where there are.
         self.problems: dict[str, str] = {}
 
-    def give(self, family: str, endpoints: Sequence[Object]) -> None:
+    def give(self, family: str, endpoints: Sequence[Endpoint]) -> None:
         """Put hints on those that are ready."""
         ready = [one for one in endpoints if one["conditions"]["ready"]]
         wanted = _wanted(self._ratios, len(ready))

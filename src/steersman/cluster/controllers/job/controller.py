@@ -7,12 +7,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Final, cast
 
 from steersman.client import ClientError, NotFound
 from steersman.cluster.controllers.job.backoff import NO_FAILURES, JobBackoff
 from steersman.cluster.controllers.job.job_pods import TRACKING_FINALIZER, JobPod, matters_to_job
-from steersman.cluster.controllers.job.job_spec import Job, finished_condition
+from steersman.cluster.controllers.job.job_spec import JobState
 from steersman.cluster.controllers.job.new_pods import name_prefix, new_pod_template
 from steersman.cluster.controllers.job.orphan_pods import add_orphan_controller
 from steersman.cluster.controllers.job.plan import JobPlan, plan
@@ -36,12 +36,14 @@ from steersman.cluster.controllers.pod_control import (
 )
 from steersman.cluster.controllers.reconciling import moment, retrying_conflicts
 from steersman.cluster.controllers.setup import Setup
+from steersman.objects.jobs import is_finished
+from steersman.objects.kinds.types import batch_v1
+from steersman.objects.kinds.types.batch_v1 import JobStatus
 from steersman.objects.resources import JOBS, PODS
 from steersman.runtime import Key, Request, Requeue, Result, RetryPolicy
 
 __all__ = ["add"]
 
-Object = dict[str, Any]
 
 #: Many pods of a job end at about the same time: they are counted together.
 _INTERVAL_S: Final = 0.5
@@ -96,16 +98,16 @@ class _Jobs:
 
     async def reconcile(self, request: Request) -> Result | None:
         cached = self.jobs.cache.get(request.key)
-        obj = cached.object() if cached is not None else None
-        if cached is None or obj is None or finished_condition(obj):
+        obj = cast("batch_v1.Job", cached.object()) if cached is not None else None
+        if cached is None or obj is None or is_finished(obj):
             self._forget(request.key)
             return None
-        if Job(obj).managed_elsewhere:
+        if JobState(obj).managed_elsewhere:
             return None
         now = moment(self._clock)
         old_status = obj.get("status")
         obj["status"] = started(obj, now)
-        job = Job(obj)
+        job = JobState(obj)
         claimed = await self.claims.claim(obj, selector_of(cached))
         tally = tally_of(job, [JobPod.read(pod) for pod in claimed])
         backoff = self._backoffs.get(cached.uid, NO_FAILURES)
@@ -122,7 +124,7 @@ class _Jobs:
     def _forget(self, key: Key) -> None:
         self._backoffs.pop(self._uids.pop(key, ""), None)
 
-    def _remember(self, obj: Object, backoff: JobBackoff) -> None:
+    def _remember(self, obj: batch_v1.Job, backoff: JobBackoff) -> None:
         uid = obj["metadata"]["uid"]
         if backoff == NO_FAILURES and uid not in self._backoffs:
             return
@@ -149,7 +151,7 @@ class _Jobs:
         verdict = completed(tally, counts.active)
         return _Work(verdict, counts, failed, steps.wait_s, acted, managed=not job.deleting)
 
-    async def _delete(self, job: Job, pods: Sequence[JobPod]) -> ClientError | None:
+    async def _delete(self, job: JobState, pods: Sequence[JobPod]) -> ClientError | None:
         """Delete pods that nobody wants: they count for nothing."""
 
         async def delete(pod: JobPod) -> None:
@@ -172,7 +174,7 @@ class _Jobs:
 
         return await slow_start(steps.create, create)
 
-    def _count(self, job: Job) -> Counts:
+    def _count(self, job: JobState) -> Counts:
         pods = children(self.pods.cache, job.obj["metadata"]["uid"])
         return count([JobPod.read(pod) for pod in pods])
 
@@ -187,7 +189,7 @@ class _Jobs:
     # --- status
 
     async def _update_status(
-        self, tally: JobTally, work: _Work, old_status: Object | None, backoff: JobBackoff, now: datetime
+        self, tally: JobTally, work: _Work, old_status: JobStatus | None, backoff: JobBackoff, now: datetime
     ) -> bool:
         """Count the pods that ended and write the status; whether anything was written."""
         job, verdict = tally.job, work.verdict
@@ -197,7 +199,7 @@ class _Jobs:
         suspension_told = status.get("conditions") != job.status.get("conditions")
         tracking = track(tally, status, verdict)
         status = tracking.status if verdict is None else decided(tracking.status, verdict, now)
-        latest = {**job.obj, "status": old_status}
+        latest = cast("batch_v1.Job", {**job.obj, "status": old_status})
         written = await self._flush(latest, status)
         if suspension_told:
             self._record_suspension(job)
@@ -221,10 +223,10 @@ class _Jobs:
             self._record_end(job, verdict, status)
         return final is not latest or bool(tracking.release)
 
-    async def _flush(self, obj: Object, status: Object) -> Object:
+    async def _flush(self, obj: batch_v1.Job, status: JobStatus) -> batch_v1.Job:
         """Write the status if it is another one; the job as it is then."""
         status = normal(status)
-        if status == obj["status"]:
+        if status == obj.get("status"):
             return obj
         return await self.writes.replace(JOBS, {**obj, "status": status}, subresource="status")
 
@@ -233,11 +235,11 @@ class _Jobs:
         cached = self.pods.cache.get(pod.state.key)
         return cached is not None and cached.uid == pod.uid and JobPod.read(cached).tracked
 
-    def _record_suspension(self, job: Job) -> None:
+    def _record_suspension(self, job: JobState) -> None:
         reason = "Suspended" if job.suspended else "Resumed"
         self._recorder.event(job.obj, "Normal", reason, f"Job {reason.lower()}")
 
-    def _record_end(self, job: Job, verdict: JobVerdict, status: Object) -> None:
+    def _record_end(self, job: JobState, verdict: JobVerdict, status: JobStatus) -> None:
         if not verdict.success:
             self._recorder.event(job.obj, "Warning", verdict.reason, verdict.message)
             return

@@ -4,53 +4,49 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Literal
 
 from steersman.cluster.controllers.job.indexes import NO_INDEXES, Indexes
 from steersman.cluster.controllers.job.job_pods import JobPod
-from steersman.objects.conditions import condition_is
+from steersman.objects.kinds.types import batch_v1
+from steersman.objects.kinds.types.batch_v1 import JobSpec, JobStatus
+from steersman.objects.lifetime import is_deleting
 
-__all__ = ["CONTROLLER_NAME", "Job", "finished_condition"]
+__all__ = ["CONTROLLER_NAME", "JobState", "PodEnd"]
 
-Object = dict[str, Any]
+#: How a pod ended, by the name of what `uncountedTerminatedPods` keeps of it.
+PodEnd = Literal["succeeded", "failed"]
+
 
 #: What `managedBy` says of jobs that this controller looks after.
 CONTROLLER_NAME = "kubernetes.io/job-controller"
 
 
-def finished_condition(job: Object) -> str:
-    """`Complete` or `Failed` when a job is over, else empty."""
-    conditions = (job.get("status") or {}).get("conditions")
-    return next((kind for kind in ("Complete", "Failed") if condition_is(conditions, kind)), "")
-
-
 @dataclass(frozen=True)
-class Job:
+class JobState:
     """A Job as it was read; `status` is the one in the cache."""
 
-    obj: Object
+    obj: batch_v1.Job
 
     @property
-    def spec(self) -> Object:
-        spec: Object = self.obj["spec"]
-        return spec
+    def spec(self) -> JobSpec:
+        return self.obj["spec"]
 
     @property
-    def status(self) -> Object:
+    def status(self) -> JobStatus:
         return self.obj.get("status") or {}
 
     @property
     def name(self) -> str:
-        name: str = self.obj["metadata"]["name"]
-        return name
+        return self.obj["metadata"]["name"]
 
     @property
     def deleting(self) -> bool:
-        return "deletionTimestamp" in self.obj["metadata"]
+        return is_deleting(self.obj)
 
     @property
     def managed_elsewhere(self) -> bool:
-        return bool(self.spec.get("managedBy", CONTROLLER_NAME) != CONTROLLER_NAME)
+        return self.spec.get("managedBy", CONTROLLER_NAME) != CONTROLLER_NAME
 
     @property
     def suspended(self) -> bool:
@@ -66,13 +62,11 @@ class Job:
 
     @property
     def parallelism(self) -> int:
-        parallelism: int = self.spec["parallelism"]
-        return parallelism
+        return self.spec["parallelism"]
 
     @property
     def backoff_limit(self) -> int:
-        limit: int = self.spec["backoffLimit"]
-        return limit
+        return self.spec["backoffLimit"]
 
     @property
     def backoff_limit_per_index(self) -> int | None:
@@ -98,17 +92,17 @@ class Job:
 
     @cached_property
     def completed_indexes(self) -> Indexes:
-        return self._indexes("completedIndexes")
+        return self._indexes(self.status.get("completedIndexes"))
 
     @cached_property
     def failed_indexes(self) -> Indexes:
-        return self._indexes("failedIndexes")
+        return self._indexes(self.status.get("failedIndexes"))
 
-    def _indexes(self, field: str) -> Indexes:
+    def _indexes(self, text: str | None) -> Indexes:
         if not self.indexed:
             return NO_INDEXES
-        return Indexes.parse(self.status.get(field) or "", self.completions or 0)
+        return Indexes.parse(text or "", self.completions or 0)
 
-    def uncounted(self, how: str) -> list[str]:
+    def uncounted(self, how: PodEnd) -> list[str]:
         """The uids of pods that ended this way (`succeeded`, `failed`) and are not in the counts yet."""
         return list((self.status.get("uncountedTerminatedPods") or {}).get(how) or ())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from steersman.cluster.controllers.job.job_pods import (
     COMPLETION_INDEX,
@@ -11,19 +11,26 @@ from steersman.cluster.controllers.job.job_pods import (
     TRACKING_FINALIZER,
     JobPod,
 )
-from steersman.cluster.controllers.job.job_spec import Job
+from steersman.cluster.controllers.job.job_spec import JobState
 from steersman.cluster.controllers.job.policies import judge_failure
+from steersman.objects.kinds.types.core_v1 import (
+    Container,
+    EnvVar,
+    ObjectFieldSelector,
+    PodSpec,
+    PodTemplateSpec,
+)
+from steersman.objects.kinds.types.meta_v1 import ObjectMeta
 
 __all__ = ["name_prefix", "new_pod_template"]
 
-Object = dict[str, Any]
 
 _INDEX_VARIABLE: Final = "JOB_COMPLETION_INDEX"
 #: What of a name is left for a prefix.
 _PREFIX_LENGTH: Final = 58
 
 
-def name_prefix(job: Job, index: int | None) -> str | None:
+def name_prefix(job: JobState, index: int | None) -> str | None:
     """What the names of an index's pods begin with; None where the job's name is all there is to say."""
     if index is None:
         return None
@@ -31,10 +38,10 @@ def name_prefix(job: Job, index: int | None) -> str | None:
     return job.name[: _PREFIX_LENGTH - len(ending)] + ending
 
 
-def new_pod_template(job: Job, index: int | None, replaced: JobPod | None) -> Object:
+def new_pod_template(job: JobState, index: int | None, replaced: JobPod | None) -> PodTemplateSpec:
     """The template of the next pod; `replaced` is the failed one of the same index before it."""
-    template: Object = job.spec["template"]
-    metadata = dict(template.get("metadata") or {})
+    template = job.spec["template"]
+    metadata: ObjectMeta = {**(template.get("metadata") or {})}
     finalizers = list(metadata.get("finalizers") or ())
     if TRACKING_FINALIZER not in finalizers:
         finalizers.append(TRACKING_FINALIZER)
@@ -46,14 +53,15 @@ def new_pod_template(job: Job, index: int | None, replaced: JobPod | None) -> Ob
         annotations |= _failure_counts(job, replaced)
     metadata["annotations"] = annotations
     metadata["labels"] = {**(metadata.get("labels") or {}), COMPLETION_INDEX: str(index)}
-    spec = {**template["spec"], "hostname": f"{job.name}-{index}"}
-    for field in ("initContainers", "containers"):
-        if containers := spec.get(field):
-            spec[field] = [_with_index_variable(container) for container in containers]
+    spec: PodSpec = {**template["spec"], "hostname": f"{job.name}-{index}"}
+    if containers := spec.get("initContainers"):
+        spec["initContainers"] = [_with_index_variable(container) for container in containers]
+    if containers := spec.get("containers"):
+        spec["containers"] = [_with_index_variable(container) for container in containers]
     return {"metadata": metadata, "spec": spec}
 
 
-def _failure_counts(job: Job, replaced: JobPod | None) -> dict[str, str]:
+def _failure_counts(job: JobState, replaced: JobPod | None) -> dict[str, str]:
     if replaced is None:
         return {FAILURE_COUNT: "0"}
     counts = judge_failure(job, replaced).counts
@@ -64,10 +72,10 @@ def _failure_counts(job: Job, replaced: JobPod | None) -> dict[str, str]:
     return annotations
 
 
-def _with_index_variable(container: Object) -> Object:
+def _with_index_variable(container: Container) -> Container:
     variables = container.get("env") or []
     if any(variable["name"] == _INDEX_VARIABLE for variable in variables):
         return container
-    field = {"fieldPath": f"metadata.labels['{COMPLETION_INDEX}']"}
-    variable = {"name": _INDEX_VARIABLE, "valueFrom": {"fieldRef": field}}
+    field: ObjectFieldSelector = {"fieldPath": f"metadata.labels['{COMPLETION_INDEX}']"}
+    variable: EnvVar = {"name": _INDEX_VARIABLE, "valueFrom": {"fieldRef": field}}
     return {**container, "env": [*variables, variable]}

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import msgspec
+
 from steersman.client import NotFound
 from steersman.cluster.controllers.job.job_pods import TRACKING_FINALIZER, is_tracked
-from steersman.cluster.controllers.job.job_spec import Job, finished_condition
+from steersman.cluster.controllers.job.job_spec import CONTROLLER_NAME
 from steersman.cluster.controllers.ownership import Ownership, children, index_by_controller
 from steersman.cluster.controllers.setup import Setup
+from steersman.objects.kinds.views.workloads import FinishedJobView
 from steersman.objects.resources import JOBS, PODS
 from steersman.runtime import Cached, Change, Informer, Key, Request, RetryPolicy
 
@@ -45,7 +48,7 @@ class _OrphanPods:
         """The pods of a job that is gone or over."""
         job = change.new or change.old
         assert job is not None
-        if change.new is not None and not finished_condition(change.new.object()):
+        if change.new is not None and not _decode_job(change.new.data).finished:
             return ()
         return [pod.key for pod in children(self._pods, job.uid) if is_tracked(pod)]
 
@@ -78,5 +81,8 @@ class _OrphanPods:
         cached = self._jobs.get((pod.key.namespace, controller.name))
         if cached is None or cached.uid != controller.uid:
             return True
-        job = cached.object()
-        return bool(finished_condition(job)) and not Job(job).managed_elsewhere
+        job = _decode_job(cached.data)
+        return job.finished and (job.spec.managed_by or CONTROLLER_NAME) == CONTROLLER_NAME
+
+
+_decode_job = msgspec.json.Decoder(FinishedJobView).decode

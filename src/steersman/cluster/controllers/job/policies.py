@@ -5,15 +5,17 @@ success rule. Pure.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from steersman.cluster.controllers.job.indexes import Indexes
 from steersman.cluster.controllers.job.job_pods import ContainerEnd, JobPod
-from steersman.cluster.controllers.job.job_spec import Job
+from steersman.cluster.controllers.job.job_spec import JobState
+from steersman.objects.kinds.types.batch_v1 import (
+    PodFailurePolicyOnExitCodesRequirement,
+    PodFailurePolicyRule,
+)
 
 __all__ = ["Failure", "judge_failure", "success_message"]
-
-Object = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +36,7 @@ class Failure:
 _NO_RULE: Final = Failure()
 
 
-def judge_failure(job: Job, pod: JobPod) -> Failure:
+def judge_failure(job: JobState, pod: JobPod) -> Failure:
     """By the first rule of the pod failure policy that matches."""
     policy = job.spec.get("podFailurePolicy") or {}
     for number, rule in enumerate(policy.get("rules") or ()):
@@ -46,7 +48,7 @@ def judge_failure(job: Job, pod: JobPod) -> Failure:
     return _NO_RULE
 
 
-def _why(rule: Object, pod: JobPod) -> str:
+def _why(rule: PodFailurePolicyRule, pod: JobPod) -> str:
     """What in the pod matches the rule; empty if nothing does."""
     shown = f"{pod.state.metadata.namespace}/{pod.state.name}"
     if requirement := rule.get("onExitCodes"):
@@ -59,14 +61,16 @@ def _why(rule: Object, pod: JobPod) -> str:
     return f"Pod {shown} has condition {found}" if found else ""
 
 
-def _exit_code_matches(requirement: Object, name: str, end: ContainerEnd) -> bool:
+def _exit_code_matches(
+    requirement: PodFailurePolicyOnExitCodesRequirement, name: str, end: ContainerEnd
+) -> bool:
     if requirement.get("containerName", name) != name or not end.exit_code:
         return False
     listed = end.exit_code in requirement["values"]
     return listed if requirement["operator"] == "In" else not listed
 
 
-def success_message(job: Job, succeeded: Indexes) -> str:
+def success_message(job: JobState, succeeded: Indexes) -> str:
     """Which rule of the success policy is met; empty if none is."""
     rules = (job.spec.get("successPolicy") or {}).get("rules") or ()
     if not succeeded:

@@ -16,37 +16,39 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final, cast
 
 from steersman.cluster.controllers.job.job_pods import JobPod
+from steersman.cluster.controllers.job.job_spec import PodEnd
 from steersman.cluster.controllers.job.policies import judge_failure
 from steersman.cluster.controllers.job.tally import JobTally
 from steersman.cluster.controllers.job.verdict import JobVerdict
+from steersman.objects.kinds.types.batch_v1 import JobStatus, UncountedTerminatedPods
 
 __all__ = ["MOST_UNCOUNTED", "Tracking", "counted", "track"]
 
-Object = dict[str, Any]
 
 #: So many uids a status holds at once, to keep it small.
 MOST_UNCOUNTED: Final = 500
+_ENDS: Final[tuple[PodEnd, ...]] = ("succeeded", "failed")
 
 
 @dataclass(frozen=True, slots=True)
 class Tracking:
     """The next step: write the status, then remove the finalizers of the counted pods."""
 
-    status: Object
+    status: JobStatus
     release: Sequence[JobPod]
     #: Whether pods are left for another time since the lists are full.
     full: bool
 
 
-def counted(status: Object, tracked: Collection[str]) -> Object:
+def counted(status: JobStatus, tracked: Collection[str]) -> JobStatus:
     """The status with those uncounted pods counted that are not `tracked` any more."""
     uncounted = status.get("uncountedTerminatedPods") or {}
-    left: Object = {}
+    left: UncountedTerminatedPods = {}
     status = {**status, "uncountedTerminatedPods": left}
-    for how in ("succeeded", "failed"):
+    for how in _ENDS:
         uids = uncounted.get(how) or []
         remaining = [uid for uid in uids if uid in tracked]
         if remaining:
@@ -56,14 +58,14 @@ def counted(status: Object, tracked: Collection[str]) -> Object:
     return status
 
 
-def track(tally: JobTally, status: Object, verdict: JobVerdict | None) -> Tracking:
+def track(tally: JobTally, status: JobStatus, verdict: JobVerdict | None) -> Tracking:
     """Which pods can be counted, and the status that says so."""
     job = tally.job
     tracked = [pod for pod in tally.pods if pod.tracked]
     if job.indexed:
         tracked.sort(key=lambda pod: -1 if pod.index is None else pod.index)
     status = counted(status, {pod.uid for pod in tracked})
-    uncounted = {how: list(status["uncountedTerminatedPods"].get(how, ())) for how in ("succeeded", "failed")}
+    uncounted = {how: list(status["uncountedTerminatedPods"].get(how, ())) for how in _ENDS}
     indexes: set[int] = set()
     release: list[JobPod] = []
     full = False
@@ -81,7 +83,8 @@ def track(tally: JobTally, status: Object, verdict: JobVerdict | None) -> Tracki
         if len(indexes) + sum(map(len, uncounted.values())) >= MOST_UNCOUNTED:
             full = True
             break
-    status["uncountedTerminatedPods"] = {how: uids for how, uids in uncounted.items() if uids}
+    left = {how: uids for how, uids in uncounted.items() if uids}
+    status["uncountedTerminatedPods"] = cast("UncountedTerminatedPods", left)
     if job.indexed:
         _write_indexes(tally, status)
     return Tracking(status, release, full)
@@ -108,7 +111,7 @@ def _add(uids: list[str], uid: str) -> None:
         uids.append(uid)
 
 
-def _write_indexes(tally: JobTally, status: Object) -> None:
+def _write_indexes(tally: JobTally, status: JobStatus) -> None:
     status["succeeded"] = len(tally.succeeded_indexes)
     status["completedIndexes"] = str(tally.succeeded_indexes)
     if tally.failed_indexes is None:

@@ -5,11 +5,12 @@ Pure.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from steersman.objects.conditions import set_condition
+from steersman.objects.kinds.types.core_v1 import NamespaceCondition
 from steersman.objects.resource_type import ResourceType
 
 __all__ = ["RemainingContent", "conditions_of"]
@@ -44,11 +45,11 @@ class RemainingContent:
 
 
 def conditions_of(
-    findings: RemainingContent, present: Sequence[Mapping[str, Any]] | None, now: str
-) -> Sequence[Mapping[str, Any]]:
+    findings: RemainingContent, present: list[NamespaceCondition] | None, now: str
+) -> list[NamespaceCondition]:
     """The conditions after a pass; the very same list if nothing is new."""
     troubles = dict(_troubles(findings))
-    conditions: Sequence[Mapping[str, Any]] = present or ()
+    conditions = present or []
     for kind, reason, message in _FINE:
         if kind in troubles:
             reason, message = troubles[kind]

@@ -4,20 +4,21 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final, cast
 
 from steersman.client import Client, NotFound
 from steersman.cluster.controllers.namespace.conditions import conditions_of
 from steersman.cluster.controllers.namespace.emptying import Emptying
 from steersman.cluster.controllers.reconciling import moment, retrying_conflicts
 from steersman.cluster.controllers.setup import Setup
+from steersman.objects.kinds.types.core_v1 import Namespace, NamespaceCondition
+from steersman.objects.lifetime import is_deleting
 from steersman.objects.resources import NAMESPACES, PODS
 from steersman.objects.times import format_time, parse_time
 from steersman.runtime import Change, Key, Request, Requeue, Result, RetryPolicy
 
 __all__ = ["add"]
 
-Object = dict[str, Any]
 
 _FINALIZER: Final = "kubernetes"
 #: Creations that were admitted before the deletion are stored by then.
@@ -57,11 +58,12 @@ class NamespaceController:
         return self._setup.client
 
     async def reconcile(self, request: Request) -> Result | None:
-        namespace = await self._client.find(NAMESPACES, request.name)
-        if namespace is None or "deletionTimestamp" not in namespace["metadata"]:
+        found = await self._client.find(NAMESPACES, request.name)
+        namespace = cast("Namespace | None", found)
+        if namespace is None or not is_deleting(namespace):
             return None
         now = moment(self._setup.clock)
-        age_s = (now - parse_time(namespace["metadata"]["deletionTimestamp"])).total_seconds()
+        age_s = (now - parse_time(namespace["metadata"]["deletionTimestamp"] or "")).total_seconds()
         if 0 <= age_s < _SETTLE_S:
             return Result.requeue(_SETTLE_S - age_s)
         if not namespace["spec"].get("finalizers"):
@@ -80,12 +82,15 @@ class NamespaceController:
         await self._let_go(namespace)
         return None
 
-    async def _write_conditions(self, namespace: Object, conditions: Any) -> Object:
+    async def _write_conditions(
+        self, namespace: Namespace, conditions: list[NamespaceCondition]
+    ) -> Namespace:
         self._setup.manager.check_leadership()
-        updated = {**namespace, "status": {"phase": "Terminating", "conditions": conditions}}
-        return await self._client.replace(updated, kind=NAMESPACES, subresource="status")
+        updated: Namespace = {**namespace, "status": {"phase": "Terminating", "conditions": conditions}}
+        answer = await self._client.replace(updated, kind=NAMESPACES, subresource="status")
+        return cast("Namespace", answer)
 
-    async def _let_go(self, namespace: Object) -> None:
+    async def _let_go(self, namespace: Namespace) -> None:
         self._setup.manager.check_leadership()
         finalizers = [name for name in namespace["spec"]["finalizers"] if name != _FINALIZER]
         if len(finalizers) == len(namespace["spec"]["finalizers"]):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import msgspec
 
@@ -34,6 +34,8 @@ from steersman.cluster.controllers.taints import (
     changed_taints,
     condition_taints,
 )
+from steersman.objects.kinds import Object
+from steersman.objects.kinds.types.core_v1 import Node
 from steersman.objects.kinds.views.leases import LeaseView
 from steersman.objects.resources import LEASES, NODES, PODS
 from steersman.objects.times import format_time
@@ -43,7 +45,6 @@ __all__ = ["add"]
 
 _log = logging.getLogger(__name__)
 
-Object = dict[str, Any]
 
 _LEASE_NAMESPACE: Final = "kube-node-lease"
 _MONITOR: Final = Key("", "all-nodes")
@@ -247,7 +248,7 @@ class _NodeLifecycle:
         return not health.see_lease(spec.get("renewTime") or "", self._clock.monotonic(), lease_s)
 
     async def _mark_silent(self, cached: Cached) -> NodeState:
-        node = cached.object()
+        node = cast("Node", cached.object())
         old = NodeState.read(cached)
         conditions = silent_conditions(node, self._now())
         status = {**(node.get("status") or {}), "conditions": conditions}
@@ -338,5 +339,5 @@ def _renewed(lease: Cached) -> tuple[str, float]:
     return spec.renew_time or "", float(spec.lease_duration_seconds or 0)
 
 
-def _reference(name: str, uid: str) -> Object:
+def _reference(name: str, uid: str) -> Node:
     return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "uid": uid}}

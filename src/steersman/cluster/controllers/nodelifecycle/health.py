@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from steersman.objects.conditions import find_condition
+from steersman.objects.kinds.types.core_v1 import Node, NodeCondition
 from steersman.objects.kinds.views.nodes import NodeHealthView
 from steersman.objects.kinds.views.taints import Taint
 from steersman.objects.times import parse_time
@@ -20,7 +21,6 @@ from steersman.runtime import Cached
 
 __all__ = ["STARTUP_GRACE_S", "NodeHealthData", "NodeState", "ObservationGaps", "Zone", "silent_conditions"]
 
-Object = dict[str, Any]
 Zone = tuple[str, str]
 
 #: How long a node that never said anything may take to begin.
@@ -161,7 +161,7 @@ class ObservationGaps:
         self._due_at = due_at
 
 
-def silent_conditions(node: Object, now: str) -> list[Object]:
+def silent_conditions(node: Node, now: str) -> list[NodeCondition]:
     """The conditions of a node that is silent: nobody knows how it is."""
     conditions = list((node.get("status") or {}).get("conditions") or ())
     for kind in _REPORTED:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import cast
 
 from steersman.client import ClientError
 from steersman.cluster.controllers.pod_states import PodState
@@ -14,12 +14,12 @@ from steersman.cluster.controllers.statefulset.volume_claims import (
     new_claim,
     right_owners,
 )
+from steersman.objects.kinds.types.apps_v1 import StatefulSet
+from steersman.objects.kinds.types.core_v1 import PersistentVolumeClaim, Pod
 from steersman.objects.resources import PERSISTENT_VOLUME_CLAIMS
 from steersman.runtime import Cache, Recorder, Writes
 
 __all__ = ["ClaimBeingDeleted", "ClaimControl"]
-
-Object = dict[str, Any]
 
 
 class ClaimBeingDeleted(ClientError):
@@ -34,10 +34,10 @@ class ClaimControl:
         self._recorder = recorder
         self._cache = cache
 
-    def of(self, stateful_set: Object) -> ClaimsOfSet:
+    def of(self, stateful_set: StatefulSet) -> ClaimsOfSet:
         return ClaimsOfSet(self._cache, stateful_set)
 
-    async def create_missing(self, stateful_set: Object, ordinal: int) -> None:
+    async def create_missing(self, stateful_set: StatefulSet, ordinal: int) -> None:
         """Make the claims that a pod lacks. Raises `ClaimBeingDeleted`."""
         pod, name = identity.pod_name(stateful_set, ordinal), stateful_set["metadata"]["name"]
         for template in stateful_set["spec"].get("volumeClaimTemplates") or ():
@@ -58,7 +58,7 @@ class ClaimControl:
             note = f"{what} Pod {pod} in StatefulSet {name} success"
             self._recorder.event(stateful_set, "Normal", "SuccessfulCreate", note)
 
-    async def retain(self, stateful_set: Object, pod: Object) -> None:
+    async def retain(self, stateful_set: StatefulSet, pod: Pod) -> None:
         """Give the pod's claims the owners that the retention policy wants."""
         for claim in self.of(stateful_set).claims(identity.ordinal_of(pod["metadata"]["name"])):
             name = claim["metadata"]["name"]
@@ -77,24 +77,24 @@ class ClaimControl:
 class ClaimsOfSet:
     """The `ClaimState` of one StatefulSet for `plan`."""
 
-    def __init__(self, cache: Cache, stateful_set: Object) -> None:
+    def __init__(self, cache: Cache, stateful_set: StatefulSet) -> None:
         self._cache = cache
         self._set = stateful_set
         self._templates = stateful_set["spec"].get("volumeClaimTemplates") or ()
 
-    def claims(self, ordinal: int) -> Iterator[Object]:
+    def claims(self, ordinal: int) -> Iterator[PersistentVolumeClaim]:
         """Those of a pod's claims that are there."""
         namespace = self._set["metadata"]["namespace"]
         for template in self._templates:
             cached = self._cache.get((namespace, identity.claim_name(self._set, template, ordinal)))
             if cached is not None:
-                yield cached.object()
+                yield cast("PersistentVolumeClaim", cached.object())
 
     def is_stale(self, ordinal: int) -> bool:
         policy = self._set["spec"].get("persistentVolumeClaimRetentionPolicy") or {}
         if policy.get("whenScaled") != "Delete":
             return False
-        pod = {"metadata": {"name": identity.pod_name(self._set, ordinal)}}
+        pod: Pod = {"metadata": {"name": identity.pod_name(self._set, ordinal)}}
         return any(belongs_to_earlier_pod(claim, pod) for claim in self.claims(ordinal))
 
     def is_missing(self, ordinal: int) -> bool:
@@ -104,6 +104,6 @@ class ClaimsOfSet:
         return identity.fits(self._set, pod)
 
     def is_retained(self, pod: PodState) -> bool:
-        owner = {"metadata": {"name": pod.name, "uid": pod.uid}}
+        owner: Pod = {"metadata": {"name": pod.name, "uid": pod.uid}}
         claims = self.claims(identity.ordinal_of(pod.name))
         return all(right_owners(claim, self._set, owner) is None for claim in claims)

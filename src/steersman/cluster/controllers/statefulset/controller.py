@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from steersman.client import AlreadyExists, ClientError
 from steersman.cluster.controllers.controller_revisions import (
@@ -22,9 +22,12 @@ from steersman.cluster.controllers.reconciling import moment, retrying_conflicts
 from steersman.cluster.controllers.setup import Setup
 from steersman.cluster.controllers.statefulset import identity
 from steersman.cluster.controllers.statefulset.claim_control import ClaimControl
-from steersman.cluster.controllers.statefulset.plan import Step, next_steps, sorted_out
+from steersman.cluster.controllers.statefulset.plan import PodStep, next_steps, sorted_out
 from steersman.cluster.controllers.statefulset.status import stateful_status
 from steersman.cluster.controllers.templates import fnv32, json_bytes, safe_encoded
+from steersman.objects.kinds.types.apps_v1 import ControllerRevision, StatefulSet
+from steersman.objects.kinds.types.core_v1 import Pod
+from steersman.objects.lifetime import is_deleting
 from steersman.objects.resources import (
     CONTROLLER_REVISIONS,
     PERSISTENT_VOLUME_CLAIMS,
@@ -35,7 +38,6 @@ from steersman.runtime import Cached, Key, Request, Result, RetryPolicy
 
 __all__ = ["add"]
 
-Object = dict[str, Any]
 
 #: So often steps follow from steps before others get a turn.
 _MOST_ROUNDS = 10
@@ -57,8 +59,8 @@ def add(setup: Setup) -> None:
 class _Revisions:
     """The current and the update revision of a set."""
 
-    current: Object
-    update: Object
+    current: ControllerRevision
+    update: ControllerRevision
     collisions: int
 
     @property
@@ -92,12 +94,12 @@ class _StatefulSets:
         cached = self.sets.cache.get(request.key)
         if cached is None:
             return None
-        stateful_set = cached.object()
+        stateful_set = cast("StatefulSet", cached.object())
         selector = selector_of(cached)
         history = await self._history.list(stateful_set, selector)
         revisions = await self._revisions(stateful_set, history)
         done, failed = True, None
-        if "deletionTimestamp" not in stateful_set["metadata"]:
+        if not is_deleting(stateful_set):
             done, failed = await self._advance(cached, stateful_set, revisions)
         pods = await self._members(cached, stateful_set)
         now = moment(self._clock)
@@ -118,7 +120,7 @@ class _StatefulSets:
         return None if wait_s is None else Result.requeue(wait_s)
 
     async def _advance(
-        self, cached: Cached, stateful_set: Object, revisions: _Revisions
+        self, cached: Cached, stateful_set: StatefulSet, revisions: _Revisions
     ) -> tuple[bool, ClientError | None]:
         """Do what can be done now. Whether that was all, and what went wrong."""
         for _ in range(_MOST_ROUNDS):
@@ -133,7 +135,7 @@ class _StatefulSets:
                 return False, failed
         return False, None
 
-    async def _members(self, cached: Cached, stateful_set: Object) -> list[PodState]:
+    async def _members(self, cached: Cached, stateful_set: StatefulSet) -> list[PodState]:
         claimed = await self.claims.claim(
             stateful_set,
             selector_of(cached),
@@ -143,7 +145,7 @@ class _StatefulSets:
 
     # --- history
 
-    async def _revisions(self, stateful_set: Object, history: list[Object]) -> _Revisions:
+    async def _revisions(self, stateful_set: StatefulSet, history: list[ControllerRevision]) -> _Revisions:
         """The current revision and the one to update to, which is made if it is new."""
         old_status = stateful_set.get("status") or {}
         collisions = old_status.get("collisionCount") or 0
@@ -160,7 +162,9 @@ class _StatefulSets:
         current = next((one for one in history if one["metadata"]["name"] == wanted), update)
         return _Revisions(current, update, collisions)
 
-    async def _new_revision(self, stateful_set: Object, number: int, collisions: int) -> tuple[Object, int]:
+    async def _new_revision(
+        self, stateful_set: StatefulSet, number: int, collisions: int
+    ) -> tuple[ControllerRevision, int]:
         content = json_bytes(revision_data(stateful_set))
         label = safe_encoded(fnv32(content + str(collisions).encode()))
         while True:
@@ -171,7 +175,9 @@ class _StatefulSets:
                 return created, collisions
             collisions += 1
 
-    async def _truncate(self, stateful_set: Object, history: list[Object], live: set[str]) -> None:
+    async def _truncate(
+        self, stateful_set: StatefulSet, history: list[ControllerRevision], live: set[str]
+    ) -> None:
         limit = stateful_set["spec"].get("revisionHistoryLimit")
         if limit is not None and limit >= 0:
             await self._history.truncate(history, live, limit)
@@ -179,9 +185,9 @@ class _StatefulSets:
     # --- pods
 
     async def _do(
-        self, stateful_set: Object, revisions: _Revisions, steps: Sequence[Step]
+        self, stateful_set: StatefulSet, revisions: _Revisions, steps: Sequence[PodStep]
     ) -> ClientError | None:
-        async def do(step: Step) -> None:
+        async def do(step: PodStep) -> None:
             await self._do_one(stateful_set, revisions, step)
 
         # A claim gets its owner before its pod goes.
@@ -189,7 +195,7 @@ class _StatefulSets:
         others = [step for step in steps if step.action != "delete"]
         return await slow_start(others, do) or await slow_start(deletes, do)
 
-    async def _do_one(self, stateful_set: Object, revisions: _Revisions, step: Step) -> None:
+    async def _do_one(self, stateful_set: StatefulSet, revisions: _Revisions, step: PodStep) -> None:
         name = identity.pod_name(stateful_set, step.ordinal)
         key = Key(stateful_set["metadata"]["namespace"], name)
         cached = self.pods.cache.get(key)
@@ -204,15 +210,15 @@ class _StatefulSets:
             )
         elif step.action == "claims":
             await volumes.create_missing(stateful_set, step.ordinal)
-            await volumes.retain(stateful_set, cached.object())
+            await volumes.retain(stateful_set, cast("Pod", cached.object()))
         elif step.action == "retain":
-            await volumes.retain(stateful_set, cached.object())
+            await volumes.retain(stateful_set, cast("Pod", cached.object()))
         else:
             await self._recording(
                 stateful_set, "update", name, self._update(stateful_set, cached, step.ordinal)
             )
 
-    async def _create(self, stateful_set: Object, revisions: _Revisions, ordinal: int) -> None:
+    async def _create(self, stateful_set: StatefulSet, revisions: _Revisions, ordinal: int) -> None:
         of_current = self._is_of_current(stateful_set, ordinal)
         revision = revisions.current if of_current else revisions.update
         template = template_of(revision)
@@ -226,7 +232,7 @@ class _StatefulSets:
         await self._recording(stateful_set, "create", pod["metadata"]["name"], create())
 
     @staticmethod
-    def _is_of_current(stateful_set: Object, ordinal: int) -> bool:
+    def _is_of_current(stateful_set: StatefulSet, ordinal: int) -> bool:
         """Whether a missing pod is made again as it was, or at the revision to update to."""
         spec, first = stateful_set["spec"], identity.start(stateful_set)
         kept = identity.partition(stateful_set)
@@ -237,14 +243,14 @@ class _StatefulSets:
         current = (stateful_set.get("status") or {}).get("currentReplicas") or 0
         return ordinal < first + current
 
-    async def _update(self, stateful_set: Object, cached: Cached, ordinal: int) -> None:
-        pod = cached.object()
+    async def _update(self, stateful_set: StatefulSet, cached: Cached, ordinal: int) -> None:
+        pod = cast("Pod", cached.object())
         if not identity.fits(stateful_set, PodState.read(cached)):
             await self._volumes.create_missing(stateful_set, ordinal)
             await self.writes.replace(PODS, identity.identified(stateful_set, pod))
         await self._volumes.retain(stateful_set, pod)
 
-    async def _recording(self, stateful_set: Object, verb: str, pod: str, work: Any) -> None:
+    async def _recording(self, stateful_set: StatefulSet, verb: str, pod: str, work: Any) -> None:
         """Do it, and tell how it went."""
         title, name = verb.capitalize(), stateful_set["metadata"]["name"]
         what = f"{title} Pod {pod} in StatefulSet {name}"

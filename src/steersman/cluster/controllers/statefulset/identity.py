@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from typing import Final
 
 from steersman.cluster.controllers.controller_revisions import REVISION_LABEL
 from steersman.cluster.controllers.pod_states import PodState
 from steersman.cluster.controllers.templates import pod_from_template
+from steersman.objects.kinds.types.apps_v1 import StatefulSet
+from steersman.objects.kinds.types.core_v1 import PersistentVolumeClaim, Pod, PodTemplateSpec, Volume
 from steersman.objects.resources import STATEFUL_SETS
 
 __all__ = [
@@ -25,7 +27,6 @@ __all__ = [
     "start",
 ]
 
-Object = dict[str, Any]
 
 _NAME_LABEL: Final = "statefulset.kubernetes.io/pod-name"
 _INDEX_LABEL: Final = "apps.kubernetes.io/pod-index"
@@ -33,30 +34,30 @@ _numbered = re.compile(r"(.*)-([0-9]+)").fullmatch
 _MOST: Final = 2**31 - 1
 
 
-def start(stateful_set: Object) -> int:
+def start(stateful_set: StatefulSet) -> int:
     return (stateful_set["spec"].get("ordinals") or {}).get("start") or 0
 
 
-def count(stateful_set: Object) -> int:
+def count(stateful_set: StatefulSet) -> int:
     return stateful_set["spec"].get("replicas") or 0
 
 
-def is_parallel(stateful_set: Object) -> bool:
+def is_parallel(stateful_set: StatefulSet) -> bool:
     policy: str = stateful_set["spec"].get("podManagementPolicy", "")
     return policy == "Parallel"
 
 
-def partition(stateful_set: Object) -> int | None:
+def partition(stateful_set: StatefulSet) -> int | None:
     """How many pods a rolling update leaves as they are; None if none was asked for."""
     rolling = (stateful_set["spec"].get("updateStrategy") or {}).get("rollingUpdate")
     return None if rolling is None else rolling.get("partition") or 0
 
 
-def pod_name(stateful_set: Object, ordinal: int) -> str:
+def pod_name(stateful_set: StatefulSet, ordinal: int) -> str:
     return f"{stateful_set['metadata']['name']}-{ordinal}"
 
 
-def claim_name(stateful_set: Object, template: Object, ordinal: int) -> str:
+def claim_name(stateful_set: StatefulSet, template: PersistentVolumeClaim, ordinal: int) -> str:
     return f"{template['metadata']['name']}-{pod_name(stateful_set, ordinal)}"
 
 
@@ -66,7 +67,7 @@ def ordinal_of(name: str) -> int:
     return int(matched[2]) if matched and int(matched[2]) <= _MOST else -1
 
 
-def is_member(stateful_set: Object, name: str) -> bool:
+def is_member(stateful_set: StatefulSet, name: str) -> bool:
     """Whether a pod's name is one of the set's."""
     matched = _numbered(name)
     return matched is not None and matched[1] == stateful_set["metadata"]["name"]
@@ -76,7 +77,7 @@ def revision_of(pod: PodState) -> str:
     return pod.labels.get(REVISION_LABEL, "")
 
 
-def fits(stateful_set: Object, pod: PodState) -> bool:
+def fits(stateful_set: StatefulSet, pod: PodState) -> bool:
     """Whether the pod has its name's label and storage."""
     ordinal = ordinal_of(pod.name)
     if pod.name != pod_name(stateful_set, ordinal) or pod.labels.get(_NAME_LABEL) != pod.name:
@@ -92,7 +93,7 @@ def fits(stateful_set: Object, pod: PodState) -> bool:
     )
 
 
-def identified(stateful_set: Object, pod: Object) -> Object:
+def identified(stateful_set: StatefulSet, pod: Pod) -> Pod:
     """The pod with the labels and storage of its number."""
     metadata = pod["metadata"]
     ordinal = ordinal_of(metadata["name"])
@@ -103,7 +104,7 @@ def identified(stateful_set: Object, pod: Object) -> Object:
     }
     templates = stateful_set["spec"].get("volumeClaimTemplates") or ()
     names = {template["metadata"]["name"] for template in templates}
-    volumes = [
+    volumes: list[Volume] = [
         {
             "name": template["metadata"]["name"],
             "persistentVolumeClaim": {"claimName": claim_name(stateful_set, template, ordinal)},
@@ -111,11 +112,13 @@ def identified(stateful_set: Object, pod: Object) -> Object:
         for template in templates
     ]
     volumes += [volume for volume in pod["spec"].get("volumes") or () if volume["name"] not in names]
-    spec = {**pod["spec"], **({"volumes": volumes} if volumes else {})}
+    spec = pod["spec"]
+    if volumes:
+        spec = {**spec, "volumes": volumes}
     return {**pod, "metadata": {**metadata, "labels": labels}, "spec": spec}
 
 
-def new_pod(stateful_set: Object, template: Object, revision: str, ordinal: int) -> Object:
+def new_pod(stateful_set: StatefulSet, template: PodTemplateSpec, revision: str, ordinal: int) -> Pod:
     """The pod of a number, made from a revision's template."""
     pod = pod_from_template(template, stateful_set, STATEFUL_SETS)
     name = pod_name(stateful_set, ordinal)

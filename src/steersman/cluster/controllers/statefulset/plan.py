@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from steersman.cluster.controllers.int_or_percent import scaled_value
 from steersman.cluster.controllers.pod_states import PodState
@@ -23,13 +23,12 @@ from steersman.cluster.controllers.statefulset.identity import (
     revision_of,
     start,
 )
+from steersman.objects.kinds.types.apps_v1 import StatefulSet
 
-__all__ = ["ClaimState", "Members", "Step", "next_steps", "sorted_out"]
-
-Object = dict[str, Any]
+__all__ = ["ClaimState", "Members", "PodStep", "next_steps", "sorted_out"]
 
 
-class Step(NamedTuple):
+class PodStep(NamedTuple):
     """A step for the pod of one ordinal.
 
     create    make it, and its claims         delete  delete it
@@ -73,7 +72,7 @@ class Members:
         return enumerate(self.replicas, self.first)
 
 
-def sorted_out(stateful_set: Object, pods: Sequence[PodState]) -> Members:
+def sorted_out(stateful_set: StatefulSet, pods: Sequence[PodState]) -> Members:
     first, wanted = start(stateful_set), count(stateful_set)
     by_ordinal = {ordinal_of(pod.name): pod for pod in pods}
     replicas = [by_ordinal.pop(ordinal, None) for ordinal in range(first, first + wanted)]
@@ -82,14 +81,14 @@ def sorted_out(stateful_set: Object, pods: Sequence[PodState]) -> Members:
 
 
 def next_steps(
-    stateful_set: Object, members: Members, storage: ClaimState, update_revision: str, now: datetime
-) -> list[Step]:
+    stateful_set: StatefulSet, members: Members, storage: ClaimState, update_revision: str, now: datetime
+) -> list[PodStep]:
     min_ready_s = stateful_set["spec"].get("minReadySeconds") or 0
     judge = _Judge(min_ready_s, now)
     if is_parallel(stateful_set):
         steps = [step for ordinal, pod in members.numbered() for step in _due(ordinal, pod, storage)]
         steps += _retaining(members, storage)
-        steps += [Step("delete", ordinal_of(pod.name)) for pod in members.condemned if not pod.deleting]
+        steps += [PodStep("delete", ordinal_of(pod.name)) for pod in members.condemned if not pod.deleting]
         return steps or _updates(stateful_set, members, update_revision, judge)
     steps = []
     for ordinal, pod in members.numbered():
@@ -119,37 +118,39 @@ class _Judge(NamedTuple):
         )
 
 
-def _due(ordinal: int, pod: PodState | None, storage: ClaimState) -> list[Step]:
+def _due(ordinal: int, pod: PodState | None, storage: ClaimState) -> list[PodStep]:
     """What is to be done about a pod that is wanted, whatever the others are like."""
     if pod is None:
-        return [] if storage.is_stale(ordinal) else [Step("create", ordinal)]
+        return [] if storage.is_stale(ordinal) else [PodStep("create", ordinal)]
     if pod.terminal:
         # Whatever its exit code was: it should run. A new one is made when this one is gone.
-        return [] if pod.deleting else [Step("delete", ordinal)]
+        return [] if pod.deleting else [PodStep("delete", ordinal)]
     steps = []
     retained = storage.is_retained(pod)
     if pod.phase == "Pending" and (storage.is_missing(ordinal) or not retained):
-        steps.append(Step("claims", ordinal))
+        steps.append(PodStep("claims", ordinal))
         retained = True
     if not storage.is_right(pod) or not retained:
-        steps.append(Step("update", ordinal))
+        steps.append(PodStep("update", ordinal))
     return steps
 
 
-def _retaining(members: Members, storage: ClaimState) -> list[Step]:
-    return [Step("retain", ordinal_of(pod.name)) for pod in members.condemned if not storage.is_retained(pod)]
+def _retaining(members: Members, storage: ClaimState) -> list[PodStep]:
+    return [
+        PodStep("retain", ordinal_of(pod.name)) for pod in members.condemned if not storage.is_retained(pod)
+    ]
 
 
-def _first_condemned(members: Members, judge: _Judge) -> list[Step]:
+def _first_condemned(members: Members, judge: _Judge) -> list[PodStep]:
     """The highest pod goes, unless there is a lower one that has to become available first."""
     highest = members.condemned[0]
     unavailable = [pod for pod in reversed(members.condemned) if not judge.is_available(pod)]
     if highest.deleting or (not judge.is_available(highest) and unavailable[0] is not highest):
         return []
-    return [Step("delete", ordinal_of(highest.name))]
+    return [PodStep("delete", ordinal_of(highest.name))]
 
 
-def _updates(stateful_set: Object, members: Members, revision: str, judge: _Judge) -> list[Step]:
+def _updates(stateful_set: StatefulSet, members: Members, revision: str, judge: _Judge) -> list[PodStep]:
     """Which pods of an old revision go now, the highest first, so that not too many are unavailable."""
     strategy = stateful_set["spec"].get("updateStrategy") or {}
     if strategy.get("type") == "OnDelete":
@@ -169,4 +170,4 @@ def _updates(stateful_set: Object, members: Members, revision: str, judge: _Judg
         chosen = broken + whole[: max(allowed - unavailable, 0)]
     else:
         chosen = old[: max(allowed - unavailable, 0)]
-    return [Step("delete", ordinal_of(pod.name)) for pod in chosen]
+    return [PodStep("delete", ordinal_of(pod.name)) for pod in chosen]

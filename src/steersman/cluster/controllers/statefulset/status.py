@@ -4,29 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
 
 from steersman.cluster.controllers.pod_states import PodState
 from steersman.cluster.controllers.statefulset.identity import count, revision_of
+from steersman.objects.kinds.emptiness import omit_empty
+from steersman.objects.kinds.types.apps_v1 import StatefulSet, StatefulSetStatus
 
 __all__ = ["stateful_status"]
 
-Object = dict[str, Any]
-
 
 def stateful_status(
-    stateful_set: Object,
+    stateful_set: StatefulSet,
     pods: Sequence[PodState],
     current_revision: str,
     update_revision: str,
     collisions: int,
     now: datetime,
-) -> Object:
+) -> StatefulSetStatus:
     """The status as the API would answer it."""
     min_ready_s = stateful_set["spec"].get("minReadySeconds") or 0
     ready = [pod for pod in pods if pod.phase == "Running" and pod.ready]
     staying = [revision_of(pod) for pod in pods if not pod.deleting]
-    counts = {
+    counts: StatefulSetStatus = {
         "readyReplicas": len(ready),
         "currentReplicas": staying.count(current_revision),
         "updatedReplicas": staying.count(update_revision),
@@ -35,10 +34,10 @@ def stateful_status(
         # The update is complete.
         current_revision = update_revision
         counts["currentReplicas"] = counts["updatedReplicas"]
-    status: Object = {
+    status: StatefulSetStatus = {
         "observedGeneration": stateful_set["metadata"].get("generation", 0),
         "replicas": len(pods),
-        **{name: number for name, number in counts.items() if number},
+        **omit_empty(counts),
         "currentRevision": current_revision,
         "updateRevision": update_revision,
         "collisionCount": collisions,

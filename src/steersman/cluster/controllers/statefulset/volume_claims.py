@@ -13,26 +13,29 @@ left alone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from steersman.cluster.controllers.ownership import controller_reference
 from steersman.cluster.controllers.statefulset.identity import claim_name, count, ordinal_of, start
-from steersman.objects.kinds.types.meta_v1 import OwnerReference
+from steersman.objects.kinds.types.apps_v1 import StatefulSet
+from steersman.objects.kinds.types.core_v1 import PersistentVolumeClaim, Pod
+from steersman.objects.kinds.types.meta_v1 import ObjectMeta, OwnerReference
 from steersman.objects.resource_type import ResourceType
 from steersman.objects.resources import PODS, STATEFUL_SETS
 
 __all__ = ["belongs_to_earlier_pod", "has_other_controller", "new_claim", "right_owners"]
 
-Object = dict[str, Any]
-References = Sequence[Object]
+References = Sequence[OwnerReference]
 
 
-def new_claim(stateful_set: Object, template: Object, ordinal: int) -> Object:
+def new_claim(
+    stateful_set: StatefulSet, template: PersistentVolumeClaim, ordinal: int
+) -> PersistentVolumeClaim:
     """A pod's own claim, as the template says."""
     given = template["metadata"]
     selector = stateful_set["spec"]["selector"].get("matchLabels") or {}
-    metadata: Object = {
+    metadata: ObjectMeta = {
         "name": claim_name(stateful_set, template, ordinal),
         "namespace": stateful_set["metadata"]["namespace"],
         "labels": {**(given.get("labels") or {}), **selector},
@@ -42,7 +45,7 @@ def new_claim(stateful_set: Object, template: Object, ordinal: int) -> Object:
     return {"metadata": metadata, "spec": template["spec"]}
 
 
-def right_owners(claim: Object, stateful_set: Object, pod: Object) -> References | None:
+def right_owners(claim: PersistentVolumeClaim, stateful_set: StatefulSet, pod: Pod) -> References | None:
     """The owner references a claim should have instead of its own; None if it has them.
 
     `pod` needs no more than its metadata.
@@ -64,7 +67,7 @@ def right_owners(claim: Object, stateful_set: Object, pod: Object) -> References
     return [*others, *wanted]
 
 
-def _wanted(stateful_set: Object, pod: Object) -> list[OwnerReference]:
+def _wanted(stateful_set: StatefulSet, pod: Pod) -> list[OwnerReference]:
     policy = stateful_set["spec"].get("persistentVolumeClaimRetentionPolicy") or {}
     first = start(stateful_set)
     in_range = first <= ordinal_of(pod["metadata"]["name"]) < first + count(stateful_set)
@@ -75,7 +78,7 @@ def _wanted(stateful_set: Object, pod: Object) -> list[OwnerReference]:
     return []
 
 
-def has_other_controller(claim: Object, stateful_set: Object, pod: Object) -> bool:
+def has_other_controller(claim: PersistentVolumeClaim, stateful_set: StatefulSet, pod: Pod) -> bool:
     """Whether somebody else controls a claim that the policy would delete."""
     policy = stateful_set["spec"].get("persistentVolumeClaimRetentionPolicy") or {}
     if "Delete" not in policy.values():
@@ -92,19 +95,19 @@ def has_other_controller(claim: Object, stateful_set: Object, pod: Object) -> bo
     return False
 
 
-def belongs_to_earlier_pod(claim: Object, pod: Object) -> bool:
+def belongs_to_earlier_pod(claim: PersistentVolumeClaim, pod: Pod) -> bool:
     """Whether the claim is about to go with a pod of the same name that is gone."""
     return _is_stale(claim["metadata"].get("ownerReferences") or (), pod, PODS)
 
 
-def _is_stale(references: References, owner: Object, kind: ResourceType) -> bool:
+def _is_stale(references: References, owner: Mapping[str, Any], kind: ResourceType) -> bool:
     return any(
         _names(reference, owner, kind) and reference["uid"] != owner["metadata"].get("uid")
         for reference in references
     )
 
 
-def _names(reference: Object, owner: Object, kind: ResourceType) -> bool:
+def _names(reference: OwnerReference, owner: Mapping[str, Any], kind: ResourceType) -> bool:
     return (reference["apiVersion"], reference["kind"], reference["name"]) == (
         kind.api_version,
         kind.kind,

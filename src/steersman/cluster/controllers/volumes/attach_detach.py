@@ -7,7 +7,9 @@ The CSI driver does the attaching: a VolumeAttachment requests it, and the resul
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final, cast
+
+import msgspec
 
 from steersman.client import AlreadyExists, NotFound
 from steersman.cluster.controllers.pod_states import PodState
@@ -23,7 +25,16 @@ from steersman.cluster.controllers.volumes.attachments import (
     plan_attachments,
     volume_of,
 )
-from steersman.objects.conditions import condition_is
+from steersman.objects.conditions import is_ready
+from steersman.objects.kinds.types.core_v1 import AttachedVolume, Node, PersistentVolume, Pod
+from steersman.objects.kinds.types.storage_v1 import VolumeAttachment
+from steersman.objects.kinds.views.volumes import (
+    AttachmentView,
+    ClaimedVolumeView,
+    ClaimVolumeView,
+    NodeVolumesView,
+)
+from steersman.objects.lifetime import is_deleting
 from steersman.objects.resource_type import ResourceType
 from steersman.objects.resources import (
     NODES,
@@ -36,7 +47,6 @@ from steersman.runtime import Cached, Change, Controller, Key, Request, Result, 
 
 __all__ = ["add"]
 
-Object = dict[str, Any]
 
 _CSI_DRIVERS: Final = ResourceType("storage.k8s.io", "v1", "CSIDriver", "csidrivers", namespaced=False)
 _BY_NODE, _BY_VOLUME = "node", "volume"
@@ -75,7 +85,7 @@ class _AttachDetach:
         self._overdue: dict[str, float] = {}
         index_by_node(self.pods.cache)
         index_by_claim(self.pods.cache)
-        self.attachments.cache.add_index(_BY_NODE, lambda one: (one.object()["spec"]["nodeName"],))
+        self.attachments.cache.add_index(_BY_NODE, lambda one: (_decode_attachment(one.data).spec.node_name,))
         self.attachments.cache.add_index(_BY_VOLUME, _volumes_of)
 
     # --- who is concerned
@@ -90,27 +100,27 @@ class _AttachDetach:
         return {Key("", state.node) for state in states if state.node}
 
     def on_claim(self, change: Change) -> Iterable[Key]:
-        if change.old is not None and change.new is not None:
-            before, after = change.old.object(), change.new.object()
-            if before["spec"].get("volumeName") == after["spec"].get("volumeName"):
-                return ()
+        old, new = change.old, change.new
+        if old is not None and new is not None and _decode_claim(old.data) == _decode_claim(new.data):
+            return ()
         return self._nodes_using(change.key)
 
     def on_attachment(self, change: Change) -> Iterable[Key]:
         """The node itself; when a volume is free again, also those that wait for it."""
         seen = [cached for cached in (change.old, change.new) if cached is not None]
-        keys = {Key("", cached.object()["spec"]["nodeName"]) for cached in seen}
+        attachments = [_decode_attachment(cached.data).spec for cached in seen]
+        keys = {Key("", spec.node_name) for spec in attachments}
         if change.new is None:
-            keys |= self._users_of(volume_of(seen[0].object()))
+            keys |= self._users_of(attachments[0].source.persistent_volume_name or "")
         return keys
 
     def _users_of(self, volume: str) -> set[Key]:
         """The nodes with pods that use a volume."""
         cached = self._volumes.cache.get(("", volume))
-        reference = cached.object()["spec"].get("claimRef") if cached is not None else None
+        reference = _decode_volume(cached.data).spec.claim_ref if cached is not None else None
         if reference is None:
             return set()
-        return self._nodes_using(Key(reference["namespace"], reference["name"]))
+        return self._nodes_using(Key(reference.namespace, reference.name))
 
     def _nodes_using(self, claim: Key) -> set[Key]:
         users = users_of(self.pods.cache, claim)
@@ -120,7 +130,8 @@ class _AttachDetach:
         """A node that uses other volumes than before, or is gone."""
         if not self.attachments.cache.by_index(_BY_NODE, change.key.name):
             return ()
-        uses = [_in_use(cached.object()) for cached in (change.old, change.new) if cached is not None]
+        seen = [cached for cached in (change.old, change.new) if cached is not None]
+        uses = [set(_decode_node(cached.data).status.volumes_in_use) for cached in seen]
         return () if len(uses) == 2 and uses[0] == uses[1] else (change.key,)
 
     # --- one node
@@ -128,7 +139,7 @@ class _AttachDetach:
     async def reconcile(self, request: Request) -> Result | None:
         name = request.name
         cached = self.nodes.cache.get(request.key)
-        node = cached.object() if cached is not None else None
+        node = cast("Node", cached.object()) if cached is not None else None
         wanted = {} if node is None else self._wanted(name)
         present = self._present(name)
         known = {**wanted, **self._known(present)}
@@ -144,14 +155,16 @@ class _AttachDetach:
         for volume in plan.attach:
             await self._attach(volume, name)
         for attachment in plan.detach:
-            if "deletionTimestamp" not in attachment["metadata"]:
+            if not is_deleting(attachment):
                 await self._detach(attachment)
         if node is not None:
             await self._write_attached(node, attached_volumes(self._present(name), known), wanted)
         return None if wait_s is None else Result.requeue(wait_s)
 
-    def _present(self, node: str) -> list[Object]:
-        found = (one.object() for one in self.attachments.cache.by_index(_BY_NODE, node))
+    def _present(self, node: str) -> list[VolumeAttachment]:
+        found = (
+            cast("VolumeAttachment", one.object()) for one in self.attachments.cache.by_index(_BY_NODE, node)
+        )
         return [one for one in found if is_ours(one)]
 
     def _wanted(self, node: str) -> dict[str, Attachable]:
@@ -172,33 +185,33 @@ class _AttachDetach:
 
     def _attachable(self, volume: str) -> Attachable | None:
         cached = self._volumes.cache.get(("", volume))
-        found = Attachable.of(cached.object()) if cached is not None else None
+        found = Attachable.of(cast("PersistentVolume", cached.object())) if cached is not None else None
         if found is None:
             return None
         driver = self._drivers.cache.get(("", found.driver))
         needed = driver is None or driver.object()["spec"].get("attachRequired", True)
         return found if needed else None
 
-    def _known(self, attachments: Iterable[Object]) -> dict[str, Attachable]:
+    def _known(self, attachments: Iterable[VolumeAttachment]) -> dict[str, Attachable]:
         names = map(volume_of, attachments)
         return {name: found for name in names if (found := self._attachable(name)) is not None}
 
     def _holders(self, volumes: Iterable[str]) -> dict[str, set[str]]:
         return {
             volume: {
-                one.object()["spec"]["nodeName"]
+                _decode_attachment(one.data).spec.node_name
                 for one in self.attachments.cache.by_index(_BY_VOLUME, volume)
             }
             for volume in volumes
         }
 
     def _let_go(
-        self, node: Object | None, present: list[Object], wanted: set[str], used: set[str]
+        self, node: Node | None, present: list[VolumeAttachment], wanted: set[str], used: set[str]
     ) -> float | None:
         """Take from `used` what a dead node will not let go of; how long until that is to be seen again."""
         waits = []
         now = self._clock.monotonic()
-        ready = node is not None and condition_is((node.get("status") or {}).get("conditions"), "Ready")
+        ready = node is not None and is_ready(node)
         for attachment in present:
             volume, name = volume_of(attachment), attachment["metadata"]["name"]
             if volume in wanted or volume not in used:
@@ -220,7 +233,7 @@ class _AttachDetach:
         except AlreadyExists:
             return  # one that is being deleted; its end is heard of
 
-    async def _detach(self, attachment: Object) -> None:
+    async def _detach(self, attachment: VolumeAttachment) -> None:
         """Those that wait for the volume are told: the watch tells nobody of their own writes."""
         metadata = attachment["metadata"]
         self._overdue.pop(metadata["name"], None)
@@ -238,16 +251,16 @@ class _AttachDetach:
         for pod in self._users(node, volume):
             self._recorder.event(pod, "Warning", "FailedAttachVolume", note)
 
-    def _users(self, node: str, volume: Attachable) -> list[Object]:
+    def _users(self, node: str, volume: Attachable) -> list[Pod]:
         """The pods of a node that use a volume."""
         return [
-            cached.object()
+            cast("Pod", cached.object())
             for cached in pods_on(self.pods.cache, node)
             if any(self._of_claim(cached.key.namespace, claim) == volume for claim in claims_of(cached))
         ]
 
     async def _write_attached(
-        self, node: Object, attached: list[Object], wanted: dict[str, Attachable]
+        self, node: Node, attached: list[AttachedVolume], wanted: dict[str, Attachable]
     ) -> None:
         before = (node.get("status") or {}).get("volumesAttached") or []
         if attached == before:
@@ -269,10 +282,16 @@ def _use(pod: PodState) -> tuple[str, str, bool]:
     return pod.uid, pod.node, pod.terminal
 
 
-def _in_use(node: Object) -> set[str]:
+def _in_use(node: Node) -> set[str]:
     return set((node.get("status") or {}).get("volumesInUse") or ())
 
 
 def _volumes_of(attachment: Cached) -> tuple[str, ...]:
-    name = volume_of(attachment.object())
+    name = _decode_attachment(attachment.data).spec.source.persistent_volume_name
     return (name,) if name else ()
+
+
+_decode_attachment = msgspec.json.Decoder(AttachmentView).decode
+_decode_claim = msgspec.json.Decoder(ClaimVolumeView).decode
+_decode_node = msgspec.json.Decoder(NodeVolumesView).decode
+_decode_volume = msgspec.json.Decoder(ClaimedVolumeView).decode

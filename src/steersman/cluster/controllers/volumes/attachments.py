@@ -5,7 +5,10 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from steersman.objects.kinds.types.core_v1 import AttachedVolume, PersistentVolume
+from steersman.objects.kinds.types.storage_v1 import VolumeAttachment
 
 __all__ = [
     "Attachable",
@@ -17,7 +20,6 @@ __all__ = [
     "volume_of",
 ]
 
-Object = dict[str, Any]
 
 _our_name = re.compile(r"csi-[0-9a-f]{64}").fullmatch
 #: Volumes that several nodes may have at once.
@@ -33,7 +35,7 @@ class Attachable(NamedTuple):
     shared: bool
 
     @classmethod
-    def of(cls, volume: Mapping[str, Any]) -> Attachable | None:
+    def of(cls, volume: PersistentVolume) -> Attachable | None:
         """None for volumes of other kinds: those need nothing done to nodes."""
         csi = volume["spec"].get("csi")
         if csi is None:
@@ -47,13 +49,13 @@ class Attachable(NamedTuple):
         return f"kubernetes.io/csi/{self.driver}^{self.handle}"
 
 
-def volume_of(attachment: Mapping[str, Any]) -> str:
+def volume_of(attachment: VolumeAttachment) -> str:
     """The name of the volume; empty if it has none of its own."""
     name: str = attachment["spec"]["source"].get("persistentVolumeName") or ""
     return name
 
 
-def is_ours(attachment: Mapping[str, Any]) -> bool:
+def is_ours(attachment: VolumeAttachment) -> bool:
     """Whether it was made here; what others make is theirs to delete."""
     return _our_name(attachment["metadata"]["name"]) is not None and bool(volume_of(attachment))
 
@@ -62,7 +64,7 @@ class AttachmentPlan(NamedTuple):
     """The VolumeAttachments to create and to delete."""
 
     attach: list[Attachable]
-    detach: list[Object]
+    detach: list[VolumeAttachment]
     #: Volumes that another node has and that only one may have.
     refused: list[Attachable]
 
@@ -70,7 +72,7 @@ class AttachmentPlan(NamedTuple):
 def plan_attachments(
     node: str,
     wanted: Iterable[Attachable],
-    attachments: Iterable[Object],
+    attachments: Iterable[VolumeAttachment],
     in_use: Collection[str],
     of_volume: Mapping[str, Collection[str]],
 ) -> AttachmentPlan:
@@ -92,7 +94,7 @@ def plan_attachments(
     return AttachmentPlan(attach, detach, refused)
 
 
-def new_attachment(volume: Attachable, node: str) -> Object:
+def new_attachment(volume: Attachable, node: str) -> VolumeAttachment:
     digest = hashlib.sha256(f"{volume.handle}{volume.driver}{node}".encode()).hexdigest()
     return {
         "metadata": {"name": f"csi-{digest}"},
@@ -104,7 +106,9 @@ def new_attachment(volume: Attachable, node: str) -> Object:
     }
 
 
-def attached_volumes(attachments: Iterable[Object], volumes: Mapping[str, Attachable]) -> list[Object]:
+def attached_volumes(
+    attachments: Iterable[VolumeAttachment], volumes: Mapping[str, Attachable]
+) -> list[AttachedVolume]:
     """What a node's status says is attached, in order."""
     names = [
         volumes[name].unique_name

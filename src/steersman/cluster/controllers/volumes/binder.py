@@ -7,6 +7,9 @@ other reconciles volumes. Each is triggered by the writes of the other.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import cast
+
+import msgspec
 
 from steersman.cluster.controllers.pods_of_claims import index_by_claim
 from steersman.cluster.controllers.reconciling import retrying_conflicts
@@ -14,6 +17,8 @@ from steersman.cluster.controllers.setup import Setup
 from steersman.cluster.controllers.volumes.claim_sync import ClaimSync
 from steersman.cluster.controllers.volumes.claims_and_volumes import ClaimsAndVolumes
 from steersman.cluster.controllers.volumes.volume_sync import VolumeSync
+from steersman.objects.kinds.types.core_v1 import PersistentVolume
+from steersman.objects.kinds.views.volumes import ClaimedVolumeView, ClaimVolumeView
 from steersman.objects.resources import PODS
 from steersman.objects.volume_claims import class_of, phase_of
 from steersman.runtime import Change, Key, RetryPolicy
@@ -57,15 +62,15 @@ class _Waking:
         for cached in (change.old, change.new):
             if cached is None:
                 continue
-            reference = cached.object()["spec"].get("claimRef")
+            reference = _decode_volume(cached.data).spec.claim_ref
             if reference is not None:
-                keys.add(Key(reference["namespace"], reference["name"]))
+                keys.add(Key(reference.namespace, reference.name))
         return keys
 
     def _searching(self, change: Change) -> list[Key]:
         if change.new is None:
             return []
-        volume = change.new.object()
+        volume = cast("PersistentVolume", change.new.object())
         if volume["spec"].get("claimRef") is not None or phase_of(volume) != "Available":
             return []
         return self._storage.unbound_claims(class_of(volume))
@@ -79,6 +84,10 @@ class _Waking:
         """The volumes that a claim names and those that name it."""
         names = set(self._storage.volumes_naming(change.key))
         for cached in (change.old, change.new):
-            if cached is not None and (name := cached.object()["spec"].get("volumeName")):
+            if cached is not None and (name := _decode_claim(cached.data).spec.volume_name):
                 names.add(name)
         return [Key("", name) for name in names]
+
+
+_decode_claim = msgspec.json.Decoder(ClaimVolumeView).decode
+_decode_volume = msgspec.json.Decoder(ClaimedVolumeView).decode

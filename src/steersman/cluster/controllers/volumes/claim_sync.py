@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from steersman.cluster.controllers.pods_of_claims import unscheduled_pods
 from steersman.cluster.controllers.volumes.claims_and_volumes import ClaimsAndVolumes
+from steersman.objects.kinds.types.core_v1 import PersistentVolumeClaim, PersistentVolumeClaimSpec
+from steersman.objects.kinds.types.meta_v1 import ObjectMeta
+from steersman.objects.kinds.types.storage_v1 import StorageClass
 from steersman.objects.resources import PERSISTENT_VOLUME_CLAIMS
 from steersman.objects.volume_claims import (
     BIND_COMPLETED,
@@ -25,7 +28,6 @@ from steersman.runtime import Cache, Key, Request
 
 __all__ = ["ClaimSync"]
 
-Object = dict[str, Any]
 
 _OLD_PROVISIONER: Final = "volume.beta.kubernetes.io/storage-provisioner"
 #: Provisioners of this kind are part of Kubernetes; there are none left.
@@ -52,7 +54,7 @@ class ClaimSync:
 
     # --- a claim that was bound
 
-    async def _sync_bound(self, claim: Object) -> None:
+    async def _sync_bound(self, claim: PersistentVolumeClaim) -> None:
         name = claim["spec"].get("volumeName")
         volume = self._storage.volume(name) if name else None
         if not name:
@@ -67,14 +69,14 @@ class ClaimSync:
             note = "Two claims are bound to the same volume, this one is bound incorrectly"
             await self._lose(claim, "ClaimMisbound", note)
 
-    async def _lose(self, claim: Object, reason: str, note: str) -> None:
+    async def _lose(self, claim: PersistentVolumeClaim, reason: str, note: str) -> None:
         if phase_of(claim) != "Lost":
             await self._storage.set_claim_phase(claim, "Lost")
             self._storage.recorder.event(claim, "Warning", reason, note)
 
     # --- a claim that asks for one volume
 
-    async def _sync_asking(self, claim: Object) -> None:
+    async def _sync_asking(self, claim: PersistentVolumeClaim) -> None:
         storage = self._storage
         volume = storage.volume(claim["spec"]["volumeName"])
         if volume is None:
@@ -100,13 +102,13 @@ class ClaimSync:
 
     # --- a claim that takes what suits it
 
-    async def _sync_searching(self, claim: Object) -> None:
+    async def _sync_searching(self, claim: PersistentVolumeClaim) -> None:
         storage = self._storage
         storage_class = storage.storage_class(class_of(claim))
-        waits = (storage_class or {}).get("volumeBindingMode") == "WaitForFirstConsumer"
+        waits = storage_class is not None and storage_class.get("volumeBindingMode") == "WaitForFirstConsumer"
         volume = best_volume(claim, storage.candidates(claim), waits=waits)
         if volume is not None:
-            await storage.bind(dict(volume), claim)
+            await storage.bind(volume, claim)
             return
         if await self._take_default_class(claim):
             return
@@ -120,19 +122,19 @@ class ClaimSync:
             storage.recorder.event(claim, "Normal", "FailedBinding", note)
         await storage.set_claim_phase(claim, "Pending")
 
-    async def _take_default_class(self, claim: Object) -> bool:
+    async def _take_default_class(self, claim: PersistentVolumeClaim) -> bool:
         """A claim that does not say what it wants gets the default class, also when that came later."""
         if has_class(claim):
             return False
         name = default_class(cached.object() for cached in self._storage.classes.cache)
         if name is None:
             return False
-        spec = {**claim["spec"], "storageClassName": name}
-        written = await self._storage.writes.replace(PERSISTENT_VOLUME_CLAIMS, {**claim, "spec": spec})
-        await self._sync_searching(written)
+        spec: PersistentVolumeClaimSpec = {**claim["spec"], "storageClassName": name}
+        claim = {**claim, "spec": spec}
+        await self._sync_searching(await self._storage.writes.replace(PERSISTENT_VOLUME_CLAIMS, claim))
         return True
 
-    def _record_waiting(self, claim: Object) -> None:
+    def _record_waiting(self, claim: PersistentVolumeClaim) -> None:
         pods = unscheduled_pods(self._pods, Key.of(claim))
         reason, note = "WaitForFirstConsumer", "waiting for first consumer to be created before binding"
         if pods:
@@ -140,7 +142,7 @@ class ClaimSync:
             reason, note = "WaitForPodScheduled", f"waiting for {which} to be scheduled"
         self._storage.recorder.event(claim, "Normal", reason, note)
 
-    async def _provision(self, claim: Object, storage_class: Object | None) -> None:
+    async def _provision(self, claim: PersistentVolumeClaim, storage_class: StorageClass | None) -> None:
         """Ask the provisioner of the class for a volume, by annotations on the claim."""
         recorder = self._storage.recorder
         if storage_class is None:
@@ -155,7 +157,7 @@ class ClaimSync:
         annotations = annotations_of(claim)
         if annotations.get(PROVISIONER) != provisioner:
             annotations = {**annotations, PROVISIONER: provisioner, _OLD_PROVISIONER: provisioner}
-            metadata = {**claim["metadata"], "annotations": annotations}
+            metadata: ObjectMeta = {**claim["metadata"], "annotations": annotations}
             claim = await self._storage.writes.replace(
                 PERSISTENT_VOLUME_CLAIMS, {**claim, "metadata": metadata}
             )

@@ -6,9 +6,20 @@ Shared by `claim_sync` and `volume_sync`.
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal
+from typing import Final, cast
 
 from steersman.cluster.controllers.setup import Setup
+from steersman.objects.kinds.enums import PersistentVolumeClaimPhase, PersistentVolumePhase
+from steersman.objects.kinds.types.core_v1 import (
+    ObjectReference,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    PersistentVolumeClaimStatus,
+    PersistentVolumeSpec,
+    PersistentVolumeStatus,
+)
+from steersman.objects.kinds.types.meta_v1 import ObjectMeta
+from steersman.objects.kinds.types.storage_v1 import StorageClass
 from steersman.objects.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES
 from steersman.objects.volume_claims import (
     BIND_COMPLETED,
@@ -24,7 +35,6 @@ from steersman.runtime import Cached, Key
 
 __all__ = ["ClaimsAndVolumes"]
 
-Object = dict[str, Any]
 
 _VOLUMES: Final = "claim"
 _CLAIMS: Final = "unbound"
@@ -52,21 +62,24 @@ class ClaimsAndVolumes:
 
     # --- finding
 
-    def claim(self, namespace: str, name: str) -> Object | None:
-        return _object(self.claims.cache.get((namespace, name)))
+    def claim(self, namespace: str, name: str) -> PersistentVolumeClaim | None:
+        cached = self.claims.cache.get((namespace, name))
+        return None if cached is None else cast("PersistentVolumeClaim", cached.object())
 
-    def volume(self, name: str) -> Object | None:
-        return _object(self.volumes.cache.get(("", name)))
+    def volume(self, name: str) -> PersistentVolume | None:
+        cached = self.volumes.cache.get(("", name))
+        return None if cached is None else cast("PersistentVolume", cached.object())
 
-    def storage_class(self, name: str) -> Object | None:
-        return _object(self.classes.cache.get(("", name))) if name else None
+    def storage_class(self, name: str) -> StorageClass | None:
+        cached = self.classes.cache.get(("", name)) if name else None
+        return None if cached is None else cast("StorageClass", cached.object())
 
-    def candidates(self, claim: Object) -> list[Object]:
+    def candidates(self, claim: PersistentVolumeClaim) -> list[PersistentVolume]:
         """The volumes of a claim's class that nobody has, and those reserved for it."""
         key = f"{claim['metadata']['namespace']}/{claim['metadata']['name']}"
         found = self.volumes.cache.by_index(_VOLUMES, key)
         found += self.volumes.cache.by_index(_VOLUMES, f"free {class_of(claim)}")
-        return [cached.object() for cached in found]
+        return [cast("PersistentVolume", cached.object()) for cached in found]
 
     def volumes_naming(self, claim: Key) -> list[str]:
         """The names of the volumes that are a claim's, or reserved for it."""
@@ -81,7 +94,7 @@ class ClaimsAndVolumes:
 
     # --- writing
 
-    async def bind(self, volume: Object, claim: Object) -> None:
+    async def bind(self, volume: PersistentVolume, claim: PersistentVolumeClaim) -> None:
         """Tie both together: the volume first, so that nobody else can have it."""
         volume = await self._reserve(volume, claim)
         volume = await self.set_volume_phase(volume, "Bound")
@@ -101,7 +114,7 @@ class ClaimsAndVolumes:
             )
         await self.set_claim_phase(claim, "Bound", volume)
 
-    async def _reserve(self, volume: Object, claim: Object) -> Object:
+    async def _reserve(self, volume: PersistentVolume, claim: PersistentVolumeClaim) -> PersistentVolume:
         reference = volume["spec"].get("claimRef") or {}
         annotations = dict(annotations_of(volume))
         if not is_for(volume, claim):
@@ -117,48 +130,56 @@ class ClaimsAndVolumes:
             },
         )
 
-    async def unbind(self, volume: Object) -> None:
+    async def unbind(self, volume: PersistentVolume) -> None:
         """Give a volume back; one that its maker reserved for a claim stays reserved."""
         annotations = dict(annotations_of(volume))
-        spec = dict(volume["spec"])
+        spec: PersistentVolumeSpec = {**volume["spec"]}
         if annotations.pop(BOUND_BY_CONTROLLER, None) is not None:
             spec.pop("claimRef", None)
         else:
-            spec["claimRef"] = {k: v for k, v in spec["claimRef"].items() if k != "uid"}
-        metadata = {**volume["metadata"], "annotations": annotations}
-        written = await self.writes.replace(
-            PERSISTENT_VOLUMES, {**volume, "metadata": metadata, "spec": spec}
-        )
-        await self.set_volume_phase(written, "Available")
+            reference: ObjectReference = {**spec["claimRef"]}
+            reference.pop("uid", None)
+            spec["claimRef"] = reference
+        metadata: ObjectMeta = {**volume["metadata"], "annotations": annotations}
+        volume = {**volume, "metadata": metadata, "spec": spec}
+        await self.set_volume_phase(await self.writes.replace(PERSISTENT_VOLUMES, volume), "Available")
 
-    async def set_volume_phase(self, volume: Object, phase: str, message: str = "") -> Object:
+    async def set_volume_phase(
+        self, volume: PersistentVolume, phase: PersistentVolumePhase, message: str = ""
+    ) -> PersistentVolume:
         if phase_of(volume) == phase:
             return volume
-        status = {**(volume.get("status") or {}), "phase": phase, "message": message}
+        old: PersistentVolumeStatus = volume.get("status") or {}
+        status: PersistentVolumeStatus = {**old, "phase": phase, "message": message}
         return await self.writes.replace(
             PERSISTENT_VOLUMES, {**volume, "status": status}, subresource="status"
         )
 
-    async def fail_volume(self, volume: Object, reason: str, message: str) -> None:
+    async def fail_volume(self, volume: PersistentVolume, reason: str, message: str) -> None:
         """Mark a volume as failed and say why, once."""
         if phase_of(volume) != "Failed":
             await self.set_volume_phase(volume, "Failed", message)
             self.recorder.event(volume, "Warning", reason, message)
 
     async def set_claim_phase(
-        self, claim: Object, phase: Literal["Pending", "Bound", "Lost"], volume: Object | None = None
+        self,
+        claim: PersistentVolumeClaim,
+        phase: PersistentVolumeClaimPhase,
+        volume: PersistentVolume | None = None,
     ) -> None:
         """The status of a claim; with a volume, what it gives."""
-        old = claim.get("status") or {}
-        status = {**old, "phase": phase}
+        old: PersistentVolumeClaimStatus = claim.get("status") or {}
+        status: PersistentVolumeClaimStatus = {**old, "phase": phase}
         if volume is None:
-            for field in ("accessModes", "capacity", "currentVolumeAttributesClassName"):
-                status.pop(field, None)
+            status.pop("accessModes", None)
+            status.pop("capacity", None)
+            status.pop("currentVolumeAttributesClassName", None)
         else:
-            status["accessModes"] = volume["spec"].get("accessModes")
+            given = volume["spec"]
+            status["accessModes"] = given["accessModes"]
             if old.get("phase") != phase:
                 # Later on the two may differ: a volume can be larger than what is in it.
-                status["capacity"] = volume["spec"].get("capacity")
+                status["capacity"] = given["capacity"]
                 if attributes := volume["spec"].get("volumeAttributesClassName"):
                     status["currentVolumeAttributesClassName"] = attributes
         if status != old:
@@ -167,13 +188,9 @@ class ClaimsAndVolumes:
             )
 
 
-def _object(cached: Cached | None) -> Object | None:
-    return None if cached is None else cached.object()
-
-
 def _claim_of(cached: Cached) -> tuple[str]:
     """Whose a volume is, or of which class if it is nobody's."""
-    volume = cached.object()
+    volume = cast("PersistentVolume", cached.object())
     reference = volume["spec"].get("claimRef")
     if reference is None:
         return (f"free {class_of(volume)}",)
@@ -181,7 +198,7 @@ def _claim_of(cached: Cached) -> tuple[str]:
 
 
 def _wanted_class(cached: Cached) -> tuple[str, ...]:
-    claim = cached.object()
+    claim = cast("PersistentVolumeClaim", cached.object())
     if BIND_COMPLETED in annotations_of(claim):
         return ()
     return (class_of(claim), *(() if has_class(claim) else (_NO_CLASS,)))

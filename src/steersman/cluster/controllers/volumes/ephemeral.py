@@ -7,37 +7,44 @@ while its pod exists is created again.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final, cast
 
 from steersman.client import AlreadyExists, ApiError
 from steersman.cluster.controllers.ownership import Ownership, controller_reference
 from steersman.cluster.controllers.pod_control import namespace_is_terminating
 from steersman.cluster.controllers.pods_of_claims import claims_of, index_by_claim, users_of
 from steersman.cluster.controllers.setup import Setup
+from steersman.objects.kinds.types.core_v1 import (
+    PersistentVolumeClaim,
+    PersistentVolumeClaimTemplate,
+    Pod,
+    Volume,
+)
+from steersman.objects.kinds.types.meta_v1 import ObjectMeta
+from steersman.objects.lifetime import is_deleting
 from steersman.objects.resources import PERSISTENT_VOLUME_CLAIMS, PODS
 from steersman.runtime import Change, Key, Request, Requeue, RetryPolicy
 
 __all__ = ["add", "claim_for"]
 
-Object = dict[str, Any]
 
 _NAME: Final = "ephemeral-volume"
 
 
-def claim_for(pod: Object, volume: Object) -> Object:
+def claim_for(pod: Pod, volume: Volume) -> PersistentVolumeClaim:
     """The claim of an ephemeral volume of a pod."""
-    template = volume["ephemeral"].get("volumeClaimTemplate") or {}
+    template: PersistentVolumeClaimTemplate = volume["ephemeral"].get("volumeClaimTemplate") or {}
     described = template.get("metadata") or {}
-    metadata = {part: described[part] for part in ("annotations", "labels") if described.get(part)}
-    return {
-        "metadata": {
-            "name": f"{pod['metadata']['name']}-{volume['name']}",
-            "namespace": pod["metadata"]["namespace"],
-            "ownerReferences": [controller_reference(pod, PODS)],
-            **metadata,
-        },
-        "spec": template.get("spec") or {},
+    metadata: ObjectMeta = {
+        "name": f"{pod['metadata']['name']}-{volume['name']}",
+        "namespace": pod["metadata"]["namespace"],
+        "ownerReferences": [controller_reference(pod, PODS)],
     }
+    if annotations := described.get("annotations"):
+        metadata["annotations"] = annotations
+    if labels := described.get("labels"):
+        metadata["labels"] = labels
+    return {"metadata": metadata, "spec": template.get("spec") or {}}
 
 
 class _EphemeralVolumes:
@@ -60,8 +67,8 @@ class _EphemeralVolumes:
 
     async def _reconcile(self, request: Request) -> None:
         cached = self._pods.get(request.key)
-        pod = cached.object() if cached is not None else None
-        if pod is None or "deletionTimestamp" in pod["metadata"]:
+        pod = cast("Pod", cached.object()) if cached is not None else None
+        if pod is None or is_deleting(pod):
             return
         for volume in pod["spec"].get("volumes") or ():
             if volume.get("ephemeral") is None:
@@ -71,7 +78,7 @@ class _EphemeralVolumes:
                 self._recorder.event(pod, "Warning", "FailedBinding", note)
                 raise Requeue
 
-    async def _ensure(self, pod: Object, claim: Object) -> str:
+    async def _ensure(self, pod: Pod, claim: PersistentVolumeClaim) -> str:
         """Have a claim there; why that cannot be, empty if it is."""
         key = Key.of(claim)
         cached = self._claims.get(key)

@@ -4,8 +4,11 @@ external resizer does the rest.
 
 from __future__ import annotations
 
+from typing import cast
+
 from steersman.cluster.controllers.setup import Setup
 from steersman.cluster.controllers.volumes.growth import wants_more
+from steersman.objects.kinds.types.core_v1 import PersistentVolume, PersistentVolumeClaim
 from steersman.objects.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
 from steersman.objects.volume_claims import PROVISIONED_BY, annotations_of
 from steersman.runtime import Change, Request, RetryPolicy
@@ -24,7 +27,7 @@ def add(setup: Setup) -> None:
 def _asks_for_more(change: Change) -> bool:
     if change.new is None:
         return False
-    claim = change.new.object()
+    claim = cast("PersistentVolumeClaim", change.new.object())
     if not wants_more(claim):
         return False
     return change.old is None or change.old.object()["spec"].get("resources") != claim["spec"].get(
@@ -44,11 +47,11 @@ class _Expander:
         cached = self.claims.cache.get(request.key)
         if cached is None:
             return
-        claim = cached.object()
+        claim = cast("PersistentVolumeClaim", cached.object())
         found = self._volumes.cache.get(("", claim["spec"].get("volumeName") or ""))
         if found is None or not wants_more(claim):
             return
-        volume = found.object()
+        volume = cast("PersistentVolume", found.object())
         expected = "csi" in volume["spec"] or PROVISIONED_BY in annotations_of(volume)
         note = "waiting for an external controller to expand this PVC"
         self._recorder.event(claim, "Normal" if expected else "Warning", "ExternalExpanding", note)

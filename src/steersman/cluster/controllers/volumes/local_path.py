@@ -11,12 +11,21 @@ import asyncio
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Final
+from typing import Final, cast
 
 from steersman.client import AlreadyExists, ClientError
 from steersman.cluster.controllers.reconciling import retrying_conflicts
 from steersman.cluster.controllers.setup import Setup
 from steersman.cluster.controllers.volumes.growth import wants_more
+from steersman.objects.kinds.types.core_v1 import (
+    NodeSelectorRequirement,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    PersistentVolumeSpec,
+)
+from steersman.objects.kinds.types.meta_v1 import ObjectMeta
+from steersman.objects.kinds.types.storage_v1 import StorageClass
+from steersman.objects.lifetime import is_deleting
 from steersman.objects.resources import (
     NODES,
     PERSISTENT_VOLUME_CLAIMS,
@@ -41,14 +50,13 @@ from steersman.runtime import Change, Key, Request, Requeue, RetryPolicy, remove
 
 __all__ = ["NAME", "STORAGE_CLASS", "add", "new_volume"]
 
-Object = dict[str, Any]
 
 NAME: Final = LOCAL_PATH
 _FINALIZER: Final = "steersman.dev/local-path"
 _HOSTNAME: Final = "kubernetes.io/hostname"
 _RETRY_S: Final = 5.0
 
-STORAGE_CLASS: Final[Object] = {
+STORAGE_CLASS: Final[StorageClass] = {
     "metadata": {
         "name": "local-path",
         "annotations": {"storageclass.kubernetes.io/is-default-class": "true"},
@@ -81,11 +89,17 @@ def add(setup: Setup) -> None:
 
 
 def _is_marked(change: Change) -> bool:
-    return change.new is not None and annotations_of(change.new.object()).get(PROVISIONER) == NAME
+    return (
+        change.new is not None
+        and annotations_of({"metadata": change.new.metadata()}).get(PROVISIONER) == NAME
+    )
 
 
 def _is_ours(change: Change) -> bool:
-    return change.new is not None and annotations_of(change.new.object()).get(PROVISIONED_BY) == NAME
+    return (
+        change.new is not None
+        and annotations_of({"metadata": change.new.metadata()}).get(PROVISIONED_BY) == NAME
+    )
 
 
 class _LocalPath:
@@ -116,7 +130,7 @@ class _LocalPath:
     def waiting_claims(self, change: Change) -> Iterable[Key]:
         if change.initial or change.new is None or change.new.object().get("provisioner") != NAME:
             return ()
-        claims = (cached.object() for cached in self.claims.cache)
+        claims = (cast("PersistentVolumeClaim", cached.object()) for cached in self.claims.cache)
         return [
             Key.of(one) for one in claims if class_of(one) == change.key.name and phase_of(one) == "Pending"
         ]
@@ -127,8 +141,8 @@ class _LocalPath:
         cached = self.claims.cache.get(request.key)
         if cached is None:
             return
-        claim = cached.object()
-        if "deletionTimestamp" in claim["metadata"]:
+        claim = cast("PersistentVolumeClaim", cached.object())
+        if is_deleting(claim):
             return
         if claim["spec"].get("volumeName"):
             await self._expand(claim)
@@ -142,12 +156,12 @@ class _LocalPath:
         if self.volumes.cache.get(("", _name_for(claim))) is None:
             await self._provision(claim, storage_class)
 
-    def _class_of(self, claim: Object) -> Object | None:
+    def _class_of(self, claim: PersistentVolumeClaim) -> StorageClass | None:
         cached = self.classes.cache.get(("", class_of(claim)))
-        found = cached.object() if cached is not None else None
+        found = cast("StorageClass", cached.object()) if cached is not None else None
         return found if found is not None and found.get("provisioner") == NAME else None
 
-    async def _provision(self, claim: Object, storage_class: Object) -> None:
+    async def _provision(self, claim: PersistentVolumeClaim, storage_class: StorageClass) -> None:
         event = self._recorder.event
         name = _name_for(claim)
         failed = f'failed to provision volume with StorageClass "{storage_class["metadata"]["name"]}"'
@@ -169,18 +183,18 @@ class _LocalPath:
             return
         event(claim, "Normal", "ProvisioningSucceeded", f"Successfully provisioned volume {name}")
 
-    def _hostname(self, claim: Object) -> str:
+    def _hostname(self, claim: PersistentVolumeClaim) -> str:
         """The label of the node that was chosen for the claim's first pod."""
         node = annotations_of(claim).get(SELECTED_NODE)
         cached = self._nodes.cache.get(("", node)) if node else None
         return cached.labels().get(_HOSTNAME, "") if cached is not None else ""
 
-    async def _expand(self, claim: Object) -> None:
+    async def _expand(self, claim: PersistentVolumeClaim) -> None:
         """A directory has room for whatever the machine has room for: only the objects have to say so."""
         if not wants_more(claim):
             return
         cached = self.volumes.cache.get(("", claim["spec"]["volumeName"]))
-        volume = cached.object() if cached is not None else None
+        volume = cast("PersistentVolume", cached.object()) if cached is not None else None
         if volume is None or annotations_of(volume).get(PROVISIONED_BY) != NAME:
             return
         size = {"storage": str(requested(claim))}
@@ -199,7 +213,7 @@ class _LocalPath:
         cached = self.volumes.cache.get(request.key)
         if cached is None:
             return
-        volume = cached.object()
+        volume = cast("PersistentVolume", cached.object())
         spec = volume["spec"]
         if annotations_of(volume).get(PROVISIONED_BY) != NAME or phase_of(volume) not in (
             "Released",
@@ -212,7 +226,7 @@ class _LocalPath:
         if path.parent == self._root and path.name == request.name:  # a directory that was made here
             await asyncio.to_thread(shutil.rmtree, path, ignore_errors=True)
         left = await remove_finalizer(self._writes, PERSISTENT_VOLUMES, volume, _FINALIZER)
-        if left is not None and "deletionTimestamp" not in left["metadata"]:
+        if left is not None and not is_deleting(left):
             await self._writes.delete(
                 PERSISTENT_VOLUMES, request.key, volume["metadata"]["uid"], propagation=None
             )
@@ -224,18 +238,20 @@ def _make_folder(path: Path) -> None:
     path.chmod(0o777)
 
 
-def _name_for(claim: Object) -> str:
+def _name_for(claim: PersistentVolumeClaim) -> str:
     return f"pvc-{claim['metadata']['uid']}"
 
 
-def new_volume(claim: Object, storage_class: Object, path: str, hostname: str) -> Object:
+def new_volume(
+    claim: PersistentVolumeClaim, storage_class: StorageClass, path: str, hostname: str
+) -> PersistentVolume:
     """The volume for a claim; with a hostname, only for pods of that node."""
     policy = storage_class.get("reclaimPolicy") or "Delete"
-    metadata: Object = {"name": _name_for(claim), "annotations": {PROVISIONED_BY: NAME}}
+    metadata: ObjectMeta = {"name": _name_for(claim), "annotations": {PROVISIONED_BY: NAME}}
     if policy == "Delete":
         metadata["finalizers"] = [_FINALIZER]
-    spec: Object = {
-        "accessModes": claim["spec"].get("accessModes"),
+    spec: PersistentVolumeSpec = {
+        "accessModes": claim["spec"]["accessModes"],
         "capacity": {"storage": str(requested(claim))},
         "claimRef": claim_reference(claim),
         "hostPath": {"path": path, "type": "DirectoryOrCreate"},
@@ -244,6 +260,6 @@ def new_volume(claim: Object, storage_class: Object, path: str, hostname: str) -
         "volumeMode": "Filesystem",
     }
     if hostname:
-        here = {"key": _HOSTNAME, "operator": "In", "values": [hostname]}
+        here: NodeSelectorRequirement = {"key": _HOSTNAME, "operator": "In", "values": [hostname]}
         spec["nodeAffinity"] = {"required": {"nodeSelectorTerms": [{"matchExpressions": [here]}]}}
     return {"metadata": metadata, "spec": spec}

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import cast
 
 from steersman.cluster.controllers.volumes.claims_and_volumes import ClaimsAndVolumes
+from steersman.objects.kinds.types.core_v1 import ObjectReference, PersistentVolume, PersistentVolumeClaim
 from steersman.objects.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
 from steersman.objects.volume_claims import (
     PROVISIONED_BY,
@@ -17,7 +18,6 @@ from steersman.runtime import Key, Request
 
 __all__ = ["VolumeSync"]
 
-Object = dict[str, Any]
 
 _temporary = re.compile("/tmp/.+").search  # noqa: S108 - Kubernetes' words
 
@@ -49,7 +49,9 @@ class VolumeSync:
         else:
             await self._storage.unbind(volume)
 
-    async def _claim_of(self, volume: Object, reference: Object) -> Object | None:
+    async def _claim_of(
+        self, volume: PersistentVolume, reference: ObjectReference
+    ) -> PersistentVolumeClaim | None:
         """The claim that a volume is bound to, if it is still there.
 
         Before a volume is given up the API itself is asked: the watch may be behind.
@@ -59,14 +61,15 @@ class VolumeSync:
         if (claim is None and not given_up) or (
             claim is not None and claim["metadata"]["uid"] != reference["uid"]
         ):
-            claim = await self._storage.client.find(
+            found = await self._storage.client.find(
                 PERSISTENT_VOLUME_CLAIMS, reference["name"], reference["namespace"]
             )
+            claim = cast("PersistentVolumeClaim | None", found)
         if claim is None or claim["metadata"]["uid"] != reference["uid"]:
             return None
         return claim
 
-    def _record_mismatch(self, volume: Object, claim: Object) -> None:
+    def _record_mismatch(self, volume: PersistentVolume, claim: PersistentVolumeClaim) -> None:
         if volume_mode(claim) == volume_mode(volume):
             return
         event = self._storage.recorder.event
@@ -82,7 +85,7 @@ class VolumeSync:
         )
         event(claim, "Warning", "VolumeMismatch", note)
 
-    async def _release(self, volume: Object) -> None:
+    async def _release(self, volume: PersistentVolume) -> None:
         storage = self._storage
         if phase_of(volume) not in ("Released", "Failed"):
             volume = await storage.set_volume_phase(volume, "Released")
@@ -99,7 +102,7 @@ class VolumeSync:
             # Whoever made a volume deletes it; nobody made this one.
             await self._delete(volume)
 
-    async def _delete(self, volume: Object) -> None:
+    async def _delete(self, volume: PersistentVolume) -> None:
         """A volume of this machine goes if it is a temporary one, as in Kubernetes; its files stay."""
         metadata = volume["metadata"]
         path = (volume["spec"].get("hostPath") or {}).get("path")
@@ -118,5 +121,5 @@ class VolumeSync:
         await self._storage.fail_volume(volume, "VolumeFailedDelete", note)
 
 
-def _policy(volume: Object) -> str:
+def _policy(volume: PersistentVolume) -> str:
     return volume["spec"].get("persistentVolumeReclaimPolicy") or "Retain"

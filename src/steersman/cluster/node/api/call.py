@@ -6,16 +6,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import cast
 from urllib.parse import parse_qs
 
 from steersman.cluster.node.agent import NodeAgent
-from steersman.cluster.node.api.errors import RequestRefused
+from steersman.cluster.node.api.errors import NodeRequestRefused
 from steersman.cluster.node.pod_head import PodHead
 from steersman.cluster.node.streaming import StreamingService
 from steersman.cluster.node.worker import PodWorker
 from steersman.http import Request, Response
 from steersman.objects.fields import quote
+from steersman.objects.kinds.types.core_v1 import Pod
 
 __all__ = ["NodeRequest", "text"]
 
@@ -49,12 +50,12 @@ class NodeRequest:
         runtime = self.agent.host.runtime
         return runtime if isinstance(runtime, StreamingService) else None
 
-    def pod(self, namespace: str, name: str, missing: str = "") -> dict[str, Any]:
-        """A pod of this node. Raises RequestRefused with the words `missing`."""
+    def pod(self, namespace: str, name: str, missing: str = "") -> Pod:
+        """A pod of this node. Raises NodeRequestRefused with the words `missing`."""
         cached = self.agent.host.pods.get((namespace, name))
         if cached is None or PodHead(cached).node != self.agent.name:
-            raise RequestRefused(404, missing or f"pod {quote(name)} does not exist")
-        return cached.object()
+            raise NodeRequestRefused(404, missing or f"pod {quote(name)} does not exist")
+        return cast("Pod", cached.object())
 
     def worker(self, uid: str) -> PodWorker | None:
         return self.agent.workers.get(uid)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
 from steersman.cluster.node.agent import NodeAgent
 from steersman.cluster.node.cri import ContainerState
 from steersman.http import Response
+from steersman.objects.kinds import Object
 
 __all__ = ["configuration", "json_response", "pods_of", "running_pods_of"]
 
-Object = dict[str, Any]
 
 _JSON: Final = ((b"Content-Type", b"application/json"),)
 

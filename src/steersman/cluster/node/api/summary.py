@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import shutil
-from typing import Any
 
 from steersman.cluster.node.api.measuring import Measured, NodeMeasured, PodMeasured
 from steersman.cluster.node.container_statuses import time_text
+from steersman.objects.kinds import Object
 from steersman.objects.usage import Usage
 
 __all__ = ["disk", "summary"]
-
-Object = dict[str, Any]
 
 
 def summary(measured: NodeMeasured, capacity_bytes: int, fs: Object | None = None) -> Object:

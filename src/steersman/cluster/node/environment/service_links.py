@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from steersman.objects.kinds.types.core_v1 import Service
 
 __all__ = ["API_SERVICE", "service_variables"]
 
-Service = Mapping[str, Any]
 
 #: The service every pod is told of, whatever its namespace.
 API_SERVICE: Final = ("default", "kubernetes")

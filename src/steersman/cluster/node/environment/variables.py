@@ -16,11 +16,10 @@ from steersman.cluster.node.environment.env_files import BadEnvFile, value_in
 from steersman.cluster.node.environment.expansion import expand, or_as_written
 from steersman.cluster.node.errors import StartFailed
 from steersman.objects.fields import quote
+from steersman.objects.kinds.types.core_v1 import Container, Pod
 
 __all__ = ["CONFIG_ERROR", "EnvironmentSources", "environment"]
 
-Pod = Mapping[str, Any]
-Container = Mapping[str, Any]
 Variables = dict[str, str]
 
 #: Why a container cannot be made whose configuration is not complete.

@@ -18,23 +18,24 @@ from steersman.cluster.node.probing.outcome import (
     success,
 )
 from steersman.cluster.node.probing.tcp_connect import tcp_probe
+from steersman.objects.kinds.types.core_v1 import Probe
 
 __all__ = ["attempt"]
 
 
-async def attempt(runtime: RuntimeService, target: ProbeTarget, probe: Mapping[str, Any]) -> ProbeOutcome:
+async def attempt(runtime: RuntimeService, target: ProbeTarget, probe: Probe) -> ProbeOutcome:
     """Probe a container once. Raises `ProbeErrored`."""
     timeout_s = float(probe.get("timeoutSeconds") or 1)
     if (action := probe.get("exec")) is not None:
         return await _exec(runtime, target, action, timeout_s)
-    if (action := probe.get("httpGet")) is not None:
-        return await http_probe(action, target.container, target.ip, timeout_s)
-    if (action := probe.get("tcpSocket")) is not None:
-        return await tcp_probe(action, target.container, target.ip, timeout_s)
-    if (action := probe.get("grpc")) is not None:
+    if (http_get := probe.get("httpGet")) is not None:
+        return await http_probe(http_get, target.container, target.ip, timeout_s)
+    if (tcp_socket := probe.get("tcpSocket")) is not None:
+        return await tcp_probe(tcp_socket, target.container, target.ip, timeout_s)
+    if (grpc := probe.get("grpc")) is not None:
         from steersman.cluster.node.probing.grpc_health import grpc_probe
 
-        return await grpc_probe(action, target.ip, timeout_s)
+        return await grpc_probe(grpc, target.ip, timeout_s)
     metadata = target.pod["metadata"]
     known = f"{metadata['name']}_{metadata['namespace']}({metadata['uid']})"
     raise ProbeErrored(f"missing probe handler for {known}:{target.container['name']}")

@@ -9,6 +9,7 @@ from steersman.cluster.node.probing.outcome import ProbeOutcome, failure, succes
 from steersman.cluster.node.restarts import go_duration
 from steersman.cluster.schema.version import KUBERNETES_MINOR
 from steersman.objects.fields import quote
+from steersman.objects.kinds.types.core_v1 import GRPCAction
 
 __all__ = ["grpc_probe"]
 
@@ -17,7 +18,7 @@ _STATUSES: Final = ("UNKNOWN", "SERVING", "NOT_SERVING", "SERVICE_UNKNOWN")
 _SERVING: Final = 1
 
 
-async def grpc_probe(action: dict[str, Any], ip: str, timeout_s: float) -> ProbeOutcome:
+async def grpc_probe(action: GRPCAction, ip: str, timeout_s: float) -> ProbeOutcome:
     try:
         import grpc  # type: ignore[import-untyped]
         from grpc import aio

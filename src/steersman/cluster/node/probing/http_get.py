@@ -26,6 +26,7 @@ from steersman.cluster.schema.version import KUBERNETES_MINOR
 from steersman.http import Client, ClientContext, HttpError, Timeouts, client_tls
 from steersman.http.errors import ConnectFailed, TimedOut
 from steersman.objects.fields import quote
+from steersman.objects.kinds.types.core_v1 import Container
 
 __all__ = [
     "NOT_HTTPS",
@@ -58,7 +59,7 @@ class GetResponse(NamedTuple):
     body: str
 
 
-def action_url(action: Mapping[str, Any], container: Mapping[str, Any], ip: str) -> str:
+def action_url(action: Mapping[str, Any], container: Container, ip: str) -> str:
     """Where an httpGet action leads. Raises `ProbeErrored`."""
     scheme = (action.get("scheme") or "http").lower()
     port = port_number(container, action["port"])
@@ -85,7 +86,7 @@ def action_headers(action: Mapping[str, Any], purpose: str) -> Headers:
 
 
 async def http_probe(
-    action: Mapping[str, Any], container: Mapping[str, Any], ip: str, timeout_s: float
+    action: Mapping[str, Any], container: Container, ip: str, timeout_s: float
 ) -> ProbeOutcome:
     url = action_url(action, container, ip)
     try:

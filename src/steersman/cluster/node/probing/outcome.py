@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from steersman.objects.fields import quote
+from steersman.objects.kinds.types.core_v1 import Container, Pod
 
 __all__ = ["OUTPUT_BYTES", "ProbeErrored", "ProbeOutcome", "ProbeTarget", "failure", "port_number", "success"]
 
@@ -27,8 +27,8 @@ class ProbeOutcome(NamedTuple):
 class ProbeTarget(NamedTuple):
     """A container to be probed."""
 
-    pod: Mapping[str, Any]
-    container: Mapping[str, Any]
+    pod: Pod
+    container: Container
     container_id: str
     #: The pod's address.
     ip: str
@@ -42,7 +42,7 @@ def failure(output: str) -> ProbeOutcome:
     return ProbeOutcome("failure", output)
 
 
-def port_number(container: Mapping[str, Any], port: int | str) -> int:
+def port_number(container: Container, port: int | str) -> int:
     """A port as a number, be it given so or by the name it has in the container. Raises `ProbeErrored`."""
     if isinstance(port, str):
         named = (one["containerPort"] for one in container.get("ports") or () if one.get("name") == port)

@@ -21,17 +21,21 @@ from steersman.cluster.node.probing.attempts import attempt
 from steersman.cluster.node.probing.outcome import ProbeErrored, ProbeOutcome, ProbeTarget
 from steersman.cluster.node.probing.result_run import ResultRun
 from steersman.cluster.node.timers import Starter, Timers
+from steersman.objects.kinds.types.core_v1 import Container, Pod, PodSpec, Probe
+from steersman.objects.lifetime import is_deleting
+from steersman.objects.pods import ContainerField, ContainerStatusField
 
 __all__ = ["ContainerProber"]
 
 Kind = Literal["startup", "readiness", "liveness"]
-Pod = Mapping[str, Any]
 
-_FIELDS: Final[Mapping[Kind, str]] = {
+_FIELDS: Final[Mapping[Kind, Literal["startupProbe", "readinessProbe", "livenessProbe"]]] = {
     "startup": "startupProbe",
     "readiness": "readinessProbe",
     "liveness": "livenessProbe",
 }
+_CONTAINERS: Final[tuple[ContainerField, ...]] = ("containers", "initContainers")
+_STATUSES: Final[tuple[ContainerStatusField, ...]] = ("containerStatuses", "initContainerStatuses")
 #: What counts before a probe has a verdict.
 _BEFORE: Final[Mapping[Kind, bool | None]] = {"startup": None, "readiness": False, "liveness": True}
 #: How results are called where they are counted.
@@ -48,7 +52,7 @@ class _Probe:
 
     __slots__ = ("begun", "early", "key", "kind", "over", "result", "spec", "tally", "task")
 
-    def __init__(self, container_id: str, kind: Kind, spec: Mapping[str, Any]) -> None:
+    def __init__(self, container_id: str, kind: Kind, spec: Probe) -> None:
         self.key = ("probe", container_id, kind)
         self.kind: Kind = kind
         self.spec = spec
@@ -71,7 +75,7 @@ class _Probed:
 
     __slots__ = ("container", "counts", "ip", "pod", "probes", "resumed", "status")
 
-    def __init__(self, pod: Pod, container: Mapping[str, Any], status: ContainerStatus, ip: str) -> None:
+    def __init__(self, pod: Pod, container: Container, status: ContainerStatus, ip: str) -> None:
         self.pod = pod
         self.container = container
         self.status = status
@@ -80,9 +84,9 @@ class _Probed:
         #: Attempts by kind and result.
         self.counts: Counter[tuple[Kind, str]] = Counter()
         self.probes = {
-            kind: _Probe(status.id, kind, container[field])
+            kind: _Probe(status.id, kind, spec)
             for kind, field in _FIELDS.items()
-            if container.get(field) is not None
+            if (spec := container.get(field)) is not None
         }
 
     def _result(self, kind: Kind, *, without: bool) -> bool | None:
@@ -145,7 +149,7 @@ class ContainerProber:
                 self._pods[uid] = known
             probed = known[container_id]
             probed.pod = pod
-            if "deletionTimestamp" in pod["metadata"]:
+            if is_deleting(pod):
                 self._let_end(probed)
             healths[container_id] = probed.health()
         return healths
@@ -166,9 +170,7 @@ class ContainerProber:
 
     # --- one container
 
-    def _begin(
-        self, pod: Pod, container: Mapping[str, Any], status: ContainerStatus, runtime: PodRuntime
-    ) -> _Probed:
+    def _begin(self, pod: Pod, container: Container, status: ContainerStatus, runtime: PodRuntime) -> _Probed:
         ips = pod_addresses(pod, runtime.ips, self._node)
         probed = _Probed(pod, container, status, ips[0] if ips else "")
         if status.started_at < self._began:
@@ -294,9 +296,9 @@ class ContainerProber:
             self._listener(ContainerEvent(probed.pod["metadata"]["uid"], probed.status.id))
 
 
-def _probed(spec: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+def _probed(spec: PodSpec) -> Iterator[Container]:
     """The containers that have probes."""
-    for kind in ("containers", "initContainers"):
+    for kind in _CONTAINERS:
         for container in spec.get(kind) or ():
             if any(container.get(field) is not None for field in _FIELDS.values()):
                 yield container
@@ -305,7 +307,7 @@ def _probed(spec: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 def _resume(probed: _Probed) -> None:
     """Take from the pod's status what an agent before this one had found out."""
     status = probed.pod.get("status") or {}
-    for field in ("containerStatuses", "initContainerStatuses"):
+    for field in _STATUSES:
         for one in status.get(field) or ():
             if one.get("containerID", "").endswith(f"://{probed.status.id}"):
                 probed.resumed = True

@@ -8,12 +8,13 @@ from typing import Any
 
 from steersman.cluster.node.probing.http_get import dialling
 from steersman.cluster.node.probing.outcome import ProbeOutcome, failure, port_number, success
+from steersman.objects.kinds.types.core_v1 import Container
 
 __all__ = ["tcp_probe"]
 
 
 async def tcp_probe(
-    action: Mapping[str, Any], container: Mapping[str, Any], ip: str, timeout_s: float
+    action: Mapping[str, Any], container: Container, ip: str, timeout_s: float
 ) -> ProbeOutcome:
     port = port_number(container, action["port"])
     host = action.get("host") or ip

@@ -6,7 +6,7 @@ import platform
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol, cast
 
 from steersman.aio import Scope
 from steersman.cluster.node.agent import Heartbeat, NodeAgent
@@ -24,6 +24,7 @@ from steersman.cluster.node.process.image_index import ImageIndex
 from steersman.cluster.node.process.image_store import ProcessImages
 from steersman.cluster.node.process.machine_health import MachineHealth, machine_capacity, machine_id
 from steersman.cluster.schema.version import KUBERNETES_VERSION
+from steersman.objects.kinds.types.core_v1 import Pod, Taint
 from steersman.objects.pods import containers_of
 from steersman.runtime import Recorder
 from steersman.runtime.event_forms import CLASSIC
@@ -48,7 +49,7 @@ class ProcessNodeConfig:
     capacity: Mapping[str, str] | None = None
     reserved: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
-    taints: tuple[Mapping[str, str], ...] = ()
+    taints: tuple[Taint, ...] = ()
     version: str = f"v{KUBERNETES_VERSION}"
     #: Of the node's own API; 0: it has none.
     port: int = 0
@@ -159,7 +160,7 @@ def _warn_of_conflict(agent: NodeAgent, uid: str, container: str, port: int) -> 
     cached = None if worker is None else agent.host.pods.get(worker.key)
     if cached is None or cached.uid != uid:
         return
-    pod = cached.object()
+    pod = cast("Pod", cached.object())
     spec = next((one for one in containers_of(pod["spec"]) if one["name"] == container), None)
     if spec is None:
         return

@@ -10,7 +10,6 @@ from steersman.objects.fields import quote
 
 __all__ = ["capabilities_of", "sysctls_of"]
 
-Object = Mapping[str, Any]
 
 #: By the kernel's numbers.
 _CAPABILITIES: Final = (
@@ -30,7 +29,7 @@ _DEFAULT: Final = frozenset((
 _OWN: Final = ("kernel.shm", "kernel.msg", "kernel.sem", "fs.mqueue.")
 
 
-def capabilities_of(context: Object) -> list[int] | None:
+def capabilities_of(context: Mapping[str, Any]) -> list[int] | None:
     """The numbers of the capabilities that a container with this security context keeps; None: all."""
     if context.get("privileged"):
         return None
@@ -46,7 +45,7 @@ def capabilities_of(context: Object) -> list[int] | None:
     return [number for number, name in enumerate(_CAPABILITIES) if name in kept]
 
 
-def sysctls_of(pod_context: Object) -> dict[str, str]:
+def sysctls_of(pod_context: Mapping[str, Any]) -> dict[str, str]:
     """The settings that a pod asks for, by name."""
     found = {one["name"].replace("/", "."): one["value"] for one in pod_context.get("sysctls") or ()}
     for name in found:

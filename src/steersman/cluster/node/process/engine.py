@@ -61,6 +61,7 @@ from steersman.cluster.node.process.termination import last_words
 from steersman.cluster.node.process.usage import UsageMeter
 from steersman.cluster.node.streaming import Session
 from steersman.objects.fields import quote
+from steersman.objects.kinds.types.core_v1 import Pod, ResourceRequirements
 from steersman.objects.usage import Usage
 
 __all__ = ["NAME", "Addresses", "EngineConfig", "Isolation", "ProcessRuntime"]
@@ -333,7 +334,7 @@ class ProcessRuntime:
     def subscribe(self, listener: Callable[[ContainerEvent], None]) -> None:
         self._listener = listener
 
-    def notice(self, pod: Mapping[str, Any]) -> None:
+    def notice(self, pod: Pod) -> None:
         """A pod is as given now; what of it is not its containers' own is remembered."""
         if context := pod["spec"].get("securityContext"):
             self._security[pod["metadata"]["uid"]] = context
@@ -422,7 +423,7 @@ class ProcessRuntime:
             tty=bool(container.get("tty")),
             stdin_once=bool(container.get("stdinOnce")),
             ports=tuple(port["containerPort"] for port in container.get("ports") or ()),
-            resources=dict(container.get("resources") or {}),
+            resources={**(container.get("resources") or {})},
         )
         folder = self._records.container_folder(sandbox.uid, record.id)
         if self.roots == LINKS:
@@ -491,7 +492,7 @@ class ProcessRuntime:
                 await link.call("stop", id=container_id, signal=kept.record.stop_signal, timeout=timeout_s)
         await asyncio.shield(kept.ended())
 
-    async def update_container_resources(self, container_id: str, resources: Mapping[str, Any]) -> None:
+    async def update_container_resources(self, container_id: str, resources: ResourceRequirements) -> None:
         kept = self._container(container_id)
         link = await self._keeper()
         await link.call("update", id=container_id, **limits_of(resources, self._controllers))

@@ -14,8 +14,6 @@ from steersman.objects.fields import quote
 
 __all__ = ["ProcessIdentity", "identity_of"]
 
-Object = Mapping[str, Any]
-
 
 class ProcessIdentity(NamedTuple):
     """The uid, gid and groups of a process. None: those of the node agent."""
@@ -27,7 +25,7 @@ class ProcessIdentity(NamedTuple):
 
 
 def identity_of(
-    container: Object, pod: Object, image_user: str, accounts: Accounts, *, about: str
+    container: Mapping[str, Any], pod: Mapping[str, Any], image_user: str, accounts: Accounts, *, about: str
 ) -> ProcessIdentity:
     """`container` and `pod` are security contexts; `about` is the pod as messages name it.
 
@@ -72,7 +70,7 @@ def _unprivileged(uid: int | None, gid: int | None) -> ProcessIdentity:
     return ProcessIdentity()
 
 
-def _either(container: Object, pod: Object, field: str) -> Any:
+def _either(container: Mapping[str, Any], pod: Mapping[str, Any], field: str) -> Any:
     own = container.get(field)
     return pod.get(field) if own is None else own
 

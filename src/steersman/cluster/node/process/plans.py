@@ -23,6 +23,7 @@ from steersman.cluster.node.process.keeper.messages import ContainerLimits, Spec
 from steersman.cluster.node.process.keeper.stragglers import MARK
 from steersman.objects.amounts import parsed
 from steersman.objects.fields import quote
+from steersman.objects.kinds.types.core_v1 import ResourceRequirements
 
 __all__ = [
     "LINKED_ROOT",
@@ -190,7 +191,7 @@ def _path(image: Image, machines: str) -> str:
     return ":".join(dict.fromkeys((*own, *filter(None, machines.split(":")))))
 
 
-def limits_of(resources: Mapping[str, Any], controllers: Sequence[str]) -> ContainerLimits:
+def limits_of(resources: ResourceRequirements, controllers: Sequence[str]) -> ContainerLimits:
     """Limits by control groups where there are, else what a process can be limited in: its data."""
     limits = parsed(resources.get("limits"))
     wanted: dict[str, float] = {}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -12,6 +11,7 @@ import msgspec
 from steersman.cluster.node.cri import ContainerState, ContainerStatus, PodSandboxStatus
 from steersman.cluster.node.process.keeper.messages import Spec
 from steersman.cluster.node.process.records import ContainerRecord, SandboxRecord, StateRecord
+from steersman.objects.kinds.types.core_v1 import ResourceRequirements
 
 __all__ = ["KILLED", "KeptContainer", "KeptPod"]
 
@@ -64,7 +64,7 @@ class KeptContainer:
         self.pid, self.group = state.pid, state.group
         self.status = replace(self.status, state=ContainerState.RUNNING, started_at=state.started)
 
-    def now_has(self, resources: Mapping[str, Any]) -> None:
+    def now_has(self, resources: ResourceRequirements) -> None:
         self.record = msgspec.structs.replace(self.record, resources=dict(resources))
         self.status = replace(self.status, resources=self.record.resources)
 

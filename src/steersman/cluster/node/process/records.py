@@ -14,11 +14,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 
 from steersman.cluster.node.folder_removal import remove_tree
+from steersman.objects.kinds.types.core_v1 import ResourceRequirements
 
 __all__ = ["ContainerRecord", "Records", "SandboxRecord", "StateRecord"]
 
@@ -57,7 +58,7 @@ class ContainerRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     #: Paths of mounts that are links: commands that name them are changed.
     links: tuple[str, ...] = ()
     #: Requests and limits; None: not known, since somebody wrote this who did not say.
-    resources: dict[str, Any] | None = None
+    resources: ResourceRequirements | None = None
     #: Why it could not be started, and when.
     problem: str = ""
     failed_at: float = 0.0

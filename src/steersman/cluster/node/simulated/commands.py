@@ -15,8 +15,10 @@ import math
 import posixpath
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from steersman.objects.kinds.types.core_v1 import Container
 
 __all__ = ["CommandRun", "life_of"]
 
@@ -34,7 +36,7 @@ class CommandRun(NamedTuple):
     code: int
 
 
-def life_of(container: Mapping[str, Any]) -> CommandRun | None:
+def life_of(container: Container) -> CommandRun | None:
     """What is known of a container by its command; None if it has none, or one that says nothing."""
     command = container.get("command") or ()
     if not command:

@@ -31,6 +31,7 @@ from steersman.cluster.node.simulated.recovery import recovered
 from steersman.cluster.node.simulated.script import NEVER, PREFIX, ContainerScript
 from steersman.cluster.node.simulated.usage import usage_of
 from steersman.cluster.node.timers import Timers
+from steersman.objects.kinds.types.core_v1 import Container, Pod, ResourceRequirements
 from steersman.objects.pod_lifecycle import is_sidecar
 from steersman.objects.pods import containers_of
 from steersman.objects.usage import Usage
@@ -93,7 +94,7 @@ class SimulatedRuntime:
     def subscribe(self, listener: Callable[[ContainerEvent], None]) -> None:
         self._listener = listener
 
-    def notice(self, pod: Mapping[str, Any]) -> None:
+    def notice(self, pod: Pod) -> None:
         """A pod is as given now: know again what ran for it, or that it is scripted otherwise."""
         uid = pod["metadata"]["uid"]
         known = self._pods.get(uid)
@@ -206,7 +207,7 @@ class SimulatedRuntime:
             code = _KILLED if left_s > timeout_s else script.stop_code
             self._exit(uid, pod, status, code, "Completed" if code == 0 else "Error")
 
-    async def update_container_resources(self, container_id: str, resources: Mapping[str, Any]) -> None:
+    async def update_container_resources(self, container_id: str, resources: ResourceRequirements) -> None:
         _, pod = self._pod_of(container_id)
         status = _find(pod, container_id)
         _put(pod, replace(status, resources=resources))
@@ -240,7 +241,7 @@ class SimulatedRuntime:
 
     # --- as a prober
 
-    def health(self, pod: Mapping[str, Any], runtime: PodRuntime) -> Mapping[str, ContainerHealth]:
+    def health(self, pod: Pod, runtime: PodRuntime) -> Mapping[str, ContainerHealth]:
         known = self._pods.get(pod["metadata"]["uid"])
         specs = {container["name"]: container for container in containers_of(pod["spec"])}
         return {
@@ -252,7 +253,7 @@ class SimulatedRuntime:
     def ended(self, uid: str) -> None:
         return None
 
-    def _health(self, pod: _Pod, container: Mapping[str, Any], status: ContainerStatus) -> ContainerHealth:
+    def _health(self, pod: _Pod, container: Container, status: ContainerStatus) -> ContainerHealth:
         script = self._script(pod, status.name)
         ran_s = self._now() - status.started_at
         started = ran_s >= script.probe_s("started-after", container.get("startupProbe"))
@@ -262,7 +263,7 @@ class SimulatedRuntime:
 
     # --- after a restart
 
-    def _recover(self, uid: str, pod: Mapping[str, Any]) -> None:
+    def _recover(self, uid: str, pod: Pod) -> None:
         found = recovered(pod, NAME)
         if found is None:
             return
@@ -368,10 +369,14 @@ def _scripted(annotations: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in annotations.items() if PREFIX in name}
 
 
-def _kept(container: Mapping[str, Any], *, awaited: bool) -> Mapping[str, Any]:
+#: The fields of a container that are looked at later.
+_KEPT: Final = ("startupProbe", "readinessProbe", "resources")
+
+
+def _kept(container: Container, *, awaited: bool) -> Mapping[str, Any]:
     """The part of a container's spec that the engine looks at later."""
-    names = ("startupProbe", "readinessProbe", "resources")
-    kept = {name: container[name] for name in names if container.get(name)}
+    given: Mapping[str, Any] = container
+    kept = {name: given[name] for name in _KEPT if given.get(name)}
     if awaited:
         kept["awaited"] = True
     if (life := life_of(container)) is not None:

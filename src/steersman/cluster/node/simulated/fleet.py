@@ -34,6 +34,7 @@ from steersman.cluster.node.simulated.engine import SimulatedRuntime
 from steersman.cluster.node.simulated.image_store import SimulatedImages
 from steersman.cluster.node.simulated.script import DEFAULTS, PREFIX
 from steersman.cluster.schema.version import KUBERNETES_VERSION
+from steersman.objects.kinds.types.core_v1 import Taint
 from steersman.runtime import Manager, Recorder
 from steersman.runtime.event_forms import CLASSIC
 
@@ -55,7 +56,7 @@ class FleetConfig:
     )
     reserved: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
-    taints: tuple[Mapping[str, str], ...] = ()
+    taints: tuple[Taint, ...] = ()
     #: Nodes are spread over them.
     zones: tuple[str, ...] = ("zone-a", "zone-b", "zone-c")
     region: str = "local"

@@ -6,19 +6,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from steersman.cluster.node.cri import ContainerState, ContainerStatus, PodSandboxStatus
+from steersman.objects.kinds.types.core_v1 import Pod
+from steersman.objects.pods import CONTAINER_STATUS_FIELDS
 from steersman.objects.times import parse_time
 
 __all__ = ["recovered"]
 
 
-def recovered(
-    pod: Mapping[str, Any], runtime_name: str
-) -> tuple[PodSandboxStatus, list[ContainerStatus]] | None:
+def recovered(pod: Pod, runtime_name: str) -> tuple[PodSandboxStatus, list[ContainerStatus]] | None:
     """The pod's sandbox and containers (the newest first); None if none of them was this runtime's."""
     status = pod.get("status") or {}
     sandbox_id = pod["metadata"]["uid"]
     containers: list[ContainerStatus] = []
-    for field in ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"):
+    for field in CONTAINER_STATUS_FIELDS:
         for one in status.get(field) or ():
             made = _container(one, sandbox_id, f"{runtime_name}://")
             if made is not None:

@@ -32,9 +32,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from steersman.objects.errors import QuantityError
+from steersman.objects.kinds.types.core_v1 import Probe
 from steersman.objects.quantities import Quantity
 
 __all__ = ["DEFAULTS", "NEVER", "PREFIX", "ContainerScript", "duration_s"]
@@ -92,7 +93,7 @@ class ContainerScript:
     def stop_code(self) -> int:
         return _code(self.text("stop-code"), 0)
 
-    def probe_s(self, what: str, probe: Mapping[str, Any] | None) -> float:
+    def probe_s(self, what: str, probe: Probe | None) -> float:
         """When a probe succeeds: as scripted, or else with its first try."""
         return self.seconds(what, float((probe or {}).get("initialDelaySeconds") or 0))
 

@@ -23,6 +23,7 @@ from steersman.client import Client, ClientError
 from steersman.cluster.node.volumes.errors import VolumeProblem
 from steersman.cluster.node.volumes.references import ObjectReference, References
 from steersman.objects.fields import quote
+from steersman.objects.kinds.types.core_v1 import Pod
 from steersman.objects.resource_type import ResourceType
 from steersman.objects.resources import NODES, POD_CERTIFICATE_REQUESTS, SERVICE_ACCOUNTS
 from steersman.objects.times import parse_time
@@ -34,7 +35,6 @@ __all__ = ["PodCertificates", "PodCredentials", "certificate_requests_of"]
 
 _log = logging.getLogger(__name__)
 
-Pod = Mapping[str, Any]
 Source = Mapping[str, Any]
 
 #: Certificates that were made together are not all renewed together.

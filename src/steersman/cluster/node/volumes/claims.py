@@ -5,18 +5,19 @@ Claims are read when a pod starts, not watched: a bound volume stays so while it
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
 from steersman.client import Client, ClientError
 from steersman.cluster.node.volumes.errors import VolumeProblem
 from steersman.cluster.node.volumes.host_paths import check_host_path, refuse_backsteps
+from steersman.objects.kinds.types.core_v1 import PersistentVolume, PersistentVolumeClaim, Pod, Volume
+from steersman.objects.lifetime import is_deleting
+from steersman.objects.ownership import is_controlled_by
 from steersman.objects.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
 from steersman.objects.volume_claims import LOCAL_PATH, PROVISIONED_BY, annotations_of
 
 __all__ = ["ClaimProblem", "ClaimedFolder", "claimed_folder", "ephemeral_claim"]
 
-Object = Mapping[str, Any]
 
 _PROTECTION: Final = "kubernetes.io/pvc-protection"
 #: What a volume has besides the one field that says what it is.
@@ -39,13 +40,13 @@ class ClaimedFolder(NamedTuple):
     owned: bool
 
 
-def ephemeral_claim(pod: Object, volume: str) -> str:
+def ephemeral_claim(pod: Pod, volume: str) -> str:
     """The name of the claim that is made for an ephemeral volume."""
     return f"{pod['metadata']['name']}-{volume}"
 
 
 async def claimed_folder(
-    client: Client, pod: Object, volume: Object, *, wants_device: bool = False
+    client: Client, pod: Pod, volume: Volume, *, wants_device: bool = False
 ) -> ClaimedFolder:
     """Where the volume of a claim is. Raises `VolumeProblem`."""
     namespace = pod["metadata"]["namespace"]
@@ -70,30 +71,28 @@ async def claimed_folder(
     return ClaimedFolder(_folder(found), readonly, owned)
 
 
-async def _bound_claim(client: Client, namespace: str, name: str) -> Object:
+async def _bound_claim(client: Client, namespace: str, name: str) -> PersistentVolumeClaim:
     try:
         claim = await client.get(PERSISTENT_VOLUME_CLAIMS, name, namespace)
     except ClientError as error:
         raise ClaimProblem(f"failed to fetch PVC from API server: {error}") from error
-    metadata = claim["metadata"]
-    if "deletionTimestamp" in metadata and _PROTECTION not in (metadata.get("finalizers") or ()):
+    if is_deleting(claim) and _PROTECTION not in (claim["metadata"].get("finalizers") or ()):
         raise ClaimProblem("PVC is being deleted")
     if (claim.get("status") or {}).get("phase") != "Bound":
         raise ClaimProblem("PVC is not bound")
     if not claim["spec"].get("volumeName"):
         raise ClaimProblem("PVC has empty pvc.Spec.VolumeName")
-    return claim
+    return cast("PersistentVolumeClaim", claim)
 
 
-def _check_owner(pod: Object, claim: Object) -> None:
-    owners = claim["metadata"].get("ownerReferences") or ()
-    if not any(owner.get("uid") == pod["metadata"]["uid"] and owner.get("controller") for owner in owners):
+def _check_owner(pod: Pod, claim: PersistentVolumeClaim) -> None:
+    if not is_controlled_by(claim, pod["metadata"]["uid"]):
         where = f"{claim['metadata']['namespace']}/{claim['metadata']['name']}"
         whose = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
         raise VolumeProblem(f"PVC {where} was not created for pod {whose} (pod is not owner)")
 
 
-async def _volume(client: Client, claim: Object) -> Object:
+async def _volume(client: Client, claim: PersistentVolumeClaim) -> PersistentVolume:
     name = claim["spec"]["volumeName"]
     try:
         found = await client.get(PERSISTENT_VOLUMES, name)
@@ -111,17 +110,17 @@ async def _volume(client: Client, claim: Object) -> Object:
             f"found PV object {name} but its pv.Spec.ClaimRef.UID {reference.get('uid', '')} "
             f"does not point to claim.UID {uid}"
         )
-    return found
+    return cast("PersistentVolume", found)
 
 
-def _folder(volume: Object) -> str:
+def _folder(volume: PersistentVolume) -> str:
     spec = volume["spec"]
     if (source := spec.get("hostPath")) is not None:
         path: str = source["path"]
         check_host_path(path, source.get("type") or "")
         return path
-    if (source := spec.get("local")) is not None:
-        path = source["path"]
+    if (local := spec.get("local")) is not None:
+        path = local["path"]
         try:
             refuse_backsteps(path)
         except VolumeProblem as problem:

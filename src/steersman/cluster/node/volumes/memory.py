@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from steersman.cluster.node.process.keeper.system_calls import MNT_DETACH, mount, unmount
+from steersman.objects.kinds.types.core_v1 import Pod, PodSpec
 from steersman.objects.pods import container_totals
 from steersman.objects.quantities import Quantity
 
 __all__ = ["memory_size", "mount_memory", "unmount_all"]
 
 
-def memory_size(pod: Mapping[str, Any], size_limit: str | None, allocatable: Quantity) -> int:
+def memory_size(pod: Pod, size_limit: str | None, allocatable: Quantity) -> int:
     """How large a pod's volume may grow: as far as it says, but not beyond the pod's memory or the node's."""
     limits = (allocatable, _memory_of(pod["spec"]), Quantity.parse(str(size_limit or "0")))
     return min((limit.value for limit in limits if limit), default=0)
@@ -43,7 +44,7 @@ def unmount_all(folder: Path) -> None:
             unmount(str(path), MNT_DETACH)
 
 
-def _memory_of(spec: Mapping[str, Any]) -> Quantity:
+def _memory_of(spec: PodSpec) -> Quantity:
     """The memory that a pod may use at most; 0: it has no limit."""
     whole = ((spec.get("resources") or {}).get("limits") or {}).get("memory")
     if whole is not None:
@@ -51,7 +52,7 @@ def _memory_of(spec: Mapping[str, Any]) -> Quantity:
     containers = (*(spec.get("containers") or ()), *(spec.get("initContainers") or ()))
     if not all("memory" in (_limits(container) or {}) for container in containers):
         return Quantity(0)
-    return container_totals(dict(spec), _limits).get("memory", Quantity(0))
+    return container_totals(spec, _limits).get("memory", Quantity(0))
 
 
 def _limits(container: Mapping[str, Any]) -> Mapping[str, str] | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from steersman.cluster.node.cri import Mount
 from steersman.cluster.node.environment import expand
@@ -11,12 +10,13 @@ from steersman.cluster.node.volumes.errors import VolumeProblem
 from steersman.cluster.node.volumes.host_paths import part_of_volume
 from steersman.cluster.node.volumes.sources import ReadyVolume
 from steersman.objects.fields import quote
+from steersman.objects.kinds.types.core_v1 import Container, VolumeMount
 
 __all__ = ["container_mounts"]
 
 
 def container_mounts(
-    container: Mapping[str, Any], volumes: Mapping[str, ReadyVolume], variables: Mapping[str, str]
+    container: Container, volumes: Mapping[str, ReadyVolume], variables: Mapping[str, str]
 ) -> tuple[Mount, ...]:
     """The container's mounts; parts of volumes that it names are made if need be. Raises `VolumeProblem`."""
     return tuple(
@@ -25,7 +25,7 @@ def container_mounts(
 
 
 def _mount(
-    container: str, mount: Mapping[str, Any], volumes: Mapping[str, ReadyVolume], variables: Mapping[str, str]
+    container: str, mount: VolumeMount, volumes: Mapping[str, ReadyVolume], variables: Mapping[str, str]
 ) -> Mount:
     ready = volumes.get(mount["name"])
     if ready is None:

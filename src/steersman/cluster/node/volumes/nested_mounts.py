@@ -5,21 +5,21 @@ They cannot be created later in read-only volumes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from posixpath import normpath
-from typing import Any
 
+from steersman.objects.kinds.types.core_v1 import Container, Pod
 from steersman.objects.pods import containers_of
 
 __all__ = ["nested_folders"]
 
 
-def nested_folders(pod: Mapping[str, Any], volume: str) -> set[str]:
+def nested_folders(pod: Pod, volume: str) -> set[str]:
     """Paths within a volume where containers of the pod have something else mounted."""
-    return {path for container in containers_of(dict(pod["spec"])) for path in _nested(container, volume)}
+    return {path for container in containers_of(pod["spec"]) for path in _nested(container, volume)}
 
 
-def _nested(container: Mapping[str, Any], volume: str) -> Iterator[str]:
+def _nested(container: Container, volume: str) -> Iterator[str]:
     mounts = container.get("volumeMounts") or ()
     places = sorted(normpath(mount["mountPath"]) for mount in mounts)
     for mount in mounts:

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from steersman.objects.kinds.types.core_v1 import Pod
+
 __all__ = ["ResolverConfig", "asks_cluster", "host_resolver", "hosts_file", "node_hosts_file", "pod_resolver"]
 
-Pod = Mapping[str, Any]
 
 _MANAGED: Final = """# Kubernetes-managed hosts file.
 127.0.0.1\tlocalhost

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from steersman.objects.kinds.types.core_v1 import Pod
+
 __all__ = ["fs_group_of", "fs_user_of", "give_to_group", "missing_groups"]
 
 _READ_WRITE: Final = 0o660
@@ -15,13 +17,13 @@ _READ: Final = 0o440
 _SEARCH: Final = 0o110
 
 
-def fs_group_of(pod: Mapping[str, Any]) -> int | None:
+def fs_group_of(pod: Pod) -> int | None:
     """The group that volumes have to belong to, where this process can see to it."""
     group: int | None = (pod["spec"].get("securityContext") or {}).get("fsGroup")
     return None if group is None or missing_groups((group,)) else group
 
 
-def fs_user_of(pod: Mapping[str, Any]) -> int | None:
+def fs_user_of(pod: Pod) -> int | None:
     """Whom files belong to that are for the pod only: the user of all of its containers, if it is one."""
     spec = pod["spec"]
     own = _user(spec)

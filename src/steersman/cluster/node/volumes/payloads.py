@@ -12,16 +12,18 @@ from typing import Any, Final
 from steersman.cluster.node.downward import DownwardNodeFacts, UnknownFieldRef, field_value, resource_value
 from steersman.cluster.node.volumes.atomic import File
 from steersman.cluster.node.volumes.errors import VolumeProblem
+from steersman.objects.kinds.types.core_v1 import Pod
 
 __all__ = ["DEFAULT_MODE", "Files", "config_map_files", "downward_files", "secret_files"]
 
-Object = Mapping[str, Any]
 Files = dict[str, File]
 
 DEFAULT_MODE: Final = 0o644
 
 
-def config_map_files(found: Object, items: Sequence[Object], mode: int, *, optional: bool) -> Files:
+def config_map_files(
+    found: Mapping[str, Any], items: Sequence[Mapping[str, Any]], mode: int, *, optional: bool
+) -> Files:
     entries = {key: text.encode() for key, text in (found.get("data") or {}).items()}
     entries |= {key: b64decode(text) for key, text in (found.get("binaryData") or {}).items()}
     return _chosen(
@@ -29,12 +31,16 @@ def config_map_files(found: Object, items: Sequence[Object], mode: int, *, optio
     )
 
 
-def secret_files(found: Object, items: Sequence[Object], mode: int, *, optional: bool) -> Files:
+def secret_files(
+    found: Mapping[str, Any], items: Sequence[Mapping[str, Any]], mode: int, *, optional: bool
+) -> Files:
     entries = {key: b64decode(text) for key, text in (found.get("data") or {}).items()}
     return _chosen(entries, items, mode, "references non-existent secret key: " if not optional else "")
 
 
-def _chosen(entries: Mapping[str, bytes], items: Sequence[Object], mode: int, complaint: str) -> Files:
+def _chosen(
+    entries: Mapping[str, bytes], items: Sequence[Mapping[str, Any]], mode: int, complaint: str
+) -> Files:
     """All entries, or those that items choose; without a complaint one may be missing."""
     if not items:
         return {key: File(data, mode) for key, data in entries.items()}
@@ -48,7 +54,7 @@ def _chosen(entries: Mapping[str, bytes], items: Sequence[Object], mode: int, co
     return files
 
 
-def downward_files(pod: Object, items: Iterable[Object], mode: int, node: DownwardNodeFacts) -> Files:
+def downward_files(pod: Pod, items: Iterable[Mapping[str, Any]], mode: int, node: DownwardNodeFacts) -> Files:
     files: Files = {}
     for item in items:
         try:
@@ -64,6 +70,6 @@ def downward_files(pod: Object, items: Iterable[Object], mode: int, node: Downwa
     return files
 
 
-def _mode(item: Object, default: int) -> int:
+def _mode(item: Mapping[str, Any], default: int) -> int:
     mode = item.get("mode")
     return default if mode is None else int(mode)

@@ -20,12 +20,12 @@ from steersman.cluster.node.volumes.references import NotRead, References
 from steersman.cluster.node.volumes.sources import ReadyVolume, VolumeSources
 from steersman.cluster.node.volumes.usage import limited_volumes, too_much, used_bytes
 from steersman.objects.fields import quote
+from steersman.objects.kinds.types.core_v1 import Pod
 
 __all__ = ["PodVolumes"]
 
 _log = logging.getLogger(__name__)
 
-Pod = Mapping[str, Any]
 
 #: Changes within so short a time are written together.
 _GATHER_S: Final = 0.1
@@ -228,8 +228,8 @@ class PodVolumes:
 def _has_run(pod: Pod) -> bool:
     """Whether its volumes must have been ready once."""
     status = pod.get("status") or {}
-    fields = ("initContainerStatuses", "containerStatuses")
-    return any(one.get("containerID") for field in fields for one in status.get(field) or ())
+    statuses = [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]
+    return any(one.get("containerID") for one in statuses)
 
 
 def _shown(pod: Pod) -> tuple[Any, Any]:

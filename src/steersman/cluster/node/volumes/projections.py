@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from steersman.cluster.node.downward import DownwardNodeFacts
 from steersman.cluster.node.volumes.atomic import File
@@ -24,6 +24,7 @@ from steersman.cluster.node.volumes.payloads import (
 from steersman.cluster.node.volumes.references import ObjectReference, References
 from steersman.cluster.node.volumes.tokens import ProjectedTokenRequest, Tokens
 from steersman.objects.fields import quote
+from steersman.objects.kinds.types.core_v1 import Pod
 from steersman.objects.pods import configmap_names, secret_names
 from steersman.objects.resource_type import ResourceType
 from steersman.objects.resources import CONFIG_MAPS, SECRETS
@@ -31,11 +32,10 @@ from steersman.objects.selectors import LabelSelector
 
 __all__ = ["PROJECTED", "Projected", "Projections", "is_projected", "references_of"]
 
-Pod = Mapping[str, Any]
 Source = Mapping[str, Any]
 
 #: The kinds of volumes, and the folders that the kubelet has for each.
-PROJECTED: Final = {
+PROJECTED: Final[Mapping[Literal["configMap", "secret", "downwardAPI", "projected"], str]] = {
     "configMap": "kubernetes.io~configmap",
     "secret": "kubernetes.io~secret",
     "downwardAPI": "kubernetes.io~downward-api",

@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from steersman.aio import Clock
 from steersman.client import Client
 from steersman.cluster.node.timers import Starter
+from steersman.objects.kinds import Object
 from steersman.objects.resource_type import ResourceType
 from steersman.runtime import Change, Informer
 from steersman.runtime.follower import Selection
 
 __all__ = ["NotRead", "ObjectReference", "References"]
 
-Object = dict[str, Any]
 
 #: How long to wait for an object that is asked for the first time.
 _PATIENCE_S: Final = 5.0

@@ -25,12 +25,11 @@ from steersman.cluster.node.volumes.memory import memory_size, mount_memory, unm
 from steersman.cluster.node.volumes.nested_mounts import nested_folders
 from steersman.cluster.node.volumes.ownership import fs_group_of, give_to_group
 from steersman.cluster.node.volumes.projections import PROJECTED, Projections
+from steersman.objects.kinds.types.core_v1 import Pod, Volume
 from steersman.objects.quantities import Quantity
 
 __all__ = ["ImageFolder", "ReadyVolume", "VolumeSources"]
 
-Pod = Mapping[str, Any]
-Volume = Mapping[str, Any]
 #: The folder that is an image; None: there is no such one.
 ImageFolder = Callable[[str], Path | None]
 
@@ -88,17 +87,17 @@ class VolumeSources:
         for kind, plugin in PROJECTED.items():
             if (source := volume.get(kind)) is not None:
                 return await self._projected(pod, volume["name"], kind, plugin, source)
-        if (source := volume.get("emptyDir")) is not None:
-            return self._scratch(pod, volume["name"], source)
-        if (source := volume.get("hostPath")) is not None:
-            check_host_path(source["path"], source.get("type") or "")
-            return ReadyVolume(Path(source["path"]))
+        if (scratch := volume.get("emptyDir")) is not None:
+            return self._scratch(pod, volume["name"], scratch)
+        if (host_path := volume.get("hostPath")) is not None:
+            check_host_path(host_path["path"], host_path.get("type") or "")
+            return ReadyVolume(Path(host_path["path"]))
         if "persistentVolumeClaim" in volume or "ephemeral" in volume:
             return await self._claimed(pod, volume)
-        if (source := volume.get("image")) is not None:
-            return self._image(source.get("reference", ""))
-        kind = next((field for field in volume if field != "name"), "unknown")
-        raise VolumeProblem(f"this node has no volumes of type {kind}")
+        if (image := volume.get("image")) is not None:
+            return self._image(image.get("reference", ""))
+        unknown = next((field for field in volume if field != "name"), "unknown")
+        raise VolumeProblem(f"this node has no volumes of type {unknown}")
 
     def forget(self, uid: str) -> None:
         """What was asked for in the name of a pod is of no use any more."""

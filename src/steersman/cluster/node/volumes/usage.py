@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from steersman.objects.fields import quote
+from steersman.objects.kinds.types.core_v1 import Pod
 from steersman.objects.quantities import Quantity
 
 __all__ = ["limited_volumes", "too_much", "used_bytes"]
 
 
-def limited_volumes(pod: Mapping[str, Any]) -> dict[str, Quantity]:
+def limited_volumes(pod: Pod) -> dict[str, Quantity]:
     """The pod's emptyDir volumes that may only grow so large."""
     limits = {
         volume["name"]: Quantity.parse(str(limit))

@@ -81,9 +81,9 @@ def _load(data: bytes) -> dict[str, Any]:
 
 
 def _total(
-    spec: dict[str, Any], whole: Mapping[str, Any], overhead: Mapping[str, str], *, usual: bool
+    spec: Mapping[str, Any], whole: Mapping[str, Any], overhead: Mapping[str, str], *, usual: bool
 ) -> Amounts:
-    def amounts_of(container: dict[str, Any]) -> Mapping[str, str]:
+    def amounts_of(container: Mapping[str, Any]) -> Mapping[str, str]:
         asked: Mapping[str, str] = container["resources"].get("requests") or {}
         if usual:
             return {"cpu": str(_USUAL_CPU), "memory": str(_USUAL_MEMORY), **asked}

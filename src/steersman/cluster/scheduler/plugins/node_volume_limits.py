@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any, Final, cast
+
+import msgspec
 
 from steersman.cluster.scheduler.framework.cycle_state import CycleState
 from steersman.cluster.scheduler.framework.events import ClusterEvent, EventKind, Hints
@@ -13,6 +15,9 @@ from steersman.cluster.scheduler.framework.plugin import Resources
 from steersman.cluster.scheduler.framework.verdicts import SKIP, Refusal, Skip
 from steersman.cluster.scheduler.model.node import NodeInfo
 from steersman.cluster.scheduler.model.pod import PodInfo
+from steersman.objects.kinds.types.core_v1 import PersistentVolume, PersistentVolumeClaim
+from steersman.objects.kinds.types.storage_v1 import StorageClass
+from steersman.objects.kinds.views.volumes import AttachmentView
 from steersman.objects.resources import (
     CSI_NODES,
     PERSISTENT_VOLUME_CLAIMS,
@@ -73,19 +78,26 @@ class NodeVolumeLimits:
         """(volume, driver) of each CSI volume; one that is not made yet goes by its claim."""
         for pod in pods:
             for name in pod.claim_names():
-                claim = self._handle.find(PERSISTENT_VOLUME_CLAIMS, name, pod.namespace)
+                claim = cast(
+                    "PersistentVolumeClaim | None",
+                    self._handle.find(PERSISTENT_VOLUME_CLAIMS, name, pod.namespace),
+                )
                 if claim is not None and (found := self._volume(claim)) is not None:
                     yield found
 
-    def _volume(self, claim: dict[str, Any]) -> tuple[str, str] | None:
+    def _volume(self, claim: PersistentVolumeClaim) -> tuple[str, str] | None:
         volume_name = claim["spec"].get("volumeName")
-        volume = self._handle.find(PERSISTENT_VOLUMES, volume_name) if volume_name else None
+        volume = (
+            cast("PersistentVolume | None", self._handle.find(PERSISTENT_VOLUMES, volume_name))
+            if volume_name
+            else None
+        )
         if volume is not None:
             source = volume["spec"].get("csi")
             return (
                 None if source is None else (f"{source['driver']}/{source['volumeHandle']}", source["driver"])
             )
-        storage_class = self._handle.find(STORAGE_CLASSES, class_of(claim))
+        storage_class = cast("StorageClass | None", self._handle.find(STORAGE_CLASSES, class_of(claim)))
         if storage_class is None:
             return None
         metadata, driver = claim["metadata"], storage_class["provisioner"]
@@ -98,9 +110,10 @@ class NodeVolumeLimits:
             cache.add_index(_BY_NODE, _node_of)
             self._indexed = True
         for cached in cache.by_index(_BY_NODE, node):
-            spec = cached.object()["spec"]
-            name = (spec.get("source") or {}).get("persistentVolumeName")
-            volume = self._handle.find(PERSISTENT_VOLUMES, name) if name else None
+            name = _decode_attachment(cached.data).spec.source.persistent_volume_name
+            volume = (
+                cast("PersistentVolume | None", self._handle.find(PERSISTENT_VOLUMES, name)) if name else None
+            )
             source = None if volume is None else volume["spec"].get("csi")
             if source is not None:
                 yield f"{source['driver']}/{source['volumeHandle']}", source["driver"]
@@ -116,7 +129,10 @@ class NodeVolumeLimits:
 
 
 def _node_of(cached: Cached) -> list[str]:
-    return [cached.object()["spec"]["nodeName"]]
+    return [_decode_attachment(cached.data).spec.node_name]
+
+
+_decode_attachment = msgspec.json.Decoder(AttachmentView).decode
 
 
 def _frees_volumes(_: PodInfo, what: ClusterEvent) -> bool:

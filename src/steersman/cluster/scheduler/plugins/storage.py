@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Final
 
 from steersman.cluster.scheduler.framework.events import ClusterEvent
 from steersman.cluster.scheduler.model.pod import PodInfo
+from steersman.objects.kinds.types.core_v1 import PersistentVolume, PersistentVolumeClaim
 from steersman.objects.node_selection import read_node_selector
 from steersman.objects.quantities import Quantity
 from steersman.objects.resource_type import ResourceType
@@ -24,25 +25,26 @@ __all__ = [
 CSI_DRIVERS: Final = ResourceType("storage.k8s.io", "v1", "CSIDriver", "csidrivers", namespaced=False)
 CSI_CAPACITIES: Final = ResourceType("storage.k8s.io", "v1", "CSIStorageCapacity", "csistoragecapacities")
 
-Object = Mapping[str, Any]
 
-
-def requested_bytes(claim: Object) -> int | None:
+def requested_bytes(claim: PersistentVolumeClaim) -> int | None:
     amount = ((claim["spec"].get("resources") or {}).get("requests") or {}).get("storage")
     return None if amount is None else Quantity.parse(amount).value
 
 
-def allows_node(volume: Object, labels: Mapping[str, str]) -> bool:
+def allows_node(volume: PersistentVolume, labels: Mapping[str, str]) -> bool:
     required = (volume["spec"].get("nodeAffinity") or {}).get("required")
     return required is None or read_node_selector(required).matches("", labels)
 
 
 def find_volume(
-    claim: Object, volumes: Iterable[Object], labels: Mapping[str, str], taken: Iterable[str]
-) -> Object | None:
+    claim: PersistentVolumeClaim,
+    volumes: Iterable[PersistentVolume],
+    labels: Mapping[str, str],
+    taken: Iterable[str],
+) -> PersistentVolume | None:
     """The smallest volume that a claim can have on a node with these labels; its own, if there is one."""
     excluded = frozenset(taken)
-    smallest: Object | None = None
+    smallest: PersistentVolume | None = None
     for volume in volumes:
         if volume["metadata"]["name"] in excluded or not can_have(claim, volume):
             continue

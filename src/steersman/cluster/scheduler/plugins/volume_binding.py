@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final, cast
 
 from steersman.aio import Scope, wait_for_tasks
 from steersman.cluster.scheduler.errors import VolumesNotBound
@@ -28,6 +28,14 @@ from steersman.cluster.scheduler.plugins.storage import (
     is_claimed,
     requested_bytes,
 )
+from steersman.objects.kinds.types.core_v1 import (
+    PersistentVolume,
+    PersistentVolumeClaim,
+    TopologySelectorTerm,
+)
+from steersman.objects.kinds.types.storage_v1 import StorageClass
+from steersman.objects.lifetime import is_deleting
+from steersman.objects.ownership import is_controlled_by
 from steersman.objects.quantities import Quantity
 from steersman.objects.resources import (
     PERSISTENT_VOLUME_CLAIMS,
@@ -35,7 +43,14 @@ from steersman.objects.resources import (
     STORAGE_CLASSES,
 )
 from steersman.objects.selectors import LabelSelector
-from steersman.objects.volume_claims import SELECTED_NODE, annotations_of, class_of, is_bound, is_for
+from steersman.objects.volume_claims import (
+    SELECTED_NODE,
+    annotations_of,
+    claim_reference,
+    class_of,
+    is_bound,
+    is_for,
+)
 from steersman.runtime import Change, Key
 from steersman.runtime.cached import number
 
@@ -51,23 +66,21 @@ _NONE_FREE: Final = "node(s) didn't find available persistent volumes to bind"
 _NO_SPACE: Final = "node(s) did not have enough free storage"
 _GONE: Final = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
 
-Object = dict[str, Any]
-
 
 @dataclass(slots=True)
 class _Bindings:
     """The pending work on one node: claims with the volumes to bind them to, and claims to provision."""
 
-    volumes: list[tuple[Object, Object]] = field(default_factory=list)
-    provisions: list[Object] = field(default_factory=list)
+    volumes: list[tuple[PersistentVolumeClaim, PersistentVolume]] = field(default_factory=list)
+    provisions: list[PersistentVolumeClaim] = field(default_factory=list)
 
 
 @dataclass(slots=True)
 class _Note:
     """The PreFilter state: the pod's claims by how they are bound."""
 
-    bound: list[Object]
-    waiting: list[Object]
+    bound: list[PersistentVolumeClaim]
+    waiting: list[PersistentVolumeClaim]
     by_node: dict[str, _Bindings] = field(default_factory=dict)
 
 
@@ -113,32 +126,37 @@ class VolumeBinding:
         cycle.write(self.name, note)
         return None
 
-    def _claim(self, pod: PodInfo, name: str, *, ephemeral: bool) -> Object | str:
+    def _claim(self, pod: PodInfo, name: str, *, ephemeral: bool) -> PersistentVolumeClaim | str:
         """The claim, or what is wrong with it."""
-        claim = self._handle.find(PERSISTENT_VOLUME_CLAIMS, name, pod.namespace)
+        claim = cast(
+            "PersistentVolumeClaim | None", self._handle.find(PERSISTENT_VOLUME_CLAIMS, name, pod.namespace)
+        )
         if claim is None:
             if ephemeral:
                 return f'waiting for ephemeral volume controller to create the persistentvolumeclaim "{name}"'
             return f'persistentvolumeclaim "{name}" not found'
-        metadata = claim["metadata"]
         if (claim.get("status") or {}).get("phase") == "Lost":
             volume = claim["spec"].get("volumeName") or ""
             return f'persistentvolumeclaim "{name}" bound to non-existent persistentvolume "{volume}"'
-        if metadata.get("deletionTimestamp") is not None:
+        if is_deleting(claim):
             return f'persistentvolumeclaim "{name}" is being deleted'
-        owners = metadata.get("ownerReferences") or ()
-        if ephemeral and not any(each.get("controller") and each["uid"] == pod.uid for each in owners):
+        if ephemeral and not is_controlled_by(claim, pod.uid):
             return f"PVC {pod.namespace}/{name} was not created for pod {pod.key} (pod is not owner)"
         return claim
 
-    def _waits(self, claim: Object) -> bool:
-        storage_class = self._handle.find(STORAGE_CLASSES, class_of(claim))
+    def _waits(self, claim: PersistentVolumeClaim) -> bool:
+        storage_class = cast("StorageClass | None", self._handle.find(STORAGE_CLASSES, class_of(claim)))
         return storage_class is not None and storage_class.get("volumeBindingMode") == "WaitForFirstConsumer"
 
     def filter(self, cycle: CycleState, pod: PodInfo, node: NodeInfo) -> Refusal | None:
         note = cycle.read(self.name, _Note)
         reasons = []
-        volumes = [self._handle.find(PERSISTENT_VOLUMES, claim["spec"]["volumeName"]) for claim in note.bound]
+        volumes = [
+            cast(
+                "PersistentVolume | None", self._handle.find(PERSISTENT_VOLUMES, claim["spec"]["volumeName"])
+            )
+            for claim in note.bound
+        ]
         if any(volume is not None and not allows_node(volume, node.labels) for volume in volumes):
             reasons.append(_CONFLICT)
         bindings = _Bindings()
@@ -151,10 +169,12 @@ class VolumeBinding:
         note.by_node[node.name] = bindings
         return None
 
-    def _find(self, claims: list[Object], node: NodeInfo, bindings: _Bindings) -> list[str]:
+    def _find(self, claims: list[PersistentVolumeClaim], node: NodeInfo, bindings: _Bindings) -> list[str]:
         """Find volumes for claims, or see whether they can be made for the node; what is in the way."""
         provisions = []
-        volumes = [cached.object() for cached in self._handle.cache(PERSISTENT_VOLUMES)]
+        volumes = [
+            cast("PersistentVolume", cached.object()) for cached in self._handle.cache(PERSISTENT_VOLUMES)
+        ]
         for claim in sorted(claims, key=lambda each: requested_bytes(each) or 0):
             selected = self._selected.get(Key.of(claim)) or annotations_of(claim).get(SELECTED_NODE)
             if selected:
@@ -169,7 +189,7 @@ class VolumeBinding:
             if found is None:
                 provisions.append(claim)
             else:
-                bindings.volumes.append((claim, dict(found)))
+                bindings.volumes.append((claim, found))
         for claim in provisions:
             reason = self._cannot_provision(claim, node)
             if reason:
@@ -177,8 +197,8 @@ class VolumeBinding:
         bindings.provisions = provisions
         return []
 
-    def _cannot_provision(self, claim: Object, node: NodeInfo) -> str:
-        storage_class = self._handle.find(STORAGE_CLASSES, class_of(claim))
+    def _cannot_provision(self, claim: PersistentVolumeClaim, node: NodeInfo) -> str:
+        storage_class = cast("StorageClass | None", self._handle.find(STORAGE_CLASSES, class_of(claim)))
         if storage_class is None or storage_class.get("provisioner") in (None, "", _NO_PROVISIONER):
             return _NONE_FREE
         terms = storage_class.get("allowedTopologies") or ()
@@ -186,7 +206,7 @@ class VolumeBinding:
             return _NONE_FREE
         return "" if self._has_space(claim, storage_class, node) else _NO_SPACE
 
-    def _has_space(self, claim: Object, storage_class: Object, node: NodeInfo) -> bool:
+    def _has_space(self, claim: PersistentVolumeClaim, storage_class: StorageClass, node: NodeInfo) -> bool:
         """Whether a driver that reports its capacity has enough for the node."""
         wanted = requested_bytes(claim)
         driver = self._handle.find(CSI_DRIVERS, storage_class["provisioner"])
@@ -249,7 +269,9 @@ class VolumeBinding:
                 raise VolumesNotBound("binding volumes: context deadline exceeded")
         self.unreserve(cycle, pod, node)
 
-    async def _bound(self, pod: PodInfo, claims: list[Object], node: str, bindings: _Bindings) -> None:
+    async def _bound(
+        self, pod: PodInfo, claims: list[PersistentVolumeClaim], node: str, bindings: _Bindings
+    ) -> None:
         """Wait until all claims are bound; whoever binds them may also give up on the node."""
         provisioned = {
             Key.of(claim): number(claim["metadata"]["resourceVersion"]) for claim in bindings.provisions
@@ -258,7 +280,10 @@ class VolumeBinding:
         while pending:
             self._changed.clear()
             for key in tuple(pending):
-                claim = self._handle.find(PERSISTENT_VOLUME_CLAIMS, key.name, key.namespace)
+                claim = cast(
+                    "PersistentVolumeClaim | None",
+                    self._handle.find(PERSISTENT_VOLUME_CLAIMS, key.name, key.namespace),
+                )
                 if claim is None:
                     raise VolumesNotBound(
                         f'failed to check provisioning pvc: could not find v1.PersistentVolumeClaim "{key}"'
@@ -285,25 +310,19 @@ class VolumeBinding:
         }
 
 
-def _is_in(term: Object, node: NodeInfo) -> bool:
+def _is_in(term: TopologySelectorTerm, node: NodeInfo) -> bool:
     return all(
         node.labels.get(each["key"]) in each["values"] for each in term.get("matchLabelExpressions") or ()
     )
 
 
-def _bound(volume: Object, claim: Object) -> Object:
+def _bound(volume: PersistentVolume, claim: PersistentVolumeClaim) -> PersistentVolume:
     """The volume, reserved for the claim."""
-    metadata = claim["metadata"]
     annotations = dict(annotations_of(volume))
     if not is_for(volume, claim):
         annotations[_BOUND_BY_CONTROLLER] = "yes"
-    reference = {
-        "apiVersion": "v1",
-        "kind": "PersistentVolumeClaim",
-        **{part: metadata[part] for part in ("namespace", "name", "uid", "resourceVersion")},
-    }
     return {
         **volume,
         "metadata": {**volume["metadata"], "annotations": annotations},
-        "spec": {**volume["spec"], "claimRef": reference},
+        "spec": {**volume["spec"], "claimRef": claim_reference(claim)},
     }

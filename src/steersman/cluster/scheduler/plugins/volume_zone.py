@@ -4,7 +4,7 @@ labels.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final, cast
 
 from steersman.cluster.scheduler.framework.cycle_state import CycleState
 from steersman.cluster.scheduler.framework.events import EventKind, Hints
@@ -14,6 +14,8 @@ from steersman.cluster.scheduler.framework.verdicts import SKIP, Refusal, Skip
 from steersman.cluster.scheduler.model.node import NodeInfo
 from steersman.cluster.scheduler.model.pod import PodInfo
 from steersman.cluster.scheduler.plugins.storage import is_claimed
+from steersman.objects.kinds.types.core_v1 import PersistentVolume, PersistentVolumeClaim
+from steersman.objects.kinds.types.storage_v1 import StorageClass
 from steersman.objects.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES
 from steersman.objects.volume_claims import class_of
 
@@ -60,23 +62,25 @@ class VolumeZone:
         """Where the claim's volume is; nowhere in particular if it has none yet and may wait."""
         if not name:
             return _refusal("PersistentVolumeClaim had no name")
-        claim = self._handle.find(PERSISTENT_VOLUME_CLAIMS, name, namespace)
+        claim = cast(
+            "PersistentVolumeClaim | None", self._handle.find(PERSISTENT_VOLUME_CLAIMS, name, namespace)
+        )
         if claim is None:
             return _refusal(f'persistentvolumeclaim "{name}" not found')
         volume_name = claim["spec"].get("volumeName")
         if not volume_name:
             return self._unbound(claim)
-        volume = self._handle.find(PERSISTENT_VOLUMES, volume_name)
+        volume = cast("PersistentVolume | None", self._handle.find(PERSISTENT_VOLUMES, volume_name))
         if volume is None:
             return _refusal(f'persistentvolume "{volume_name}" not found')
         labels = volume["metadata"].get("labels") or {}
         return [(key, frozenset(labels[key].split("__"))) for key in _LABELS if key in labels]
 
-    def _unbound(self, claim: dict[str, Any]) -> _Places | Refusal:
+    def _unbound(self, claim: PersistentVolumeClaim) -> _Places | Refusal:
         name = class_of(claim)
         if not name:
             return _refusal("PersistentVolumeClaim had no pv name and storageClass name")
-        storage_class = self._handle.find(STORAGE_CLASSES, name)
+        storage_class = cast("StorageClass | None", self._handle.find(STORAGE_CLASSES, name))
         if storage_class is None:
             return _refusal(f'storageclass.storage.k8s.io "{name}" not found')
         if storage_class.get("volumeBindingMode") == "WaitForFirstConsumer":

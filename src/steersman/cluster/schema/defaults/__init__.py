@@ -25,7 +25,8 @@ from steersman.cluster.schema.defaults import (
     services,
     storage,
 )
-from steersman.cluster.schema.defaults.filling import Object, unset
+from steersman.cluster.schema.defaults.filling import unset
+from steersman.objects.kinds import Object
 
 __all__ = ["apply_defaults"]
 

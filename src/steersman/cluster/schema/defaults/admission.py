@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from steersman.cluster.schema.defaults.filling import Object, unset
+from steersman.cluster.schema.defaults.filling import unset
+from steersman.objects.kinds import Object
 
 __all__ = [
     "default_mutating_webhooks",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from steersman.cluster.schema.defaults.filling import Object, unset, zero
+from steersman.cluster.schema.defaults.filling import unset, zero
 from steersman.cluster.schema.defaults.pods import default_template
 from steersman.cluster.schema.defaults.storage import default_claim
+from steersman.objects.kinds import Object
 
 __all__ = ["default_daemon_set", "default_deployment", "default_replica_set", "default_stateful_set"]
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import Any, Final
 
-from steersman.cluster.schema.defaults.filling import Object, unset
+from steersman.cluster.schema.defaults.filling import unset
+from steersman.objects.kinds import Object
 
 __all__ = ["ROUND_TRIP", "cpu_utilization_metric", "default_autoscaler_v1", "default_autoscaler_v2"]
 

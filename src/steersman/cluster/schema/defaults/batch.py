@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from steersman.cluster.schema.defaults.filling import Object, unset, zero
+from steersman.cluster.schema.defaults.filling import unset, zero
 from steersman.cluster.schema.defaults.pods import default_template
+from steersman.objects.kinds import Object
 
 __all__ = ["default_cron_job", "default_job"]
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from base64 import b64encode
 from typing import Final
 
-from steersman.cluster.schema.defaults.filling import Object, round_resources, unset, zero
+from steersman.cluster.schema.defaults.filling import round_resources, unset, zero
 from steersman.cluster.schema.defaults.pods import default_template
+from steersman.objects.kinds import Object
 
 __all__ = [
     "default_limit_range",

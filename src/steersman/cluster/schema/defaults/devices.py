@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from steersman.cluster.schema.defaults.filling import Object, unset, zero
+from steersman.cluster.schema.defaults.filling import unset, zero
+from steersman.objects.kinds import Object
 
 __all__ = [
     "default_device_taint_rule",

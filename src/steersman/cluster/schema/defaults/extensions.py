@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from steersman.cluster.schema.defaults.admission import default_service_port
-from steersman.cluster.schema.defaults.filling import Object, unset
+from steersman.cluster.schema.defaults.filling import unset
+from steersman.objects.kinds import Object
 
 __all__ = ["default_api_service", "default_custom_resource_definition"]
 

@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from steersman.objects.kinds import Object
 from steersman.objects.quantities import Quantity
 
-__all__ = ["Object", "round_resources", "unset", "zero"]
-
-Object = dict[str, Any]
+__all__ = ["round_resources", "unset", "zero"]
 
 
 def unset(obj: Object, key: str, value: Any) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from steersman.cluster.schema.defaults.filling import Object, unset, zero
+from steersman.cluster.schema.defaults.filling import unset, zero
+from steersman.objects.kinds import Object
 
 __all__ = ["default_flow_schema", "default_priority_level"]
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from steersman.cluster.schema.defaults.filling import Object, unset
+from steersman.cluster.schema.defaults.filling import unset
+from steersman.objects.kinds import Object
 
 __all__ = ["default_ingress_class", "default_network_policy"]
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from steersman.cluster.schema.defaults.filling import Object, round_resources, unset, zero
+from steersman.cluster.schema.defaults.filling import round_resources, unset, zero
 from steersman.cluster.schema.defaults.images import default_pull_policy
 from steersman.cluster.schema.defaults.volumes import default_field_refs, default_volumes
+from steersman.objects.kinds import Object
 from steersman.objects.pods import CONTAINER_FIELDS
 
 __all__ = ["default_pod", "default_pod_spec", "default_template"]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from steersman.cluster.schema.defaults.filling import Object, zero
+from steersman.cluster.schema.defaults.filling import zero
+from steersman.objects.kinds import Object
 
 __all__ = ["default_role_binding"]
 

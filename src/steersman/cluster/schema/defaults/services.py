@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from steersman.cluster.schema.defaults.filling import Object, unset, zero
+from steersman.cluster.schema.defaults.filling import unset, zero
+from steersman.objects.kinds import Object
 
 __all__ = ["default_endpoint_slice", "default_endpoints", "default_service"]
 

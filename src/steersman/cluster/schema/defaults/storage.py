@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from steersman.cluster.schema.defaults.filling import Object, round_resources, unset, zero
+from steersman.cluster.schema.defaults.filling import round_resources, unset, zero
 from steersman.cluster.schema.defaults.volumes import default_claim_spec, default_sources
+from steersman.objects.kinds import Object
 
 __all__ = [
     "default_claim",

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from steersman.cluster.schema.defaults.filling import Object, round_resources, unset, zero
+from steersman.cluster.schema.defaults.filling import round_resources, unset, zero
 from steersman.cluster.schema.defaults.images import default_pull_policy
+from steersman.objects.kinds import Object
 
 __all__ = ["default_claim_spec", "default_field_refs", "default_sources", "default_volumes"]
 

@@ -14,10 +14,10 @@ import orjson
 
 from steersman.cluster.schema.openapi import gnostic
 from steersman.cluster.schema.openapi.definitions import PREFIX
+from steersman.objects.kinds import Object
 
 __all__ = ["Foreign", "converted", "merge_into", "part_of"]
 
-Object = dict[str, Any]
 
 _GVKS: Final = "x-kubernetes-group-version-kind"
 _PARAMETERS: Final = "#/parameters/"

@@ -16,11 +16,11 @@ from steersman.cluster.schema.resources import GVK
 from steersman.cluster.schema.structural.errors import ConversionError
 from steersman.cluster.schema.structural.go_types import go_type
 from steersman.objects.fields import Path, join, quote
+from steersman.objects.kinds import Object
 from steersman.objects.metadata import validate_annotations, validate_labels
 
 __all__ = ["Conversion", "accept_review", "conversion_review", "needing_conversion", "rename"]
 
-Object = dict[str, Any]
 
 _GROUP: Final = "apiextensions.k8s.io"
 _KIND: Final = "ConversionReview"

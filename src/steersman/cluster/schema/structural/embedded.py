@@ -16,12 +16,12 @@ from steersman.cluster.schema.structural.errors import MetadataError
 from steersman.cluster.schema.structural.go_types import go_type, go_value
 from steersman.cluster.schema.structural.node import Node
 from steersman.objects.fields import FieldError, Path, invalid, required
+from steersman.objects.kinds import Object
 from steersman.objects.metadata import validate_object_meta
 from steersman.objects.names import is_dns1035_label, name_is_path_segment
 
 __all__ = ["Check", "Coerce", "coerce_metadata", "compile_checker", "compile_coercer"]
 
-Object = dict[str, Any]
 #: Shapes what is embedded in a value, in place; returns unknown fields by path. Raises MetadataError.
 Coerce = Callable[[Any, Path], list[str]]
 #: What is wrong with what is embedded in a value.

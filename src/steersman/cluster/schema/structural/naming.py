@@ -10,10 +10,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from steersman.objects.fields import quote
+from steersman.objects.kinds import Object
 
 __all__ = ["approval_condition", "condition_is_true", "established", "named_status", "set_condition"]
 
-Object = dict[str, Any]
 
 _APPROVAL: Final = "api-approved.kubernetes.io"
 _PULL: Final = "see https://github.com/kubernetes/enhancements/pull/1111"

@@ -12,10 +12,10 @@ from typing import Any, Final
 from steersman.cluster.schema.structural.errors import FieldTypeError
 from steersman.cluster.schema.structural.go_types import go_type, go_value
 from steersman.objects.fields import FieldError, Path, invalid
+from steersman.objects.kinds import Object
 
 __all__ = ["get_path", "scale_spec_errors", "scale_status_errors", "set_path"]
 
-Object = dict[str, Any]
 
 _LARGEST: Final = 2**31 - 1
 

@@ -25,11 +25,11 @@ from steersman.cluster.schema.structural.rules import RuleEngine, compile_tree
 from steersman.cluster.schema.structural.schemas import to_schema
 from steersman.cluster.schema.structural.translate import compile_acceptor
 from steersman.objects.fields import FieldError, Path
+from steersman.objects.kinds import Object
 from steersman.objects.schemas import Schema
 
 __all__ = ["StructuralSchema", "Verdict", "compile_schema"]
 
-Object = dict[str, Any]
 
 _ROOT: Final = Path()
 _STATUS: Final = Path("status")

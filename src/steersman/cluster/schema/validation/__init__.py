@@ -12,14 +12,9 @@ from functools import cache
 from typing import Final
 
 from steersman.cluster.schema.validation.compiled import compiled_rules
-from steersman.cluster.schema.validation.rules import (
-    Object,
-    Revalidation,
-    Rules,
-    UpdateCheck,
-    foreign_finalizers,
-)
+from steersman.cluster.schema.validation.rules import Revalidation, Rules, UpdateCheck, foreign_finalizers
 from steersman.objects.fields import FieldError
+from steersman.objects.kinds import Object
 from steersman.objects.metadata import validate_object_meta, validate_object_meta_update
 from steersman.objects.names import name_is_path_segment
 

@@ -6,8 +6,8 @@ from typing import Final
 
 from steersman.cluster.schema.validation.admission_expressions import Expressions
 from steersman.cluster.schema.validation.compiled import compiled_check
-from steersman.cluster.schema.validation.rules import Object
 from steersman.objects.fields import FieldError, Path, invalid, required, too_many
+from steersman.objects.kinds import Object
 
 __all__ = [
     "validate_condition_expression",

@@ -10,8 +10,9 @@ from steersman.cluster.cel.reserved_words import is_identifier
 from steersman.cluster.schema.validation.admission_expressions import Expressions
 from steersman.cluster.schema.validation.admission_matching import validate_match_conditions
 from steersman.cluster.schema.validation.internal_values import Shape, as_internal
-from steersman.cluster.schema.validation.rules import Object, invalids
+from steersman.cluster.schema.validation.rules import invalids
 from steersman.objects.fields import FieldError, Path, duplicate, invalid, not_supported, required
+from steersman.objects.kinds import Object
 from steersman.objects.metadata import validate_conditions
 from steersman.objects.names import is_dns1035_label, is_dns1123_subdomain, is_qualified_name
 

@@ -9,8 +9,9 @@ from urllib.parse import urlsplit
 from steersman.cluster.schema.validation.admission_expressions import Expressions
 from steersman.cluster.schema.validation.admission_matching import validate_match_conditions
 from steersman.cluster.schema.validation.compiled import compiled_check
-from steersman.cluster.schema.validation.rules import Object, invalids
+from steersman.cluster.schema.validation.rules import invalids
 from steersman.objects.fields import FieldError, Path, duplicate, invalid, not_supported, quote, required
+from steersman.objects.kinds import Object
 from steersman.objects.metadata import validate_label_selector
 from steersman.objects.names import is_dns1035_label, is_dns1123_subdomain, is_port_number
 

@@ -41,7 +41,6 @@ from steersman.cluster.schema.validation.crd_versions import (
     subresource_errors,
     warning_texts,
 )
-from steersman.cluster.schema.validation.rules import Object
 from steersman.objects.fields import (
     FieldError,
     Path,
@@ -50,6 +49,7 @@ from steersman.objects.fields import (
     not_supported,
     required,
 )
+from steersman.objects.kinds import Object
 from steersman.objects.metadata import validate_immutable, validate_object_meta
 from steersman.objects.names import is_dns1035_label, is_dns1123_subdomain, name_is_dns_subdomain
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from base64 import b64decode
 
-from steersman.cluster.schema.validation.rules import Object
 from steersman.objects.fields import FieldError, Path, invalid, quote
+from steersman.objects.kinds import Object
 from steersman.objects.metadata import validate_object_meta
 from steersman.objects.names import is_port_number, name_is_path_segment
 

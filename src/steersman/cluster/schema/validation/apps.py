@@ -12,9 +12,10 @@ from steersman.cluster.schema.validation.pods.template import (
     validate_pod_template,
     validate_template_labels,
 )
-from steersman.cluster.schema.validation.rules import Object, invalids
+from steersman.cluster.schema.validation.rules import invalids
 from steersman.cluster.schema.validation.storage_core import validate_claim_spec
 from steersman.objects.fields import FieldError, Path, invalid, not_supported, required
+from steersman.objects.kinds import Object
 from steersman.objects.metadata import (
     validate_annotations,
     validate_label_selector,

@@ -10,8 +10,9 @@ from typing import Final
 
 from steersman.cluster.schema.validation.compiled import compiled_rules
 from steersman.cluster.schema.validation.internal_values import Shape, as_internal
-from steersman.cluster.schema.validation.rules import Object, invalids
+from steersman.cluster.schema.validation.rules import invalids
 from steersman.objects.fields import FieldError, Path, invalid, not_supported, required
+from steersman.objects.kinds import Object
 from steersman.objects.names import is_dns1123_subdomain
 
 __all__ = [

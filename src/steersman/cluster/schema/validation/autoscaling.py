@@ -6,8 +6,8 @@ from typing import Final
 
 from steersman.cluster.schema.validation.compiled import Check, compiled_check
 from steersman.cluster.schema.validation.resource_names import validate_container_resource_name
-from steersman.cluster.schema.validation.rules import Object
 from steersman.objects.fields import FieldError, Path, forbidden, invalid, not_supported, required
+from steersman.objects.kinds import Object
 
 __all__ = [
     "is_lenient",

@@ -13,7 +13,6 @@ from steersman.cluster.schema.validation.pods.template import (
     validate_pod_template,
     validate_template_labels,
 )
-from steersman.cluster.schema.validation.rules import Object
 from steersman.objects.conditions import condition_is
 from steersman.objects.cron import is_known_time_zone, schedule_error
 from steersman.objects.fields import (
@@ -24,6 +23,7 @@ from steersman.objects.fields import (
     not_supported,
     required,
 )
+from steersman.objects.kinds import Object
 from steersman.objects.metadata import validate_immutable, validate_nonnegative
 from steersman.objects.names import is_dns1123_label, is_domain_prefixed_path
 from steersman.objects.selectors import LabelSelector

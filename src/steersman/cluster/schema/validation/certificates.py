@@ -12,7 +12,7 @@ from cryptography.exceptions import UnsupportedAlgorithm
 
 from steersman.cluster.schema.pem import blocks, certificate_request
 from steersman.cluster.schema.validation.internal_values import Shape, as_internal
-from steersman.cluster.schema.validation.rules import Object, ValuelessError, invalids
+from steersman.cluster.schema.validation.rules import ValuelessError, invalids
 from steersman.cluster.schema.validation.signers import (
     is_kubernetes_signer,
     trust_bundle_name_errors,
@@ -29,6 +29,7 @@ from steersman.objects.fields import (
     required,
     too_long,
 )
+from steersman.objects.kinds import Object
 from steersman.objects.metadata import validate_conditions
 
 __all__ = [

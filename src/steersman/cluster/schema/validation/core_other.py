@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from steersman.cluster.schema.validation.go_json import json_object_error
-from steersman.cluster.schema.validation.rules import Object, invalids
+from steersman.cluster.schema.validation.rules import invalids
 from steersman.objects.fields import FieldError, Path, forbidden, invalid, required, too_long
+from steersman.objects.kinds import Object
 from steersman.objects.names import is_config_map_key, is_label_key
 
 __all__ = [

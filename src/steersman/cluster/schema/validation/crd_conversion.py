@@ -7,8 +7,9 @@ from typing import Final
 
 from steersman.cluster.schema.pem import blocks
 from steersman.cluster.schema.validation.admission_webhooks import validate_client_config
-from steersman.cluster.schema.validation.rules import Object, invalids
+from steersman.cluster.schema.validation.rules import invalids
 from steersman.objects.fields import FieldError, Path, forbidden, invalid, not_supported, required
+from steersman.objects.kinds import Object
 from steersman.objects.names import is_dns1035_label
 
 __all__ = ["ca_bundle_is_valid", "conversion_errors", "knows_review_version"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from steersman.cluster.schema.validation.internal_values import Nested, Shape, as_internal
-from steersman.cluster.schema.validation.rules import Object
+from steersman.objects.kinds import Object
 
 __all__ = ["internal_rule", "internal_schema", "internal_spec", "internal_versions"]
 

@@ -12,8 +12,8 @@ from steersman.cluster.schema.structural.errors import FieldPathError, NotStruct
 from steersman.cluster.schema.structural.fieldpath import resolve_field_path
 from steersman.cluster.schema.structural.node import JSONSchema, parse
 from steersman.cluster.schema.validation.crd_internal import internal_schema
-from steersman.cluster.schema.validation.rules import Object
 from steersman.objects.fields import FieldError, Path, duplicate, invalid, required, too_many
+from steersman.objects.kinds import Object
 from steersman.objects.names import is_dns1035_label
 
 __all__ = [

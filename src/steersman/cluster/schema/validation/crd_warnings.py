@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from steersman.cluster.schema.structural.formats import effective_format
 from steersman.cluster.schema.structural.node import JSONSchema, nested
 from steersman.cluster.schema.validation.crd_internal import internal_spec
 from steersman.objects.fields import quote
+from steersman.objects.kinds import Object
 
 __all__ = ["definition_warnings"]
-
-Object = dict[str, Any]
 
 
 def definition_warnings(definition: Object, old: Object | None = None) -> list[str]:

@@ -14,8 +14,10 @@ from steersman.cluster.schema.validation.device_parts import (
     validate_pool_name,
     validate_selectors,
 )
-from steersman.cluster.schema.validation.rules import Object, invalids
+from steersman.cluster.schema.validation.rules import invalids
 from steersman.objects.fields import FieldError, Path, forbidden, invalid, too_many
+from steersman.objects.kinds import Object
+from steersman.objects.lifetime import is_deleting
 from steersman.objects.names import is_dns1123_label, is_qualified_name
 
 __all__ = [
@@ -108,7 +110,7 @@ def validate_reservation(claim: Object, path: Path, old: Object) -> list[FieldEr
     if consumers and status.get("allocation") is None:
         errors.append(forbidden(path, "may not be specified when `allocated` is not set"))
     added = any(consumer not in (before.get("reservedFor") or ()) for consumer in consumers)
-    deleted = claim["metadata"].get("deletionTimestamp") is not None
+    deleted = is_deleting(claim)
     if added and status.get("allocation") is not None and deleted:
         text = "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set"
         errors.append(forbidden(path, text))

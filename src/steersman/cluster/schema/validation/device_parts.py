@@ -7,8 +7,9 @@ from typing import Any, Final
 
 import orjson
 
-from steersman.cluster.schema.validation.rules import Object, invalids
+from steersman.cluster.schema.validation.rules import invalids
 from steersman.objects.fields import FieldError, Path, duplicate, invalid, required, too_long
+from steersman.objects.kinds import Object
 from steersman.objects.metadata import validate_label_name
 from steersman.objects.names import is_c_identifier, is_dns1123_subdomain
 

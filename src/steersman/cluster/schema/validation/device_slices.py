@@ -16,7 +16,7 @@ from steersman.cluster.schema.validation.device_parts import (
 )
 from steersman.cluster.schema.validation.pods.affinity import validate_node_selector
 from steersman.cluster.schema.validation.pods.volume_sources import validate_csi_driver_name
-from steersman.cluster.schema.validation.rules import Object, invalids
+from steersman.cluster.schema.validation.rules import invalids
 from steersman.objects.fields import (
     FieldError,
     Path,
@@ -27,6 +27,7 @@ from steersman.objects.fields import (
     too_long,
     too_many,
 )
+from steersman.objects.kinds import Object
 from steersman.objects.names import is_dns1123_label, is_dns1123_subdomain
 
 __all__ = [

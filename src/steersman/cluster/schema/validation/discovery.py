@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from steersman.cluster.schema.validation.address_checks import validate_endpoint_ip, validate_legacy_ip
-from steersman.cluster.schema.validation.rules import Object, invalids
+from steersman.cluster.schema.validation.rules import invalids
 from steersman.objects.addresses import ip_family, is_ip
 from steersman.objects.fields import FieldError, Path, internal, invalid, required
+from steersman.objects.kinds import Object
 from steersman.objects.names import is_dns1123_label, is_dns1123_subdomain, is_fully_qualified_domain_name
 
 __all__ = ["validate_addresses", "validate_zone_is_elsewhere"]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from steersman.cluster.schema.validation.address_checks import validate_endpoint_ip
 from steersman.cluster.schema.validation.compiled import compiled_check
-from steersman.cluster.schema.validation.rules import Object, invalids
+from steersman.cluster.schema.validation.rules import invalids
 from steersman.objects.fields import FieldError, Path, required
+from steersman.objects.kinds import Object
 from steersman.objects.names import is_dns1123_label
 
 __all__ = ["validate_endpoint_ip", "validate_ports"]

@@ -11,9 +11,10 @@ from datetime import datetime
 from typing import Any, Final
 
 from steersman.cluster.schema.validation.internal_values import as_internal
-from steersman.cluster.schema.validation.rules import Object, foreign_finalizers, invalids
+from steersman.cluster.schema.validation.rules import foreign_finalizers, invalids
 from steersman.cluster.schema.validation.values import OBJECT_REFERENCE
 from steersman.objects.fields import FieldError, Path, invalid, required
+from steersman.objects.kinds import Object
 from steersman.objects.metadata import validate_object_meta
 from steersman.objects.names import is_label_key, name_is_dns_subdomain, name_is_path_segment
 

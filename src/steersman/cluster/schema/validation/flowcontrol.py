@@ -10,8 +10,9 @@ from steersman.cluster.schema.validation.flowcontrol_mandatory import (
     validate_mandatory_schema,
 )
 from steersman.cluster.schema.validation.internal_values import Shape, as_internal
-from steersman.cluster.schema.validation.rules import Object, invalids
+from steersman.cluster.schema.validation.rules import invalids
 from steersman.objects.fields import FieldError, Path, forbidden, invalid, not_supported
+from steersman.objects.kinds import Object
 from steersman.objects.names import is_dns1123_label
 
 __all__ = [

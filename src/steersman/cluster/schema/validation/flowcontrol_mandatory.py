@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from steersman.cluster.schema.validation.internal_values import Nested, Shape, as_internal
-from steersman.cluster.schema.validation.rules import Object
 from steersman.objects.fields import FieldError, Path, invalid
+from steersman.objects.kinds import Object
 
 __all__ = ["validate_mandatory_level", "validate_mandatory_schema"]
 

@@ -9,9 +9,10 @@ from datetime import datetime
 from typing import Final
 
 from steersman.cluster.schema.validation.pods.internal import internal_form
-from steersman.cluster.schema.validation.rules import Object, ValuelessError
+from steersman.cluster.schema.validation.rules import ValuelessError
 from steersman.objects.conditions import condition_is
 from steersman.objects.fields import FieldError, Path, duplicate, invalid, quote, required
+from steersman.objects.kinds import Object
 from steersman.objects.metadata import validate_nonnegative
 from steersman.objects.times import parse_time
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from steersman.cluster.schema.validation.address_checks import parse_cidr, validate_legacy_cidr
-from steersman.cluster.schema.validation.rules import Object, invalids
+from steersman.cluster.schema.validation.rules import invalids
 from steersman.objects.fields import FieldError, Path, invalid
+from steersman.objects.kinds import Object
 from steersman.objects.metadata import validate_label_selector
 from steersman.objects.names import is_port_name, is_port_number
 

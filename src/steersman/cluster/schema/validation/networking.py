@@ -8,9 +8,10 @@ from typing import Final
 
 from steersman.cluster.schema.validation.address_checks import cidr_family, validate_legacy_ip
 from steersman.cluster.schema.validation.compiled import compiled_check
-from steersman.cluster.schema.validation.rules import Object, invalids
+from steersman.cluster.schema.validation.rules import invalids
 from steersman.objects.addresses import is_cidr, is_ip, is_legacy_ip
 from steersman.objects.fields import FieldError, Path, invalid, required
+from steersman.objects.kinds import Object
 from steersman.objects.names import (
     is_dns1123_subdomain,
     is_domain_prefixed_path,

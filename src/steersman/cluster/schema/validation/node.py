@@ -5,8 +5,8 @@ from __future__ import annotations
 from steersman.cluster.schema.validation.pods.affinity import validate_tolerations
 from steersman.cluster.schema.validation.pods.internal import internal_form
 from steersman.cluster.schema.validation.pods.resources import validate_container_resources
-from steersman.cluster.schema.validation.rules import Object
 from steersman.objects.fields import FieldError, Path, duplicate
+from steersman.objects.kinds import Object
 
 __all__ = ["validate_different_tolerations", "validate_overhead"]
 

@@ -10,7 +10,6 @@ from steersman.cluster.schema.validation.go_json import decoded
 from steersman.cluster.schema.validation.internal_values import as_internal
 from steersman.cluster.schema.validation.pods.affinity import validate_taint_effect
 from steersman.cluster.schema.validation.resource_names import validate_amount
-from steersman.cluster.schema.validation.rules import Object
 from steersman.objects.fields import (
     FieldError,
     Path,
@@ -20,6 +19,7 @@ from steersman.objects.fields import (
     invalid,
     required,
 )
+from steersman.objects.kinds import Object
 from steersman.objects.metadata import validate_label_name
 from steersman.objects.names import is_label_value
 

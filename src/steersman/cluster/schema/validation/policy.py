@@ -6,8 +6,9 @@ from typing import Final
 
 from steersman.cluster.schema.validation.compiled import compiled_check
 from steersman.cluster.schema.validation.internal_values import Shape, as_internal
-from steersman.cluster.schema.validation.rules import Object, invalids
+from steersman.cluster.schema.validation.rules import invalids
 from steersman.objects.fields import FieldError, Path, invalid
+from steersman.objects.kinds import Object
 from steersman.objects.metadata import validate_nonnegative, validate_object_meta
 from steersman.objects.names import is_percent, name_is_path_segment
 

@@ -13,8 +13,9 @@ from steersman.cluster.schema.validation.resource_names import (
     validate_quota_amounts,
     validate_resource_name,
 )
-from steersman.cluster.schema.validation.rules import Object, invalids
+from steersman.cluster.schema.validation.rules import invalids
 from steersman.objects.fields import FieldError, Path, duplicate, forbidden, invalid, required
+from steersman.objects.kinds import Object
 from steersman.objects.names import is_label_key
 from steersman.objects.quantities import Quantity
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from steersman.cluster.schema.validation.internal_values import Shape, as_internal
-from steersman.cluster.schema.validation.rules import Object
 from steersman.objects.errors import SelectorError
 from steersman.objects.fields import FieldError, Path, invalid, required
+from steersman.objects.kinds import Object
 from steersman.objects.metadata import validate_label_selector
 from steersman.objects.selectors import LabelSelector
 

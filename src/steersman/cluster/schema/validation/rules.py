@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from steersman.objects.fields import FieldError, Path, invalid
+from steersman.objects.kinds import Object
 from steersman.objects.names import NameCheck, name_is_dns_subdomain
 
 __all__ = [
     "Check",
     "LateCheck",
     "NameCheck",
-    "Object",
     "Revalidation",
     "Rules",
     "UpdateCheck",
@@ -28,7 +28,6 @@ __all__ = [
     "invalids",
 ]
 
-Object = dict[str, Any]
 
 _FINALIZERS: Final = Path("metadata").child("finalizers")
 _STANDARD_FINALIZERS: Final = frozenset({"kubernetes", "orphan", "foregroundDeletion"})

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from steersman.cluster.schema.validation.rules import Object
 from steersman.objects.fields import FieldError, Path, forbidden
+from steersman.objects.kinds import Object
 
 __all__ = ["SYSTEM_CLASSES", "validate_system_class"]
 

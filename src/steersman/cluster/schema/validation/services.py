@@ -15,7 +15,7 @@ from steersman.cluster.schema.validation.address_checks import (
     validate_legacy_ip,
 )
 from steersman.cluster.schema.validation.compiled import compiled_check
-from steersman.cluster.schema.validation.rules import Object, invalids
+from steersman.cluster.schema.validation.rules import invalids
 from steersman.objects.addresses import ip_family, is_legacy_ip
 from steersman.objects.fields import (
     FieldError,
@@ -26,6 +26,7 @@ from steersman.objects.fields import (
     not_supported,
     required,
 )
+from steersman.objects.kinds import Object
 from steersman.objects.metadata import validate_labels
 from steersman.objects.names import (
     is_dns1123_label,

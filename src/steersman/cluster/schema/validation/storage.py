@@ -7,9 +7,10 @@ from typing import Any, Final
 
 from steersman.cluster.schema.validation.internal_values import Shape, as_internal
 from steersman.cluster.schema.validation.pods.volume_sources import validate_csi_driver_name
-from steersman.cluster.schema.validation.rules import Object, invalids
+from steersman.cluster.schema.validation.rules import invalids
 from steersman.cluster.schema.validation.storage_core import validate_volume_spec
 from steersman.objects.fields import FieldError, Path, duplicate, invalid, required, too_long
+from steersman.objects.kinds import Object
 from steersman.objects.metadata import validate_label_name
 from steersman.objects.names import is_qualified_name
 

@@ -18,13 +18,14 @@ from steersman.cluster.schema.validation.pods.internal import (
     semantically_equal,
 )
 from steersman.cluster.schema.validation.resource_names import is_native, validate_amount
-from steersman.cluster.schema.validation.rules import Object, invalids
+from steersman.cluster.schema.validation.rules import invalids
 from steersman.cluster.schema.validation.volume_sources import (
     SOURCES,
     source_diff,
     source_of,
 )
 from steersman.objects.fields import FieldError, Path, forbidden, invalid, not_supported, required
+from steersman.objects.kinds import Object
 from steersman.objects.metadata import validate_immutable, validate_label_selector
 from steersman.objects.names import is_dns1123_subdomain, is_label_key, is_label_value
 from steersman.objects.quantities import Quantity

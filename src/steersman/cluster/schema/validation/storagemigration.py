@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from steersman.cluster.schema.validation.rules import Object
 from steersman.objects.fields import FieldError, Path, invalid
+from steersman.objects.kinds import Object
 from steersman.objects.metadata import validate_conditions
 
 __all__ = [

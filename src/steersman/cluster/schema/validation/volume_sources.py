@@ -13,9 +13,9 @@ from steersman.cluster.schema.validation.internal_values import as_internal
 from steersman.cluster.schema.validation.pods.internal import internal_diff, internal_form
 from steersman.cluster.schema.validation.pods.paths import validate_no_backsteps
 from steersman.cluster.schema.validation.pods.volume_sources import validate_csi_driver_name, validate_options
-from steersman.cluster.schema.validation.rules import Object
 from steersman.cluster.schema.validation.values import OBJECT_REFERENCE
 from steersman.objects.fields import FieldError, Path, invalid
+from steersman.objects.kinds import Object
 
 __all__ = [
     "SOURCES",

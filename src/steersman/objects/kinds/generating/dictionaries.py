@@ -1,4 +1,8 @@
-"""Writes types/: a TypedDict for each type, for objects that are dictionaries."""
+"""Writes types/: a TypedDict for each type, for objects that are dictionaries.
+
+Mypy and editors alone see them. Making the 600 classes would take a program 15 ms at its start, so while it
+runs each name is `dict`.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +10,22 @@ import json
 import keyword
 import re
 from collections.abc import Iterator
-from typing import Any
+from textwrap import indent
+from typing import Any, Final
 
 from steersman.objects.kinds.generating.description import SCALAR_TYPES, SCALARS, TIMES, Description, Field
 from steersman.objects.kinds.generating.layout import headed
 
 __all__ = ["type_modules"]
+
+_AT_RUN_TIME: Final = """
+else:
+
+    def __getattr__(name: str) -> type:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return dict
+"""
 
 
 def type_modules(described: Description) -> Iterator[tuple[str, str]]:
@@ -27,17 +41,17 @@ def type_modules(described: Description) -> Iterator[tuple[str, str]]:
             f"from steersman.objects.kinds.types import {each}\n" for each in sorted(writer.imported)
         )
         enums = "from steersman.objects.kinds import enums\n" if writer.uses_enums else ""
-        yield (
-            module,
-            "".join(
-                (
-                    headed(f"Objects of {module.replace('_', '/')} as dictionaries, for mypy and editors."),
-                    "from typing import Any, Required, TypeAlias, TypedDict\n\n",
-                    f"{enums}{imports}\n",
-                    "\n".join(bodies),
-                )
-            ),
+        typed = "".join(
+            (
+                "from typing import Any, Required, TypeAlias, TypedDict\n\n",
+                f"{enums}{imports}\n",
+                "\n".join(bodies),
+            )
         )
+        group = module.replace("_", "/")
+        docstring = f"Objects of {group} as dictionaries, for mypy and editors: at run time each is `dict`."
+        head = f"{headed(docstring)}from typing import TYPE_CHECKING\n\nif TYPE_CHECKING:\n"
+        yield module, head + indent(typed, "    ").rstrip() + "\n" + _AT_RUN_TIME
 
 
 def _module_of(name: str) -> str:

@@ -23,6 +23,7 @@ from steersman.objects.fieldsets import (
     sorted_paths,
     union,
 )
+from steersman.objects.kinds import Object
 from steersman.objects.managed import Entry, Managed, track_update
 from steersman.objects.patches.apply import last_applied
 from steersman.objects.patches.apply.checking import problems_of, show_problems
@@ -40,7 +41,6 @@ from steersman.objects.schemas import Schema
 
 __all__ = ["BEFORE_FIRST_APPLY", "Applied", "Applier", "apply", "would_change"]
 
-Object = dict[str, Any]
 
 #: Who owns what was there before anybody's fields were tracked.
 BEFORE_FIRST_APPLY: Final = "before-first-apply"

@@ -16,12 +16,12 @@ import orjson
 from steersman.objects.comparison import compare, field_set
 from steersman.objects.errors import FieldSetError
 from steersman.objects.fieldsets import Fields, difference
+from steersman.objects.kinds import Object
 from steersman.objects.patches.apply.checking import problems_of
 from steersman.objects.schemas import Schema
 
 __all__ = ["ANNOTATION", "MANAGER", "fields_last_applied", "with_last_applied"]
 
-Object = dict[str, Any]
 
 ANNOTATION: Final = "kubectl.kubernetes.io/last-applied-configuration"
 MANAGER: Final = "kubectl"

@@ -12,6 +12,7 @@ from typing import Any
 
 from steersman.objects.comparison import elements, field_set
 from steersman.objects.fieldsets import LEAF, Fields, children, difference, intersection, is_member, union
+from steersman.objects.kinds import Object
 from steersman.objects.managed import Entry
 from steersman.objects.patches.apply.parts import below, is_atomic, items_of
 from steersman.objects.patches.errors import Unconvertible
@@ -19,7 +20,6 @@ from steersman.objects.schemas import Schema
 
 __all__ = ["InVersion", "prune", "reconciled", "without"]
 
-Object = dict[str, Any]
 #: An object in another apiVersion and that version's schema; None when the version is gone.
 InVersion = Callable[[Object, str], tuple[Object, Schema] | None]
 

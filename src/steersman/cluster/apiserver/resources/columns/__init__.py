@@ -31,11 +31,11 @@ from steersman.cluster.apiserver.resources.columns.definitions import (
     NAME,
     Cells,
     ColumnDefinition,
-    Object,
     Table,
     created_at,
     name_of,
 )
+from steersman.objects.kinds import Object
 
 __all__ = ["ColumnDefinition", "Row", "cells", "columns_for", "rows"]
 

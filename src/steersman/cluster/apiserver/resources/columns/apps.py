@@ -8,7 +8,6 @@ from steersman.cluster.apiserver.resources.columns.definitions import (
     NONE,
     Cells,
     ColumnDefinition,
-    Object,
     Table,
     age,
     at,
@@ -17,6 +16,7 @@ from steersman.cluster.apiserver.resources.columns.definitions import (
     name_of,
     wide,
 )
+from steersman.objects.kinds import Object
 from steersman.objects.selectors import format_label_selector
 
 __all__ = ["TABLES"]

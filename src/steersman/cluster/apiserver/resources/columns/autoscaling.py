@@ -10,12 +10,12 @@ from steersman.cluster.apiserver.resources.columns.definitions import (
     UNSET,
     Cells,
     ColumnDefinition,
-    Object,
     Table,
     age,
     at,
     name_of,
 )
+from steersman.objects.kinds import Object
 
 __all__ = ["TABLES"]
 

@@ -9,17 +9,18 @@ from steersman.cluster.apiserver.resources.columns.definitions import (
     UNSET,
     Cells,
     ColumnDefinition,
-    Object,
     Table,
     age,
     at,
-    condition,
     container_cells,
     name_of,
     seconds,
     since,
     wide,
 )
+from steersman.objects.conditions import condition_is
+from steersman.objects.jobs import finished_condition
+from steersman.objects.kinds import Object
 from steersman.objects.selectors import format_label_selector
 from steersman.objects.times import human_duration
 
@@ -39,17 +40,12 @@ def _job(obj: Object, now: float) -> Cells:
 
 
 def _job_status(obj: Object) -> str:
-    def is_true(wanted: str) -> bool:
-        found = condition(obj, wanted)
-        return found is not None and found.get("status") == "True"
-
-    for word in ("Complete", "Failed"):
-        if is_true(word):
-            return word
+    if (finished := finished_condition(obj)) is not None:
+        return finished
     if at(obj, "metadata", "deletionTimestamp") is not None:
         return "Terminating"
     for word in ("Suspended", "FailureTarget", "SuccessCriteriaMet"):
-        if is_true(word):
+        if condition_is(at(obj, "status", "conditions"), word):
             return word
     return "Running"
 

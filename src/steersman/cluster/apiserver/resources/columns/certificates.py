@@ -8,13 +8,13 @@ from steersman.cluster.apiserver.resources.columns.definitions import (
     NONE,
     Cells,
     ColumnDefinition,
-    Object,
     Table,
     age,
     at,
     label_text,
     name_of,
 )
+from steersman.objects.kinds import Object
 from steersman.objects.times import human_duration
 
 __all__ = ["TABLES"]

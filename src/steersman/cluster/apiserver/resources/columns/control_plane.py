@@ -11,7 +11,6 @@ from steersman.cluster.apiserver.resources.columns.definitions import (
     NONE,
     Cells,
     ColumnDefinition,
-    Object,
     Table,
     age,
     at,
@@ -20,6 +19,7 @@ from steersman.cluster.apiserver.resources.columns.definitions import (
     name_of,
     wide,
 )
+from steersman.objects.kinds import Object
 
 __all__ = ["TABLES", "by_precedence"]
 

@@ -9,7 +9,6 @@ from steersman.cluster.apiserver.resources.columns.definitions import (
     UNKNOWN,
     Cells,
     ColumnDefinition,
-    Object,
     Table,
     age,
     at,
@@ -17,6 +16,7 @@ from steersman.cluster.apiserver.resources.columns.definitions import (
     name_of,
     wide,
 )
+from steersman.objects.kinds import Object
 
 __all__ = ["TABLES", "load_balancer_addresses"]
 

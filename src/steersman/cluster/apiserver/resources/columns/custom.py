@@ -15,7 +15,6 @@ from steersman.cluster.apiserver.resources.columns.definitions import (
     UNKNOWN,
     Cells,
     ColumnDefinition,
-    Object,
     Table,
     name_of,
     since,
@@ -26,6 +25,7 @@ from steersman.cluster.schema.structural.jsonpath import JSONPath
 from steersman.cluster.schema.structural.lists import sorted_keys
 from steersman.objects.errors import TimeError
 from steersman.objects.fields import show
+from steersman.objects.kinds import Object
 
 __all__ = ["table_for"]
 

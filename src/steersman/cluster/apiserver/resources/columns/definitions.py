@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from steersman.objects.kinds import Object
 from steersman.objects.times import human_duration, parse_time
 
 __all__ = [
@@ -21,7 +22,6 @@ __all__ = [
     "UNSET",
     "Cells",
     "ColumnDefinition",
-    "Object",
     "Table",
     "age",
     "at",
@@ -36,7 +36,6 @@ __all__ = [
     "wide",
 ]
 
-Object = dict[str, Any]
 Cells = list[Any]
 
 NONE: Final = "<none>"

@@ -6,13 +6,13 @@ from steersman.cluster.apiserver.resources.columns.definitions import (
     NAME,
     Cells,
     ColumnDefinition,
-    Object,
     Table,
     at,
     name_of,
     since,
     wide,
 )
+from steersman.objects.kinds import Object
 
 __all__ = ["TABLES"]
 

@@ -9,13 +9,13 @@ from steersman.cluster.apiserver.resources.columns.definitions import (
     NONE,
     Cells,
     ColumnDefinition,
-    Object,
     Table,
     age,
     at,
     joined_with_more,
     name_of,
 )
+from steersman.objects.kinds import Object
 from steersman.objects.selectors import format_label_selector
 
 __all__ = ["TABLES"]

@@ -15,7 +15,6 @@ from steersman.cluster.apiserver.resources.columns.definitions import (
     NONE,
     Cells,
     ColumnDefinition,
-    Object,
     Table,
     age,
     at,
@@ -27,6 +26,7 @@ from steersman.cluster.apiserver.resources.columns.definitions import (
     since,
     wide,
 )
+from steersman.objects.kinds import Object
 from steersman.objects.pod_lifecycle import is_sidecar
 
 __all__ = ["TABLES", "completion_conditions"]

@@ -7,13 +7,13 @@ from steersman.cluster.apiserver.resources.columns.definitions import (
     NAME,
     Cells,
     ColumnDefinition,
-    Object,
     Table,
     age,
     at,
     name_of,
     wide,
 )
+from steersman.objects.kinds import Object
 
 __all__ = ["TABLES"]
 

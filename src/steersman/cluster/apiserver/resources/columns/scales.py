@@ -12,12 +12,12 @@ from steersman.cluster.apiserver.resources.columns.definitions import (
     AGE,
     Cells,
     ColumnDefinition,
-    Object,
     Table,
     age,
     at,
     name_of,
 )
+from steersman.objects.kinds import Object
 
 __all__ = ["scale_table"]
 

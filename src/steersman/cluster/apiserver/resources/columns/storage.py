@@ -11,7 +11,6 @@ from steersman.cluster.apiserver.resources.columns.definitions import (
     UNSET,
     Cells,
     ColumnDefinition,
-    Object,
     Table,
     age,
     at,
@@ -19,6 +18,7 @@ from steersman.cluster.apiserver.resources.columns.definitions import (
     seconds,
     wide,
 )
+from steersman.objects.kinds import Object
 
 __all__ = ["TABLES", "default_storage_class"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from steersman.cluster.apiserver.resources.strategies.strategy import Object
 from steersman.objects.fields import Path
+from steersman.objects.kinds import Object
 from steersman.objects.pods import CONTAINER_FIELDS
 
 __all__ = ["ANNOTATION", "deprecation", "profile_from_annotation", "profiles_from_annotations"]

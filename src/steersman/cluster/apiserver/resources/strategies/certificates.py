@@ -7,12 +7,12 @@ from datetime import UTC, datetime
 from typing import Final
 
 from steersman.cluster.apiserver.resources.strategies.strategy import (
-    Object,
     Strategy,
     Subresource,
     keep,
     status_endpoint,
 )
+from steersman.objects.kinds import Object
 from steersman.objects.times import format_time
 
 __all__ = ["CERTIFICATES", "record_requester"]

@@ -9,7 +9,6 @@ from uuid import uuid4
 from steersman.cluster.apiserver.resources.strategies.key_pairs import key_pair_problem
 from steersman.cluster.apiserver.resources.strategies.strategy import (
     Fields,
-    Object,
     Strategy,
     Subresource,
     Termination,
@@ -18,6 +17,7 @@ from steersman.cluster.apiserver.resources.strategies.strategy import (
 )
 from steersman.objects.addresses import cidr_warnings, ip_warnings
 from steersman.objects.fields import Path
+from steersman.objects.kinds import Object
 from steersman.objects.quantities import Quantity
 
 __all__ = ["CORE"]

@@ -5,13 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Final
 
-from steersman.cluster.apiserver.resources.strategies.strategy import (
-    Object,
-    Strategy,
-    spec_of,
-    status_endpoint,
-)
+from steersman.cluster.apiserver.resources.strategies.strategy import Strategy, spec_of, status_endpoint
 from steersman.objects.fields import quote
+from steersman.objects.kinds import Object
 from steersman.objects.times import format_time
 
 __all__ = ["DEVICES"]

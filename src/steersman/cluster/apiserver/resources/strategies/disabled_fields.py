@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from steersman.cluster.apiserver.resources.strategies.strategy import Object
+from steersman.objects.kinds import Object
 from steersman.objects.pods import CONTAINER_FIELDS
 
 __all__ = ["drop_from_pod", "drop_from_template"]

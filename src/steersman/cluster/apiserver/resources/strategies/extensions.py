@@ -6,13 +6,13 @@ from datetime import UTC, datetime
 from typing import Final
 
 from steersman.cluster.apiserver.resources.strategies.strategy import (
-    Object,
     Strategy,
     Termination,
     spec_of,
     status_endpoint,
 )
 from steersman.objects.fields import Path
+from steersman.objects.kinds import Object
 from steersman.objects.times import format_time
 
 __all__ = ["CLEANUP_FINALIZER", "EXTENSIONS"]

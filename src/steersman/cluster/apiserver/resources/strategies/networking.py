@@ -6,7 +6,6 @@ from typing import Final
 
 from steersman.cluster.apiserver.resources.strategies.services import load_balancer_warnings
 from steersman.cluster.apiserver.resources.strategies.strategy import (
-    Object,
     Strategy,
     next_generation,
     spec_of,
@@ -14,6 +13,7 @@ from steersman.cluster.apiserver.resources.strategies.strategy import (
 )
 from steersman.objects.addresses import cidr_warnings, ip_warnings
 from steersman.objects.fields import Path, quote
+from steersman.objects.kinds import Object
 
 __all__ = ["NETWORKING"]
 

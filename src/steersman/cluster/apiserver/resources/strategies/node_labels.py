@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from steersman.cluster.apiserver.resources.strategies.strategy import Object
 from steersman.objects.fields import Path
+from steersman.objects.kinds import Object
 from steersman.objects.names import is_label_value
 
 __all__ = ["DEPRECATED", "selector_warnings", "term_warnings"]

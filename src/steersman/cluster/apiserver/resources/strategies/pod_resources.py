@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from steersman.cluster.apiserver.resources.strategies.strategy import Object
+from steersman.objects.kinds import Object
 from steersman.objects.pods import container_totals, is_pod_level
 from steersman.objects.quantities import Quantity
 

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from steersman.cluster.apiserver.resources.strategies import app_armor, node_labels
-from steersman.cluster.apiserver.resources.strategies.strategy import Object
 from steersman.cluster.apiserver.resources.strategies.volume_warnings import fraction_warning, volume_warnings
 from steersman.objects.addresses import ip_warnings
 from steersman.objects.fields import Path, quote
+from steersman.objects.kinds import Object
 from steersman.objects.pods import CONTAINER_FIELDS
 
 __all__ = ["pod_warnings", "template_warnings"]

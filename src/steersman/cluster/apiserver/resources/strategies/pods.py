@@ -11,7 +11,6 @@ from steersman.cluster.apiserver.resources.strategies.disabled_fields import dro
 from steersman.cluster.apiserver.resources.strategies.pod_resources import default_pod_level_resources
 from steersman.cluster.apiserver.resources.strategies.pod_warnings import pod_warnings
 from steersman.cluster.apiserver.resources.strategies.strategy import (
-    Object,
     Strategy,
     Subresource,
     keep,
@@ -21,6 +20,7 @@ from steersman.cluster.apiserver.resources.strategies.strategy import (
 )
 from steersman.objects.addresses import ip_warnings
 from steersman.objects.fields import Path
+from steersman.objects.kinds import Object
 from steersman.objects.names import is_dns1123_label
 from steersman.objects.pod_lifecycle import is_terminal
 from steersman.objects.pods import quality_of_service

@@ -8,12 +8,8 @@ from __future__ import annotations
 from typing import Final
 
 from steersman.cluster.apiserver.resources.strategies import node_labels
-from steersman.cluster.apiserver.resources.strategies.strategy import (
-    Object,
-    Strategy,
-    spec_of,
-    status_endpoint,
-)
+from steersman.cluster.apiserver.resources.strategies.strategy import Strategy, spec_of, status_endpoint
+from steersman.objects.kinds import Object
 
 __all__ = ["POLICY"]
 

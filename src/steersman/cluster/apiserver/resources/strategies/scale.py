@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from steersman.cluster.apiserver.resources.strategies.strategy import Object
+from steersman.objects.kinds import Object
 from steersman.objects.selectors import LabelSelector
 
 __all__ = ["SCALABLE", "apply_scale", "scale_of"]

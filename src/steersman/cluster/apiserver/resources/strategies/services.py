@@ -7,11 +7,13 @@ allocations an update carries over and which address families it gets is decided
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, get_args
 
-from steersman.cluster.apiserver.resources.strategies.strategy import Object, Strategy, status_endpoint
+from steersman.cluster.apiserver.resources.strategies.strategy import Strategy, status_endpoint
 from steersman.objects.addresses import cidr_warnings, ip_family, ip_warnings
 from steersman.objects.fields import FieldError, Path, invalid
+from steersman.objects.kinds import Object
+from steersman.objects.kinds.enums import ServiceInternalTrafficPolicy
 
 __all__ = [
     "SERVICES",
@@ -150,10 +152,13 @@ def _drop_type_dependent_fields(new: Object, old: Object) -> None:
     _drop_internal_traffic_policy(new)
 
 
+_INTERNAL_TRAFFIC_POLICIES: Final = get_args(ServiceInternalTrafficPolicy)
+
+
 def _drop_internal_traffic_policy(service: Object) -> None:
     """A name elsewhere has no traffic inside; a wrong value stays for validation to refuse."""
     spec = service["spec"]
-    if not needs_cluster_ip(service) and spec.get("internalTrafficPolicy") in ("Cluster", "Local"):
+    if not needs_cluster_ip(service) and spec.get("internalTrafficPolicy") in _INTERNAL_TRAFFIC_POLICIES:
         del spec["internalTrafficPolicy"]
 
 

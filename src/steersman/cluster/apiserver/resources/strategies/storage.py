@@ -7,7 +7,6 @@ from typing import Final
 
 from steersman.cluster.apiserver.resources.strategies import node_labels
 from steersman.cluster.apiserver.resources.strategies.strategy import (
-    Object,
     Prepare,
     Strategy,
     keep,
@@ -19,6 +18,7 @@ from steersman.cluster.apiserver.resources.strategies.volume_warnings import (
     persistent_plugin_warnings,
 )
 from steersman.objects.fields import Path
+from steersman.objects.kinds import Object
 from steersman.objects.times import format_time
 
 __all__ = ["STORAGE"]

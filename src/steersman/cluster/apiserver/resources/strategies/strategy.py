@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from steersman.cluster.auth.users import User
 from steersman.objects.fields import quote
+from steersman.objects.kinds import Object
 
 __all__ = [
     "Fields",
-    "Object",
     "Prepare",
     "Propagation",
     "Strategy",
@@ -29,7 +29,6 @@ __all__ = [
     "status_endpoint",
 ]
 
-Object = dict[str, Any]
 Prepare = Callable[[Object, Object], None]
 Fields = Mapping[str, Callable[[Object], str]]
 #: What deleting does to dependents when the client does not say; None: the resource never has any.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from steersman.cluster.apiserver.resources.strategies.strategy import Object
 from steersman.objects.fields import Path, quote
+from steersman.objects.kinds import Object
 from steersman.objects.quantities import Quantity
 
 __all__ = ["claim_warnings", "fraction_warning", "persistent_plugin_warnings", "volume_warnings"]

@@ -7,15 +7,10 @@ from typing import Final
 
 from steersman.cluster.apiserver.resources.strategies.disabled_fields import drop_from_template
 from steersman.cluster.apiserver.resources.strategies.pod_warnings import template_warnings
-from steersman.cluster.apiserver.resources.strategies.strategy import (
-    Object,
-    Strategy,
-    keep,
-    spec_of,
-    status_endpoint,
-)
+from steersman.cluster.apiserver.resources.strategies.strategy import Strategy, keep, spec_of, status_endpoint
 from steersman.cluster.apiserver.resources.strategies.volume_warnings import claim_warnings
 from steersman.objects.fields import Path
+from steersman.objects.kinds import Object
 from steersman.objects.names import is_dns1123_label
 
 __all__ = ["WORKLOADS"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from steersman.cluster.schema.validation.compiled import compiled_check
-from steersman.cluster.schema.validation.rules import Object
 from steersman.objects.fields import FieldError, Path, duplicate, invalid, not_supported, required
+from steersman.objects.kinds import Object
 from steersman.objects.names import is_label_value
 
 __all__ = [

@@ -9,8 +9,8 @@ from steersman.cluster.schema.validation.go_json import decoded
 from steersman.cluster.schema.validation.pods.affinity import validate_tolerations
 from steersman.cluster.schema.validation.pods.operating_system import all_containers
 from steersman.cluster.schema.validation.pods.paths import validate_descending_path
-from steersman.cluster.schema.validation.rules import Object
 from steersman.objects.fields import FieldError, Path, forbidden, invalid, quote
+from steersman.objects.kinds import Object
 from steersman.objects.pods import MIRROR_ANNOTATION
 
 __all__ = [

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from steersman.cluster.schema.validation.rules import Object, invalids
+from steersman.cluster.schema.validation.rules import invalids
 from steersman.objects.fields import FieldError, Path, not_supported, required
+from steersman.objects.kinds import Object
 from steersman.objects.names import is_dns1123_subdomain
 
 __all__ = ["validate_binding"]

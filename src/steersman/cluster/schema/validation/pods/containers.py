@@ -15,7 +15,6 @@ from steersman.cluster.schema.validation.pods.mounts import (
 )
 from steersman.cluster.schema.validation.pods.probes import validate_lifecycle, validate_probes
 from steersman.cluster.schema.validation.pods.resources import validate_container_resources
-from steersman.cluster.schema.validation.rules import Object
 from steersman.objects.fields import (
     FieldError,
     Path,
@@ -27,6 +26,7 @@ from steersman.objects.fields import (
     required,
     too_many,
 )
+from steersman.objects.kinds import Object
 
 __all__ = [
     "PodContext",

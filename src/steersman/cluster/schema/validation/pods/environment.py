@@ -7,8 +7,9 @@ from typing import Final
 
 from steersman.cluster.schema.validation.compiled import compiled_check
 from steersman.cluster.schema.validation.pods.paths import validate_no_backsteps
-from steersman.cluster.schema.validation.rules import Object, invalids
+from steersman.cluster.schema.validation.rules import invalids
 from steersman.objects.fields import FieldError, Path, invalid, not_supported, required
+from steersman.objects.kinds import Object
 from steersman.objects.names import is_label_key, name_is_dns_subdomain
 from steersman.objects.quantities import Quantity
 

@@ -9,8 +9,8 @@ from steersman.cluster.schema.validation.pods.subresources import (
     validate_resize,
 )
 from steersman.cluster.schema.validation.pods.template import validate_controller_spec, validate_pod_template
-from steersman.cluster.schema.validation.rules import Object
 from steersman.objects.fields import FieldError, Path
+from steersman.objects.kinds import Object
 from steersman.objects.names import name_is_path_segment
 
 __all__ = [

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Final
 
 from steersman.cluster.schema.validation.pods.paths import climbs, validate_descending_path
-from steersman.cluster.schema.validation.rules import Object
 from steersman.objects.fields import (
     FieldError,
     Path,
@@ -16,6 +15,7 @@ from steersman.objects.fields import (
     not_supported,
     required,
 )
+from steersman.objects.kinds import Object
 
 __all__ = ["Volumes", "validate_volume_devices", "validate_volume_mounts"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from steersman.cluster.schema.validation.rules import Object
 from steersman.objects.fields import FieldError, Path, forbidden, invalid, not_supported, required
+from steersman.objects.kinds import Object
 from steersman.objects.pods import CONTAINER_FIELDS
 
 __all__ = ["all_containers", "validate_host_process", "validate_host_users", "validate_os"]

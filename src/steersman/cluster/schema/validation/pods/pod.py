@@ -17,8 +17,9 @@ from steersman.cluster.schema.validation.pods.annotations import (
 from steersman.cluster.schema.validation.pods.containers import validate_image_spacing
 from steersman.cluster.schema.validation.pods.internal import internal_diff, internal_form, semantically_equal
 from steersman.cluster.schema.validation.pods.spec import validate_pod_spec
-from steersman.cluster.schema.validation.rules import Object, foreign_finalizers
+from steersman.cluster.schema.validation.rules import foreign_finalizers
 from steersman.objects.fields import FieldError, Path, forbidden, invalid, required
+from steersman.objects.kinds import Object
 from steersman.objects.metadata import validate_nonnegative, validate_object_meta
 from steersman.objects.names import name_is_dns_subdomain, range_message
 

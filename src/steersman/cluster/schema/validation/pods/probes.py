@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from steersman.cluster.schema.validation.compiled import Check, compiled_check
-from steersman.cluster.schema.validation.rules import Object, invalids
+from steersman.cluster.schema.validation.rules import invalids
 from steersman.objects.fields import FieldError, Path, forbidden, invalid, not_supported, required
+from steersman.objects.kinds import Object
 from steersman.objects.names import is_port_name, is_port_number
 
 __all__ = ["validate_handler", "validate_lifecycle", "validate_port", "validate_probes"]

@@ -13,13 +13,14 @@ from steersman.cluster.schema.validation.pods.environment import (
 )
 from steersman.cluster.schema.validation.pods.internal import internal_form
 from steersman.cluster.schema.validation.pods.paths import validate_unreserved_path
-from steersman.cluster.schema.validation.rules import Object, invalids
+from steersman.cluster.schema.validation.rules import invalids
 from steersman.cluster.schema.validation.signers import (
     is_kubernetes_signer,
     validate_signer_name,
     validate_trust_bundle_name,
 )
 from steersman.objects.fields import FieldError, Path, forbidden, invalid, not_supported, required, too_long
+from steersman.objects.kinds import Object
 from steersman.objects.metadata import TOTAL_ANNOTATION_SIZE_LIMIT, validate_label_selector
 from steersman.objects.names import is_domain_prefixed_key, is_user_id
 

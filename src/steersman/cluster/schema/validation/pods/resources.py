@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Final
 
-from steersman.cluster.schema.validation.rules import Object, invalids
+from steersman.cluster.schema.validation.rules import invalids
 from steersman.objects.amounts import Amounts
 from steersman.objects.errors import QuantityError
 from steersman.objects.fields import (
@@ -17,6 +17,7 @@ from steersman.objects.fields import (
     not_supported,
     required,
 )
+from steersman.objects.kinds import Object
 from steersman.objects.names import is_dns1123_label, is_label_key
 from steersman.objects.pods import container_totals
 from steersman.objects.quantities import Quantity

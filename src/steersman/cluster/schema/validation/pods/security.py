@@ -10,8 +10,9 @@ from typing import Any, Final
 
 from steersman.cluster.schema.validation.pods.internal import internal_form
 from steersman.cluster.schema.validation.pods.paths import validate_descending_path
-from steersman.cluster.schema.validation.rules import Object, invalids
+from steersman.cluster.schema.validation.rules import invalids
 from steersman.objects.fields import FieldError, Path, duplicate, invalid, required
+from steersman.objects.kinds import Object
 
 __all__ = [
     "validate_descending_path",

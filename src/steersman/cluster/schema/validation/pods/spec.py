@@ -19,7 +19,7 @@ from steersman.cluster.schema.validation.pods.resources import (
     validate_pod_resources,
 )
 from steersman.cluster.schema.validation.pods.volumes import validate_volumes
-from steersman.cluster.schema.validation.rules import Object, invalids
+from steersman.cluster.schema.validation.rules import invalids
 from steersman.objects.addresses import is_legacy_ip
 from steersman.objects.fields import (
     FieldError,
@@ -31,6 +31,7 @@ from steersman.objects.fields import (
     quote,
     required,
 )
+from steersman.objects.kinds import Object
 from steersman.objects.names import (
     is_dns1123_label,
     is_dns1123_subdomain,

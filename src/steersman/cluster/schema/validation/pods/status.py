@@ -6,7 +6,7 @@ from typing import Final
 
 from steersman.cluster.schema.validation.pods.annotations import validate_annotation_update
 from steersman.cluster.schema.validation.pods.internal import internal_form
-from steersman.cluster.schema.validation.rules import Object, invalids
+from steersman.cluster.schema.validation.rules import invalids
 from steersman.objects.addresses import ip_family, is_legacy_ip
 from steersman.objects.fields import (
     FieldError,
@@ -19,6 +19,7 @@ from steersman.objects.fields import (
     required,
     too_long,
 )
+from steersman.objects.kinds import Object
 from steersman.objects.metadata import validate_immutable
 from steersman.objects.names import (
     is_condition_reason,

@@ -10,8 +10,8 @@ from typing import Any, Final
 from steersman.cluster.schema.validation.pods.annotations import validate_annotation_update
 from steersman.cluster.schema.validation.pods.internal import internal_diff, semantically_equal
 from steersman.cluster.schema.validation.pods.pod import validate_whole_pod
-from steersman.cluster.schema.validation.rules import Object
 from steersman.objects.fields import FieldError, Path, forbidden, invalid, quote
+from steersman.objects.kinds import Object
 from steersman.objects.pods import MIRROR_ANNOTATION, quality_of_service
 
 __all__ = ["validate_ephemeral_containers", "validate_resize"]

@@ -9,9 +9,9 @@ from steersman.cluster.schema.validation.pods.annotations import (
     validate_profiles_match,
 )
 from steersman.cluster.schema.validation.pods.spec import validate_pod_spec
-from steersman.cluster.schema.validation.rules import Object
 from steersman.objects.errors import SelectorError
 from steersman.objects.fields import FieldError, Path, forbidden, invalid, not_supported, required
+from steersman.objects.kinds import Object
 from steersman.objects.metadata import validate_annotations, validate_labels
 from steersman.objects.selectors import LabelSelector
 

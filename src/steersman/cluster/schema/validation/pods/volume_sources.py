@@ -10,8 +10,9 @@ from collections.abc import Iterable
 from typing import Final
 
 from steersman.cluster.schema.validation.pods.paths import validate_descending_path, validate_no_backsteps
-from steersman.cluster.schema.validation.rules import Object, invalids
+from steersman.cluster.schema.validation.rules import invalids
 from steersman.objects.fields import FieldError, Path, invalid, not_supported, required, too_long
+from steersman.objects.kinds import Object
 from steersman.objects.names import is_dns1123_subdomain
 
 __all__ = [

@@ -6,7 +6,7 @@ from typing import Final
 
 from steersman.cluster.schema.validation.compiled import compiled_check
 from steersman.cluster.schema.validation.pods.mounts import Volumes
-from steersman.cluster.schema.validation.rules import Object, invalids
+from steersman.cluster.schema.validation.rules import invalids
 from steersman.objects.fields import (
     FieldError,
     Path,
@@ -16,6 +16,7 @@ from steersman.objects.fields import (
     quote,
     required,
 )
+from steersman.objects.kinds import Object
 from steersman.objects.metadata import validate_annotations, validate_labels
 from steersman.objects.names import is_dns1123_label, is_dns1123_subdomain
 from steersman.objects.quantities import Quantity
