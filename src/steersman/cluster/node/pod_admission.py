@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 from steersman.objects.amounts import Amounts, parsed
 from steersman.objects.fields import quote
 from steersman.objects.kinds.types.core_v1 import Pod, PodSpec
+from steersman.objects.labels import labels_of
 from steersman.objects.node_selection import node_affinity_of
 from steersman.objects.pods import container_totals, has_own_resources, quality_of_service
 from steersman.objects.tolerations import tolerates
@@ -90,7 +91,7 @@ def claim_of(spec: PodSpec) -> PodDemand:
 def refusal(pod: Pod, claim: PodDemand, node: Mapping[str, Any], load: NodeLoad) -> PodRejection | None:
     """Why the node does not take the pod; None if it does. `load` is what is there already."""
     spec = pod["spec"]
-    labels = node["metadata"].get("labels") or {}
+    labels = labels_of(node)
     system = (node["status"].get("nodeInfo") or {}).get("operatingSystem", "linux")
     if pod["metadata"].get("labels", {}).get("kubernetes.io/os", system) != system:
         return PodRejection(

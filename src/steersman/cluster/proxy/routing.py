@@ -20,6 +20,7 @@ from typing import Any, Final
 from steersman.cluster.proxy.frontends import Backend, Frontend, FrontendRoute
 from steersman.objects.kinds.types.core_v1 import Service, ServiceSpec
 from steersman.objects.kinds.types.discovery_v1 import EndpointSlice
+from steersman.objects.labels import labels_of
 
 __all__ = ["PROXY_NAME_LABEL", "ProxyLocation", "is_proxied", "local_endpoints", "routes"]
 
@@ -61,7 +62,7 @@ class _Endpoint:
 
 def is_proxied(service: Service) -> bool:
     spec = service["spec"]
-    labels = service["metadata"].get("labels") or {}
+    labels = labels_of(service)
     if PROXY_NAME_LABEL in labels or HEADLESS_LABEL in labels:
         return False
     return spec.get("type") != "ExternalName" and spec.get("clusterIP") not in (None, "", "None")
