@@ -16,11 +16,11 @@ from steersman import (
     ConfigMap,
     Context,
     CustomResource,
+    Field,
     Model,
     NewCondition,
     Operator,
     PrinterColumn,
-    WireField,
     list_map,
     rule,
 )
@@ -33,14 +33,14 @@ class Format(StrEnum):
 
 class SettingsSpec(Model, rules=[rule("size(self.values) > 0", "there must be at least one value")]):
     format: Format = Format.ENV
-    values: dict[str, str] = WireField(max_length=100)
+    values: dict[str, str] = Field(max_length=100)
 
 
 class SettingsStatus(Model):
     #: The key of the ConfigMap that has the rendered values.
     key: str = ""
     observed_generation: int | None = None
-    conditions: Annotated[list[Condition], list_map("type")] = WireField(default_factory=list)
+    conditions: Annotated[list[Condition], list_map("type")] = Field(default_factory=list)
 
 
 class Settings(

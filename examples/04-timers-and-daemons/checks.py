@@ -9,17 +9,7 @@ from __future__ import annotations
 import asyncio
 from typing import Annotated
 
-from steersman import (
-    AGE,
-    Condition,
-    Context,
-    CustomResource,
-    Model,
-    Operator,
-    PrinterColumn,
-    WireField,
-    list_map,
-)
+from steersman import AGE, Condition, Context, CustomResource, Field, Model, Operator, PrinterColumn, list_map
 
 REPORT_EVERY_S = 3600
 CONNECT_TIMEOUT_S = 5
@@ -27,12 +17,12 @@ CONNECT_TIMEOUT_S = 5
 
 class TcpCheckSpec(Model):
     host: str
-    port: int = WireField(ge=1, le=65535)
-    every_seconds: int = WireField(10, ge=1)
+    port: int = Field(ge=1, le=65535)
+    every_seconds: int = Field(10, ge=1)
 
 
 class TcpCheckStatus(Model):
-    conditions: Annotated[list[Condition], list_map("type")] = WireField(default_factory=list)
+    conditions: Annotated[list[Condition], list_map("type")] = Field(default_factory=list)
 
 
 class TcpCheck(

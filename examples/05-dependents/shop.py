@@ -15,6 +15,7 @@ from steersman import (
     Context,
     CustomResource,
     Deployment,
+    Field,
     Ingress,
     IngressRule,
     Job,
@@ -24,20 +25,19 @@ from steersman import (
     Secret,
     Service,
     StatefulSet,
-    WireField,
     list_map,
 )
 
 
 class ShopSpec(Model):
     #: The version of the shop: what the images are tagged with.
-    version: str = WireField(pattern=r"^\d+(\.\d+)*$")
-    replicas: int = WireField(2, ge=0, le=20)
+    version: str = Field(pattern=r"^\d+(\.\d+)*$")
+    replicas: int = Field(2, ge=0, le=20)
     host: str | None = None
 
 
 class ShopStatus(Model):
-    conditions: Annotated[list[Condition], list_map("type")] = WireField(default_factory=list)
+    conditions: Annotated[list[Condition], list_map("type")] = Field(default_factory=list)
 
 
 class Shop(CustomResource, group="examples.steersman.dev", version="v1"):

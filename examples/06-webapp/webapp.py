@@ -26,6 +26,7 @@ from steersman import (
     Context,
     CustomResource,
     Deployment,
+    Field,
     Lease,
     Model,
     NewCondition,
@@ -33,7 +34,6 @@ from steersman import (
     PrinterColumn,
     Scale,
     Service,
-    WireField,
     list_map,
 )
 
@@ -52,9 +52,9 @@ class Phase(StrEnum):
 
 
 class WebAppSpec(Model):
-    image: str = WireField(min_length=1, description="What the pods run, such as nginx:1.25.")
-    replicas: int = WireField(1, ge=0, le=50)
-    port: int = WireField(80, ge=1, le=65535, description="Where the pods and the Service listen.")
+    image: str = Field(min_length=1, description="What the pods run, such as nginx:1.25.")
+    replicas: int = Field(1, ge=0, le=50)
+    port: int = Field(80, ge=1, le=65535, description="Where the pods and the Service listen.")
 
 
 class WebAppStatus(Model):
@@ -64,7 +64,7 @@ class WebAppStatus(Model):
     #: For `kubectl scale` and autoscalers.
     selector: str = ""
     observed_generation: int | None = None
-    conditions: Annotated[list[Condition], list_map("type")] = WireField(default_factory=list)
+    conditions: Annotated[list[Condition], list_map("type")] = Field(default_factory=list)
 
 
 class WebApp(

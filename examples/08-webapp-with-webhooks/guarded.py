@@ -18,9 +18,9 @@ from steersman import (
     CustomResource,
     Denied,
     Deployment,
+    Field,
     Model,
     Operator,
-    WireField,
 )
 
 REGISTRY = "docker.io"
@@ -28,8 +28,8 @@ PROTECTED = "example.com/protected"
 
 
 class WebAppSpec(Model):
-    image: str = WireField(min_length=1, description="What the pods run, such as nginx:1.25.")
-    replicas: int = WireField(1, ge=0, le=50)
+    image: str = Field(min_length=1, description="What the pods run, such as nginx:1.25.")
+    replicas: int = Field(1, ge=0, le=50)
 
 
 class WebApp(CustomResource, group="example.com", version="v1"):

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from steersman import Context, CustomResource, Duration, Model, Operator, WireField
+from steersman import Context, CustomResource, Duration, Field, Model, Operator
 
 
 class OldRecipeSpec(Model):
-    minutes: int = WireField(ge=1)
+    minutes: int = Field(ge=1)
 
 
 class OldRecipe(CustomResource, group="examples.steersman.dev", version="v1", kind="Recipe"):
@@ -21,7 +21,7 @@ class OldRecipe(CustomResource, group="examples.steersman.dev", version="v1", ki
 
 class RecipeSpec(Model):
     time: Duration
-    serves: int = WireField(2, ge=1)
+    serves: int = Field(2, ge=1)
 
 
 class RecipeStatus(Model):

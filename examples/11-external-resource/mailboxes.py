@@ -17,10 +17,10 @@ from steersman import (
     Condition,
     Context,
     CustomResource,
+    Field,
     Model,
     NewCondition,
     Operator,
-    WireField,
     list_map,
 )
 
@@ -58,7 +58,7 @@ class MailboxSpec(Model):
 
 class MailboxStatus(Model):
     folder: str = ""
-    conditions: Annotated[list[Condition], list_map("type")] = WireField(default_factory=list)
+    conditions: Annotated[list[Condition], list_map("type")] = Field(default_factory=list)
 
 
 class Mailbox(CustomResource, group="examples.steersman.dev", version="v1", plural="mailboxes"):

@@ -13,12 +13,12 @@ from steersman import (
     Container,
     Context,
     CustomResource,
+    Field,
     Job,
     Model,
     NewCondition,
     Operator,
     PrinterColumn,
-    WireField,
     list_map,
 )
 
@@ -27,16 +27,16 @@ class BatchSpec(Model):
     image: str
     #: What is run, followed by the item.
     command: list[str]
-    items: list[str] = WireField(min_length=1, max_length=1000)
-    at_once: int = WireField(2, ge=1)
+    items: list[str] = Field(min_length=1, max_length=1000)
+    at_once: int = Field(2, ge=1)
 
 
 class BatchStatus(Model):
     waiting: int = 0
     running: int = 0
     succeeded: int = 0
-    failed: list[str] = WireField(default_factory=list)
-    conditions: Annotated[list[Condition], list_map("type")] = WireField(default_factory=list)
+    failed: list[str] = Field(default_factory=list)
+    conditions: Annotated[list[Condition], list_map("type")] = Field(default_factory=list)
 
 
 class Batch(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from steersman import Action, ConfigMap, Context, CustomResource, Model, Operator, WireField
+from steersman import Action, ConfigMap, Context, CustomResource, Field, Model, Operator
 
 TAP = 20
 
 
 class KettleSpec(Model):
-    celsius: int = WireField(ge=TAP, le=100)
+    celsius: int = Field(ge=TAP, le=100)
 
 
 class KettleStatus(Model):

@@ -101,7 +101,7 @@ class PretendedTenant:
 
     def _lead(self) -> None:
         if not self.board.controller.is_leader:
-            raise NotLeader("this controller does not lead")
+            raise NotLeader("this controller is not the leader")
 
 
 def pod_of(kind: WorkloadKind, workload: str, name: str, **fields: Any) -> PodView:

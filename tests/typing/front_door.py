@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import steersman
-from steersman import Action, Container, Context, CustomResource, Deployment, Model, Operator, WireField
+from steersman import Action, Container, Context, CustomResource, Deployment, Field, Model, Operator
 
 
 class WebAppSpec(Model):
-    image: str = WireField(pattern=r".+:.+")
+    image: str = Field(pattern=r".+:.+")
 
 
 class WebApp(CustomResource, group="example.com", version="v1"):

@@ -101,7 +101,7 @@ def run(
 ) -> None:
     """Contend for the lock; run the workloads while holding it.
 
-    Ctrl-C stops them and lets go.
+    Ctrl-C stops them and releases the lock.
 
     Example: steer highlander run --config highlander.yaml --tenant shop
     """

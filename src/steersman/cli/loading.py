@@ -126,7 +126,7 @@ def _from_file(file: Path) -> ModuleType:
     name = file.stem if file.stem not in sys.modules else f"steer_{file.stem}"
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
-        raise CommandFailed(f"{file}: is no Python module")
+        raise CommandFailed(f"{file}: is not a Python module")
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)

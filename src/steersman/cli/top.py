@@ -128,7 +128,7 @@ def _screen(now: Sample, before: Sample | None) -> Group:
     for title in ("OBJECT", "MEAN", "LAST ERROR"):
         objects.add_column(title)
     for replica, answer in now.replicas.items():
-        role = "leads" if answer["leader"] else "stands by"
+        role = "leads" if answer["leader"] else "standby"
         table.add_row(f"[dim]{replica} {role}[/dim]")
         for number, each in enumerate(answer["controllers"]):
             table.add_row(*_row(each, now, before, replica, number))

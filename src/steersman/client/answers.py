@@ -17,7 +17,7 @@ def read_object(content: bytes, resource: ResourceType) -> dict[str, Any]:
     try:
         decoded = orjson.loads(content)
     except orjson.JSONDecodeError as error:
-        raise Unreachable(f"the answer is no object of {resource}: {error}") from error
+        raise Unreachable(f"the response is not an object of {resource}: {error}") from error
     if not isinstance(decoded, dict):
-        raise Unreachable(f"the answer is no object of {resource}: {type(decoded).__name__}")
+        raise Unreachable(f"the response is not an object of {resource}: {type(decoded).__name__}")
     return decoded

@@ -100,10 +100,10 @@ class Certificates:
         try:
             client_tls(ca=self._ca)
         except (OSError, ValueError):
-            return "certificate-authority: is no certificate"
+            return "certificate-authority: is not a certificate"
         if isinstance(error, ssl.SSLError) and error.reason == "KEY_VALUES_MISMATCH":
             return "client-key: is not the key of the client certificate"
-        return "client-certificate, client-key: are no certificate with its (unencrypted) key"
+        return "client-certificate, client-key: are not a certificate and its (unencrypted) key"
 
 
 class RenewingTransport(PassingTransport):

@@ -55,7 +55,7 @@ class Discovery:
         try:
             resources = _decode(answer.content).resources
         except msgspec.DecodeError as error:
-            said = f"the answer is no list of the resources of {api_version}: {error}"
+            said = f"the response is not a list of the resources of {api_version}: {error}"
             raise Unreachable(said, maybe_done=False) from error
         for found in resources:
             if "/" not in found.name:

@@ -115,7 +115,7 @@ def _parse(file: Path) -> object:
         # The words of the parser may quote a secret; the place is enough.
         mark = getattr(error, "problem_mark", None)
         place = f" (line {mark.line + 1})" if mark is not None else ""
-        raise ConfigError(f"{file}: is no YAML{place}") from None
+        raise ConfigError(f"{file}: is not valid YAML{place}") from None
 
 
 def _user(user: Fields, cluster: Fields) -> UserSettings:

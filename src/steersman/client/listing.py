@@ -84,7 +84,7 @@ def read_page(content: bytes, resource: ResourceType) -> Page:
         head = type_head(resource)
         items = [_whole(bytes(item), head) for item in decoded.items or ()]
     except msgspec.DecodeError as error:
-        raise Unreachable(f"the answer is no list of {resource}: {error}", maybe_done=False) from error
+        raise Unreachable(f"the response is not a list of {resource}: {error}", maybe_done=False) from error
     metadata = decoded.metadata
     return Page(
         items,

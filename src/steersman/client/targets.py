@@ -60,5 +60,5 @@ def _quoted(text: str) -> str:
 def _segment(text: str, what: str) -> str:
     """A name in a path. An empty one would address the collection, which nobody means."""
     if not text or text in _DOTS:
-        raise ImpossibleName(f"{text!r} is no {what} of an object")
+        raise ImpossibleName(f"{text!r} is not a valid {what} of an object")
     return text if _PLAIN(text) else quote(text, safe="")

@@ -63,7 +63,7 @@ class WatchEvents:
         except HttpError as error:
             raise unreachable(error) from error
         except msgspec.DecodeError as error:
-            raise Unreachable(f"the watch sent what is no event: {error}", maybe_done=False) from error
+            raise Unreachable(f"the watch sent an invalid event: {error}", maybe_done=False) from error
         return WatchEvent(event.type, bytes(event.object))
 
 

@@ -49,7 +49,7 @@ class Abandoned:
             return
         found = _abandoned(self._live, self._tenant, term)
         for key in found:
-            _log.info("%s of %s runs in an epoch before %d: it is stopped", key, self._tenant, term)
+            _log.info("stopping %s of %s: its epoch is older than %d", key, self._tenant, term)
             try:
                 await stop(self._writes, self._live, self._tenant, key, term - 1)
             except ClientError as error:

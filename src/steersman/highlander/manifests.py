@@ -53,12 +53,12 @@ class Deployed:
     grace_period_s: int = 120
     """Long enough for the workloads to be stopped and gone."""
     fencing: bool = False
-    """Have the API refuse what a former leader still sends."""
+    """Have the API server reject late writes of former leaders."""
     network_policy: bool = True
     service_monitor: bool = False
-    """For Prometheus' operator, if the cluster has it."""
+    """Add a ServiceMonitor for the Prometheus Operator."""
     monitoring_namespace: str = "monitoring"
-    """Where scrapes come from."""
+    """The namespace that Prometheus scrapes from."""
 
     @property
     def labels(self) -> dict[str, str]:

@@ -23,26 +23,26 @@ PREFIX = "k8_highlander_"
 
 #: Counters that boards keep: help, and whether they have labels beside the tenant.
 COUNTERS: dict[str, tuple[str, bool]] = {
-    "leadership_transitions_total": ("Changes of leadership seen here.", False),
-    "leadership_acquisitions_total": ("How often this controller became the leader.", False),
-    "leadership_losses_total": ("How often this controller ceased to be the leader.", False),
-    "leadership_failed_attempts_total": ("Attempts to take the lock that failed.", False),
-    "workload_operations_total": ("What was done for workloads.", True),
-    "workload_errors_total": ("What failed for workloads.", True),
+    "leadership_transitions_total": ("Changes of leadership that this controller saw.", False),
+    "leadership_acquisitions_total": ("Times that this controller became the leader.", False),
+    "leadership_losses_total": ("Times that this controller lost or released leadership.", False),
+    "leadership_failed_attempts_total": ("Failed attempts to acquire the lock.", False),
+    "workload_operations_total": ("Operations on workloads.", True),
+    "workload_errors_total": ("Failed operations on workloads.", True),
     "failover_total": ("Takeovers from another leader.", False),
-    "failover_errors_total": ("Takeovers that failed.", False),
-    "db_operations_total": ("Operations on the lock's storage.", True),
-    "db_errors_total": ("Operations on the lock's storage that failed.", True),
-    "workload_retry_attempts_total": ("Workloads started again after a failure.", False),
-    "workload_retry_success_total": ("Workloads that ran after they had been started again.", False),
+    "failover_errors_total": ("Failed takeovers.", False),
+    "db_operations_total": ("Operations on the storage of the lock.", True),
+    "db_errors_total": ("Failed operations on the storage of the lock.", True),
+    "workload_retry_attempts_total": ("Restarts of workloads after a failure.", False),
+    "workload_retry_success_total": ("Restarts of workloads that succeeded.", False),
 }
 #: Likewise of distributions.
 HISTOGRAMS: dict[str, tuple[str, bool]] = {
-    "leadership_duration_seconds": ("How long leaderships of this controller lasted.", False),
-    "workload_startup_duration_seconds": ("From starting a workload until it was ready.", True),
-    "workload_shutdown_duration_seconds": ("Seconds from stopping a workload until it had ended.", True),
-    "failover_duration_seconds": ("From being elected until all workloads had been started.", False),
-    "db_latency_seconds": ("How long operations on the lock's storage took.", True),
+    "leadership_duration_seconds": ("Duration of the leaderships of this controller.", False),
+    "workload_startup_duration_seconds": ("Time from starting a workload until it was ready.", True),
+    "workload_shutdown_duration_seconds": ("Time from stopping a workload until it had ended.", True),
+    "failover_duration_seconds": ("Time from being elected until all workloads were started.", False),
+    "db_latency_seconds": ("Duration of operations on the storage of the lock.", True),
 }
 _RUNNING = (WorkloadPhase.RUNNING, WorkloadPhase.DEGRADED)
 #: The public project's family of a kind.
@@ -81,11 +81,11 @@ class HighlanderMetrics:
         for name, text, value in _CONTROLLER_GAUGES:
             yield from _family(name, "gauge", text)
             yield from (_sample(name, labels, value(state)) for labels, state in states)
-        yield from _family("cluster_health", "gauge", "1 if the cluster's API answers.")
+        yield from _family("cluster_health", "gauge", "1 if the API server of the cluster responds.")
         for labels, state in states:
             located = {**labels, "cluster": state.cluster_name}
             yield _sample("cluster_health", located, state.cluster_healthy)
-        text = "1 for the state the controller is in, 0 for the others."
+        text = "1 for the current state of the controller, 0 for the others."
         yield from _family("controller_state", "gauge", text)
         for labels, state in states:
             for phase in ControllerPhase:
@@ -147,12 +147,22 @@ def _process() -> Iterator[str]:
     ticks = os.sysconf("SC_CLK_TCK")
     # As proc(5) counts them, less the two before the name's end.
     for name, kind, text, value in (
-        ("cpu_seconds_total", "counter", "Processor time.", (int(stat[11]) + int(stat[12])) / ticks),
-        ("start_time_seconds", "gauge", "When it was started.", booted + int(stat[19]) / ticks),
-        ("virtual_memory_bytes", "gauge", "Its address space.", int(stat[20])),
-        ("resident_memory_bytes", "gauge", "Its memory.", int(stat[21]) * os.sysconf("SC_PAGE_SIZE")),
-        ("open_fds", "gauge", "Its open files.", files),
-        ("max_fds", "gauge", "How many it may open.", resource.getrlimit(resource.RLIMIT_NOFILE)[0]),
+        ("cpu_seconds_total", "counter", "CPU time in seconds.", (int(stat[11]) + int(stat[12])) / ticks),
+        ("start_time_seconds", "gauge", "Start time of the process.", booted + int(stat[19]) / ticks),
+        ("virtual_memory_bytes", "gauge", "Virtual memory size in bytes.", int(stat[20])),
+        (
+            "resident_memory_bytes",
+            "gauge",
+            "Resident memory size in bytes.",
+            int(stat[21]) * os.sysconf("SC_PAGE_SIZE"),
+        ),
+        ("open_fds", "gauge", "Number of open file descriptors.", files),
+        (
+            "max_fds",
+            "gauge",
+            "Maximum number of open file descriptors.",
+            resource.getrlimit(resource.RLIMIT_NOFILE)[0],
+        ),
     ):
         yield from family(f"process_{name}", kind, text)
         yield f"process_{name} {float(value)}"
@@ -177,43 +187,47 @@ def _distribution(name: str, labels: Labels, distribution: Distribution) -> Iter
 
 #: Name, help, and how the value is read from a ControllerState.
 _CONTROLLER_GAUGES: tuple[tuple[str, str, Any], ...] = (
-    ("is_leader", "1 if this controller leads at this moment.", lambda s: s.is_leader),
+    ("is_leader", "1 if this controller is the leader now.", lambda s: s.is_leader),
     (
         "last_leader_transition_timestamp_seconds",
-        "When the leader last changed.",
+        "Time of the last change of the leader.",
         lambda s: s.last_transition or 0.0,
     ),
-    ("db_lock_ttl_seconds", "For how long the lock is taken at a time.", lambda s: s.lease_duration_s),
-    ("epoch", "The highest epoch known: it grows with every leadership.", lambda s: s.epoch),
+    ("db_lock_ttl_seconds", "Lease duration of the lock.", lambda s: s.lease_duration_s),
+    ("epoch", "The highest known epoch; grows with every new leader.", lambda s: s.epoch),
     (
         "lease_margin_seconds",
-        "For how long this leader may lead without another renewal; 0 if it does not lead.",
+        "Remaining time of the lease without another renewal; 0 if this controller is not the leader.",
         lambda s: s.lease_margin_s or 0.0,
     ),
     (
         "renew_lag_seconds",
-        "How long ago the last renewal that counts was sent; 0 if this controller does not lead.",
+        "Time since the last successful renewal was sent; 0 if this controller is not the leader.",
         lambda s: s.renew_lag_s or 0.0,
     ),
-    ("db_connected", "1 if the lock's storage answers.", lambda s: s.storage_healthy),
-    ("config_reload_failed", "1 if the last reload was refused.", lambda s: bool(s.config_error)),
-    ("start_time_seconds", "When the controller was started.", lambda s: s.started),
+    ("db_connected", "1 if the storage of the lock responds.", lambda s: s.storage_healthy),
+    (
+        "config_reload_failed",
+        "1 if the last configuration reload was rejected.",
+        lambda s: bool(s.config_error),
+    ),
+    ("start_time_seconds", "Start time of the controller.", lambda s: s.started),
 )
 #: Likewise from a WorkloadState.
 _WORKLOAD_GAUGES: tuple[tuple[str, str, Any], ...] = (
-    ("workload_status", "1 if the workload runs.", lambda w: w.phase in _RUNNING),
+    ("workload_status", "1 if the workload is running.", lambda w: w.phase in _RUNNING),
     ("workload_ready", "1 if the workload is ready.", lambda w: w.ready),
     (
         "workload_completed",
-        "1 if the workload is a process that came to its end.",
+        "1 if the workload is a process that has completed.",
         lambda w: w.phase is WorkloadPhase.COMPLETED,
     ),
     ("workload_paused", "1 if the workload is paused.", lambda w: w.paused),
-    ("workload_restarts", "How often the workload was started again.", lambda w: w.restarts),
+    ("workload_restarts", "Number of restarts of the workload.", lambda w: w.restarts),
     (
         "workload_failed",
-        "1 if the workload is given up, or refused because of a foreign object.",
+        "1 if the workload has failed for good, or conflicts with an object that Highlander did not create.",
         lambda w: w.phase in (WorkloadPhase.FAILED, WorkloadPhase.REFUSED),
     ),
-    ("workload_epoch", "The epoch its objects were last written in.", lambda w: w.epoch),
+    ("workload_epoch", "The epoch of the last write to its objects.", lambda w: w.epoch),
 )

@@ -93,7 +93,7 @@ class Highlander:
             self._tenants.tell_problem(str(error))
             raise
         self._loaded = loaded
-        _log.info("the configuration was read again")
+        _log.info("the configuration was reloaded")
 
     def client_of(self, tenant: str) -> Client:
         """Through which a tenant's cluster is reached."""
@@ -139,7 +139,7 @@ class Highlander:
         try:
             self.reload()
         except ConfigError as error:
-            _log.error("the configuration stays as it is: %s", error)
+            _log.error("the configuration is unchanged: %s", error)
 
     async def _follow_file(self) -> None:
         """Read the file again when it has changed; a mounted ConfigMap changes by another link."""
@@ -164,7 +164,7 @@ def _check_listener(old: TenantConfig, new: TenantConfig) -> None:
     """Raises ConfigError for what needs a new process."""
     for name, before, after in (("port", old.port, new.port), ("api", old.api, new.api)):
         if before != after:
-            raise ConfigError(f"{name} cannot change while the process runs: start it anew")
+            raise ConfigError(f"{name} cannot change while the process is running: restart it")
 
 
 def _bytes(file: str) -> bytes | None:

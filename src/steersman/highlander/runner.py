@@ -386,5 +386,6 @@ def _cached(live: LiveObjects, part: Part) -> dict[str, Any] | None:
 def _foreign(part: Part) -> ForeignObject:
     metadata = part.object["metadata"]
     return ForeignObject(
-        f"{part.resource.kind} {metadata['namespace']}/{part.name} is there and is not ours: it is left alone"
+        f"{part.resource.kind} {metadata['namespace']}/{part.name} exists and was not "
+        "created by Highlander: it is not changed"
     )

@@ -250,7 +250,7 @@ class Tenant:
             if self._leadership.contends and (why_not := self._why_not()):
                 self._end_leading(why_not)
         elif self._failback.is_due(reigning.since):
-            self._end_leading(f"gives way to {self._failback.preferred}")
+            self._end_leading(f"hands over to {self._failback.preferred}")
 
     def _has_to_give_up(self) -> bool:
         limit, since = self._config.election.give_up_after, self._unreached_since
@@ -360,7 +360,7 @@ class Tenant:
             try:
                 pruned = await prune(context.writes, self._live, self.name, lambda: self._wanted(context))
                 if pruned:
-                    _log.info("tenant %s: %d objects are not wanted any more", self.name, pruned)
+                    _log.info("tenant %s: deleting %d objects that left the configuration", self.name, pruned)
             except LeadershipLost:
                 return
             except ClientError as error:
@@ -521,7 +521,7 @@ class Tenant:
         """Raises ConfigError for what needs a new process."""
         for field in _FIXED:
             if getattr(config, field) != getattr(self._config, field):
-                raise ConfigError(f"{field} cannot change while the controller runs: start it anew")
+                raise ConfigError(f"{field} cannot change while the controller is running: restart it")
 
     def configure(self, config: TenantConfig) -> None:
         """Another configuration from now on. Raises ConfigError as `check` does."""
@@ -575,7 +575,7 @@ class Tenant:
 
     async def reload(self) -> None:
         if self._reload is None:
-            raise ConfigError("there is no file to read again")
+            raise ConfigError("there is no file to reload")
         self._reload()
 
     def _end_leading(self, reason: str, *, pause_s: float = 0.0) -> None:

@@ -137,8 +137,8 @@ class Tenants:
         member.tenant.check(config)
         if config.follows_custom_resources != member.config.follows_custom_resources:
             raise ConfigError(
-                f"tenant {config.tenant}: whether custom resources are followed cannot change while the "
-                "controller runs: start it anew"
+                f"tenant {config.tenant}: customResources cannot change while the controller is running: "
+                "restart it"
             )
 
     def _made(self, config: TenantConfig) -> _Member:

@@ -109,7 +109,7 @@ def status_line(status: int) -> bytes:
     line = _STATUS_LINES.get(status)
     if line is None:
         if not 100 <= status <= 999:
-            raise ValueError(f"{status} is no HTTP status")
+            raise ValueError(f"{status} is not an HTTP status")
         line = b"HTTP/1.1 %d Unknown\r\n" % status
     return line
 

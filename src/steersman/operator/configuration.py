@@ -73,7 +73,7 @@ def _one_of(*choices: str) -> Callable[[str], str]:
 
 def _count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
-        raise ValueError(f"{text!r} is no whole number above zero")
+        raise ValueError(f"{text!r} is not a positive integer")
     return int(text)
 
 
@@ -98,14 +98,14 @@ def _address(text: str) -> str:
 
 def _host(text: str) -> str:
     if not re.fullmatch(r"[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?|[0-9a-fA-F:]+", text):
-        raise ValueError(f"{text!r} is no name or address of a machine")
+        raise ValueError(f"{text!r} is not a host name or IP address")
     return text
 
 
 def _names(text: str) -> tuple[str, ...]:
     names = tuple(name.strip() for name in text.split(",") if name.strip())
     if not names:
-        raise ValueError("it names nothing")
+        raise ValueError("it is empty")
     return names
 
 
@@ -116,32 +116,46 @@ def _selector(text: str) -> str:
 
 def _name(text: str) -> str:
     if not re.fullmatch(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?", text):
-        raise ValueError(f"{text!r} is no name of an object")
+        raise ValueError(f"{text!r} is not a valid object name")
     return text
 
 
 OPTIONS = (
     Option(
-        "log-level", _one_of("debug", "info", "warning", "error"), "debug, info, …", "info", "What to log."
+        "log-level",
+        _one_of("debug", "info", "warning", "error"),
+        "debug, info, …",
+        "info",
+        "Lowest level of messages to log.",
     ),
-    Option("log-format", _one_of("auto", "text", "json"), "auto, text, json", "auto", "How to log it."),
-    Option("metrics-bind", _address, "[HOST]:PORT, off", ":8080", "Where probes and metrics listen."),
-    Option("webhook-bind", _address, "[HOST]:PORT, off", ":9443", "Where webhooks listen."),
-    Option("webhook-host", _host, "HOST", "a Service", "Where the API server reaches webhooks directly."),
-    Option("workers", _count, "number", "8", "How many objects are reconciled at the same time."),
-    Option("namespaces", _names, "NAME,NAME,…", "all", "Work in these namespaces only."),
-    Option("namespace-selector", _selector, "LABELS", "all", "Work in namespaces with these labels only."),
-    Option("selector", _selector, "LABELS", "all", "Look only at objects with these labels."),
-    Option("leader-election", _name, "NAME, off", "as declared", "Let one replica work, by this Lease."),
-    Option("sharding", _name, "NAME, off", "as declared", "Share the objects among replicas, by this name."),
-    Option("resync", _span_s, "duration", "10h", "Look at every object again after this long; 0 for never."),
-    Option("timeout", _positive_span_s, "duration", "none", "Cancel a reconcile that takes longer."),
+    Option("log-format", _one_of("auto", "text", "json"), "auto, text, json", "auto", "Log format."),
     Option(
-        "min-interval", _span_s, "duration", "0s", "At least this long between two reconciles of an object."
+        "metrics-bind", _address, "[HOST]:PORT, off", ":8080", "Address of the health probes and metrics."
     ),
-    Option("retry-first", _positive_span_s, "duration", "1s", "The wait after a first failure; it doubles."),
-    Option("retry-ceiling", _positive_span_s, "duration", "5m", "The longest wait after failures."),
-    Option("grace", _span_s, "duration", "30s", "How long running reconciles may take to end when stopping."),
+    Option("webhook-bind", _address, "[HOST]:PORT, off", ":9443", "Address of the webhook server."),
+    Option(
+        "webhook-host", _host, "HOST", "a Service", "Host name at which the API server reaches the webhooks."
+    ),
+    Option("workers", _count, "number", "8", "Number of objects to reconcile concurrently."),
+    Option("namespaces", _names, "NAME,NAME,…", "all", "Watch these namespaces only."),
+    Option("namespace-selector", _selector, "LABELS", "all", "Watch namespaces with these labels only."),
+    Option("selector", _selector, "LABELS", "all", "Watch objects with these labels only."),
+    Option("leader-election", _name, "NAME, off", "as declared", "Elect a leader by this Lease."),
+    Option(
+        "sharding",
+        _name,
+        "NAME, off",
+        "as declared",
+        "Share the objects among replicas; the name of the shard group.",
+    ),
+    Option(
+        "resync", _span_s, "duration", "10h", "Reconcile every object again after this time; 0 for never."
+    ),
+    Option("timeout", _positive_span_s, "duration", "none", "Time limit of a reconcile."),
+    Option("min-interval", _span_s, "duration", "0s", "Minimum time between two reconciles of an object."),
+    Option("retry-first", _positive_span_s, "duration", "1s", "Backoff after the first failure; it doubles."),
+    Option("retry-ceiling", _positive_span_s, "duration", "5m", "Maximum backoff after failures."),
+    Option("grace", _span_s, "duration", "30s", "How long to wait for running reconciles at shutdown."),
 )
 _BY_NAME = {option.name: option for option in OPTIONS}
 

@@ -126,7 +126,9 @@ class Definition(Generic[R]):
         if self.given_versions is not None or not self.conversions:
             return self.given_versions
         if not issubclass(self.kind, CustomResource):
-            raise OperatorError(f"{self.kind.__name__} is no custom resource: it has no versions to convert")
+            raise OperatorError(
+                f"{self.kind.__name__} is not a custom resource: it has no versions to convert"
+            )
         ends = [end for each in self.conversions for end in (each.source, each.target)]
         classes: list[type[CustomResource]] = list(dict.fromkeys([*ends, self.kind]))
         made = Versions(*classes, storage=self.resource.version, lossless=True)

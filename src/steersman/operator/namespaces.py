@@ -36,7 +36,7 @@ class ChosenNamespaces:
         _log.info(
             "namespaces with %s: %s",
             self._selector,
-            ", ".join([*(f"{name} has come" for name in come), *(f"{name} was deleted" for name in gone)]),
+            ", ".join([*(f"{name} was added" for name in come), *(f"{name} was deleted" for name in gone)]),
         )
         for informer in self._informers:
             informer.watch_namespaces(chosen)

@@ -349,7 +349,7 @@ class Operator(Chain[R]):
     def __init__(self, kind: type[R], *, name: str = "") -> None:
         resource = getattr(kind, "resource_type", None)
         if resource is None:
-            raise OperatorError(f"{kind!r} is no class of objects: derive it from CustomResource")
+            raise OperatorError(f"{kind!r} is not a class of objects: derive it from CustomResource")
         default = f"{resource.plural}.{resource.group}" if resource.group else resource.plural
         self.definition = Definition(kind, name or default)
 

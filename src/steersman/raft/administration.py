@@ -65,7 +65,7 @@ class Administration:
                 raise NodeStopped("the node does not belong to a cluster yet")
         except NotLeader as error:
             leader = cluster.name(error.leader)
-            return OrderReply(f"this node does not lead; {leader or 'nobody'} does")
+            return OrderReply(f"this node does not lead; the leader is {leader or 'unknown'}")
         except TimeoutError:
             return OrderReply(f"not done within {_PATIENCE_S:.0f} s")
         except (Refused, NodeError) as error:

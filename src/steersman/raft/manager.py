@@ -328,7 +328,7 @@ class RaftNodeManager:
         if node is None:
             return "the node does not belong to a cluster yet"
         if node.id not in node.status().configuration.members:
-            return "the node was not taken in yet"
+            return "the node is not a member yet"
         return "" if node.lease.leader else "no leader is known"
 
     def measured(self) -> tuple[Status, NodeMetrics] | None:

@@ -116,7 +116,7 @@ class ClusterManager:
         """Empty, or that a certificate with these names is not a member's. None: it needs none."""
         if shown is None or any(names_match(shown, name) for name in self.names):
             return ""
-        return f"the certificate of {', '.join(shown) or 'nobody'} is not a member's"
+        return f"the certificate of {', '.join(shown) or 'no name'} is not a member's"
 
     @property
     def state(self) -> ClusterState:
@@ -324,7 +324,7 @@ class ClusterManager:
             answer = await self.network.join(reply.leader_at, request)
             if not answer.refused:
                 return
-            _log.info("raft: not taken in: %s", answer.refused)
+            _log.info("raft: not accepted as a member: %s", answer.refused)
 
     async def _tend(self, node: RaftNode) -> bool:
         """One step of the leader's housekeeping; whether it was the last."""

@@ -282,7 +282,7 @@ class Controller:
                 await self._freed.wait()
             work = await queue.get()
             if not may_act():
-                _log.warning("%s starts nothing more: leadership is lost", self.name)
+                _log.warning("%s starts no further reconciles: leadership is lost", self.name)
                 return
             if not self._may_work(work.key):
                 queue.done(work.key)

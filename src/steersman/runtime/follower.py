@@ -206,7 +206,7 @@ class Follower:
             now = self._clock.monotonic()
             deadline = self._core.deadline
             if deadline is not None and now >= deadline:
-                self._note("sends nothing any more; the watch is opened anew")
+                self._note("sends no more data; reconnecting the watch")
                 reading.cancel()
                 return
             # Once there are bookmarks, each moves the deadline further away; before, the first one brings it

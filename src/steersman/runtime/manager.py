@@ -214,9 +214,7 @@ class Manager:
             absent = {str(informer): informer.resource for informer in self.informers if informer.absent}
             for name, resource in sorted(absent.items()):
                 hint = self._absent_hints.get(resource, "")
-                _log.warning(
-                    "the API does not serve %s yet, which is waited for%s", name, hint and f"; {hint}"
-                )
+                _log.warning("waiting for the API server to serve %s%s", name, hint and f"; {hint}")
             if not set(missing) - absent.keys():
                 give_back()
                 return True

@@ -220,7 +220,7 @@ class Metrics:
         )
         yield _gauge(
             "leader_election_master_status",
-            "1 if this process leads, 0 if it stands by.",
+            "1 if this process is the leader, 0 if it is a standby.",
             ("name",),
             (((name,), int(is_leader())) for name, is_leader in self._leaders.items()),
         )
@@ -230,25 +230,25 @@ class Metrics:
         shards = self._shards
         yield _gauge(
             "steersman_shard_members",
-            "Members that share the objects, as this one sees it.",
+            "Number of shard members that this member sees.",
             ("name",),
             [((shard.name,), shard.members) for shard in shards],
         )
         yield _gauge(
             "steersman_shard_objects",
-            "Objects that this member looks after.",
+            "Objects that are assigned to this member.",
             ("name",),
             [((shard.name,), shard.owned) for shard in shards],
         )
         yield _counter(
             "steersman_shard_moves",
-            "Objects that have come to this member from another.",
+            "Objects that moved to this member from another one.",
             ("name",),
             [((shard.name,), shard.moves) for shard in shards],
         )
         yield _gauge(
             "webhook_certificate_expiration_timestamp_seconds",
-            "When the certificates of webhooks end, in seconds since the epoch.",
+            "Expiry time of the webhook certificates, in seconds since the Unix epoch.",
             ("certificate",),
             (((name,), end) for name, end in self._certificates().items()),
         )
@@ -268,8 +268,8 @@ class Metrics:
                 totals,
             )
             yield _counter(f"{alias}reconcile_errors", f"Failed reconciles{help_of_alias}.", labels, errors)
-        yield _histogram(f"{prefix}reconcile_time_seconds", "How long reconciles took.", labels, times)
-        yield _histogram("reconcile_duration_seconds", "How long reconciles took.", labels, times)
+        yield _histogram(f"{prefix}reconcile_time_seconds", "Duration of reconciles.", labels, times)
+        yield _histogram("reconcile_duration_seconds", "Duration of reconciles.", labels, times)
         for family, name, text, field in _CONTROLLER_NUMBERS:
             yield family(prefix + name, text, labels, [((c.name,), getattr(c, field)) for c in each])
 
@@ -280,8 +280,8 @@ class Metrics:
             yield family(f"workqueue_{name}", text, labels, [(q.labels, getattr(q, field)) for q in each])
         for index, (name, text) in enumerate(
             (
-                ("queue_duration_seconds", "How long keys waited for a worker."),
-                ("work_duration_seconds", "How long keys were worked on."),
+                ("queue_duration_seconds", "Time that keys waited in the queue."),
+                ("work_duration_seconds", "Processing time of keys."),
             )
         ):
             yield _histogram(
@@ -293,25 +293,25 @@ class Metrics:
         prefix, labels = "controller_runtime_webhook_", ("webhook",)
         yield _histogram(
             f"{prefix}latency_seconds",
-            "How long answers took.",
+            "Latency of webhook responses.",
             labels,
             [((w.path,), w.latency) for w in each],
         )
         yield _counter(
             f"{prefix}requests",
-            "Requests by code.",
+            "Webhook requests by status code.",
             ("webhook", "code"),
             [((w.path, str(code)), count) for w in each for code, count in w.requests.items()],
         )
         yield _gauge(
             f"{prefix}requests_in_flight",
-            "Requests being answered.",
+            "Webhook requests in progress.",
             labels,
             [((w.path,), w.in_flight) for w in each],
         )
         yield _counter(
             f"{prefix}panics",
-            "Requests that broke the webhook.",
+            "Webhook requests that raised an exception.",
             labels,
             [((w.path,), w.panics) for w in each],
         )
@@ -352,20 +352,25 @@ def _histogram(
 #: Families of one number each: how it is made, its name, its help, and the field it is read from.
 _CONTROLLER_NUMBERS = (
     (_counter, "terminal_reconcile_errors", "Failures that are not retried.", "terminal_errors"),
-    (_counter, "reconcile_panics", "Reconciles ended by something that is no Exception.", "panics"),
-    (_counter, "reconcile_timeouts", "Reconciles cut off at their time limit.", "timeouts"),
-    (_gauge, "max_concurrent_reconciles", "How many reconciles may run at once.", "concurrency"),
-    (_gauge, "active_workers", "How many reconciles are running.", "active"),
+    (
+        _counter,
+        "reconcile_panics",
+        "Reconciles that raised a BaseException other than an Exception.",
+        "panics",
+    ),
+    (_counter, "reconcile_timeouts", "Reconciles that timed out.", "timeouts"),
+    (_gauge, "max_concurrent_reconciles", "Maximum number of concurrent reconciles.", "concurrency"),
+    (_gauge, "active_workers", "Number of running reconciles.", "active"),
 )
 _QUEUE_NUMBERS = (
-    (_gauge, "depth", "Keys that wait for a worker.", "depth"),
+    (_gauge, "depth", "Keys in the queue.", "depth"),
     (_counter, "adds", "Keys added.", "adds"),
     (_counter, "retries", "Keys retried after a failure.", "retries"),
-    (_gauge, "unfinished_work_seconds", "Time spent so far on keys in work.", "unfinished_s"),
+    (_gauge, "unfinished_work_seconds", "Total time of the running reconciles so far.", "unfinished_s"),
     (
         _gauge,
         "longest_running_processor_seconds",
-        "For how long the oldest key in work has been so.",
+        "Time of the longest running reconcile so far.",
         "longest_s",
     ),
 )

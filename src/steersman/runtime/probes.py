@@ -124,7 +124,7 @@ def parse_address(address: str) -> tuple[str, int]:
     only this machine."""
     host, colon, port = address.rpartition(":")
     if not colon or not port.isdigit() or int(port) > 65535:
-        raise ValueError(f"{address!r} is no address like :8080 or 127.0.0.1:8080")
+        raise ValueError(f"{address!r} is not an address such as :8080 or 127.0.0.1:8080")
     if host:
         return host.strip("[]"), int(port)
     return ("" if "KUBERNETES_SERVICE_HOST" in os.environ else "127.0.0.1"), int(port)

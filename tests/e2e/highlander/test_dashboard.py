@@ -95,7 +95,7 @@ def test_it_shows_who_leads_and_follows_changes(play: Play) -> None:
     async def scene(scene: Scene) -> None:
         tenant = scene.tenants[0]
         await scene.open()
-        assert await scene.text("#who") == "This controller leads"
+        assert await scene.text("#who") == "This controller is the leader"
         assert await scene.text(".facts .big") == "42"
         assert await scene.page.run("document.querySelectorAll('.row').length") == 8
         assert await scene.page.run("document.querySelectorAll('#strip span').length") == 5
@@ -110,7 +110,7 @@ def test_it_shows_who_leads_and_follows_changes(play: Play) -> None:
         await scene.page.until("!document.body.innerText.includes('newcomer')")
         tenant.board.transition("controller-2_aa", "lease expired", 43)
         tenant.board.change(is_leader=False, phase=ControllerPhase.FOLLOWING)
-        await scene.shows("controller-2 leads", "#who")
+        await scene.shows("controller-2 is the leader", "#who")
         await scene.shows("43", ".facts .big")
         await scene.shows("follower", "#gauge")
 
@@ -187,7 +187,7 @@ def test_a_wrong_token_is_asked_for_again(play: Play) -> None:
         await scene.click("#pods .link-button")
         await scene.click("#load-logs")
         await scene.give_token("wrong")
-        await scene.shows("this is not the token", "#token")
+        await scene.shows("the token is wrong", "#token")
         await scene.give_token()
         await scene.shows("epoch=42 line 39 <b>&amp;</b>", "#logs")
         # The browser itself notes an answer 401 on the console.
@@ -211,7 +211,7 @@ def test_it_works_by_keyboard(play: Play) -> None:
         await scene.page.press("Enter", "\r")
         await scene.shows("Step down?", "#act")
         await scene.page.press("Enter", "\r")
-        await scene.shows("Nobody leads", "#who")
+        await scene.shows("No leader", "#who")
         assert scene.tenants[0].asked == ["step-down"]
         nameless = "[...document.querySelectorAll('button')].filter(b => !b.innerText.trim() && !b.ariaLabel && !b.textContent.trim())"
         assert await scene.page.run(f"{nameless}.length") == 0
@@ -223,13 +223,13 @@ def test_tenants_are_switched_between(play: Play) -> None:
     async def scene(scene: Scene) -> None:
         await scene.open()
         await scene.click("#tenants button:nth-child(2)")
-        await scene.shows("controller-2 leads", "#who")
+        await scene.shows("controller-2 is the leader", "#who")
         assert await scene.page.run("location.search") == "?tenant=payments"
         await scene.page.run("sessionStorage.clear()")
         await scene.click(".row [title^='Restart']")
         await scene.click("#act-go")
         await scene.give_token()
-        await scene.shows("this controller does not lead", "#toasts")
+        await scene.shows("this controller is not the leader", "#toasts")
         assert [one for one in scene.page.problems if "409" not in one] == []
         scene.page.problems.clear()
 
@@ -249,7 +249,7 @@ def test_a_lost_connection_is_seen_and_taken_up_again(play: Play) -> None:
         await again.start("127.0.0.1", port)
         try:
             await scene.page.until("document.body.dataset.link === 'live'")
-            await scene.shows("controller-2 leads", "#who")
+            await scene.shows("controller-2 is the leader", "#who")
         finally:
             await scene.page.command("Page.navigate", url="about:blank")
             await again.close()
@@ -284,10 +284,10 @@ def test_a_tenant_without_anything_says_so(play: Play) -> None:
         empty.board.change(leader="", epoch=0)
         scene.api.add(empty)
         await scene.page.open(f"{scene.url}?tenant=empty")
-        await scene.shows("Nobody leads", "#who")
+        await scene.shows("No leader", "#who")
         await scene.shows("No workloads yet", "#groups")
         await scene.shows("No pods run", "#pods")
-        await scene.shows("Nobody has led", "#strip")
+        await scene.shows("There has been no leader", "#strip")
         shown = "[...document.querySelectorAll('#filters, #search, #timeline details')].some(n => n.checkVisibility())"
         assert await scene.page.run(shown) is False
 
@@ -303,7 +303,7 @@ def test_tenants_that_come_and_go_are_seen(play: Play) -> None:
         await scene.page.until("!document.getElementById('tenants').innerText.includes('newcomer')")
         scene.api.remove("payments")
         await scene.shows("Tenant payments is gone", "#toasts")
-        await scene.shows("This controller leads", "#who")
+        await scene.shows("This controller is the leader", "#who")
         assert await scene.page.run("location.search") == "?tenant=default"
         # The browser itself notes an answer 404 on the console.
         assert [one for one in scene.page.problems if "404" not in one] == []

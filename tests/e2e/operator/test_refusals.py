@@ -32,7 +32,7 @@ def test_a_module_that_cannot_be_run(module: str, said: str) -> None:
 def test_a_wrong_option_is_named_with_its_file_and_line(tmp_path: Path) -> None:
     file = tmp_path / "operator.yaml"
     file.write_text("log-level: debug\nworkers: many\n")
-    said = f"{file}:2: workers: 'many' is no whole number above zero"
+    said = f"{file}:2: workers: 'many' is not a positive integer"
     assert refused("run", HELLO, "--config", str(file)) == said
     assert refused("run", HELLO, STEERSMAN_CONFIG=str(file)) == said
     file.write_text("")

@@ -59,8 +59,8 @@ def remove(folder: Path, *names: str) -> None:
 def test_a_store_that_is_gone_is_no_empty_cluster(names: list[str], copy: Path) -> None:
     remove(copy, *names)
     said = missed(copy)
-    assert said.startswith(f"{copy}/store/store.db is missing, but {copy} is the folder of a cluster")
-    assert "move the folder away to begin with an empty cluster" in said
+    assert said.startswith(f"{copy}/store/store.db is missing, but {copy} contains the data of a cluster")
+    assert "move the folder away to start with an empty cluster" in said
     assert not (copy / "store" / "store.db").exists()
 
 
@@ -96,7 +96,7 @@ def test_keys_that_objects_rely_on_are_made_anew_only_when_asked_for(what: str, 
     remove(copy, *names)
     said = missed(copy)
     assert said.startswith(
-        f"{copy / first} is missing, and what the store holds relies on it: put it back, or"
+        f"{copy / first} is missing, and the stored objects depend on it: restore the file, or"
     )
     assert "--new-keys" in said
     assert not any((copy / name).exists() for name in names)

@@ -128,8 +128,8 @@ def kubeconfig(server: str = "https://127.0.0.1:1", cluster: str = "", user: str
 
 KUBECONFIGS = {
     "empty": ("", "current-context is not set"),
-    "not YAML": ("{[", "is no YAML (line 1)"),
-    "not text": ("\0", "is no YAML"),
+    "not YAML": ("{[", "is not valid YAML (line 1)"),
+    "not text": ("\0", "is not valid YAML"),
     "a list": ("[]", "must be a mapping"),
     "wrong types": ("current-context: []", "current-context: must be a string"),
     "no server": (kubeconfig(""), "clusters[0].cluster.server: must be an http(s) URL"),

@@ -53,9 +53,9 @@ def url(cluster: Steer, folder: Path, *arguments: str) -> tuple[int, str]:
     ("arguments", "said"),
     [
         pytest.param(["nosuch"], 'services "nosuch" not found', id="none"),
-        pytest.param([""], "'' is no name of an object", id="no name"),
-        pytest.param(["svc/"], "'' is no name of an object", id="a kind only"),
-        pytest.param([".."], "'..' is no name of an object", id="dots"),
+        pytest.param([""], "'' is not a valid name of an object", id="no name"),
+        pytest.param(["svc/"], "'' is not a valid name of an object", id="a kind only"),
+        pytest.param([".."], "'..' is not a valid name of an object", id="dots"),
         pytest.param(["web", "-n", ".."], "'..' is no namespace of an object", id="dots for a namespace"),
         pytest.param(["web", "--port", "nosuch"], "the service web has no port nosuch", id="no such port"),
         pytest.param(["web", "--port", "81"], "the service web has no port 81", id="no such number"),

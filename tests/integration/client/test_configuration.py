@@ -313,12 +313,12 @@ def test_an_unknown_server_is_refused_unless_told_otherwise(tmp_path: Path) -> N
     ("cluster", "user", "problem"),
     [
         ({"certificate-authority": "none"}, {}, "certificate-authority: there is no file"),
-        ({"certificate-authority-data": encoded(b"x")}, {}, "certificate-authority: is no certificate"),
+        ({"certificate-authority-data": encoded(b"x")}, {}, "certificate-authority: is not a certificate"),
         ({}, {"client-certificate": "none", "client-key": "none"}, "client-certificate: there is no file"),
         (
             {},
             {"client-certificate-data": encoded(b"x"), "client-key-data": encoded(b"s3cr3t")},
-            "client-certificate, client-key: are no certificate with its",
+            "client-certificate, client-key: are not a certificate and its",
         ),
     ],
     ids=["no CA file", "no CA", "no certificate file", "no certificate"],

@@ -70,13 +70,13 @@ def test_no_connection_is_lost_while_endpoints_change() -> None:
 _PARENT = """
 import asyncio
 from steersman.aio import Scope
-from steersman.cluster.proxy.frontends import Backend, Frontend, Route
+from steersman.cluster.proxy.frontends import Backend, Frontend, FrontendRoute
 from steersman.cluster.proxy.process import ForwarderProcess
 async def main():
     forwarder = ForwarderProcess()
     async with Scope() as scope:
         scope.start(forwarder.run())
-        await forwarder.apply({Frontend("TCP", "127.0.0.1", 0): Route((Backend("127.0.0.1", 9),))})
+        await forwarder.apply({Frontend("TCP", "127.0.0.1", 0): FrontendRoute((Backend("127.0.0.1", 9),))})
         print(forwarder.pid, flush=True)
         await asyncio.Event().wait()
 asyncio.run(main())

@@ -54,7 +54,7 @@ def test_a_member_with_the_certificate_of_another_name_stays_outside(tmp_path):
             await until(lambda: not intruder.unready().startswith("the node does not belong"))
             await pass_time(1.0, "several attempts to join, all refused")
             assert await founder.voters() == [0]
-            assert intruder.unready() == "the node was not taken in yet"
+            assert intruder.unready() == "the node is not a member yet"
 
     asyncio.run(main())
 

@@ -166,8 +166,8 @@ def test_orders_are_carried_out_with_the_token(
 
 
 REFUSALS = [
-    ("not the leader", ["step-down"], "opensesame", "this controller does not lead"),
-    ("another token", ["drain"], "wrong", "this is not the token"),
+    ("not the leader", ["step-down"], "opensesame", "this controller is not the leader"),
+    ("another token", ["drain"], "wrong", "the token is wrong"),
     ("another tenant", ["drain", "--tenant", "a&b"], "opensesame", "there is no tenant a&b"),
 ]
 

@@ -43,7 +43,7 @@ def test_a_folder_is_an_image_until_it_is_removed(tmp_path: Path) -> None:
 
 
 def test_what_is_wrong_is_said_in_one_line(tmp_path: Path) -> None:
-    with pytest.raises(CommandFailed, match=r"^.*/nowhere is no folder$"):
+    with pytest.raises(CommandFailed, match=r"^.*/nowhere is not a folder$"):
         steer("add", "shop", str(tmp_path / "nowhere"))
     with pytest.raises(CommandFailed, match=r"^there is no image 'shop'; see `steer image list`$"):
         steer("remove", "shop")

@@ -106,7 +106,10 @@ def test_the_log_is_set_up(runs: list[tuple[Loaded, Any]], program: str) -> None
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (["--metrics-bind", "8080"], "--metrics-bind: '8080' is no address like :8080 or 127.0.0.1:8080"),
+        (
+            ["--metrics-bind", "8080"],
+            "--metrics-bind: '8080' is not an address such as :8080 or 127.0.0.1:8080",
+        ),
         (
             ["--cluster", "--kubeconfig", "x"],
             "--cluster starts a cluster and cannot be used with --kubeconfig",

@@ -293,7 +293,7 @@ def test_events_are_cut_and_not_decoded() -> None:
 
 @pytest.mark.parametrize("line", [b"nonsense\n", b'{"type":"ADDED"}\n', b'{"type":"ADDED","object":{"a"'])
 def test_a_line_that_is_no_event_is_an_error(line: bytes) -> None:
-    with pytest.raises(Unreachable, match="the watch sent what is no event"):
+    with pytest.raises(Unreachable, match="the watch sent an invalid event"):
         watched(line)
 
 
@@ -358,7 +358,7 @@ def test_a_dict_of_a_known_kind_need_not_say_what_it_is() -> None:
 
 
 def test_an_object_without_name_cannot_be_replaced() -> None:
-    with pytest.raises(ValueError, match="is no name of an object"):
+    with pytest.raises(ValueError, match="is not a valid name of an object"):
         play(Script([]), lambda c: c.replace({"metadata": {}}, kind=PODS))
 
 

@@ -157,7 +157,7 @@ def without(content: dict[str, Any], *path: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        ("{:", "is no YAML (line 1)"),
+        ("{:", "is not valid YAML (line 1)"),
         ("[1, 2]", "must be a mapping"),
         ("clusters: 3", "clusters: must be a list"),
         (without(config(), "current-context"), "current-context is not set, and no context was given"),

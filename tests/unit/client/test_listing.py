@@ -43,7 +43,7 @@ def test_a_list_of_nothing_is_empty(content: bytes) -> None:
 
 @pytest.mark.parametrize("content", [b"", b"<html>", b'{"items":3}', b'{"items":[{]}'])
 def test_what_is_no_list_is_an_error(content: bytes) -> None:
-    with pytest.raises(Unreachable, match="the answer is no list of pods"):
+    with pytest.raises(Unreachable, match="the response is not a list of pods"):
         read_page(content, PODS)
 
 

@@ -33,14 +33,14 @@ def test_objects_and_collections_have_their_paths(path: str, expected: str) -> N
 
 @pytest.mark.parametrize("name", ["", ".", ".."])
 def test_what_would_address_something_else_is_refused(name: str) -> None:
-    with pytest.raises(ValueError, match="is no name of an object"):
+    with pytest.raises(ValueError, match="is not a valid name of an object"):
         one(PODS, name, "x")
-    with pytest.raises(ValueError, match="is no namespace of an object"):
+    with pytest.raises(ValueError, match="is not a valid namespace of an object"):
         one(PODS, "a", name)
 
 
 def test_an_empty_namespace_is_not_all_namespaces() -> None:
-    with pytest.raises(ValueError, match="is no namespace"):
+    with pytest.raises(ValueError, match="is not a valid namespace"):
         collection(PODS, "")
 
 

@@ -110,8 +110,8 @@ def test_a_variable_names_the_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("a.yaml", "grace: 5\nworkers: none\n", "a.yaml:2: workers: 'none' is no whole number above zero"),
-        ("a.toml", "grace = 5\nworkers = 0\n", "a.toml:2: workers: '0' is no whole number above zero"),
+        ("a.yaml", "grace: 5\nworkers: none\n", "a.yaml:2: workers: 'none' is not a positive integer"),
+        ("a.toml", "grace = 5\nworkers = 0\n", "a.toml:2: workers: '0' is not a positive integer"),
         ("a.yaml", "\nworker: 1", "a.yaml:2: worker: there is no such option; is workers meant?"),
         (
             "a.yaml",

@@ -84,5 +84,5 @@ def test_without_a_host_only_pods_listen_to_everybody(monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize("bad", ["8080", ":http", ":70000", ""])
 def test_addresses_that_are_none_are_refused(bad: str) -> None:
-    with pytest.raises(ValueError, match="no address"):
+    with pytest.raises(ValueError, match="not an address"):
         parse_address(bad)

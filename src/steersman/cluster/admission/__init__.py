@@ -10,7 +10,13 @@ from steersman.cluster.admission.certificates import (
     CertificateSubjectRestriction,
     ClusterTrustBundleAttest,
 )
-from steersman.cluster.admission.chain import AdmissionChain, AdmissionPlugin, Attributes, Reader, Reservation
+from steersman.cluster.admission.chain import (
+    AdmissionChain,
+    AdmissionPlugin,
+    Attributes,
+    PendingEffect,
+    Reader,
+)
 from steersman.cluster.admission.claims import PersistentVolumeClaimResize
 from steersman.cluster.admission.classes import (
     DefaultIngressClass,
@@ -36,8 +42,8 @@ __all__ = [
     "AdmissionChain",
     "AdmissionPlugin",
     "Attributes",
+    "PendingEffect",
     "Reader",
-    "Reservation",
     "ResourceQuota",
     "build_chain",
 ]

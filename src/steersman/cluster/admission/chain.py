@@ -16,7 +16,7 @@ from steersman.cluster.schema.resources import GVK
 from steersman.objects.kinds import Object
 from steersman.objects.status import StatusError, forbidden
 
-__all__ = ["AdmissionChain", "AdmissionPlugin", "Attributes", "Reader", "Reservation"]
+__all__ = ["AdmissionChain", "AdmissionPlugin", "Attributes", "PendingEffect", "Reader"]
 
 
 class Reader(Protocol):
@@ -27,7 +27,7 @@ class Reader(Protocol):
     def list(self, group: str, plural: str, namespace: str = "") -> Sequence[Object]: ...
 
 
-class Reservation(Protocol):
+class PendingEffect(Protocol):
     """Something that a plugin reserved in `validate` (quota) and that is released if the write fails."""
 
     async def settle(self, *, stored: bool) -> None:
@@ -64,7 +64,7 @@ class Attributes:
     #: What plugins remember from the first round to the second, by their name.
     memory: dict[str, Any] = field(default_factory=dict)
     #: What whoever asked must settle when the write has ended, well or not.
-    pending: tuple[Reservation, ...] = ()
+    pending: tuple[PendingEffect, ...] = ()
 
     async def settle(self, *, stored: bool) -> None:
         """Tell the plugins that did something for this write how it ended."""

@@ -108,16 +108,16 @@ class AdmissionSetup:
         from steersman.cluster.admission.webhooks import (
             AdmissionContext,
             AdmissionExpressions,
+            AdmissionWebhookMetrics,
             CatalogTypes,
             MutatingAdmissionWebhook,
             ValidatingAdmissionWebhook,
             WebhookClients,
-            WebhookMetrics,
         )
 
         types = CatalogTypes(self._catalog, self._convert)
         context = AdmissionContext(self._reader, types, AdmissionExpressions(), self._authorizer)
-        self._clients, metrics = WebhookClients(EndpointResolver(self._reader)), WebhookMetrics()
+        self._clients, metrics = WebhookClients(EndpointResolver(self._reader)), AdmissionWebhookMetrics()
         mutating_policy, validating_policy = (
             MutatingAdmissionPolicy(context),
             ValidatingAdmissionPolicy(context),

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from steersman.cluster.auth.rbac import GROUP
-from steersman.cluster.auth.rules import Rule, rules_of
+from steersman.cluster.auth.rules import RbacRule, rules_of
 from steersman.objects.kinds import Object
 
 __all__ = ["AUTO_UPDATE", "DefaultObject", "default_objects", "default_rules"]
@@ -40,7 +40,7 @@ def default_objects() -> tuple[DefaultObject, ...]:
     return tuple(_parse(_FILE.read_text(encoding="utf-8").splitlines()))
 
 
-def default_rules(role: str) -> Sequence[Rule]:
+def default_rules(role: str) -> Sequence[RbacRule]:
     """The rules of a default cluster role."""
     found = next(each for each in default_objects() if (each.plural, each.name) == ("clusterroles", role))
     return rules_of(found.obj)
@@ -93,13 +93,13 @@ def _metadata(namespace: str, name: str) -> Object:
     return metadata | {"labels": dict(_LABELS), "annotations": {AUTO_UPDATE: "true"}}
 
 
-def _rule(words: Sequence[str]) -> Rule:
+def _rule(words: Sequence[str]) -> RbacRule:
     verbs = tuple(sorted(verb for word in words[0].split(",") for verb in _WORDS.get(word, (word,))))
     if words[1] == "path":
-        return Rule(verbs, urls=tuple(words[2:]))
+        return RbacRule(verbs, urls=tuple(words[2:]))
     groups = tuple("" if group == "core" else group for group in words[1].split(","))
     resources, _, names = " ".join(words[2:]).partition(" = ")
-    return Rule(verbs, groups, tuple(resources.split()), tuple(names.split()))
+    return RbacRule(verbs, groups, tuple(resources.split()), tuple(names.split()))
 
 
 def _binding(role: DefaultObject, words: Sequence[str]) -> DefaultObject:

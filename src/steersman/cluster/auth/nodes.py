@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from steersman.cluster.auth.authorization import NO_OPINION, Action, Decision
 from steersman.cluster.auth.node_graph import NodeGraph
-from steersman.cluster.auth.rules import Rule
+from steersman.cluster.auth.rules import RbacRule
 from steersman.cluster.auth.users import NODE_PREFIX, NODES_GROUP, User
 
 __all__ = ["NodeAuthorizer", "node_of"]
@@ -36,7 +36,7 @@ def _no(reason: str) -> Decision:
 class NodeAuthorizer:
     """Allows requests of nodes by the graph and the rules of system:node."""
 
-    def __init__(self, graph: NodeGraph, rules: Sequence[Rule]) -> None:
+    def __init__(self, graph: NodeGraph, rules: Sequence[RbacRule]) -> None:
         self._graph = graph
         self._rules = rules
         self._divided: Mapping[tuple[str, str], Callable[[str, Action], Decision]] = {

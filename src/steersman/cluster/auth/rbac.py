@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from steersman.cluster.auth.authorization import Action, Decision
 from steersman.cluster.auth.errors import RoleMissing
-from steersman.cluster.auth.rules import Rule, rules_of
+from steersman.cluster.auth.rules import RbacRule, rules_of
 from steersman.cluster.auth.users import User, account_name
 from steersman.cluster.store import Store, Subscription
 from steersman.cluster.store_changes import follow_objects
@@ -95,7 +95,7 @@ class _Grants:
 
     def __init__(self, holders: frozenset[_Subject]) -> None:
         self.holders = holders
-        self.rules: list[tuple[Rule, _Binding]] = []
+        self.rules: list[tuple[RbacRule, _Binding]] = []
         #: Why some bindings give nothing.
         self.problems: list[str] = []
         self._answers: dict[tuple[str, str, str, str], _Answer] = {}
@@ -137,7 +137,7 @@ class RBAC:
 
     def __init__(self) -> None:
         #: By (namespace, name); cluster roles have no namespace.
-        self._roles: dict[tuple[str, str], tuple[Rule, ...]] = {}
+        self._roles: dict[tuple[str, str], tuple[RbacRule, ...]] = {}
         self._bindings: dict[tuple[str, str], _Binding] = {}
         #: namespace → subject → its bindings there by name; cluster-wide ones under "".
         self._by_subject: dict[str, dict[_Subject, dict[str, _Binding]]] = {}
@@ -189,12 +189,12 @@ class RBAC:
         problems = grants.problems
         return Decision(False, f"RBAC: {join_problems(problems)}" if problems else "")
 
-    def rules_for(self, user: User, namespace: str) -> tuple[list[Rule], list[str]]:
+    def rules_for(self, user: User, namespace: str) -> tuple[list[RbacRule], list[str]]:
         """All rules a user has in a namespace, and what kept others from being found."""
         grants = self._of(user, namespace)
         return [rule for rule, _ in grants.rules], grants.problems
 
-    def rules_of(self, ref: RoleRef, namespace: str) -> tuple[Rule, ...]:
+    def rules_of(self, ref: RoleRef, namespace: str) -> tuple[RbacRule, ...]:
         """The rules of the role that a binding in `namespace` refers to. Raises RoleMissing."""
         home = {"Role": namespace, "ClusterRole": ""}.get(ref.kind)
         rules = None if home is None else self._roles.get((home, ref.name))

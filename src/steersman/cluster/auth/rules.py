@@ -12,7 +12,7 @@ from typing import Any
 
 from steersman.objects.fields import quote
 
-__all__ = ["FULL_AUTHORITY", "Rule", "describe", "quote_list", "rules_of", "uncovered"]
+__all__ = ["FULL_AUTHORITY", "RbacRule", "describe", "quote_list", "rules_of", "uncovered"]
 
 #: Rules that together mean more single permissions than this are not taken apart: each is held whole by
 #: one other rule, or not. (1,000 groups by 1,000 resources by 1,000 verbs fit into one request body.)
@@ -20,7 +20,7 @@ _LARGEST_BREAKDOWN = 4_000
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class RbacRule:
     """A PolicyRule of a role."""
 
     verbs: tuple[str, ...] = ()
@@ -30,7 +30,7 @@ class Rule:
     urls: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, rule: dict[str, Any]) -> Rule:
+    def of(cls, rule: dict[str, Any]) -> RbacRule:
         keys = ("verbs", "apiGroups", "resources", "resourceNames", "nonResourceURLs")
         return cls(*(tuple(rule.get(key) or ()) for key in keys))
 
@@ -61,13 +61,13 @@ class Rule:
 
 
 FULL_AUTHORITY = (
-    Rule(verbs=("*",), groups=("*",), resources=("*",)),
-    Rule(verbs=("*",), urls=("*",)),
+    RbacRule(verbs=("*",), groups=("*",), resources=("*",)),
+    RbacRule(verbs=("*",), urls=("*",)),
 )
 
 
-def rules_of(role: dict[str, Any]) -> tuple[Rule, ...]:
-    return tuple(Rule.of(rule) for rule in role.get("rules") or ())
+def rules_of(role: dict[str, Any]) -> tuple[RbacRule, ...]:
+    return tuple(RbacRule.of(rule) for rule in role.get("rules") or ())
 
 
 def _has(values: Sequence[str], value: str) -> bool:
@@ -79,7 +79,7 @@ def _url_covers(pattern: str, path: str) -> bool:
     return pattern == path or (pattern.endswith("*") and path.startswith(pattern.rstrip("*")))
 
 
-def uncovered(owned: Sequence[Rule], wanted: Iterable[Rule]) -> list[Rule]:
+def uncovered(owned: Sequence[RbacRule], wanted: Iterable[RbacRule]) -> list[RbacRule]:
     """The single permissions of `wanted` that no rule of `owned` gives."""
     missing = []
     budget = _LARGEST_BREAKDOWN
@@ -95,27 +95,27 @@ def uncovered(owned: Sequence[Rule], wanted: Iterable[Rule]) -> list[Rule]:
     return missing
 
 
-def _size(rule: Rule) -> int:
+def _size(rule: RbacRule) -> int:
     resources = len(rule.groups) * len(rule.resources) * max(1, len(rule.names))
     return len(rule.verbs) * (resources + len(rule.urls))
 
 
-def _parts(rule: Rule) -> Iterator[Rule]:
+def _parts(rule: RbacRule) -> Iterator[RbacRule]:
     """One rule for each verb on one resource (or name), and each verb on one path."""
     for group in rule.groups:
         for resource in rule.resources:
             for verb in rule.verbs:
-                part = Rule((verb,), (group,), (resource,))
+                part = RbacRule((verb,), (group,), (resource,))
                 if rule.names:
                     yield from (replace(part, names=(name,)) for name in rule.names)
                 else:
                     yield part
     for url in rule.urls:
         for verb in rule.verbs:
-            yield Rule((verb,), urls=(url,))
+            yield RbacRule((verb,), urls=(url,))
 
 
-def _covers(owner: Rule, part: Rule) -> bool:
+def _covers(owner: RbacRule, part: RbacRule) -> bool:
     """Whether `owner` alone gives all of `part`."""
     return (
         _has_all(owner.verbs, part.verbs)
@@ -141,9 +141,9 @@ def _names_cover(names: Sequence[str], wanted: Sequence[str]) -> bool:
     return not names or (bool(wanted) and all(name in names for name in wanted))
 
 
-def describe(rules: Sequence[Rule]) -> str:
+def describe(rules: Sequence[RbacRule]) -> str:
     """Missing permissions as people are told them: verbs of one resource together, sorted."""
-    merged: dict[tuple[Sequence[str], ...], Rule] = {}
+    merged: dict[tuple[Sequence[str], ...], RbacRule] = {}
     others = []
     for rule in rules:
         simple = len(rule.groups) == 1 and len(rule.resources) == 1 and len(rule.names) <= 1 and not rule.urls
@@ -156,7 +156,7 @@ def describe(rules: Sequence[Rule]) -> str:
     return "\n".join(sorted({_shown(rule) for rule in (*others, *merged.values())}))
 
 
-def _shown(rule: Rule) -> str:
+def _shown(rule: RbacRule) -> str:
     parts = (
         ("APIGroups", rule.groups),
         ("Resources", rule.resources),

@@ -16,7 +16,7 @@ __all__ = [
     "FIXED32",
     "FIXED64",
     "VARINT",
-    "WireField",
+    "EncodedField",
     "fields",
     "signed",
     "varint",
@@ -32,7 +32,7 @@ _CUT_OFF: Final = "unexpected EOF"
 _LONGEST_VARINT: Final = 10
 
 
-class WireField(NamedTuple):
+class EncodedField(NamedTuple):
     """One field in the bytes: the value of a varint, or the start and end of its bytes."""
 
     number: int
@@ -42,7 +42,7 @@ class WireField(NamedTuple):
     end: int
 
 
-def fields(data: bytes, at: int, end: int) -> Iterator[WireField]:
+def fields(data: bytes, at: int, end: int) -> Iterator[EncodedField]:
     """The fields of the message in data[at:end]."""
     while at < end:
         tag = data[at]
@@ -56,18 +56,18 @@ def fields(data: bytes, at: int, end: int) -> Iterator[WireField]:
             length, at = varint(data, at, end)
             if length > end - at:
                 raise Malformed(_CUT_OFF)
-            yield WireField(number, wire_type, at, at + length)
+            yield EncodedField(number, wire_type, at, at + length)
             at += length
         elif wire_type == VARINT:
             value, at = varint(data, at, end)
-            yield WireField(number, wire_type, value, at)
+            yield EncodedField(number, wire_type, value, at)
         else:
             size = _FIXED_SIZES.get(wire_type)
             if size is None:
                 raise Malformed(f"proto: illegal wireType {wire_type}")
             if size > end - at:
                 raise Malformed(_CUT_OFF)
-            yield WireField(number, wire_type, at, at + size)
+            yield EncodedField(number, wire_type, at, at + size)
             at += size
 
 

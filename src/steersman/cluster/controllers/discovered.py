@@ -11,7 +11,7 @@ import msgspec
 from steersman.client import Client, Unreachable
 from steersman.objects.resource_type import ResourceType
 
-__all__ = ["Discovered", "DiscoveredResource", "discover"]
+__all__ = ["DiscoveredResource", "DiscoveredResources", "discover"]
 
 _ACCEPT: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
@@ -28,7 +28,7 @@ class DiscoveredResource(NamedTuple):
         return self.verbs.issuperset(verbs)
 
 
-class Discovered(NamedTuple):
+class DiscoveredResources(NamedTuple):
     """The resources served, and the groups whose discovery failed."""
 
     resources: list[DiscoveredResource]
@@ -73,10 +73,10 @@ class _Groups(msgspec.Struct):
 _decode = msgspec.json.Decoder(_Groups).decode
 
 
-async def discover(client: Client) -> Discovered:
+async def discover(client: Client) -> DiscoveredResources:
     """Ask the API. Raises `ClientError`, also for an answer that says nothing: nobody may take that for an
     API that serves nothing."""
-    found = Discovered([], [])
+    found = DiscoveredResources([], [])
     for root in ("/api", "/apis"):
         answer = await client.request("GET", root, accept=_ACCEPT)
         try:
@@ -88,7 +88,7 @@ async def discover(client: Client) -> Discovered:
     return found
 
 
-def _add_group(found: Discovered, group: _Group) -> None:
+def _add_group(found: DiscoveredResources, group: _Group) -> None:
     seen: set[str] = set()
     for version in group.versions:
         name = group.metadata.name

@@ -106,7 +106,7 @@ class ClusterDns:
         except OSError as error:
             await self._server.start(self.address, 0)
             _log.info(
-                "DNS answers at %s port %d: port %d is not to be had (%s)",
+                "DNS answers at %s port %d: port %d cannot be opened (%s)",
                 self.address, self.port, _PORT, error,
             )  # fmt: skip
 
@@ -172,7 +172,7 @@ class ClusterDns:
                 )
             except ClientError as error:
                 failures += 1
-                _log.warning("the Service %s is not made yet: %s", _NAME, error)
+                _log.warning("cannot create the Service %s, trying again: %s", _NAME, error)
                 await self._clock.sleep(_RETRY.wait_s(failures))
             else:
                 return

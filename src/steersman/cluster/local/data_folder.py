@@ -61,8 +61,8 @@ def check_store(folder: Path) -> None:
     file = store_folder(folder) / FILE
     if not file.exists() and (left := [name for name in _OF_A_START if (folder / name).exists()]):
         raise PartMissing(
-            f"{file} is missing, but {folder} is the folder of a cluster that was up ({left[0]} is there): "
-            "put it back, or move the folder away to begin with an empty cluster"
+            f"{file} is missing, but {folder} contains the data of a cluster ({left[0]} exists): "
+            "restore the file, or move the folder away to start with an empty cluster"
         )
 
 
@@ -71,8 +71,8 @@ def check_keys(folder: Path, *, new_keys: bool) -> None:
     missing = [name for name in _KEYS if not (folder / name).exists()]
     if missing and not new_keys:
         raise PartMissing(
-            f"{folder / missing[0]} is missing, and what the store holds relies on it: put it back, or have "
-            "it made anew by --new-keys: certificates and tokens of before are not good any more then"
+            f"{folder / missing[0]} is missing, and the stored objects depend on it: restore the file, or "
+            "generate it again with --new-keys: existing certificates and tokens then become invalid"
         )
     if missing and missing != [_KEYS[-1]]:
         # Half an authority is none.

@@ -96,7 +96,7 @@ class Machine:
             try:
                 _clean_addresses(self._netlink, self.ranges, self._owners)
             except OSError as error:
-                _log.warning("addresses of clusters that no longer run were found and left: %s", error)
+                _log.warning("addresses of stopped clusters remain: %s", error)
 
     async def close(self, *, leave_owned: bool = False) -> None:
         """Leave nothing on the machine, but what is owned by those that live on, and let others have the
@@ -179,13 +179,13 @@ def _open_netlink() -> Netlink | None:
     try:
         netlink = Netlink()
     except OSError as error:
-        _log.debug("no netlink: %s", error)
+        _log.debug("cannot use netlink: %s", error)
         return None
     try:
         # No interface can have this address, so nothing is deleted by asking.
         netlink.delete_address(IPv4Address("240.0.0.1"))
     except OSError as error:
-        _log.debug("the network is not ours to change: %s", error)
+        _log.debug("no permission to change the network: %s", error)
         netlink.close()
         return None
     return netlink

@@ -149,7 +149,7 @@ class MetricsApi:
                 return await step()
             except (ClientError, KeyError, ValueError) as error:
                 # A cluster that has just started is not complete yet.
-                _log.debug("metrics.k8s.io has to wait: %s", error)
+                _log.debug("cannot register metrics.k8s.io, trying again: %s", error)
             failures += 1
             await self._clock.sleep(_RETRY.wait_s(failures))
 

@@ -145,7 +145,7 @@ class NodeAgent:
         try:
             await self._renew(duration_s)
         except ClientError as error:
-            _log.warning("the lease of node %s is not renewed: %s", self.name, error)
+            _log.warning("cannot renew the lease of node %s: %s", self.name, error)
 
     def _start_report(self) -> None:
         self.host.start(self._report_now())
@@ -155,7 +155,7 @@ class NodeAgent:
             await self._report()
         except ClientError as error:
             # With the next beat it is.
-            _log.warning("the status of node %s is not written: %s", self.name, error)
+            _log.warning("cannot write the status of node %s: %s", self.name, error)
 
     def _relieve(self) -> None:
         """While the node is under pressure, evict a pod every now and then."""

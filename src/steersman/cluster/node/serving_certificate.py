@@ -67,7 +67,9 @@ async def serving_certificate(
         if lives_s <= 0:
             raise
         _log.warning(
-            "the certificate of %s is not renewed yet: %s", user, str(error) or "it is not approved yet"
+            "cannot renew the certificate of %s, trying again: %s",
+            user,
+            str(error) or "it is not approved yet",
         )
         return files
     write_private(files[1], key_pem(key))

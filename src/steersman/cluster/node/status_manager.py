@@ -112,13 +112,13 @@ class StatusManager:
             except (Unreachable, ServerError) as error:
                 failures += 1
                 if failures == 1:
-                    _log.warning("the status of pod %s is not written: %s", report.key, error)
+                    _log.warning("cannot write the status of pod %s: %s", report.key, error)
                 await self._clock.sleep(_RETRY.wait_s(failures))
                 continue
             except NotFound:
                 pass
             except ClientError as error:
-                _log.warning("the status of pod %s was not taken: %s", report.key, error)
+                _log.warning("the status of pod %s was rejected: %s", report.key, error)
                 if isinstance(error, ApiError):
                     return
             reporting.reported(report)

@@ -119,7 +119,7 @@ class ForwarderProcess:
                 await self._stop()
             lived_s = self._clock.monotonic() - started
             failures = failures + 1 if lived_s < _END_S else 1
-            _log.warning("starting another process to carry connections: %s", why)
+            _log.warning("restarting the forwarder process: %s", why)
             await self._clock.sleep(_AGAIN.wait_s(failures))
 
     async def apply(

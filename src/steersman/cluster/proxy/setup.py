@@ -232,7 +232,7 @@ class ServiceProxy:
             try:
                 wanted = await self._prepare(key, self._read(key), place)
             except Exception:  # noqa: BLE001 - one service must not be the end of all
-                _log.exception("the service %s stays as it is", key)
+                _log.exception("the routing of the service %s is unchanged", key)
                 self._routes[key], self._claims[key] = before, claimed
                 self._retry(key)
                 continue
@@ -256,7 +256,7 @@ class ServiceProxy:
         except OSError as error:
             if self._list_trouble != str(error):
                 self._list_trouble = str(error)
-                _log.warning("pods do not find all services' low ports: their list is not written: %s", error)
+                _log.warning("the list of stand-in ports for pods cannot be written: %s", error)
             if not self._is_writing_later:
                 self._is_writing_later = True
                 assert self._scope is not None
@@ -360,7 +360,7 @@ class ServiceProxy:
         try:
             await self._machine.remove(address, _owner(key))
         except MachineError as error:
-            _log.warning("%s stays on this machine: %s", address, error)
+            _log.warning("the address %s cannot be removed from this machine: %s", address, error)
 
     def _release(self, frontend: Frontend, key: Key) -> None:
         """Let another service have it that wanted it too."""
@@ -403,7 +403,7 @@ class ServiceProxy:
         if (frontend, code) in self._told:
             return
         self._told.add((frontend, code))
-        _log.warning("no service at %s: %s", frontend, why)
+        _log.warning("cannot listen for a service at %s: %s", frontend, why)
         self._recorder.event(
             service, "Warning", "FailedToListen", f"cannot listen at {frontend}: {why}", action="Listen"
         )

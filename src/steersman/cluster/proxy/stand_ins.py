@@ -59,10 +59,10 @@ async def announce(client: Client, service: Service, stand_ins: Mapping[int, int
             gone = {"metadata": {"uid": uid, "annotations": {STAND_IN_PORTS: None}}}
             await client.patch(SERVICES, key.name, gone, key.namespace)
     except _PASSING as error:
-        _log.info("the stand-in ports of service %s are not announced yet: %s", key, error)
+        _log.info("cannot annotate service %s with its stand-in ports, trying again: %s", key, error)
         return False
     except ClientError as error:
-        _log.warning("the stand-in ports of service %s are not announced: %s", key, error)
+        _log.warning("cannot annotate service %s with its stand-in ports: %s", key, error)
     return True
 
 

@@ -21,7 +21,7 @@ from typing import Generic, TypeAlias, TypeVar
 from steersman.cluster.store.errors import StoreError, SyncFailed, Unavailable
 from steersman.cluster.store.folder import DataFolder
 from steersman.cluster.store.interface import Event
-from steersman.cluster.store.journal import Journal, Row
+from steersman.cluster.store.journal import Row, SqliteJournal
 
 __all__ = ["REMOVED_AT_ONCE", "Committer"]
 
@@ -67,7 +67,7 @@ class Committer(Generic[B]):
 
     def __init__(
         self,
-        journal: Journal,
+        journal: SqliteJournal,
         folder: DataFolder,
         *,
         garbage: Iterable[Row],

@@ -52,7 +52,7 @@ class ValueCipher:
         try:
             lines = file.read_text(encoding="utf-8").split()
         except (OSError, UnicodeDecodeError) as error:
-            raise Unusable(file, getattr(error, "strerror", None) or "it is no text") from None
+            raise Unusable(file, getattr(error, "strerror", None) or "it is not text") from None
         keys = []
         for number, line in enumerate(lines, 1):
             try:

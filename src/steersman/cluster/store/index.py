@@ -18,9 +18,9 @@ from steersman.cluster.store.changes import Change
 from steersman.cluster.store.errors import Compacted, FutureRevision
 from steersman.cluster.store.interface import Contents, Event, Range, Record, Sink, Subscription
 from steersman.cluster.store.tables import Tables
-from steersman.cluster.store.watchers import Watchers
+from steersman.cluster.store.watchers import StoreWatches
 
-__all__ = ["Index"]
+__all__ = ["StoreIndex"]
 
 #: What an event costs beside its values: the event, the record before, their numbers, the log's slot.
 EVENT_OVERHEAD_BYTES = 256
@@ -35,7 +35,7 @@ def _size(event: Event) -> int:
     return len(event.value) + previous + EVENT_OVERHEAD_BYTES
 
 
-class Index:
+class StoreIndex:
     """`history_bytes` bounds what the log may hold; `trim` enforces it."""
 
     def __init__(self, *, history_bytes: int) -> None:
@@ -47,7 +47,7 @@ class Index:
         self._log: list[Event] = []
         self._log_bytes = 0
         self._history_bytes = history_bytes
-        self._watchers = Watchers()
+        self._watchers = StoreWatches()
         self.get = self._records.get
 
     @property

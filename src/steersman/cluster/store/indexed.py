@@ -1,4 +1,4 @@
-"""The base class of engines that answer from an `Index`: reads, watches, and compaction by time.
+"""The base class of engines that answer from an `StoreIndex`: reads, watches, and compaction by time.
 
 An engine inherits this, commits its writes, and passes them to `_publish`. History older than `history_s` is
 compacted by a timer on the loop that runs only while there is history.
@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Sequence
 
 from steersman.cluster.store.changes import Change
-from steersman.cluster.store.index import Index
+from steersman.cluster.store.index import StoreIndex
 from steersman.cluster.store.interface import Contents, Event, Range, Record, Sink, Stamp, Subscription
 
 __all__ = ["HISTORY_BYTES", "HISTORY_S", "IndexedStore"]
@@ -25,10 +25,10 @@ _TICKS = 10
 
 
 class IndexedStore:
-    """Reads, watches and compaction over an `Index`."""
+    """Reads, watches and compaction over an `StoreIndex`."""
 
     def __init__(self, stamp: Stamp, history_s: float, history_bytes: int) -> None:
-        self._index = Index(history_bytes=history_bytes)
+        self._index = StoreIndex(history_bytes=history_bytes)
         self._stamp = stamp
         self._history_s = history_s
         #: (loop time, newest revision then), oldest first.

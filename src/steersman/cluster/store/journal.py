@@ -34,7 +34,7 @@ from steersman.cluster.store.errors import Corrupt, DiskFull, StoreError, SyncFa
 from steersman.cluster.store.folder import sync_folder
 from steersman.cluster.store.interface import Event, Record, Stamp
 
-__all__ = ["FILE", "LOG", "Connect", "Journal", "Recovered", "Row", "connect"]
+__all__ = ["FILE", "LOG", "Connect", "Recovered", "Row", "SqliteJournal", "connect"]
 
 FILE = "store.db"
 #: SQLite's write-ahead log: there as long as the file is open, and what was written last.
@@ -100,7 +100,7 @@ class Recovered:
     garbage: list[Row]
 
 
-class Journal:
+class SqliteJournal:
     """The open SQLite file."""
 
     def __init__(self, path: Path, database: sqlite3.Connection, sealer: ValueCipher | None = None) -> None:
@@ -115,7 +115,7 @@ class Journal:
     @classmethod
     def open(
         cls, folder: Path, stamp: Stamp, connect: Connect = connect, sealer: ValueCipher | None = None
-    ) -> tuple[Journal, Recovered]:
+    ) -> tuple[SqliteJournal, Recovered]:
         """Open or make the file and read it. Raises Corrupt or Unusable."""
         path = folder / FILE
         try:

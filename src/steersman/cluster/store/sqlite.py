@@ -30,7 +30,7 @@ from steersman.cluster.store.errors import Closed, Corrupt, SyncFailed, Unavaila
 from steersman.cluster.store.folder import LOCK_FILE, DataFolder
 from steersman.cluster.store.indexed import HISTORY_BYTES, HISTORY_S, IndexedStore
 from steersman.cluster.store.interface import Event, Record, Stamp, unstamped
-from steersman.cluster.store.journal import FILE, LOG, Connect, Journal, Recovered, Row, connect
+from steersman.cluster.store.journal import FILE, LOG, Connect, Recovered, Row, SqliteJournal, connect
 
 __all__ = ["EXIT_SYNC_FAILED", "SqliteStore", "exit_at_once"]
 
@@ -94,7 +94,7 @@ class SqliteStore(IndexedStore):
     def __init__(
         self,
         folder: DataFolder,
-        journal: Journal,
+        journal: SqliteJournal,
         recovered: Recovered,
         *,
         stamp: Stamp,
@@ -152,7 +152,7 @@ class SqliteStore(IndexedStore):
         folder = DataFolder.acquire(Path(path))
         try:
             _check_whole(folder)
-            journal, recovered = Journal.open(folder.path, stamp, connect, sealer)
+            journal, recovered = SqliteJournal.open(folder.path, stamp, connect, sealer)
         except BaseException:
             folder.release()
             raise

@@ -12,17 +12,17 @@ from collections.abc import Sequence
 from steersman.cluster.store.interface import Event, Sink
 from steersman.cluster.store.tables import table_of
 
-__all__ = ["Watcher", "Watchers"]
+__all__ = ["StoreWatch", "StoreWatches"]
 
 log = logging.getLogger(__name__)
 
 
-class Watcher:
+class StoreWatch:
     """One watch. `seen` is the newest revision its sink has been sent or has passed over."""
 
     __slots__ = ("_owner", "prefix", "seen", "sink")
 
-    def __init__(self, owner: Watchers, prefix: str, seen: int, sink: Sink) -> None:
+    def __init__(self, owner: StoreWatches, prefix: str, seen: int, sink: Sink) -> None:
         self._owner = owner
         self.prefix = prefix
         self.seen = seen
@@ -44,19 +44,19 @@ class Watcher:
             self.cancel()
 
 
-class Watchers:
+class StoreWatches:
     """All watches of a store."""
 
     def __init__(self) -> None:
         #: By the table their prefix lies in; "" holds those whose prefix spans tables.
-        self._by_table: dict[str, list[Watcher]] = {}
+        self._by_table: dict[str, list[StoreWatch]] = {}
 
-    def add(self, prefix: str, seen: int, sink: Sink) -> Watcher:
-        watcher = Watcher(self, prefix, seen, sink)
+    def add(self, prefix: str, seen: int, sink: Sink) -> StoreWatch:
+        watcher = StoreWatch(self, prefix, seen, sink)
         self._by_table.setdefault(table_of(prefix), []).append(watcher)
         return watcher
 
-    def remove(self, watcher: Watcher) -> None:
+    def remove(self, watcher: StoreWatch) -> None:
         name = table_of(watcher.prefix)
         self._by_table[name].remove(watcher)
         if not self._by_table[name]:

@@ -251,7 +251,7 @@ class LeaseCore:
                 self._observe(lease, now)
                 if lease is None or self._is_ours(lease):
                     return self._renew(now, exists=lease is not None)
-                return self._lose(f"the lease is held by {lease.holder or 'nobody'}")
+                return self._lose(f"the lease is held by {lease.holder or 'no process'}")
             case Written(_, lease):
                 self._observe(lease, now)
                 self._leads_until = sent_at + self._settings.renew_deadline_s

@@ -51,13 +51,13 @@ class Access:
         if not token:
             raise RequestRefused(
                 403,
-                f"actions are switched off: neither a token file, {TOKEN_VARIABLE} nor a client CA is set",
+                f"actions are disabled: neither a token file, {TOKEN_VARIABLE} nor a client CA is set",
             )
         scheme, _, shown = (request.headers.get("authorization") or "").partition(" ")
         if scheme.lower() != "bearer" or not shown:
-            raise RequestRefused(401, "a bearer token is needed", _CHALLENGE)
+            raise RequestRefused(401, "a bearer token is required", _CHALLENGE)
         if not _same(shown.strip().encode("latin-1"), token):
-            raise RequestRefused(401, "this is not the token", _CHALLENGE)
+            raise RequestRefused(401, "the token is wrong", _CHALLENGE)
 
     def _token(self) -> bytes:
         if self._file is None:
@@ -88,7 +88,7 @@ def _refuse_foreign_pages(request: Request) -> None:
     """A browser shows a client certificate to this server whichever page made it ask."""
     origin = request.headers.get("origin")
     if origin is not None and urlsplit(origin).netloc != request.headers.get("host"):
-        raise RequestRefused(403, "requests of other sites are not taken")
+        raise RequestRefused(403, "cross-site requests are rejected")
 
 
 def _signed_for_clients(der: bytes, authorities: bytes) -> bool:

@@ -13,11 +13,11 @@ from steersman.highlander.api.routes import ROUTES, Route
 __all__ = ["document"]
 
 _ERRORS = {
-    "400": "The request cannot be understood.",
-    "401": "A token is needed, or it is the wrong one.",
-    "403": "Actions are switched off.",
-    "404": "There is no such tenant, workload or pod.",
-    "409": "Only the leader can do this, or the name is not enough.",
+    "400": "The request is malformed.",
+    "401": "The token is missing or wrong.",
+    "403": "Actions are disabled.",
+    "404": "The tenant, workload or pod was not found.",
+    "409": "Only the leader can do this, or the name is ambiguous.",
 }
 _REF = "#/components/schemas/{name}"
 

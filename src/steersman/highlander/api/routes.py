@@ -28,24 +28,25 @@ class Route:
     method: str
     path: str
     name: str
-    """Of the server's method that answers."""
+    """The name of the method of the server that responds."""
     about: str
     data: Any = None
-    """Type of `data` in the envelope; None if the answer is none of ours."""
+    """Type of `data` in the envelope; None if the response has no envelope."""
     content_type: str = "application/json"
     guarded: bool = False
     parameters: tuple[Parameter, ...] = ()
 
 
-_TENANT = Parameter(
-    "tenant", "Which tenant; needed only if the process has several, the first one if left out."
-)
+_TENANT = Parameter("tenant", "The name of the tenant; default: the first tenant of the process.")
 _LOGS = (
     _TENANT,
-    Parameter("container", "Which container; the first one if left out."),
-    Parameter("tail", "How many lines at most: 200 if left out, 5000 at most.", "integer"),
+    Parameter("container", "The name of the container; default: the first one."),
+    Parameter("tail", "The maximum number of lines; default: 200, at most 5000.", "integer"),
 )
-_EVENTS = (_TENANT, Parameter("lastEventId", "As the header Last-Event-ID, for who cannot set headers."))
+_EVENTS = (
+    _TENANT,
+    Parameter("lastEventId", "The same as the header Last-Event-ID, for clients that cannot set headers."),
+)
 _OF_WORKLOAD = "/api/workloads/{kind}/{namespace}/{name}"
 _TEXT = "text/plain"
 
@@ -59,38 +60,39 @@ def _post(path: str, name: str, about: str) -> Route:
 
 
 ROUTES = (
-    _get("/healthz", "healthz", "Whether the process answers.", content_type=_TEXT, parameters=()),
+    _get("/healthz", "healthz", "Liveness of the process.", content_type=_TEXT, parameters=()),
     _get("/livez", "healthz", "The same as /healthz.", content_type=_TEXT, parameters=()),
-    _get("/readyz", "readyz", "Whether every tenant's controller does its part.", content_type=_TEXT,
+    _get("/readyz", "readyz", "Readiness of all tenants.", content_type=_TEXT,
          parameters=()),
     _get("/health", "readyz", "The same as /readyz.", content_type=_TEXT, parameters=()),
-    _get("/metrics", "metrics", "Metrics for Prometheus.", content_type=_TEXT, parameters=()),
-    _get("/openapi.json", "openapi", "This document.", parameters=()),
+    _get("/metrics", "metrics", "Prometheus metrics.", content_type=_TEXT, parameters=()),
+    _get("/openapi.json", "openapi", "This OpenAPI document.", parameters=()),
     _get("/status", "status", "The controller and its workloads.", views.Status),
     _get("/api/status", "status", "The same as /status.", views.Status),
-    _get("/debug/status", "debug", "More about the controller and its process.", dict[str, Any]),
-    _get("/api/controller", "controller", "The controller.", views.Controller),
-    _get("/api/tenants", "tenants", "A line about each tenant.", list[views.Tenant], parameters=()),
+    _get("/debug/status", "debug", "Details of the controller and its process.", dict[str, Any]),
+    _get("/api/controller", "controller", "The state of the controller.", views.Controller),
+    _get("/api/tenants", "tenants", "A summary of each tenant.", list[views.Tenant], parameters=()),
     _get("/api/history", "history", "Changes of leadership, oldest first.", list[views.LeadershipChange]),
-    _get("/api/dbinfo", "storage", "The lock's storage.", views.Storage),
+    _get("/api/dbinfo", "storage", "The storage of the lock.", views.Storage),
     _get("/api/workloads", "workloads", "All workloads by kind and name.",
          dict[str, dict[str, views.Workload]]),
     _get("/api/workload-names", "workload_names", "The names of all workloads.", list[str]),
-    _get("/api/workloads/{name}", "workload_by_name", "The workload of that name.", views.Workload),
+    _get("/api/workloads/{name}", "workload_by_name", "The workload with this name.", views.Workload),
     _get(_OF_WORKLOAD, "workload", "One workload.", views.Workload),
     _get("/api/pods", "pods", "All pods of all workloads.", list[views.LabelledPod]),
     _get("/api/pods/{namespace}/{name}", "pod", "One pod.", views.LabelledPod),
-    _get("/api/pods/{namespace}/{name}/logs", "logs", "What a container wrote last.", content_type=_TEXT,
-         guarded=True, parameters=_LOGS),
-    _get("/api/events", "events", "What changes, as it changes (server-sent events).",
+    _get("/api/pods/{namespace}/{name}/logs", "logs", "The last lines of the log of a container.",
+         content_type=_TEXT, guarded=True, parameters=_LOGS),
+    _get("/api/events", "events", "A stream of changes (server-sent events).",
          content_type="text/event-stream", parameters=_EVENTS),
     _post(f"{_OF_WORKLOAD}/pause", "pause", "Stop a workload until it is resumed."),
     _post(f"{_OF_WORKLOAD}/resume", "resume", "Start a paused workload."),
-    _post(f"{_OF_WORKLOAD}/restart", "restart", "Stop a workload, wait until it has ended, start it."),
-    _post("/api/step-down", "step_down", "Stop the workloads and let another controller lead."),
-    _post("/api/drain", "drain", "Step down and contend no more."),
-    _post("/api/undrain", "undrain", "Contend again."),
-    _post("/api/reload", "reload", "Read the configuration again."),
+    _post(f"{_OF_WORKLOAD}/restart", "restart",
+          "Stop a workload, wait until it has ended, and start it again."),
+    _post("/api/step-down", "step_down", "Stop the workloads, so that another controller takes over."),
+    _post("/api/drain", "drain", "Step down, and do not contend for the lock until undrained."),
+    _post("/api/undrain", "undrain", "Contend for the lock again after a drain."),
+    _post("/api/reload", "reload", "Reload the configuration."),
 )  # fmt: skip
 
 

@@ -258,7 +258,7 @@ class Api:
         pod = self._pod_asked_for(asked)
         read = self._readers.get(self._tenant_of(asked))
         if read is None:
-            raise RequestRefused(501, "this controller cannot read logs")
+            raise RequestRefused(501, "this controller has no access to logs")
         container = asked.query.get("container", "") or next(iter(pod.containers), "")
         if pod.containers and container not in pod.containers:
             raise RequestRefused(404, f"the pod has no container {container}")
@@ -311,18 +311,18 @@ class Api:
         task = self._scope.start(_outcome(action(controls)), name=asked.request.path)
         done, _ = await asyncio.wait((task,), timeout=_ACTION_S)
         if not done:
-            return _success({"done": False, "note": "it is under way"}, 202)
+            return _success({"done": False, "note": "it is already in progress"}, 202)
         problem = task.result()
         if problem is None:
             return _success({"done": True})
         if isinstance(problem, KeyError):
             raise RequestRefused(404, "workload not found")
         if isinstance(problem, NotLeader):
-            raise RequestRefused(409, str(problem) or "this controller does not lead")
+            raise RequestRefused(409, str(problem) or "this controller is not the leader")
         if isinstance(problem, HighlanderError):
             raise RequestRefused(400, str(problem))
         if isinstance(problem, ClientError):
-            raise RequestRefused(502, f"the cluster did not take it: {problem}")
+            raise RequestRefused(502, f"the cluster rejected it: {problem}")
         raise problem
 
     # finding

@@ -43,36 +43,39 @@ def _values_schema() -> Schema:
     del config["$schema"]
     names: Schema = {"type": "array", "items": {"type": "string"}}
     properties = {
-        "image": _text("An image in which `steer` is installed."),
+        "image": _text("The image of the controllers; it must contain `steer`."),
         "replicas": {
             "type": ["integer", "null"],
             "minimum": 0,
-            "description": "The number of controllers; by default 2, with Raft 3.",
+            "description": "The number of controllers; default: 2, with Raft 3.",
         },
         "gracePeriodSeconds": {
             "type": "integer",
             "minimum": 1,
-            "description": "How long a controller may take to stop its workloads.",
+            "description": "The time for a controller to stop its workloads.",
         },
-        "config": {**config, "description": "The configuration, as in the file."},
+        "config": {**config, "description": "The configuration, as in the configuration file."},
         "secret": _text(
             "A Secret with any of the keys api-token, redis-addr, redis-password, database-url; "
-            "the release's name if empty."
+            "default: the release name."
         ),
         "rbac": _object(
-            "What the controllers may do.",
+            "The scope of the RBAC rules.",
             {
-                "namespaces": {**names, "description": "Where workloads run; config.namespace if empty."},
-                "tenants": {**names, "description": "Those of the configuration; config.tenant if empty."},
-                "leases": _switch("The lock is a Lease (storageType lease)."),
-                "customResources": _switch("Custom resources are followed, in all namespaces."),
+                "namespaces": {
+                    **names,
+                    "description": "The namespaces of the workloads; default: config.namespace.",
+                },
+                "tenants": {**names, "description": "The tenants; default: config.tenant."},
+                "leases": _switch("Allow Leases, for storageType lease."),
+                "customResources": _switch("Allow custom resources in all namespaces."),
             },
         ),
-        "fencing": _switch("Have the API refuse what a former leader still sends."),
-        "networkPolicy": _switch("Set who may use the API and the dashboard."),
-        "monitoringNamespace": _text("Where scrapes come from."),
-        "serviceMonitor": _switch("For Prometheus' operator, if the cluster has it."),
-        "resources": {"type": "object", "description": "Of a controller, as in a container."},
+        "fencing": _switch("Have the API server reject late writes of former leaders."),
+        "networkPolicy": _switch("Restrict access to the API and the dashboard."),
+        "monitoringNamespace": _text("The namespace that Prometheus scrapes from."),
+        "serviceMonitor": _switch("Add a ServiceMonitor for the Prometheus Operator."),
+        "resources": {"type": "object", "description": "The resources of the container of a controller."},
         "nodeSelector": {"type": "object", "additionalProperties": {"type": "string"}},
         "tolerations": {"type": "array", "items": {"type": "object"}},
         # Helm's own.
@@ -81,7 +84,7 @@ def _values_schema() -> Schema:
     return {
         # What Helm's older versions know.
         "$schema": "http://json-schema.org/draft-07/schema#",
-        "title": "Values of the chart of Highlander",
+        "title": "Values of the Highlander chart",
         **_object("", properties),
         "$defs": definitions_,
     }

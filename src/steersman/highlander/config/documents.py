@@ -88,7 +88,7 @@ def parse(file: str, text: str) -> Document:
         value: object = loader.construct_document(node)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise ConfigError(f"{file}:{line}: {error.problem or 'this is no YAML'}") from None
+        raise ConfigError(f"{file}:{line}: {error.problem or 'the file is not valid YAML'}") from None
     except yaml.YAMLError as error:
         raise ConfigError(f"{file}: {' '.join(str(error).split())}") from None
     finally:

@@ -120,7 +120,7 @@ def _document(file: Path | None) -> Document:
     except OSError as error:
         raise ConfigError(f"{file}: {error.strerror or error}") from None
     except UnicodeDecodeError:
-        raise ConfigError(f"{file}: this is no text in UTF-8") from None
+        raise ConfigError(f"{file}: the file is not UTF-8 text") from None
     return parse(str(file), text)
 
 
@@ -156,7 +156,7 @@ def _told_unused(part: Document, tenant: TenantConfig) -> Iterator[str]:
     """A custom resource takes the place of all that an entry says beside its reference to it."""
     for place, spec in tenant.workloads.placed():
         if spec.workload_crd_ref is not None and spec.image:
-            yield f"{part.at(place)}: what stands beside workloadCRDRef is not used"
+            yield f"{part.at(place)}: the fields beside workloadCRDRef are not used"
 
 
 def _merged(common: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:

@@ -40,7 +40,7 @@ class RedisSection(Model):
         default="localhost:6379", description="HOST:PORT, or a URL: redis://, rediss://, unix://, …"
     )
     password: SecretStr | None = Field(
-        default=None, description="Better: passwordFile or HIGHLANDER_REDIS_PASSWORD."
+        default=None, description="The password. Prefer passwordFile or HIGHLANDER_REDIS_PASSWORD."
     )
     password_file: str = ""
     db: int = Field(default=0, ge=0)
@@ -48,7 +48,9 @@ class RedisSection(Model):
 
 class ClusterSection(Model):
     name: str = "default"
-    kubeconfig: str = Field(default="", description="Else KUBECONFIG's, else the pod's own.")
+    kubeconfig: str = Field(
+        default="", description="The kubeconfig; default: KUBECONFIG, or the pod's service account."
+    )
     context: str = ""
 
 
@@ -59,16 +61,16 @@ class ElectionSection(Model):
     renew_deadline: Span = timedelta(seconds=10)
     retry_period: Span = timedelta(seconds=2)
     step_down_pause: Span = Field(
-        default=timedelta(seconds=30), description="After stepping down, others may take over for so long."
+        default=timedelta(seconds=30), description="How long a leader does not contend after stepping down."
     )
     failback_after: Span = Field(
         default=timedelta(minutes=1),
-        description="A leader gives way to one of higher priority that has been healthy for so long.",
+        description="How long a contender of higher priority must be healthy before the leader hands over.",
     )
     give_up_after: Span | None = Field(
         default=None,
-        description="A leader that has not reached its cluster for so long lets another one lead, though its "
-        "copies may run on; never, if it is not given.",
+        description="How long a leader may be disconnected from its cluster before another one takes over, "
+        "although its copies may still be running; default: never.",
     )
 
     @model_validator(mode="after")
@@ -79,16 +81,22 @@ class ElectionSection(Model):
 
 
 class LeaseSection(Model):
-    name: str = Field(default="", description="Of the Lease; highlander-TENANT if empty.")
+    name: str = Field(default="", description="The name of the Lease; default: highlander-TENANT.")
     namespace: str = ""
 
 
 class RaftSection(Model):
-    service: str = Field(default="", description="The headless Service of the StatefulSet this runs as.")
-    namespace: str = Field(default="", description="Where that is; the tenant's namespace if empty.")
+    service: str = Field(
+        default="", description="The headless Service of the StatefulSet of the controllers."
+    )
+    namespace: str = Field(
+        default="", description="The namespace of the Service; default: the tenant's namespace."
+    )
     node_id: int | None = None
-    peers: dict[int, str] = Field(default_factory=dict, description="Number → HOST:PORT of every node.")
-    storage: str = Field(default="", description="A folder; in memory if empty.")
+    peers: dict[int, str] = Field(
+        default_factory=dict, description="The node ID and HOST:PORT of every node."
+    )
+    storage: str = Field(default="", description="The data folder; default: in memory.")
     tls: str = Field(default="", description="A folder with ca.crt, tls.crt and tls.key.")
     insecure: bool = False
     listen: str = ""
@@ -97,11 +105,15 @@ class RaftSection(Model):
 class ApiConfig(Model):
     """The HTTP listener of the process; `port` is its port."""
 
-    bind: str = Field(default="", description="The address it listens on; all of the host's if empty.")
-    token_file: str = Field(default="", description="Who has this token may pause, restart, step down.")
+    bind: str = Field(default="", description="The address to listen on; default: all addresses.")
+    token_file: str = Field(
+        default="", description="The file with the token for actions (pause, restart, step down, …)."
+    )
     tls_cert_file: str = ""
     tls_key_file: str = ""
-    client_ca_file: str = Field(default="", description="Certificates of this authority may do so too.")
+    client_ca_file: str = Field(
+        default="", description="The CA of client certificates that are accepted instead of the token."
+    )
 
 
 class WorkloadsSection(Model):
@@ -129,12 +141,12 @@ class TenantConfig(Model):
     model_config = ConfigDict(frozen=True)
 
     id: str = Field(
-        default="", description="Of this controller; the host's name if empty. Need not be unique."
+        default="", description="The name of this controller; default: the host name. Need not be unique."
     )
     namespace: str = "default"
     tenant: str = "default"
     port: int = Field(default=8080, ge=0, le=65535)
-    remains_follower: bool = Field(default=False, description="Never contend: watch only.")
+    remains_follower: bool = Field(default=False, description="Never contend for the lock; follow only.")
     storage_type: Literal["redis", "db", "lease", "raft"] = "redis"
     redis: RedisSection = Field(default_factory=RedisSection)
     database_url: SecretStr | None = Field(
@@ -152,9 +164,11 @@ class TenantConfig(Model):
     on_loss: Literal["stop", "leave"] = Field(
         default="stop", description="What happens to the workloads when leadership is lost."
     )
-    priority: int = Field(default=0, ge=0, description="A leader gives way to contenders of a higher one.")
+    priority: int = Field(
+        default=0, ge=0, description="A leader hands over to contenders with a higher priority."
+    )
     custom_resources: bool = Field(
-        default=False, description="Run this tenant's Workload… custom resources as well."
+        default=False, description="Also run the custom resources (WorkloadProcess, …) of this tenant."
     )
     workloads: WorkloadsSection = Field(default_factory=WorkloadsSection)
 
@@ -194,8 +208,8 @@ class TenantConfig(Model):
     def _complete(self) -> TenantConfig:
         problems = list(self._problems())
         if problems:
-            told = "; ".join(message for _, message in problems)
-            raise PydanticCustomError("incomplete", "{told}", {"told": told, "problems": problems})
+            text = "; ".join(message for _, message in problems)
+            raise PydanticCustomError("incomplete", "{text}", {"text": text, "problems": problems})
         return self
 
     def _problems(self) -> Iterator[tuple[tuple[str | int, ...], str]]:
@@ -209,7 +223,7 @@ class TenantConfig(Model):
             if not spec.name:
                 yield (*place, "name"), f"a {spec.kind} has no name"
             elif key in seen:
-                yield (*place, "name"), f"two workloads are called {'/'.join(key)}"
+                yield (*place, "name"), f"two workloads have the name {'/'.join(key)}"
             seen.add(key)
             if spec.workload_crd_ref is not None:
                 continue

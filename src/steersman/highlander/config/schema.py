@@ -22,7 +22,7 @@ def json_schema() -> dict[str, Any]:
         "type": "array",
         "minItems": 1,
         "items": {"$ref": "#/$defs/Tenant"},
-        "description": "Several tenants in one process; what stands beside the list is common to all.",
+        "description": "Several tenants in one process; keys beside the list apply to all of them.",
     }
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

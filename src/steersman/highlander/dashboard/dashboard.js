@@ -107,11 +107,11 @@ async function connectAgain() {
   try {
     const tenants = (await (await fetch("api/tenants")).json()).data.map((one) => one.tenant);
     if (shown.tenant && tenants.length && !tenants.includes(shown.tenant)) {
-      toast(`Tenant ${shown.tenant} is gone.`);
+      toast(`Tenant ${shown.tenant} was removed.`);
       return choose(tenants[0]);
     }
   } catch {
-    // Nobody answers yet.
+    // No response yet.
   }
   connect();
 }
@@ -194,9 +194,9 @@ function draw() {
 function drawBanners() {
   const link = document.body.dataset.link, controller = seen.controller, banners = [];
   const heard = lastHeard ? clockTime(lastHeard) : "";
-  if (link === "lost") banners.push(["bad", `Disconnected. What is shown was true at ${heard}; trying again.`]);
-  if (link === "stale") banners.push(["warn", `Nothing was heard since ${heard}. What is shown may be out of date.`]);
-  if (controller?.configError) banners.push(["warn", `The configuration was not taken over: ${controller.configError}`]);
+  if (link === "lost") banners.push(["bad", `Disconnected. Showing the state of ${heard}; reconnecting.`]);
+  if (link === "stale") banners.push(["warn", `No updates since ${heard}. The page may be out of date.`]);
+  if (controller?.configError) banners.push(["warn", `The configuration was rejected: ${controller.configError}`]);
   if (controller?.notReady) banners.push(["bad", `Not ready: ${controller.notReady}`]);
   replaceIfChanged($("banners"), JSON.stringify(banners), () =>
     banners.map(([tone, text]) => make("div", { class: `banner ${tone}` }, text)));
@@ -207,7 +207,7 @@ function drawTenants() {
   $("tenants").hidden = tenants.length < 2;
   replaceIfChanged($("tenants"), JSON.stringify([tenants, shown.tenant]), () => tenants.map((tenant) => make("button", {
     type: "button", "aria-current": String(tenant.tenant === shown.tenant),
-    title: tenant.isLeader ? "This controller leads" : `Led by ${tenant.leader || "nobody"}`,
+    title: tenant.isLeader ? "This controller is the leader" : tenant.leader ? `Leader: ${tenant.leader}` : "No leader",
     onclick: () => choose(tenant.tenant),
   }, dot(!tenant.ready ? "bad" : tenant.isLeader ? "ok" : "off"), tenant.tenant,
   make("small", {}, `${tenant.active}/${tenant.workloads}`))));
@@ -220,8 +220,8 @@ function drawLeader(controller) {
   const { leader, isLeader } = controller;
   say("where", [controller.cluster, controller.namespace].filter(Boolean).join(" / "));
   document.title = `${isLeader ? "● " : ""}${controller.tenant} – Highlander`;
-  $("who").className = `who ${isLeader ? "mine" : leader ? "" : "nobody"}`;
-  say("who", isLeader ? "This controller leads" : leader ? `${short(leader)} leads` : "Nobody leads");
+  $("who").className = `who ${isLeader ? "mine" : leader ? "" : "none"}`;
+  say("who", isLeader ? "This controller is the leader" : leader ? `${short(leader)} is the leader` : "No leader");
   const since = isLeader ? controller.leaderSince : controller.lastTransition;
   replaceIfChanged($("since"), JSON.stringify([since, controller.lastReason]), () =>
     since ? ["for ", ago(since), controller.lastReason ? ` · last change: ${controller.lastReason}` : ""] : []);
@@ -249,7 +249,7 @@ function drawHealth(controller) {
       controller.storageHealthy ? failures(controller.storageFailures) : "unreachable", controller.storageError],
     [`Cluster${controller.cluster ? ` · ${controller.cluster}` : ""}`, controller.clusterHealthy,
       controller.clusterHealthy ? "answers" : "unreachable", controller.clusterError],
-    ["Workloads", !bad, bad ? `${bad} need attention` : busy.length ? "all well" : "none", ""],
+    ["Workloads", !bad, bad ? `${bad} need attention` : busy.length ? "all healthy" : "none", ""],
   ];
   replaceIfChanged($("checks"), JSON.stringify(checks), () => checks.map(([name, good, word, error]) => make("li", {},
     dot(good ? "ok" : "bad"), make("span", {}, name), make("span", {}, word), error ? make("small", {}, error) : null)));
@@ -264,7 +264,7 @@ function drawTimeline() {
   replaceIfChanged($("strip"), JSON.stringify([history, Math.floor(now() / 60000)]), () => {
     if (!history.length) {
       $("axis").replaceChildren();
-      return [make("p", {}, "Nobody has led since this controller began to look.")];
+      return [make("p", {}, "There has been no leader since this controller started.")];
     }
     const start = Date.parse(history[0].timestamp), total = Math.max(now() - start, 1000);
     $("axis").replaceChildren(...[1, 0.75, 0.5, 0.25].map((part) =>
@@ -286,7 +286,7 @@ function drawTimeline() {
   replaceIfChanged($("history"), JSON.stringify(history), () => [...history].reverse().map((entry) => make("li", {},
     make("time", { datetime: entry.timestamp }, fullTime(entry.timestamp)),
     make("span", { class: "mono" }, `#${entry.epoch}`),
-    make("span", {}, `${entry.from ? short(entry.from) : "nobody"} → ${entry.to ? short(entry.to) : "nobody"} `,
+    make("span", {}, `${entry.from ? short(entry.from) : "none"} → ${entry.to ? short(entry.to) : "none"} `,
       make("small", {}, entry.reason)))));
 }
 
@@ -302,7 +302,7 @@ const matches = (...texts) => !shown.search || texts.some((text) => text.toLower
 function drawWorkloads() {
   const all = [...seen.workloads.values()], visible = all.filter(wanted);
   const running = all.filter((one) => TONES[one.phase] === "ok").length;
-  say("workload-count", all.length ? `${running} of ${all.length} well` : "");
+  say("workload-count", all.length ? `${running} of ${all.length} healthy` : "");
   drawFilters(all);
   const groups = [];
   for (const [kind, title] of Object.entries(KINDS)) {
@@ -314,7 +314,7 @@ function drawWorkloads() {
   for (const key of rows.keys()) if (!seen.workloads.has(key)) rows.delete(key);
   changed.clear();
   const empty = all.length ? "No workload matches."
-    : "No workloads yet. They are listed in the configuration under workloads, or are custom resources of this tenant.";
+    : "No workloads yet. Add them to the configuration under workloads, or create custom resources for this tenant.";
   $("workloads").classList.toggle("nothing", !all.length);
   const active = document.activeElement?.id;
   if (groups.length) groups.unshift(legend());
@@ -357,9 +357,9 @@ function drawRow(workload) {
 }
 
 const ABOUT = {
-  restart: "It is stopped, and started again when it is really gone. Until then there is no copy.",
-  pause: "It is stopped and stays stopped, also under other leaders, until it is resumed.",
-  resume: "It is started again.",
+  restart: "The workload is stopped, and started again after it has ended. Until then, no copy is running.",
+  pause: "The workload is stopped until you resume it, even under other leaders.",
+  resume: "The workload is started again.",
 };
 
 function tool(action, workload) {
@@ -391,7 +391,7 @@ function drawPods() {
     make("button", { type: "button", class: "link-button", id: `pod ${pod.namespace} ${pod.name}`, onclick: () => openPod(pod.name, pod.namespace) }, pod.name),
     ago(pod.createdAt, { class: "cell" }),
     make("small", {}, [pod.reason || pod.status, pod.node, pod.ip, pod.restarts ? `${pod.restarts} restarts` : ""].filter(Boolean).join(" · "))))
-    : [make("li", { class: "empty" }, pods.length ? "No pod matches." : "No pods run.")]);
+    : [make("li", { class: "empty" }, pods.length ? "No pod matches." : "No pods are running.")]);
 }
 
 function replaceIfChanged(node, stamp, content) {
@@ -414,8 +414,8 @@ function drawGauge() {
     $("gauge-value").setAttribute("stroke-dasharray", "0 100");
     say("gauge-number", !heard ? "unknown" : controller.isLeader ? "–" : "follower");
     say("gauge-unit", "");
-    say("gauge-text", !heard ? "Nothing is heard from the controller."
-      : controller.leader ? "Stands by to take over." : "Waits for its turn.");
+    say("gauge-text", !heard ? "No connection to the controller."
+      : controller.leader ? "Standby: ready to take over." : "Waiting to become the leader.");
     return;
   }
   const passed = Math.min((Date.now() - pulse.at) / 1000, 1.5);
@@ -446,7 +446,7 @@ function openPod(name, namespace) {
   ], JSON.stringify(pod));
   $("container").replaceChildren(...pod.containers.map((container) => make("option", { value: container }, container)));
   $("container").hidden = pod.containers.length < 2;
-  $("logs").textContent = token() ? "" : "Logs are shown to those who have the token.";
+  $("logs").textContent = token() ? "" : "Logs require the token.";
   $("pod").showModal();
   if (token()) loadLogs();
 }
@@ -457,7 +457,7 @@ async function loadLogs() {
   const answer = await guarded(`api/pods/${encodeURIComponent(pod.namespace)}/${encodeURIComponent(pod.name)}/logs?${query}`);
   if (!answer || openedPod !== pod) return;
   const text = answer.ok ? await answer.text() : `No logs: ${await problemOf(answer)}`;
-  $("logs").textContent = text || "Nothing was written.";
+  $("logs").textContent = text || "The log is empty.";
   $("logs").scrollTop = $("logs").scrollHeight;
 }
 
@@ -533,10 +533,10 @@ async function perform(title, path) {
 }
 
 const CONTROLLER_ACTIONS = [
-  ["step-down", "Step down", "Stops the workloads and lets another controller lead. This one contends again after a while.", (c) => c.isLeader],
-  ["drain", "Drain", "Steps down and contends no more until undrained.", (c) => c.phase !== "drained"],
-  ["undrain", "Undrain", "Lets this controller contend again.", (c) => c.phase === "drained"],
-  ["reload", "Reload the configuration", "Reads the file again; what is wrong with it changes nothing.", () => true],
+  ["step-down", "Step down", "Stops the workloads, so that another controller takes over. This controller contends again after a pause.", (c) => c.isLeader],
+  ["drain", "Drain", "Steps down and does not contend for the lock until undrained.", (c) => c.phase !== "drained"],
+  ["undrain", "Undrain", "Lets this controller contend for the lock again.", (c) => c.phase === "drained"],
+  ["reload", "Reload the configuration", "Reloads the file. An invalid file changes nothing.", () => true],
 ];
 
 function openActions() {

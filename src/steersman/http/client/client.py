@@ -65,7 +65,7 @@ class Client:
         """
         url = urlsplit(base_url)
         if url.scheme not in ("http", "https") or not url.hostname:
-            raise ValueError(f"{base_url!r} is no http(s) URL")
+            raise ValueError(f"{base_url!r} is not an http(s) URL")
         if url.scheme == "https" and ssl is None:
             ssl = tls.create_default_context()
         self._timeouts = timeouts or Timeouts()
@@ -192,7 +192,7 @@ class Client:
     def _encode(self, method: str, target: str, headers: RawHeaders, content: bytes) -> bytes:
         target = self._prefix + target
         if not target.isascii() or not target.isprintable() or " " in target or not method.isalpha():
-            raise ValueError(f"{method!r} {target!r} is no request line; percent-encode the target")
+            raise ValueError(f"{method!r} {target!r} is not a valid request line; percent-encode the target")
         fields = self._fields_of(tuple(headers))
         framing = b""
         if content or method in _ALWAYS_WITH_LENGTH:

@@ -108,7 +108,7 @@ class CronJob(_Batch):
             known = is_known_time_zone(self._text("spec.timeZone", time_zone))
             # A machine without a time zone database cannot judge; the API will.
             if not known and is_known_time_zone(_ANY_TIME_ZONE):
-                raise self._error("spec.timeZone", f"{time_zone!r} is no known time zone")
+                raise self._error("spec.timeZone", f"{time_zone!r} is not a known time zone")
             self._put_spec("timeZone", time_zone)
         return self
 

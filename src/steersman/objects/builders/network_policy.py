@@ -47,7 +47,7 @@ class _Rule(Part):
         if end_port is not None:
             entry["endPort"] = self._port("ports.endPort", end_port)
             if isinstance(port, str) or end_port < port:
-                raise self._error("ports.endPort", f"{port} to {end_port} is no range of numbers")
+                raise self._error("ports.endPort", f"{port} to {end_port} is not a range of numbers")
         self._object.setdefault("ports", []).append(entry)
         return self
 

@@ -163,7 +163,9 @@ class Part:
         try:
             spelled = canonical(text)
         except QuantityError as error:
-            raise self._error(field, f"{value!r} is no quantity such as '500m' or '1Gi': {error}") from None
+            raise self._error(
+                field, f"{value!r} is not a quantity such as '500m' or '1Gi': {error}"
+            ) from None
         if spelled[0] == "-":
             raise self._error(field, f"must not be negative, not {value!r}")
         return spelled

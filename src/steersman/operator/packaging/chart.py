@@ -74,7 +74,7 @@ def chart(release: Release, *, version: str, app_version: str) -> dict[str, str]
     return dict(sorted(files.items()))
 
 
-_NOTES: Final = """{{ .Release.Name }} runs in {{ .Release.Namespace }} and looks after KINDS.
+_NOTES: Final = """{{ .Release.Name }} runs in the namespace {{ .Release.Namespace }} and reconciles KINDS.
 
   kubectl --namespace {{ .Release.Namespace }} logs -l app.kubernetes.io/name={{ .Release.Name }}
 """

@@ -246,7 +246,7 @@ class RaftNetwork:
         names = _shown(context)
         if names_match(names, located.name):
             return ""
-        return f"the certificate is for {', '.join(names) or 'nobody'}, not for {located.name}"
+        return f"the certificate is for {', '.join(names) or 'no name'}, not for {located.name}"
 
     async def _probed(self, request: bytes, context: Any) -> bytes:
         return _encode(self._receiver.probed(await _decoded(request, ProbeRequest, context)))
@@ -258,18 +258,20 @@ class RaftNetwork:
 
     async def _ordered(self, request: bytes, context: Any) -> bytes:
         if self._administer is None:
-            return _encode(OrderReply("this node takes no orders"))
+            return _encode(OrderReply("this node accepts no commands"))
         if self._tls is None and not _is_here(context.peer()):
-            return _encode(OrderReply("without certificates, orders are taken from the node's machine only"))
+            return _encode(
+                OrderReply("without certificates, commands are accepted from the node's machine only")
+            )
         order = await _decoded(request, Order, context)
         return _encode(await self._administer(order, None if self._tls is None else _shown(context)))
 
     async def _requested(self, frames: AsyncIterator[bytes], context: Any) -> None:
         service = self._service
         if service is None:
-            refusal = "this node takes no requests"
+            refusal = "this node accepts no requests"
         elif self._tls is None and not _is_here(context.peer()):
-            refusal = "without certificates, requests are taken from the node's machine only"
+            refusal = "without certificates, requests are accepted from the node's machine only"
         else:
             refusal = service.refuse(None if self._tls is None else _shown(context))
         if service is None or refusal:

@@ -343,7 +343,7 @@ class Shard:
         if count:
             took_s = self._clock.monotonic() - began
             _log.info(
-                "%s: %d objects have come, of %d members, in %.1f s", self.member, count, self.members, took_s
+                "%s: took over %d objects from %d members in %.1f s", self.member, count, self.members, took_s
             )
         self._adopt()
 

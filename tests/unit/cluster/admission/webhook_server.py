@@ -15,11 +15,11 @@ from steersman.cluster.admission import AdmissionChain, Attributes
 from steersman.cluster.admission.services import ServiceUnreachable
 from steersman.cluster.admission.webhooks import (
     AdmissionContext,
+    AdmissionWebhookMetrics,
     CatalogTypes,
     MutatingAdmissionWebhook,
     ValidatingAdmissionWebhook,
     WebhookClients,
-    WebhookMetrics,
 )
 from steersman.cluster.admission.webhooks.expressions import AdmissionExpressions
 from steersman.cluster.apiserver.resources.resource import Catalog
@@ -47,7 +47,7 @@ class Hooks:
 
     port: int
     stored: Stored
-    metrics: WebhookMetrics
+    metrics: AdmissionWebhookMetrics
     clients: WebhookClients
     mutating: MutatingAdmissionWebhook
     validating: ValidatingAdmissionWebhook
@@ -129,7 +129,7 @@ async def hooks() -> AsyncIterator[Hooks]:
     services = LocalServices()
     clients = WebhookClients(services, concurrent_calls=CONCURRENT_CALLS)
     context = AdmissionContext(stored, TYPES, AdmissionExpressions(), Masters())
-    metrics = WebhookMetrics()
+    metrics = AdmissionWebhookMetrics()
     plugins = [
         plugin(context, clients, metrics) for plugin in (MutatingAdmissionWebhook, ValidatingAdmissionWebhook)
     ]

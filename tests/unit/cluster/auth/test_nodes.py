@@ -12,7 +12,7 @@ import pytest
 from steersman.cluster.auth.authorization import Action
 from steersman.cluster.auth.node_graph import NodeGraph
 from steersman.cluster.auth.nodes import NodeAuthorizer, node_of
-from steersman.cluster.auth.rules import Rule
+from steersman.cluster.auth.rules import RbacRule
 from steersman.cluster.auth.users import User
 from steersman.cluster.store.memory import MemoryStore
 
@@ -20,8 +20,8 @@ Object = dict[str, Any]
 
 NODE = User("system:node:n1", groups=("system:nodes", "system:authenticated"))
 RULES = (
-    Rule(("get", "list", "watch"), ("",), ("services",)),
-    Rule(("create",), ("authorization.k8s.io",), ("subjectaccessreviews",)),
+    RbacRule(("get", "list", "watch"), ("",), ("services",)),
+    RbacRule(("create",), ("authorization.k8s.io",), ("subjectaccessreviews",)),
 )
 
 

@@ -6,13 +6,13 @@ import time
 
 import pytest
 
-from steersman.cluster.auth.rules import FULL_AUTHORITY, Rule, describe, uncovered
+from steersman.cluster.auth.rules import FULL_AUTHORITY, RbacRule, describe, uncovered
 
 
-def rule(verbs: str, groups: str = "", resources: str = "", names: str = "", urls: str = "") -> Rule:
+def rule(verbs: str, groups: str = "", resources: str = "", names: str = "", urls: str = "") -> RbacRule:
     """Words separated by blanks; the core group is written `core`."""
     parts = (verbs.split(), groups.split(), resources.split(), names.split(), urls.split())
-    return Rule(*(tuple("" if word == "core" else word for word in part) for part in parts))
+    return RbacRule(*(tuple("" if word == "core" else word for word in part) for part in parts))
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def rule(verbs: str, groups: str = "", resources: str = "", names: str = "", url
     ids=str,
 )
 def test_which_resources_a_rule_speaks_of(
-    given: Rule, asked: tuple[str, str, str, str], matches: bool
+    given: RbacRule, asked: tuple[str, str, str, str], matches: bool
 ) -> None:
     assert given.matches_resource(*asked) is matches
 
@@ -88,7 +88,7 @@ def test_a_star_stands_for_any_rest_at_the_end_only(pattern: str, path: str, mat
     ],
     ids=str,
 )
-def test_when_rules_are_covered(owned: list[Rule], wanted: Rule, covered: bool) -> None:
+def test_when_rules_are_covered(owned: list[RbacRule], wanted: RbacRule, covered: bool) -> None:
     assert (uncovered(owned, [wanted]) == []) is covered
 
 
@@ -120,4 +120,4 @@ def test_a_rule_of_a_million_permissions_is_refused_without_counting_them() -> N
 
 def test_a_rule_survives_the_way_to_the_api_and_back() -> None:
     for each in (rule("get", "core", "pods", "n"), rule("get", urls="/a /b"), rule("*", "*", "*")):
-        assert Rule.of(each.to_object()) == each
+        assert RbacRule.of(each.to_object()) == each

@@ -4,12 +4,12 @@ import pytest
 
 from steersman.cluster.store import Compacted, Event, Record, unstamped
 from steersman.cluster.store.changes import change
-from steersman.cluster.store.index import EVENT_OVERHEAD_BYTES, Index
+from steersman.cluster.store.index import EVENT_OVERHEAD_BYTES, StoreIndex
 
 
 def filled(values, *, history_bytes=1 << 20):
     """An index after writing each value to one key."""
-    index = Index(history_bytes=history_bytes)
+    index = StoreIndex(history_bytes=history_bytes)
     for value in values:
         index.apply([change("/a/b/k", value, index.revision + 1, index.get("/a/b/k"), unstamped)])
     return index
@@ -42,7 +42,7 @@ def test_an_event_over_the_bound_is_not_kept():
 def test_a_recovered_state_is_served_with_its_history():
     first, second = Record("/a/b/k", b"1", 4, 4), Record("/a/b/k", b"2", 6, 4)
     lone = Record("lone", b"", 5, 5)
-    index = Index(history_bytes=1 << 20)
+    index = StoreIndex(history_bytes=1 << 20)
     index.load([second, lone], [Event("/a/b/k", 6, b"2", first)], revision=6, compacted=5)
     assert (index.get("lone"), index.count("/a/b/"), index.revision, index.compacted) == (lone, 1, 6, 5)
     assert index.range("/a/b/", "", 0, 5).records == [first]

@@ -6,11 +6,11 @@ import stat
 import pytest
 
 from steersman.cluster.store import Corrupt, Event, Record, Unusable, unstamped
-from steersman.cluster.store.journal import FILE, Journal
+from steersman.cluster.store.journal import FILE, SqliteJournal
 
 
 def opened(folder):
-    return Journal.open(folder, unstamped)
+    return SqliteJournal.open(folder, unstamped)
 
 
 def written(folder, *steps):

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from steersman.cluster.store import Event
-from steersman.cluster.store.watchers import Watchers
+from steersman.cluster.store.watchers import StoreWatches
 
 
 def event(key, revision):
@@ -9,7 +9,7 @@ def event(key, revision):
 
 
 def test_only_watchers_of_touched_tables_and_of_spans_are_asked():
-    watchers, calls = Watchers(), []
+    watchers, calls = StoreWatches(), []
     for prefix in ("/a/b/", "/a/c/", "/a/b/ns/", "/a/", ""):
         watchers.add(
             prefix, 0, lambda events, prefix=prefix: calls.append((prefix, [e.revision for e in events]))
@@ -20,7 +20,7 @@ def test_only_watchers_of_touched_tables_and_of_spans_are_asked():
 
 
 def test_watchers_of_a_whole_table_share_one_list():
-    watchers, lists = Watchers(), []
+    watchers, lists = StoreWatches(), []
     for _ in range(3):
         watchers.add("/a/b/", 0, lists.append)
     commit = [event("/a/b/1", 1)]
@@ -29,7 +29,7 @@ def test_watchers_of_a_whole_table_share_one_list():
 
 
 def test_a_cancelled_watcher_leaves_nothing_behind():
-    watchers = Watchers()
+    watchers = StoreWatches()
     first, second = (watchers.add("/a/b/", 0, print) for _ in range(2))
     first.cancel()
     second.cancel()
@@ -38,7 +38,7 @@ def test_a_cancelled_watcher_leaves_nothing_behind():
 
 
 def test_closing_cancels_all():
-    watchers, calls = Watchers(), []
+    watchers, calls = StoreWatches(), []
     for prefix in ("", "/a/b/", "/a/b/"):
         watchers.add(prefix, 0, calls.append)
     watchers.close()

@@ -124,7 +124,10 @@ def test_what_an_action_meets_is_told() -> None:
         follower = lively(leads=False)
         async with serving(follower) as (_, client):
             path = "/api/workloads/process/singletons/fx-importer/pause"
-            assert await error_of(client, "POST", path, AUTHORIZED) == (409, "this controller does not lead")
+            assert await error_of(client, "POST", path, AUTHORIZED) == (
+                409,
+                "this controller is not the leader",
+            )
             path = "/api/workloads/process/singletons/none/pause"
             assert await error_of(client, "POST", path, AUTHORIZED) == (404, "workload not found")
 

@@ -118,7 +118,7 @@ def test_nothing_but_the_environment_is_enough() -> None:
         ),
         pytest.param(
             "workloads: {processes: [{name: a, image: b}, {name: a, image: c}]}",
-            "two workloads are called process/default/a",
+            "two workloads have the name process/default/a",
             id="same-name-twice",
         ),
         pytest.param("storageType: db", "storageType db needs databaseURL", id="no-database"),
@@ -236,7 +236,7 @@ def test_every_workload_that_lacks_something_is_named(tmp_path: Path) -> None:
         load(file, environment={})
     assert str(caught.value).replace(f"{file}:", "").splitlines() == [
         "1: storageType: storageType db needs databaseURL, databaseURLFile or HIGHLANDER_DATABASE_URL",
-        "5: workloads.processes[1].name: two workloads are called process/default/a",
+        "5: workloads.processes[1].name: two workloads have the name process/default/a",
         "6: workloads.processes[2].name: a process has no name",
         "8: workloads.cronJobs[0].schedule: cronjob c: schedule is missing",
         "10: workloads.services[0].image: service s: image is missing",
@@ -250,7 +250,7 @@ def test_what_stands_beside_a_reference_is_warned_about(tmp_path: Path) -> None:
         f"workloads: {{processes: [{{name: a, {reference}}}, {{name: b, image: x, {reference}}}]}}"
     )
     assert load(file, environment={}).warnings == (
-        f"{file}:1: workloads.processes[1]: what stands beside workloadCRDRef is not used",
+        f"{file}:1: workloads.processes[1]: the fields beside workloadCRDRef are not used",
     )
 
 

@@ -220,11 +220,11 @@ AT_THE_CALL: dict[str, tuple[Callable[[], Any], str]] = {
     "hook_header": (lambda: Hook.http("/", 80, headers={"a b": "c"}), "Hook: httpGet.httpHeaders: 'a b'"),
     "bad_quantity": (
         lambda: Resources().memory_limit("lots"),
-        "Resources: limits.memory: 'lots' is no quantity such as '500m' or '1Gi': quantities must match",
+        "Resources: limits.memory: 'lots' is not a quantity such as '500m' or '1Gi': quantities must match",
     ),
     "quantity_with_wrong_unit": (
         lambda: Resources().memory_limit("512MB"),
-        "limits.memory: '512MB' is no quantity",
+        "limits.memory: '512MB' is not a quantity",
     ),
     "negative_quantity": (lambda: Resources().cpu_limit(-1), "limits.cpu: must not be negative, not -1"),
     "quantity_as_flag": (lambda: Resources().cpu_limit(True), "limits.cpu: must be a quantity"),
@@ -268,7 +268,7 @@ AT_THE_CALL: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "unknown_time_zone": (
         lambda: CronJob("nightly").schedule("@daily", "Mars/Olympus"),
-        "spec.timeZone: 'Mars/Olympus' is no known time zone",
+        "spec.timeZone: 'Mars/Olympus' is not a known time zone",
     ),
     "service_port_twice": (lambda: Service("web").port(80).port(80), "spec.ports: 80/TCP is there twice"),
     "service_port_name_twice": (
@@ -308,7 +308,7 @@ AT_THE_CALL: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "range_backwards": (
         lambda: NetworkPolicyIngress().tcp_port(80, 79),
-        "ports.endPort: 80 to 79 is no range",
+        "ports.endPort: 80 to 79 is not a range",
     ),
     "peer_cidr": (lambda: NetworkPolicyIngress().from_ip_block("x"), "ipBlock.cidr: 'x'"),
     "config_of_bytes": (lambda: ConfigMap("c").data("k", NOTHING), "data: k: must be a string, not NoneType"),

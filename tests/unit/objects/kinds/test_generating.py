@@ -108,7 +108,7 @@ _HEAD = "[somewhere]\nSome: core.v1.Pod\n"
         ),
         pytest.param(_HEAD + "  spec(nodeName))\n", "views.txt:3: cannot read ')' here", id="not opened"),
         pytest.param(
-            _HEAD + "  metadata(name)\nSome: core.v1.Pod\n", "views.txt:4: Some is there already", id="twice"
+            _HEAD + "  metadata(name)\nSome: core.v1.Pod\n", "views.txt:4: Some exists already", id="twice"
         ),
         pytest.param(
             _HEAD + "  (name)\n", "views.txt:3: a parenthesis without a field before it", id="no field"

@@ -13,7 +13,7 @@ from __future__ import annotations
 from steersman.cluster.admission.webhooks.calling import WebhookClients
 from steersman.cluster.admission.webhooks.context import AdmissionContext
 from steersman.cluster.admission.webhooks.expressions import AdmissionExpressions
-from steersman.cluster.admission.webhooks.metrics import WebhookMetrics
+from steersman.cluster.admission.webhooks.metrics import AdmissionWebhookMetrics
 from steersman.cluster.admission.webhooks.mutating import MutatingAdmissionWebhook
 from steersman.cluster.admission.webhooks.validating import ValidatingAdmissionWebhook
 from steersman.cluster.admission.webhooks.versions import CatalogTypes, ResourceVersions
@@ -21,10 +21,10 @@ from steersman.cluster.admission.webhooks.versions import CatalogTypes, Resource
 __all__ = [
     "AdmissionContext",
     "AdmissionExpressions",
+    "AdmissionWebhookMetrics",
     "CatalogTypes",
     "MutatingAdmissionWebhook",
     "ResourceVersions",
     "ValidatingAdmissionWebhook",
     "WebhookClients",
-    "WebhookMetrics",
 ]

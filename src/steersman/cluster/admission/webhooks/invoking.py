@@ -15,7 +15,7 @@ from steersman.cluster.admission.chain import Attributes
 from steersman.cluster.admission.webhooks.calling import CallError, WebhookClients
 from steersman.cluster.admission.webhooks.configurations import Webhook
 from steersman.cluster.admission.webhooks.errors import CallFailed
-from steersman.cluster.admission.webhooks.metrics import WebhookMetrics
+from steersman.cluster.admission.webhooks.metrics import AdmissionWebhookMetrics
 from steersman.cluster.admission.webhooks.review import (
     InvalidReview,
     ReviewResponse,
@@ -41,7 +41,7 @@ _log = logging.getLogger(__name__)
 def annotate(attributes: Attributes, key: str, value: str) -> None:
     """Note something for the audit log: the first word on a key counts, a key that is none is dropped."""
     if is_qualified_name(key):
-        _log.warning("%s is no name of an audit annotation", quote(key))
+        _log.warning("%s is not a valid name of an audit annotation", quote(key))
         return
     attributes.annotations.setdefault(key, value)
 
@@ -51,7 +51,7 @@ class Invoker:
     """Calls webhooks."""
 
     clients: WebhookClients
-    metrics: WebhookMetrics
+    metrics: AdmissionWebhookMetrics
     #: "admit" or "validating", as metrics call them.
     kind: str
     #: What starts the key of the audit annotation about an ignored failure.

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
-__all__ = ["WebhookMetrics"]
+__all__ = ["AdmissionWebhookMetrics"]
 
 
 @dataclass(slots=True)
-class WebhookMetrics:
+class AdmissionWebhookMetrics:
     """The counters of webhook calls."""
 
     #: (webhook, "admit" or "validating", operation, code, rejected) → calls

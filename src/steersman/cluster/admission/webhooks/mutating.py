@@ -21,7 +21,7 @@ from steersman.cluster.admission.webhooks.configurations import GROUP, Webhook, 
 from steersman.cluster.admission.webhooks.context import AdmissionContext
 from steersman.cluster.admission.webhooks.invoking import Invoker, annotate
 from steersman.cluster.admission.webhooks.matching import is_exempt
-from steersman.cluster.admission.webhooks.metrics import WebhookMetrics
+from steersman.cluster.admission.webhooks.metrics import AdmissionWebhookMetrics
 from steersman.cluster.admission.webhooks.versions import VersionedAttributes, accepted
 from steersman.objects.errors import FieldSetError
 from steersman.objects.fields import quote
@@ -103,7 +103,9 @@ def _keep_owners(attributes: Attributes, metadata: Object) -> None:
 class MutatingAdmissionWebhook:
     name = "MutatingAdmissionWebhook"
 
-    def __init__(self, context: AdmissionContext, clients: WebhookClients, metrics: WebhookMetrics) -> None:
+    def __init__(
+        self, context: AdmissionContext, clients: WebhookClients, metrics: AdmissionWebhookMetrics
+    ) -> None:
         self._context = context
         self._invoker = Invoker(clients, metrics, "admit", f"failed-open.{_MUTATION}")
         self.webhooks = CachedObjects(

@@ -14,7 +14,7 @@ from steersman.cluster.admission.webhooks.configurations import GROUP, Webhook, 
 from steersman.cluster.admission.webhooks.context import AdmissionContext
 from steersman.cluster.admission.webhooks.invoking import Invoker
 from steersman.cluster.admission.webhooks.matching import is_exempt
-from steersman.cluster.admission.webhooks.metrics import WebhookMetrics
+from steersman.cluster.admission.webhooks.metrics import AdmissionWebhookMetrics
 
 __all__ = ["ValidatingAdmissionWebhook"]
 
@@ -24,7 +24,9 @@ _PLURAL = "validatingwebhookconfigurations"
 class ValidatingAdmissionWebhook:
     name = "ValidatingAdmissionWebhook"
 
-    def __init__(self, context: AdmissionContext, clients: WebhookClients, metrics: WebhookMetrics) -> None:
+    def __init__(
+        self, context: AdmissionContext, clients: WebhookClients, metrics: AdmissionWebhookMetrics
+    ) -> None:
         self._context = context
         failed_open = "failed-open.validating.webhook.admission.k8s.io/"
         self._invoker = Invoker(clients, metrics, "validating", failed_open)

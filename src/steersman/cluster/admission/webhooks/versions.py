@@ -30,7 +30,7 @@ from steersman.objects.status import internal_error
 __all__ = [
     "GVR",
     "CatalogTypes",
-    "Conversion",
+    "ObjectConversion",
     "ResourceVersions",
     "ServedResource",
     "VersionedAttributes",
@@ -144,7 +144,7 @@ class _Catalog(Protocol):
     def __iter__(self) -> Iterator[_Resource]: ...
 
 
-class Conversion(Protocol):
+class ObjectConversion(Protocol):
     """Converts custom objects from one version to another."""
 
     def __call__(self, obj: Object, kind: GVK) -> Object | Awaitable[Object]: ...
@@ -155,7 +155,7 @@ class CatalogTypes:
     kinds through `custom` (changing only apiVersion when there is none).
     """
 
-    def __init__(self, catalog: _Catalog, custom: Conversion | None = None) -> None:
+    def __init__(self, catalog: _Catalog, custom: ObjectConversion | None = None) -> None:
         self._catalog = catalog
         self._custom = custom
         self._generation = -1

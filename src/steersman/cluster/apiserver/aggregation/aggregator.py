@@ -135,7 +135,7 @@ class Aggregator:
             try:
                 await self.check_all(api)
             except StoreError as error:
-                _log.warning("API services were not looked after: %s", error)
+                _log.warning("the status of APIServices could not be updated: %s", error)
             await asyncio.sleep(_PAUSE_S)
             try:
                 async with asyncio.timeout(self.interval_s()):

@@ -46,7 +46,7 @@ async def fetch_published(
     elif url:
         v3 = (await _get(transport, url)).content
         if not isinstance(orjson.loads(v3), dict):
-            raise ValueError("a version 3 document that is no object")
+            raise ValueError("a version 3 document that is not an object")
     elif v2.get("paths"):
         v3 = converted(v2, backend.version)
     else:

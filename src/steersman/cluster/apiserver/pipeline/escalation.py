@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from steersman.cluster.auth.authorization import Action, Authorizer
 from steersman.cluster.auth.errors import RoleMissing
 from steersman.cluster.auth.rbac import GROUP, RBAC, RoleRef, join_problems
-from steersman.cluster.auth.rules import FULL_AUTHORITY, Rule, describe, quote_list, rules_of, uncovered
+from steersman.cluster.auth.rules import FULL_AUTHORITY, RbacRule, describe, quote_list, rules_of, uncovered
 from steersman.cluster.auth.users import MASTERS_GROUP, User
 from steersman.objects.fields import quote
 from steersman.objects.kinds import Object
@@ -81,7 +81,7 @@ class Escalation:
         if problem:
             raise forbidden(GROUP, action.resource, new["metadata"].get("name", ""), problem)
 
-    def _missing(self, user: User, namespace: str, wanted: Sequence[Rule]) -> str:
+    def _missing(self, user: User, namespace: str, wanted: Sequence[RbacRule]) -> str:
         """What the user would have to hold, empty when they hold it all."""
         held, problems = self._rbac.rules_for(user, namespace)
         lacking = uncovered(held, wanted)

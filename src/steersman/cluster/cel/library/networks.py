@@ -13,7 +13,7 @@ from steersman.cluster.cel.library import costs
 from steersman.cluster.cel.types import BOOL, INT, STRING, opaque
 from steersman.cluster.cel.values import Frame
 
-__all__ = ["CIDR", "FUNCTIONS", "IP", "Address", "Network"]
+__all__ = ["CIDR", "FUNCTIONS", "IP", "CidrValue", "IpValue"]
 
 IP: Final = opaque("net.IP")
 CIDR: Final = opaque("net.CIDR")
@@ -23,7 +23,7 @@ _Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class IpValue:
     """An IP address."""
 
     cel_type: ClassVar[str] = "net.IP"
@@ -35,7 +35,7 @@ class Address:
 
 
 @dataclass(frozen=True, slots=True)
-class Network:
+class CidrValue:
     """An IP address with a prefix length; host bits may be set."""
 
     cel_type: ClassVar[str] = "net.CIDR"
@@ -46,8 +46,8 @@ class Network:
     def cel_size(self) -> int:
         return (self.bits + 7) // 8
 
-    def masked(self) -> Network:
-        return Network(self._network().network_address, self.bits)
+    def masked(self) -> CidrValue:
+        return CidrValue(self._network().network_address, self.bits)
 
     def contains(self, address: _Address) -> bool:
         return address.version == self.address.version and address in self._network()
@@ -94,7 +94,7 @@ def _unparsable(text: str) -> str:
     return called + "unable to parse IP"
 
 
-def _read_address(text: str) -> Address:
+def _read_address(text: str) -> IpValue:
     try:
         found = _address(text)
     except ValueError as error:
@@ -106,10 +106,10 @@ def _read_address(text: str) -> Address:
             raise EvaluationError(f"IP address {json.dumps(text)} with zone value is not allowed")
         if found.ipv4_mapped is not None:
             raise EvaluationError(f"IPv4-mapped IPv6 address {json.dumps(text)} is not allowed")
-    return Address(found)
+    return IpValue(found)
 
 
-def _read_network(text: str) -> Network:
+def _read_network(text: str) -> CidrValue:
     # kube-apiserver says it twice.
     shown = _NETWORK_ERROR * 2 + f"netip.ParsePrefix({json.dumps(text)}): "
     head, slash, bits = text.rpartition("/")
@@ -127,7 +127,7 @@ def _read_network(text: str) -> Network:
         raise EvaluationError(shown + "prefix length out of range")
     if isinstance(found, ipaddress.IPv6Address) and found.ipv4_mapped is not None:
         raise EvaluationError(f"{_NETWORK_ERROR}IPv4-mapped IPv6 address {json.dumps(text)} is not allowed")
-    return Network(found, int(bits))
+    return CidrValue(found, int(bits))
 
 
 def _is(read: Any) -> Any:
@@ -163,13 +163,13 @@ def _global_unicast(address: _Address) -> bool:
     )
 
 
-def _contains_ip(_frame: Frame, network: Network, address: Address | str) -> bool:
+def _contains_ip(_frame: Frame, network: CidrValue, address: IpValue | str) -> bool:
     if isinstance(address, str):
         address = _read_address(address)
     return network.contains(address.address)
 
 
-def _contains_cidr(_frame: Frame, network: Network, other: Network | str) -> bool:
+def _contains_cidr(_frame: Frame, network: CidrValue, other: CidrValue | str) -> bool:
     if isinstance(other, str):
         other = _read_network(other)
     return network.bits <= other.bits and network.contains(other.address)
@@ -178,7 +178,7 @@ def _contains_cidr(_frame: Frame, network: Network, other: Network | str) -> boo
 def _price(extra: int) -> Any:
     """Comparing two prefixes, and reading the other one when it is text."""
 
-    def cost(network: Network, other: Any) -> int:
+    def cost(network: CidrValue, other: Any) -> int:
         read = costs.tenth(len(other)) if isinstance(other, str) else 0
         own = network.cel_size
         return costs.tenth(2 * own) + read + (costs.tenth(own) + 1 if extra else 0)
@@ -199,7 +199,7 @@ FUNCTIONS: Final[list[Function]] = [
     function(
         "ip",
         overload("string_to_ip", [STRING], IP, lambda _f, text: _read_address(text), _SCAN),
-        member("cidr_ip", [CIDR], IP, lambda _f, network: Address(network.address)),
+        member("cidr_ip", [CIDR], IP, lambda _f, network: IpValue(network.address)),
     ),
     function("isIP", overload("is_ip", [STRING], BOOL, _is(_read_address), _SCAN)),
     function(

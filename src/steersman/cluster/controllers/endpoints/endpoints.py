@@ -7,7 +7,7 @@ from typing import Final, cast
 
 from steersman.client import ApiError, ClientError, Conflict
 from steersman.cluster.controllers.endpoints.endpointslice import CALM_S
-from steersman.cluster.controllers.endpoints.services import HEADLESS_LABEL, Selections, Service
+from steersman.cluster.controllers.endpoints.services import HEADLESS_LABEL, SelectingService, Selections
 from steersman.cluster.controllers.endpoints.subsets import (
     repacked,
     service_subsets,
@@ -73,7 +73,7 @@ class _ServiceEndpoints:
             self._gone.discard(request.key)
             return
         self._gone.discard(request.key)
-        service = Service.read(cached)
+        service = SelectingService.read(cached)
         if service.selector is None:
             return
         pods = self.selections.pods_of(service)
@@ -83,7 +83,7 @@ class _ServiceEndpoints:
         if new is not None:
             await self._write(service, new, old)
 
-    async def _write(self, service: Service, new: Endpoints, old: Endpoints | None) -> None:
+    async def _write(self, service: SelectingService, new: Endpoints, old: Endpoints | None) -> None:
         what = f"{service.namespace}/{service.name}"
         try:
             if old is None:
@@ -110,7 +110,7 @@ def _is_ours(cached: Cached) -> bool:
 
 
 def _endpoints(
-    service: Service, subsets: list[EndpointSubset], old: Endpoints | None, triggered_at: str
+    service: SelectingService, subsets: list[EndpointSubset], old: Endpoints | None, triggered_at: str
 ) -> Endpoints | None:
     """The Endpoints to write; None if those that are there say the same."""
     metadata: ObjectMeta = {"name": service.name, "namespace": service.namespace}

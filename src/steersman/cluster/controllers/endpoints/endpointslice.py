@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 from steersman.client import ClientError, Conflict
 from steersman.cluster.controllers.endpoints.service_slices import CONTROLLER, plan_slices
-from steersman.cluster.controllers.endpoints.services import Selections, Service
+from steersman.cluster.controllers.endpoints.services import SelectingService, Selections
 from steersman.cluster.controllers.endpoints.slice_writing import ManagedSlices
 from steersman.cluster.controllers.endpoints.slices import SlicePlan
 from steersman.cluster.controllers.endpoints.trigger_times import TRIGGER_TIME, TriggerTimes
@@ -70,7 +70,7 @@ class _ServiceSlices:
             self._triggers.forget(request.key)  # its slices go with it
             self._hinted.pop(request.key, None)
             return
-        service = Service.read(cached)
+        service = SelectingService.read(cached)
         if service.selector is None:
             return
         pods = self.selections.pods_of(service)
@@ -94,13 +94,13 @@ class _ServiceSlices:
         hinted = self._hinted if self._hinted and _counts_otherwise(change) else ()
         return {*self.selections.on_node(change), *hinted}
 
-    def _hinting(self, service: Service) -> Hinting | None:
+    def _hinting(self, service: SelectingService) -> Hinting | None:
         if not asks_for_hints(service.annotations):
             return None
         shares = (node_share(node.data) for node in self.nodes.cache)
         return Hinting(zone_ratios(share for share in shares if share is not None))
 
-    def _report_hints(self, cached: Cached, service: Service, hinting: Hinting | None) -> None:
+    def _report_hints(self, cached: Cached, service: SelectingService, hinting: Hinting | None) -> None:
         had = self._hinted.pop(cached.key, False)
         if hinting is None:
             for family in service.families if had else ():

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple, cast
 from steersman.cluster.controllers.endpoints.endpointslice import CALM_S
 from steersman.cluster.controllers.endpoints.port_order import slice_port_order
 from steersman.cluster.controllers.endpoints.service_slices import slice_prefix
-from steersman.cluster.controllers.endpoints.services import Service
+from steersman.cluster.controllers.endpoints.services import SelectingService
 from steersman.cluster.controllers.endpoints.slice_writing import ManagedSlices
 from steersman.cluster.controllers.endpoints.slices import (
     MANAGED_BY,
@@ -77,11 +77,11 @@ class _Mirror:
     def on_endpoints(self, change: Change) -> Iterable[Key]:
         """Endpoints of services that select pods change most and are nobody's concern here."""
         service = self.services.cache.get(change.key)
-        return () if service is not None and Service.read(service).spec.selector else (change.key,)
+        return () if service is not None and SelectingService.read(service).spec.selector else (change.key,)
 
     def on_service(self, change: Change) -> Iterable[Key]:
         selects = [
-            Service.read(cached).spec.selector is not None
+            SelectingService.read(cached).spec.selector is not None
             for cached in (change.old, change.new)
             if cached is not None
         ]
@@ -101,7 +101,7 @@ class _Mirror:
 
     def _to_mirror(self, key: Key) -> Endpoints | None:
         cached, service = self.endpoints.cache.get(key), self.services.cache.get(key)
-        if cached is None or service is None or Service.read(service).spec.selector is not None:
+        if cached is None or service is None or SelectingService.read(service).spec.selector is not None:
             return None
         endpoints = cast("Endpoints", cached.object())
         metadata = endpoints["metadata"]

@@ -7,7 +7,7 @@ from typing import Any, Final, cast
 
 from steersman.cluster.controllers.endpoints.backends import PodEndpoint
 from steersman.cluster.controllers.endpoints.port_order import slice_port_order
-from steersman.cluster.controllers.endpoints.services import HEADLESS_LABEL, Service
+from steersman.cluster.controllers.endpoints.services import HEADLESS_LABEL, SelectingService
 from steersman.cluster.controllers.endpoints.slices import (
     MANAGED_BY,
     SERVICE_NAME,
@@ -41,7 +41,7 @@ _CLOSE: Final = ("PreferClose", "PreferSameZone", "PreferSameNode")
 
 
 def plan_slices(
-    service: Service,
+    service: SelectingService,
     pods: Sequence[PodEndpoint],
     existing: Iterable[EndpointSlice],
     zone_of: ZoneOf,
@@ -66,7 +66,7 @@ def plan_slices(
 
 
 def _plan_family(
-    service: Service, wanted: _Desired, existing: Sequence[EndpointSlice], family: str
+    service: SelectingService, wanted: _Desired, existing: Sequence[EndpointSlice], family: str
 ) -> SlicePlan:
     plan = SlicePlan()
     by_ports: dict[frozenset[Any], list[EndpointSlice]] = {}
@@ -85,7 +85,9 @@ def _plan_family(
     return recycled(plan, lambda doomed: owned_by(doomed, service))
 
 
-def _desired(service: Service, pods: Sequence[PodEndpoint], family: str, zone_of: ZoneOf) -> _Desired:
+def _desired(
+    service: SelectingService, pods: Sequence[PodEndpoint], family: str, zone_of: ZoneOf
+) -> _Desired:
     groups: _Desired = {}
     for pod in pods:
         if not pod.has_endpoint:
@@ -104,7 +106,7 @@ def _desired(service: Service, pods: Sequence[PodEndpoint], family: str, zone_of
     return groups
 
 
-def _ports(service: Service, pod: PodEndpoint) -> list[EndpointPort]:
+def _ports(service: SelectingService, pod: PodEndpoint) -> list[EndpointPort]:
     ports = []
     for port, number in service.target_ports(pod):
         port_object: EndpointPort = {
@@ -118,7 +120,7 @@ def _ports(service: Service, pod: PodEndpoint) -> list[EndpointPort]:
     return ports
 
 
-def _endpoint(service: Service, pod: PodEndpoint, family: str, zone: str) -> Endpoint:
+def _endpoint(service: SelectingService, pod: PodEndpoint, family: str, zone: str) -> Endpoint:
     published = service.spec.publish_not_ready_addresses
     # A pod that is going away serves until it is gone, but nothing new should be sent there.
     ready = published or (pod.ready and not pod.deleting)
@@ -136,7 +138,7 @@ def _endpoint(service: Service, pod: PodEndpoint, family: str, zone: str) -> End
     return endpoint
 
 
-def _give_hints(service: Service, endpoints: Iterable[Endpoint]) -> None:
+def _give_hints(service: SelectingService, endpoints: Iterable[Endpoint]) -> None:
     """Put hints on endpoints that are ready, as the service says of its traffic."""
     preference = service.spec.traffic_distribution
     for endpoint in endpoints:
@@ -156,13 +158,13 @@ def _hints(preference: str | None, node: str, zone: str) -> EndpointHints:
     return hints
 
 
-def _group(service: Service, family: str, ports: list[EndpointPort]) -> Group:
+def _group(service: SelectingService, family: str, ports: list[EndpointPort]) -> Group:
     template = _new_slice(service, family, ports)
     labels = template["metadata"]["labels"]
     return Group(template, MOST_ENDPOINTS, lambda present: present["metadata"].get("labels") == labels)
 
 
-def _new_slice(service: Service, family: str, ports: list[EndpointPort]) -> EndpointSlice:
+def _new_slice(service: SelectingService, family: str, ports: list[EndpointPort]) -> EndpointSlice:
     labels = {name: value for name, value in service.labels.items() if name not in _RESERVED}
     if service.headless:
         labels[HEADLESS_LABEL] = ""
@@ -194,14 +196,14 @@ def slice_prefix(name: str) -> str:
     return name if is_dns1123_subdomain(f"{prefix}x") else prefix
 
 
-def owned_by(present: EndpointSlice, service: Service) -> bool:
+def owned_by(present: EndpointSlice, service: SelectingService) -> bool:
     return any(
         owner["uid"] == service.metadata.uid and owner["kind"] == "Service" and owner["apiVersion"] == "v1"
         for owner in present["metadata"].get("ownerReferences") or ()
     )
 
 
-def _add_placeholder(plan: SlicePlan, service: Service, family: str) -> None:
+def _add_placeholder(plan: SlicePlan, service: SelectingService, family: str) -> None:
     """A service without endpoints has one slice all the same, which says so."""
     placeholder = _new_slice(service, family, [])
     if len(plan.delete) == 1 and _same(plan.delete[0], placeholder):

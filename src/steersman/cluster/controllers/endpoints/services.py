@@ -18,7 +18,7 @@ from steersman.objects.addresses import ip_family
 from steersman.objects.kinds.views.services import ServicePort, ServiceView
 from steersman.runtime import Cache, Cached, Change, Key
 
-__all__ = ["HEADLESS_LABEL", "Selections", "Service", "ServicePort"]
+__all__ = ["HEADLESS_LABEL", "SelectingService", "Selections", "ServicePort"]
 
 HEADLESS_LABEL: Final = "service.kubernetes.io/headless"
 _ZONE_LABEL: Final = "topology.kubernetes.io/zone"
@@ -27,11 +27,11 @@ _PODS_BY_LABEL: Final = "label"
 _SERVICES_BY_SELECTOR: Final = "selector"
 
 
-class Service(ServiceView, frozen=True, gc=False):
+class SelectingService(ServiceView, frozen=True, gc=False):
     """The fields of a Service that its endpoints are made from."""
 
     @classmethod
-    def read(cls, cached: Cached) -> Service:
+    def read(cls, cached: Cached) -> SelectingService:
         return _decode(cached.data)
 
     @property
@@ -78,7 +78,7 @@ class Service(ServiceView, frozen=True, gc=False):
                 yield port, number
 
 
-_decode = msgspec.json.Decoder(Service).decode
+_decode = msgspec.json.Decoder(SelectingService).decode
 
 
 class Selections:
@@ -91,7 +91,7 @@ class Selections:
         _index(pods, _PODS_BY_LABEL, _labels_of)
         _index(services, _SERVICES_BY_SELECTOR, _first_wanted)
 
-    def pods_of(self, service: Service) -> list[PodEndpoint]:
+    def pods_of(self, service: SelectingService) -> list[PodEndpoint]:
         """The pods that a service selects, in the order of their names."""
         wanted = service.selector
         if wanted is None:
@@ -111,7 +111,7 @@ class Selections:
         keys = set()
         for value in [f"{namespace}/", *(_pair(namespace, *pair) for pair in labels.items())]:
             for cached in self._services.by_index(_SERVICES_BY_SELECTOR, value):
-                wanted = Service.read(cached).selector
+                wanted = SelectingService.read(cached).selector
                 if wanted is not None and wanted.items() <= labels.items():
                     keys.add(cached.key)
         return keys
@@ -160,7 +160,7 @@ def _labels_of(pod: Cached) -> list[str]:
 
 def _first_wanted(service: Cached) -> tuple[str, ...]:
     """One label that all selected pods have: enough to find the service by."""
-    wanted = Service.read(service).selector
+    wanted = SelectingService.read(service).selector
     if wanted is None:
         return ()
     namespace = service.key.namespace

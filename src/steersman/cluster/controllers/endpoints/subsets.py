@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, cast
 
 from steersman.cluster.controllers.endpoints.backends import PodEndpoint
 from steersman.cluster.controllers.endpoints.port_order import endpoints_port_order
-from steersman.cluster.controllers.endpoints.services import Service
+from steersman.cluster.controllers.endpoints.services import SelectingService
 from steersman.objects.addresses import ip_family
 from steersman.objects.kinds.emptiness import omit_empty
 from steersman.objects.kinds.types.core_v1 import (
@@ -30,7 +30,7 @@ _NOT_READY: Final = "notReadyAddresses"
 _FIELDS: Final[tuple[_Field, ...]] = (_READY, _NOT_READY)
 
 
-def service_subsets(service: Service, pods: Iterable[PodEndpoint]) -> list[EndpointSubset]:
+def service_subsets(service: SelectingService, pods: Iterable[PodEndpoint]) -> list[EndpointSubset]:
     """The subsets that tell of a service's pods."""
     subsets: list[EndpointSubset] = []
     published = service.spec.publish_not_ready_addresses
@@ -49,7 +49,7 @@ def service_subsets(service: Service, pods: Iterable[PodEndpoint]) -> list[Endpo
     return repacked(subsets)
 
 
-def _address(service: Service, pod: PodEndpoint) -> EndpointAddress | None:
+def _address(service: SelectingService, pod: PodEndpoint) -> EndpointAddress | None:
     if service.spec.ip_families or not service.headless:
         family = service.families[0]
     else:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from steersman.cluster.controllers.endpoints.backends import PodEndpoint
-from steersman.cluster.controllers.endpoints.services import Service
+from steersman.cluster.controllers.endpoints.services import SelectingService
 from steersman.runtime import Key
 
 __all__ = ["TRIGGER_TIME", "TriggerTimes"]
@@ -31,7 +31,7 @@ class TriggerTimes:
     def __init__(self) -> None:
         self._seen: dict[Key, _Seen] = {}
 
-    def changed_at(self, service: Service, pods: Iterable[PodEndpoint]) -> str:
+    def changed_at(self, service: SelectingService, pods: Iterable[PodEndpoint]) -> str:
         """The earliest change since the last call; empty if nothing that has a time has changed."""
         key = Key(service.namespace, service.name)
         created = service.metadata.creation_timestamp or ""

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from steersman.aio import first_of, wait_for_event
 from steersman.client import ClientError
-from steersman.cluster.controllers.discovered import Discovered, discover
+from steersman.cluster.controllers.discovered import DiscoveredResources, discover
 from steersman.cluster.controllers.garbagecollector.items import Item
 from steersman.cluster.controllers.setup import Setup
 from steersman.objects.kinds.views.metadata import LifetimeOwner
@@ -145,7 +145,7 @@ class Monitors:
             self._monitors.clear()
             self._by_name.clear()
 
-    async def _update(self, found: Discovered) -> None:
+    async def _update(self, found: DiscoveredResources) -> None:
         self._served = {served.resource for served in found.resources}
         for resource in self._served:
             self._kinds[resource.api_version, resource.kind] = resource

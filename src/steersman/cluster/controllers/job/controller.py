@@ -12,7 +12,7 @@ from typing import Final, cast
 from steersman.client import ClientError, NotFound
 from steersman.cluster.controllers.job.backoff import NO_FAILURES, JobBackoff
 from steersman.cluster.controllers.job.job_pods import TRACKING_FINALIZER, JobPod, matters_to_job
-from steersman.cluster.controllers.job.job_spec import Job
+from steersman.cluster.controllers.job.job_spec import JobState
 from steersman.cluster.controllers.job.new_pods import name_prefix, new_pod_template
 from steersman.cluster.controllers.job.orphan_pods import add_orphan_controller
 from steersman.cluster.controllers.job.plan import JobPlan, plan
@@ -102,12 +102,12 @@ class _Jobs:
         if cached is None or obj is None or is_finished(obj):
             self._forget(request.key)
             return None
-        if Job(obj).managed_elsewhere:
+        if JobState(obj).managed_elsewhere:
             return None
         now = moment(self._clock)
         old_status = obj.get("status")
         obj["status"] = started(obj, now)
-        job = Job(obj)
+        job = JobState(obj)
         claimed = await self.claims.claim(obj, selector_of(cached))
         tally = tally_of(job, [JobPod.read(pod) for pod in claimed])
         backoff = self._backoffs.get(cached.uid, NO_FAILURES)
@@ -151,7 +151,7 @@ class _Jobs:
         verdict = completed(tally, counts.active)
         return _Work(verdict, counts, failed, steps.wait_s, acted, managed=not job.deleting)
 
-    async def _delete(self, job: Job, pods: Sequence[JobPod]) -> ClientError | None:
+    async def _delete(self, job: JobState, pods: Sequence[JobPod]) -> ClientError | None:
         """Delete pods that nobody wants: they count for nothing."""
 
         async def delete(pod: JobPod) -> None:
@@ -174,7 +174,7 @@ class _Jobs:
 
         return await slow_start(steps.create, create)
 
-    def _count(self, job: Job) -> Counts:
+    def _count(self, job: JobState) -> Counts:
         pods = children(self.pods.cache, job.obj["metadata"]["uid"])
         return count([JobPod.read(pod) for pod in pods])
 
@@ -235,11 +235,11 @@ class _Jobs:
         cached = self.pods.cache.get(pod.state.key)
         return cached is not None and cached.uid == pod.uid and JobPod.read(cached).tracked
 
-    def _record_suspension(self, job: Job) -> None:
+    def _record_suspension(self, job: JobState) -> None:
         reason = "Suspended" if job.suspended else "Resumed"
         self._recorder.event(job.obj, "Normal", reason, f"Job {reason.lower()}")
 
-    def _record_end(self, job: Job, verdict: JobVerdict, status: JobStatus) -> None:
+    def _record_end(self, job: JobState, verdict: JobVerdict, status: JobStatus) -> None:
         if not verdict.success:
             self._recorder.event(job.obj, "Warning", verdict.reason, verdict.message)
             return

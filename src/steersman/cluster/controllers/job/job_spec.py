@@ -12,7 +12,7 @@ from steersman.objects.kinds.types import batch_v1
 from steersman.objects.kinds.types.batch_v1 import JobSpec, JobStatus
 from steersman.objects.lifetime import is_deleting
 
-__all__ = ["CONTROLLER_NAME", "Job", "PodEnd"]
+__all__ = ["CONTROLLER_NAME", "JobState", "PodEnd"]
 
 #: How a pod ended, by the name of what `uncountedTerminatedPods` keeps of it.
 PodEnd = Literal["succeeded", "failed"]
@@ -23,7 +23,7 @@ CONTROLLER_NAME = "kubernetes.io/job-controller"
 
 
 @dataclass(frozen=True)
-class Job:
+class JobState:
     """A Job as it was read; `status` is the one in the cache."""
 
     obj: batch_v1.Job

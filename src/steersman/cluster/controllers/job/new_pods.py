@@ -11,7 +11,7 @@ from steersman.cluster.controllers.job.job_pods import (
     TRACKING_FINALIZER,
     JobPod,
 )
-from steersman.cluster.controllers.job.job_spec import Job
+from steersman.cluster.controllers.job.job_spec import JobState
 from steersman.cluster.controllers.job.policies import judge_failure
 from steersman.objects.kinds.types.core_v1 import (
     Container,
@@ -30,7 +30,7 @@ _INDEX_VARIABLE: Final = "JOB_COMPLETION_INDEX"
 _PREFIX_LENGTH: Final = 58
 
 
-def name_prefix(job: Job, index: int | None) -> str | None:
+def name_prefix(job: JobState, index: int | None) -> str | None:
     """What the names of an index's pods begin with; None where the job's name is all there is to say."""
     if index is None:
         return None
@@ -38,7 +38,7 @@ def name_prefix(job: Job, index: int | None) -> str | None:
     return job.name[: _PREFIX_LENGTH - len(ending)] + ending
 
 
-def new_pod_template(job: Job, index: int | None, replaced: JobPod | None) -> PodTemplateSpec:
+def new_pod_template(job: JobState, index: int | None, replaced: JobPod | None) -> PodTemplateSpec:
     """The template of the next pod; `replaced` is the failed one of the same index before it."""
     template = job.spec["template"]
     metadata: ObjectMeta = {**(template.get("metadata") or {})}
@@ -61,7 +61,7 @@ def new_pod_template(job: Job, index: int | None, replaced: JobPod | None) -> Po
     return {"metadata": metadata, "spec": spec}
 
 
-def _failure_counts(job: Job, replaced: JobPod | None) -> dict[str, str]:
+def _failure_counts(job: JobState, replaced: JobPod | None) -> dict[str, str]:
     if replaced is None:
         return {FAILURE_COUNT: "0"}
     counts = judge_failure(job, replaced).counts

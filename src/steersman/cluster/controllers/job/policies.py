@@ -9,7 +9,7 @@ from typing import Final
 
 from steersman.cluster.controllers.job.indexes import Indexes
 from steersman.cluster.controllers.job.job_pods import ContainerEnd, JobPod
-from steersman.cluster.controllers.job.job_spec import Job
+from steersman.cluster.controllers.job.job_spec import JobState
 from steersman.objects.kinds.types.batch_v1 import (
     PodFailurePolicyOnExitCodesRequirement,
     PodFailurePolicyRule,
@@ -36,7 +36,7 @@ class Failure:
 _NO_RULE: Final = Failure()
 
 
-def judge_failure(job: Job, pod: JobPod) -> Failure:
+def judge_failure(job: JobState, pod: JobPod) -> Failure:
     """By the first rule of the pod failure policy that matches."""
     policy = job.spec.get("podFailurePolicy") or {}
     for number, rule in enumerate(policy.get("rules") or ()):
@@ -70,7 +70,7 @@ def _exit_code_matches(
     return listed if requirement["operator"] == "In" else not listed
 
 
-def success_message(job: Job, succeeded: Indexes) -> str:
+def success_message(job: JobState, succeeded: Indexes) -> str:
     """Which rule of the success policy is met; empty if none is."""
     rules = (job.spec.get("successPolicy") or {}).get("rules") or ()
     if not succeeded:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final, cast
 
-from steersman.cluster.controllers.job.job_spec import Job
+from steersman.cluster.controllers.job.job_spec import JobState
 from steersman.cluster.controllers.job.tally import Counts
 from steersman.cluster.controllers.job.verdict import JobVerdict
 from steersman.objects.conditions import find_condition
@@ -44,7 +44,7 @@ def with_counts(status: JobStatus, counts: Counts) -> JobStatus:
     }
 
 
-def with_suspension(job: Job, status: JobStatus, now: datetime) -> JobStatus:
+def with_suspension(job: JobState, status: JobStatus, now: datetime) -> JobStatus:
     """Tells that the job is suspended, or that it is not any more; the very same status if that is told."""
     conditions = status.get("conditions") or []
     if job.suspended:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from steersman.cluster.controllers.job.indexes import NO_INDEXES, Indexes
 from steersman.cluster.controllers.job.job_pods import JobPod
-from steersman.cluster.controllers.job.job_spec import Job
+from steersman.cluster.controllers.job.job_spec import JobState
 from steersman.cluster.controllers.job.policies import judge_failure
 
 __all__ = ["Counts", "JobTally", "count", "tally_of"]
@@ -31,7 +31,7 @@ def count(pods: Sequence[JobPod]) -> Counts:
 class JobTally:
     """A Job and its pods, counted."""
 
-    job: Job
+    job: JobState
     pods: Sequence[JobPod]
     active: Sequence[JobPod]
     #: Pods that ended and are in no count yet.
@@ -47,7 +47,7 @@ class JobTally:
     last_failed: dict[int, JobPod]
 
 
-def tally_of(job: Job, pods: Sequence[JobPod]) -> JobTally:
+def tally_of(job: JobState, pods: Sequence[JobPod]) -> JobTally:
     uncounted_succeeded, uncounted_failed = job.uncounted("succeeded"), job.uncounted("failed")
     fresh = [pod for pod in pods if pod.tracked and job.counts_index(pod)]
     active = [pod for pod in pods if pod.state.active]
@@ -82,7 +82,7 @@ def _indexes(pods: Iterable[JobPod]) -> Indexes:
     return Indexes.of({pod.index for pod in pods if pod.index is not None})
 
 
-def _fails_index(job: Job, pod: JobPod) -> bool:
+def _fails_index(job: JobState, pod: JobPod) -> bool:
     """Whether the pod's failure is the last that its index may have."""
     if not job.considers_failed(pod):
         return False
@@ -92,7 +92,7 @@ def _fails_index(job: Job, pod: JobPod) -> bool:
     return failure.action == "FailIndex" or (failure.counts and pod.failures >= limit)
 
 
-def _last_failed(job: Job, fresh: Sequence[JobPod], settled: Indexes) -> dict[int, JobPod]:
+def _last_failed(job: JobState, fresh: Sequence[JobPod], settled: Indexes) -> dict[int, JobPod]:
     found: dict[int, JobPod] = {}
     for pod in fresh:
         if pod.index is None or pod.index in settled or not job.considers_failed(pod):

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from steersman.cluster.controllers.job.job_spec import Job
+from steersman.cluster.controllers.job.job_spec import JobState
 from steersman.cluster.controllers.job.policies import judge_failure, success_message
 from steersman.cluster.controllers.job.tally import JobTally
 from steersman.objects.conditions import find_condition
@@ -69,7 +69,7 @@ def completed(tally: JobTally, active: int) -> JobVerdict | None:
     return _COMPLETED if enough and not active else None
 
 
-def deadline_s(job: Job, now: datetime) -> float | None:
+def deadline_s(job: JobState, now: datetime) -> float | None:
     """How long the job may still run; None if nobody says."""
     limit, start = job.spec.get("activeDeadlineSeconds"), job.start_time
     if limit is None or start is None or job.suspended:
@@ -77,7 +77,7 @@ def deadline_s(job: Job, now: datetime) -> float | None:
     return float(limit - (now - parse_time(start)).total_seconds())
 
 
-def _decided(job: Job) -> JobVerdict | None:
+def _decided(job: JobState) -> JobVerdict | None:
     for success, kind in ((True, "SuccessCriteriaMet"), (False, "FailureTarget")):
         condition = find_condition(job.status.get("conditions"), kind)
         if condition is not None and condition["status"] == "True":

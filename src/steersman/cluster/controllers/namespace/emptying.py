@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 
 from steersman.client import Client, ClientError, MethodNotAllowed, NotFound
-from steersman.cluster.controllers.discovered import Discovered, discover
+from steersman.cluster.controllers.discovered import DiscoveredResources, discover
 from steersman.cluster.controllers.namespace.conditions import RemainingContent
 from steersman.objects.kinds.views.metadata import RemainingMetadata
 from steersman.objects.pod_lifecycle import is_terminal
@@ -49,7 +49,7 @@ class Emptying:
             found = await discover(self._client)
         except ClientError as error:
             self.findings.undiscovered = str(error)
-            found = Discovered([], [])
+            found = DiscoveredResources([], [])
         self.findings.stale = found.stale
         resources = [one for one in found.preferred("delete") if one.namespaced]
         collections = {one.resource for one in found.resources if one.supports("deletecollection")}

@@ -22,7 +22,7 @@ from steersman.cluster.controllers.reconciling import moment, retrying_conflicts
 from steersman.cluster.controllers.setup import Setup
 from steersman.cluster.controllers.statefulset import identity
 from steersman.cluster.controllers.statefulset.claim_control import ClaimControl
-from steersman.cluster.controllers.statefulset.plan import Step, next_steps, sorted_out
+from steersman.cluster.controllers.statefulset.plan import PodStep, next_steps, sorted_out
 from steersman.cluster.controllers.statefulset.status import stateful_status
 from steersman.cluster.controllers.templates import fnv32, json_bytes, safe_encoded
 from steersman.objects.kinds.types.apps_v1 import ControllerRevision, StatefulSet
@@ -185,9 +185,9 @@ class _StatefulSets:
     # --- pods
 
     async def _do(
-        self, stateful_set: StatefulSet, revisions: _Revisions, steps: Sequence[Step]
+        self, stateful_set: StatefulSet, revisions: _Revisions, steps: Sequence[PodStep]
     ) -> ClientError | None:
-        async def do(step: Step) -> None:
+        async def do(step: PodStep) -> None:
             await self._do_one(stateful_set, revisions, step)
 
         # A claim gets its owner before its pod goes.
@@ -195,7 +195,7 @@ class _StatefulSets:
         others = [step for step in steps if step.action != "delete"]
         return await slow_start(others, do) or await slow_start(deletes, do)
 
-    async def _do_one(self, stateful_set: StatefulSet, revisions: _Revisions, step: Step) -> None:
+    async def _do_one(self, stateful_set: StatefulSet, revisions: _Revisions, step: PodStep) -> None:
         name = identity.pod_name(stateful_set, step.ordinal)
         key = Key(stateful_set["metadata"]["namespace"], name)
         cached = self.pods.cache.get(key)

@@ -25,10 +25,10 @@ from steersman.cluster.controllers.statefulset.identity import (
 )
 from steersman.objects.kinds.types.apps_v1 import StatefulSet
 
-__all__ = ["ClaimState", "Members", "Step", "next_steps", "sorted_out"]
+__all__ = ["ClaimState", "Members", "PodStep", "next_steps", "sorted_out"]
 
 
-class Step(NamedTuple):
+class PodStep(NamedTuple):
     """A step for the pod of one ordinal.
 
     create    make it, and its claims         delete  delete it
@@ -82,13 +82,13 @@ def sorted_out(stateful_set: StatefulSet, pods: Sequence[PodState]) -> Members:
 
 def next_steps(
     stateful_set: StatefulSet, members: Members, storage: ClaimState, update_revision: str, now: datetime
-) -> list[Step]:
+) -> list[PodStep]:
     min_ready_s = stateful_set["spec"].get("minReadySeconds") or 0
     judge = _Judge(min_ready_s, now)
     if is_parallel(stateful_set):
         steps = [step for ordinal, pod in members.numbered() for step in _due(ordinal, pod, storage)]
         steps += _retaining(members, storage)
-        steps += [Step("delete", ordinal_of(pod.name)) for pod in members.condemned if not pod.deleting]
+        steps += [PodStep("delete", ordinal_of(pod.name)) for pod in members.condemned if not pod.deleting]
         return steps or _updates(stateful_set, members, update_revision, judge)
     steps = []
     for ordinal, pod in members.numbered():
@@ -118,37 +118,39 @@ class _Judge(NamedTuple):
         )
 
 
-def _due(ordinal: int, pod: PodState | None, storage: ClaimState) -> list[Step]:
+def _due(ordinal: int, pod: PodState | None, storage: ClaimState) -> list[PodStep]:
     """What is to be done about a pod that is wanted, whatever the others are like."""
     if pod is None:
-        return [] if storage.is_stale(ordinal) else [Step("create", ordinal)]
+        return [] if storage.is_stale(ordinal) else [PodStep("create", ordinal)]
     if pod.terminal:
         # Whatever its exit code was: it should run. A new one is made when this one is gone.
-        return [] if pod.deleting else [Step("delete", ordinal)]
+        return [] if pod.deleting else [PodStep("delete", ordinal)]
     steps = []
     retained = storage.is_retained(pod)
     if pod.phase == "Pending" and (storage.is_missing(ordinal) or not retained):
-        steps.append(Step("claims", ordinal))
+        steps.append(PodStep("claims", ordinal))
         retained = True
     if not storage.is_right(pod) or not retained:
-        steps.append(Step("update", ordinal))
+        steps.append(PodStep("update", ordinal))
     return steps
 
 
-def _retaining(members: Members, storage: ClaimState) -> list[Step]:
-    return [Step("retain", ordinal_of(pod.name)) for pod in members.condemned if not storage.is_retained(pod)]
+def _retaining(members: Members, storage: ClaimState) -> list[PodStep]:
+    return [
+        PodStep("retain", ordinal_of(pod.name)) for pod in members.condemned if not storage.is_retained(pod)
+    ]
 
 
-def _first_condemned(members: Members, judge: _Judge) -> list[Step]:
+def _first_condemned(members: Members, judge: _Judge) -> list[PodStep]:
     """The highest pod goes, unless there is a lower one that has to become available first."""
     highest = members.condemned[0]
     unavailable = [pod for pod in reversed(members.condemned) if not judge.is_available(pod)]
     if highest.deleting or (not judge.is_available(highest) and unavailable[0] is not highest):
         return []
-    return [Step("delete", ordinal_of(highest.name))]
+    return [PodStep("delete", ordinal_of(highest.name))]
 
 
-def _updates(stateful_set: StatefulSet, members: Members, revision: str, judge: _Judge) -> list[Step]:
+def _updates(stateful_set: StatefulSet, members: Members, revision: str, judge: _Judge) -> list[PodStep]:
     """Which pods of an old revision go now, the highest first, so that not too many are unavailable."""
     strategy = stateful_set["spec"].get("updateStrategy") or {}
     if strategy.get("type") == "OnDelete":
@@ -168,4 +170,4 @@ def _updates(stateful_set: StatefulSet, members: Members, revision: str, judge: 
         chosen = broken + whole[: max(allowed - unavailable, 0)]
     else:
         chosen = old[: max(allowed - unavailable, 0)]
-    return [Step("delete", ordinal_of(pod.name)) for pod in chosen]
+    return [PodStep("delete", ordinal_of(pod.name)) for pod in chosen]

@@ -10,7 +10,7 @@ from typing import cast
 from urllib.parse import parse_qs
 
 from steersman.cluster.node.agent import NodeAgent
-from steersman.cluster.node.api.errors import RequestRefused
+from steersman.cluster.node.api.errors import NodeRequestRefused
 from steersman.cluster.node.pod_head import PodHead
 from steersman.cluster.node.streaming import StreamingService
 from steersman.cluster.node.worker import PodWorker
@@ -51,10 +51,10 @@ class NodeRequest:
         return runtime if isinstance(runtime, StreamingService) else None
 
     def pod(self, namespace: str, name: str, missing: str = "") -> Pod:
-        """A pod of this node. Raises RequestRefused with the words `missing`."""
+        """A pod of this node. Raises NodeRequestRefused with the words `missing`."""
         cached = self.agent.host.pods.get((namespace, name))
         if cached is None or PodHead(cached).node != self.agent.name:
-            raise RequestRefused(404, missing or f"pod {quote(name)} does not exist")
+            raise NodeRequestRefused(404, missing or f"pod {quote(name)} does not exist")
         return cast("Pod", cached.object())
 
     def worker(self, uid: str) -> PodWorker | None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-__all__ = ["RequestRefused"]
+__all__ = ["NodeRequestRefused"]
 
 
-class RequestRefused(Exception):
+class NodeRequestRefused(Exception):
     """A request that cannot be served: answered with `status` and this text."""
 
     def __init__(self, status: int, message: str) -> None:

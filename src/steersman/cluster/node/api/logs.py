@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple
 
 from steersman.cluster.node.api.call import NodeRequest
-from steersman.cluster.node.api.errors import RequestRefused
+from steersman.cluster.node.api.errors import NodeRequestRefused
 from steersman.cluster.node.container_logs import ALL_STREAMS, ContainerLogOptions, has_log, read_log
 from steersman.cluster.node.cri import ContainerState
 from steersman.cluster.node.errors import NodeProblem
@@ -55,7 +55,7 @@ def wanted_logs(query: Mapping[str, Sequence[str]], now: datetime) -> LogRequest
             return None
         value = int(query[name][0])
         if value < least:
-            raise RequestRefused(422, _INVALID)
+            raise NodeRequestRefused(422, _INVALID)
         return value
 
     try:
@@ -65,12 +65,12 @@ def wanted_logs(query: Mapping[str, Sequence[str]], now: datetime) -> LogRequest
         time = parse_time(query["sinceTime"][0]) if "sinceTime" in query else None
         since = now - timedelta(seconds=seconds) if seconds is not None else time
     except (ValueError, OverflowError):
-        raise RequestRefused(400, _UNREADABLE) from None
+        raise NodeRequestRefused(400, _UNREADABLE) from None
     stream = query["stream"][0] if "stream" in query else "All"
     if (seconds is not None and time is not None) or stream not in _STREAMS:
-        raise RequestRefused(422, _INVALID)
+        raise NodeRequestRefused(422, _INVALID)
     if tail is not None and stream != "All":
-        raise RequestRefused(422, _INVALID)
+        raise NodeRequestRefused(422, _INVALID)
     options = ContainerLogOptions(
         follow=flag("follow"),
         tail_lines=tail,
@@ -92,25 +92,25 @@ def logged_container(pod: str, status: Mapping[str, Any], name: str, previous: b
             if found is None and each["name"] == name:
                 found = each
     if found is None:
-        raise RequestRefused(400, f"{which} is not available")
+        raise NodeRequestRefused(400, f"{which} is not available")
     state = found.get("state") or {}
     last = (found.get("lastState") or {}).get("terminated")
     last_id: str = (last or {}).get("containerID", "")
     if previous:
         if not last_id:
-            raise RequestRefused(400, f"previous terminated {which} not found")
+            raise NodeRequestRefused(400, f"previous terminated {which} not found")
         return last_id
     if "running" in state:
         return str(found.get("containerID", ""))
     if "terminated" in state or last is not None:
         own = (state.get("terminated") or {}).get("containerID", "")
         if not (own or last_id):
-            raise RequestRefused(400, f"{which} is terminated")
+            raise NodeRequestRefused(400, f"{which} is terminated")
         return str(own or last_id)
     if "waiting" in state:
         reason = state["waiting"].get("reason", "")
-        raise RequestRefused(400, f"{which} is waiting to start: {_WAITS.get(reason, reason)}")
-    raise RequestRefused(400, f"{which} is waiting to start - no logs yet")
+        raise NodeRequestRefused(400, f"{which} is waiting to start: {_WAITS.get(reason, reason)}")
+    raise NodeRequestRefused(400, f"{which} is waiting to start - no logs yet")
 
 
 async def serve_logs(call: NodeRequest) -> Response | None:
@@ -118,7 +118,7 @@ async def serve_logs(call: NodeRequest) -> Response | None:
     wanted = wanted_logs(call.query, datetime.fromtimestamp(call.agent.host.now(), UTC))
     pod = call.pod(namespace, pod_name)
     if all(each["name"] != container for kind in _SPECS for each in pod["spec"].get(kind) or ()):
-        raise RequestRefused(404, f"container {quote(container)} not found in pod {quote(pod_name)}")
+        raise NodeRequestRefused(404, f"container {quote(container)} not found in pod {quote(pod_name)}")
     uid = pod["metadata"]["uid"]
     status = await _fresh_status(call, uid) or pod.get("status") or {}
     container_id = logged_container(pod_name, status, container, wanted.previous).partition("://")[2]
@@ -156,9 +156,11 @@ def _lines(
     try:
         path = engine.log_path(container_id)
     except NodeProblem as error:
-        raise RequestRefused(400, str(error)) from error
+        raise NodeRequestRefused(400, str(error)) from error
     if not has_log(path):
-        raise RequestRefused(400, f"failed to open log file {quote(str(path))}: no such file or directory")
+        raise NodeRequestRefused(
+            400, f"failed to open log file {quote(str(path))}: no such file or directory"
+        )
     return read_log(path, options, has_ended)
 
 

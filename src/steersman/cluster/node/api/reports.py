@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final, Protocol, runtime_checkable
 
 from steersman.cluster.node.api.call import NodeRequest
-from steersman.cluster.node.api.errors import RequestRefused
+from steersman.cluster.node.api.errors import NodeRequestRefused
 from steersman.cluster.node.api.exposition import (
     cadvisor_metrics,
     node_metrics,
@@ -43,7 +43,7 @@ class Reports:
 
     async def stats(self, call: NodeRequest) -> Response:
         if call.rest[0] != "summary":
-            raise RequestRefused(404, "404 page not found\n")
+            raise NodeRequestRefused(404, "404 page not found\n")
         measured = await self._measurer.measure(call.agent)
         is_measured = call.agent.host.machine_usage is not None
         fs = disk() if is_measured and not call.flag("only_cpu_and_memory") else None
@@ -62,7 +62,7 @@ class Reports:
                 prober = call.agent.host.prober
                 body = probe_metrics(prober.counts() if isinstance(prober, CountsProbes) else ())
             case _:
-                raise RequestRefused(404, "404 page not found\n")
+                raise NodeRequestRefused(404, "404 page not found\n")
         return Response(200, body, _PROMETHEUS)
 
     async def _own(self, call: NodeRequest) -> bytes:

@@ -18,7 +18,7 @@ from steersman.client import Client
 from steersman.cluster.node.agent import NodeAgent
 from steersman.cluster.node.api.access import AccessUnknown, NodeApiAccess, subresources, verb_of
 from steersman.cluster.node.api.call import NodeRequest, text
-from steersman.cluster.node.api.errors import RequestRefused
+from steersman.cluster.node.api.errors import NodeRequestRefused
 from steersman.cluster.node.api.listing import configuration, json_response, pods_of, running_pods_of
 from steersman.cluster.node.api.logs import serve_logs
 from steersman.cluster.node.api.measuring import Measurer
@@ -132,7 +132,7 @@ class NodeApi:
         self._requests[request.method, part] += 1
         try:
             return await route.handler(NodeRequest(request, agent, rest))
-        except RequestRefused as refused:
+        except NodeRequestRefused as refused:
             return text(refused.status, refused.message)
 
     def _agent(self, request: Request) -> NodeAgent | None:

@@ -8,7 +8,7 @@ import asyncio
 from typing import Final
 
 from steersman.cluster.node.api.call import NodeRequest
-from steersman.cluster.node.api.errors import RequestRefused
+from steersman.cluster.node.api.errors import NodeRequestRefused
 from steersman.cluster.node.api.port_forwarding import ForwardedPod
 from steersman.cluster.node.api.port_forwarding import serve_port_forward as forward_ports
 from steersman.cluster.node.api.remote_commands import CommandOptions, serve_remote_command
@@ -47,12 +47,12 @@ async def serve_port_forward(call: NodeRequest) -> None:
     pod = call.pod(namespace, name, _NO_POD)
     own = pod["metadata"]["uid"]
     if uid and uid != [own]:
-        raise RequestRefused(404, "pod not found")
+        raise NodeRequestRefused(404, "pod not found")
     engine = _engine(call, "nothing listens in its pods")
     sandboxes = await call.agent.host.runtime.list_pod_sandboxes(own)
     ready = [one.id for one in sandboxes if one.ready]
     if not ready:
-        raise RequestRefused(500, f"pod not found ({quote(_full_name(pod))})")
+        raise NodeRequestRefused(500, f"pod not found ({quote(_full_name(pod))})")
 
     async def connect(port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         return await engine.port_forward(ready[0], port)
@@ -70,13 +70,13 @@ async def _place(call: NodeRequest) -> tuple[StreamingService, str]:
         for one in await call.agent.host.runtime.list_containers(own):
             if one.name == container and one.state is ContainerState.RUNNING:
                 return engine, one.id
-    raise RequestRefused(500, f"container not found ({quote(container)})")
+    raise NodeRequestRefused(500, f"container not found ({quote(container)})")
 
 
 def _engine(call: NodeRequest, why_not: str) -> StreamingService:
     engine = call.streaming
     if engine is None:
-        raise RequestRefused(501, f"node {quote(call.agent.name)} is simulated: {why_not}")
+        raise NodeRequestRefused(501, f"node {quote(call.agent.name)} is simulated: {why_not}")
     return engine
 
 

@@ -213,7 +213,7 @@ class ProcessRuntime:
 
     async def _learn_all(self, hello: HelloAnswer) -> None:
         if self.problem:
-            _log.info("containers of %s see their files by %s", self._config.folder, hello["roots"])
+            _log.info("containers of %s use %s for their file systems", self._config.folder, hello["roots"])
         self.roots, self._controllers = hello["roots"], tuple(hello["controllers"])
         await self._recover({one["id"]: msgspec.convert(one, StateRecord) for one in hello["containers"]})
 
@@ -318,7 +318,7 @@ class ProcessRuntime:
         unknown = [pod for uid, pod in self._pods.items() if uid not in known_uids]
         folders = [uid for uid in self._records.uids() if uid not in known_uids]
         for pod in unknown:
-            _log.info("pod %s/%s is not known any more", pod.sandbox.namespace, pod.sandbox.name)
+            _log.info("pod %s/%s is no longer known", pod.sandbox.namespace, pod.sandbox.name)
             try:
                 await self.remove_pod_sandbox(pod.sandbox.id)
             except RuntimeFailed as error:

@@ -85,7 +85,7 @@ class ImageIndex:
         """
         folder = folder.resolve()
         if not folder.is_dir():
-            raise RuntimeFailed(f"{folder} is no folder")
+            raise RuntimeFailed(f"{folder} is not a folder")
         config_of(folder)
         image = RegisteredImage(str(folder), _size(folder, seen), config)
         self._change(lambda images: {**images, with_tag(name): image})

@@ -92,7 +92,7 @@ def read_part(volume: Path, part: str) -> str:
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as stream:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise VolumeProblem(f"{part} is no file")
+            raise VolumeProblem(f"{part} is not a file")
         return stream.read(_LARGEST).decode(errors="surrogateescape")
 
 

@@ -29,7 +29,7 @@ _FOLDER: Final = Path(__file__).parents[1]
 _PACKAGE: Final = Path(__file__).parents[3]
 _COMPILED: Final = _FOLDER / "validation" / "compiled"
 _NAMESPACE: Final = "steersman.cluster.schema.validation"
-_HEAD: Final = '''"""Compiled from [{section}] of rules.txt. Change that file: this one is written anew."""
+_HEAD: Final = '''"""Compiled from [{section}] of rules.txt. Change that file: this one is generated."""
 # mypy: ignore-errors
 # ruff: noqa
 

@@ -346,7 +346,7 @@ class _LineEmitter:
             self._refuse(rule, "", "obj", path)
             self._stopping(rule, more=False)
         else:
-            raise RuleError(self._line.number, f"{rule.word} is no rule for the object itself")
+            raise RuleError(self._line.number, f"{rule.word} is not a rule for the object itself")
 
     def _called(self, rule: Rule, value: str, path: str) -> str:
         arguments = [value, path, *rule.arguments[1:], *([repr(rule.text)] if rule.text is not None else [])]

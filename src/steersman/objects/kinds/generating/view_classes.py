@@ -92,7 +92,7 @@ class _ViewClasses:
         docstring: str = "",
     ) -> None:
         if name in self.names or name in self._module.imported:
-            raise DescriptionError(f"views.txt:{line}: {name} is there already")
+            raise DescriptionError(f"views.txt:{line}: {name} exists already")
         self.names.add(name)
         fields = self._described.fields(type_name)
         body: list[str] = []
@@ -145,7 +145,8 @@ class _ViewClasses:
                 self._enums.add(annotation)
         else:
             raise DescriptionError(
-                f"views.txt:{selection.line}: {one.name} is no struct: say {one.name}:any or {one.name}:raw"
+                f"views.txt:{selection.line}: {one.name} is not a struct: write {one.name}:any "
+                f"or {one.name}:raw"
             )
         if selection.selected is not None and not reference:
             raise DescriptionError(f"views.txt:{selection.line}: {one.name} has no fields")

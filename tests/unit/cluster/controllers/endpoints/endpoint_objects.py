@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 
 from steersman.cluster.controllers.endpoints.backends import PodEndpoint
-from steersman.cluster.controllers.endpoints.services import Service
+from steersman.cluster.controllers.endpoints.services import SelectingService
 from steersman.runtime import Cached, Key
 
 Object = dict[str, Any]
@@ -17,7 +17,7 @@ def cached(obj: Object) -> Cached:
     return Cached(*Key.of(obj), 1, orjson.dumps(obj))
 
 
-def service(name: str = "web", *, labels: dict[str, str] | None = None, **spec: Any) -> Service:
+def service(name: str = "web", *, labels: dict[str, str] | None = None, **spec: Any) -> SelectingService:
     metadata = {
         "name": name,
         "namespace": "ns",
@@ -31,7 +31,7 @@ def service(name: str = "web", *, labels: dict[str, str] | None = None, **spec: 
         "ipFamilies": ["IPv4"],
         "ports": [{"port": 80, "protocol": "TCP", "targetPort": 8080}],
     }
-    return Service.read(cached({"metadata": metadata, "spec": {**defaults, **spec}}))
+    return SelectingService.read(cached({"metadata": metadata, "spec": {**defaults, **spec}}))
 
 
 def pod(

@@ -8,7 +8,7 @@ import pytest
 
 from steersman.cluster.controllers.endpoints.backends import PodEndpoint
 from steersman.cluster.controllers.endpoints.service_slices import MOST_ENDPOINTS, plan_slices, slice_prefix
-from steersman.cluster.controllers.endpoints.services import Service
+from steersman.cluster.controllers.endpoints.services import SelectingService
 from steersman.cluster.controllers.endpoints.slices import SlicePlan
 from tests.unit.cluster.controllers.endpoints.endpoint_objects import Object, numbered, pod, service
 
@@ -17,11 +17,13 @@ def zone_of(node: str) -> str | None:
     return {"n1": "zone-a", "n2": ""}.get(node)
 
 
-def plan(of: Service, pods: list[PodEndpoint], existing: list[Object] | None = None) -> SlicePlan:
+def plan(of: SelectingService, pods: list[PodEndpoint], existing: list[Object] | None = None) -> SlicePlan:
     return plan_slices(of, pods, existing or [], zone_of)
 
 
-def settled(of: Service, pods: list[PodEndpoint], existing: list[Object] | None = None) -> list[Object]:
+def settled(
+    of: SelectingService, pods: list[PodEndpoint], existing: list[Object] | None = None
+) -> list[Object]:
     """The slices after a plan was carried out; another plan then has nothing to do."""
     planned = plan(of, pods, existing)
     by_name = {one["metadata"]["name"]: one for one in existing or []}

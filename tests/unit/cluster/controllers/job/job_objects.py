@@ -10,19 +10,19 @@ from steersman.cluster.controllers.job.job_pods import (
     TRACKING_FINALIZER,
     JobPod,
 )
-from steersman.cluster.controllers.job.job_spec import Job
+from steersman.cluster.controllers.job.job_spec import JobState
 from tests.unit.cluster.controllers.workload_objects import ago
 
 Object = dict[str, Any]
 
 
-def job(status: Object | None = None, **spec: Any) -> Job:
+def job(status: Object | None = None, **spec: Any) -> JobState:
     template = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c"}]}}
     whole = {"parallelism": 2, "backoffLimit": 6, "template": template, **spec}
-    return Job({"metadata": {"name": "sums", "uid": "j"}, "spec": whole, "status": status or {}})
+    return JobState({"metadata": {"name": "sums", "uid": "j"}, "spec": whole, "status": status or {}})
 
 
-def indexed(completions: int, status: Object | None = None, **spec: Any) -> Job:
+def indexed(completions: int, status: Object | None = None, **spec: Any) -> JobState:
     return job(status, completionMode="Indexed", completions=completions, **spec)
 
 

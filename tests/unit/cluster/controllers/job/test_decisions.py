@@ -9,7 +9,7 @@ import pytest
 
 from steersman.cluster.controllers.job.backoff import NO_FAILURES, JobBackoff
 from steersman.cluster.controllers.job.job_pods import FAILURE_COUNT, IGNORED_FAILURE_COUNT, JobPod
-from steersman.cluster.controllers.job.job_spec import Job
+from steersman.cluster.controllers.job.job_spec import JobState
 from steersman.cluster.controllers.job.new_pods import name_prefix, new_pod_template
 from steersman.cluster.controllers.job.plan import plan
 from steersman.cluster.controllers.job.policies import judge_failure
@@ -114,7 +114,7 @@ _INDEX: Object = {"action": "FailIndex", "onExitCodes": {"operator": "In", "valu
         ),
     ],
 )
-def test_whether_a_job_is_over(subject: Job, pods: list[JobPod], reason: str) -> None:
+def test_whether_a_job_is_over(subject: JobState, pods: list[JobPod], reason: str) -> None:
     verdict = judge(tally_of(subject, pods), NOW)
     assert (verdict.reason if verdict is not None else "") == reason
 
@@ -136,7 +136,7 @@ def test_whether_a_job_is_over(subject: Job, pods: list[JobPod], reason: str) ->
         ),
     ],
 )
-def test_whether_all_is_done(subject: Job, pods: list[JobPod], active: int, expected: bool) -> None:
+def test_whether_all_is_done(subject: JobState, pods: list[JobPod], active: int, expected: bool) -> None:
     assert (completed(tally_of(subject, pods), active) is not None) is expected
 
 
@@ -181,7 +181,7 @@ def test_a_job_says_which_rule_ended_it() -> None:
     ],
 )
 def test_what_is_made_and_deleted(
-    subject: Job, pods: list[JobPod], deleted: int, created: list[int | None]
+    subject: JobState, pods: list[JobPod], deleted: int, created: list[int | None]
 ) -> None:
     steps = plan(tally_of(subject, pods), NO_FAILURES, NOW)
     assert len(steps.delete) == deleted

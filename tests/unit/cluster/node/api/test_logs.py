@@ -8,7 +8,7 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from steersman.cluster.node.api.errors import RequestRefused
+from steersman.cluster.node.api.errors import NodeRequestRefused
 from steersman.cluster.node.api.logs import LogRequest, logged_container, wanted_logs
 from steersman.cluster.node.container_logs import ContainerLogOptions
 
@@ -49,7 +49,7 @@ def test_a_query_says_which_lines(query: str, previous: bool, options: Container
     ],
 )
 def test_queries_that_make_no_sense_are_refused(query: str, status: int) -> None:
-    with pytest.raises(RequestRefused) as refused:
+    with pytest.raises(NodeRequestRefused) as refused:
         wanted_logs(parse_qs(query), NOW)
     assert refused.value.status == status
 
@@ -123,6 +123,6 @@ def test_init_and_ephemeral_containers_have_logs_too() -> None:
     ],
 )
 def test_without_logs_there_is_a_reason(status: dict[str, Any], previous: bool, message: str) -> None:
-    with pytest.raises(RequestRefused) as refused:
+    with pytest.raises(NodeRequestRefused) as refused:
         logged_container("p", {"containerStatuses": [status]}, "c", previous)
     assert (refused.value.status, refused.value.message) == (400, message)

@@ -118,7 +118,7 @@ def test_whoever_waits_is_told_how_far_it_is(tmp_path: Path, index: ImageIndex) 
 
 
 def test_what_cannot_be_an_image(tmp_path: Path, index: ImageIndex) -> None:
-    with pytest.raises(RuntimeFailed, match="is no folder"):
+    with pytest.raises(RuntimeFailed, match="is not a folder"):
         index.add("a", tmp_path / "missing")
     (tmp_path / "image.json").write_text('{"entrypoint": "not a list"}')
     with pytest.raises(RuntimeFailed, match=r"image\.json: Expected `array`"):

@@ -122,7 +122,7 @@ def test_a_file_in_a_volume_is_read_whatever_the_pod_put_there(tmp_path: Path) -
     (tmp_path / "file").write_bytes(b"a\xff")
     assert read_part(tmp_path, "file") == "a\udcff"
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(VolumeProblem, match="pipe is no file"):
+    with pytest.raises(VolumeProblem, match="pipe is not a file"):
         read_part(tmp_path, "pipe")
     (tmp_path / "out").symlink_to("/etc/passwd")
     with pytest.raises(VolumeProblem, match="leads out of the volume"):

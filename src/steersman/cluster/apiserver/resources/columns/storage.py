@@ -192,7 +192,11 @@ TABLES = {
         (
             NAME,
             ColumnDefinition("AttachRequired", "Whether volumes are attached before mounting.", "boolean"),
-            ColumnDefinition("PodInfoOnMount", "Whether mounting is told about the pod.", "boolean"),
+            ColumnDefinition(
+                "PodInfoOnMount",
+                "Whether the driver needs information about the pod to mount a volume.",
+                "boolean",
+            ),
             ColumnDefinition("StorageCapacity", "Whether scheduling considers capacity.", "boolean"),
             ColumnDefinition("TokenRequests", "The audiences of the tokens it needs."),
             ColumnDefinition("RequiresRepublish", "Whether it is called again and again.", "boolean"),

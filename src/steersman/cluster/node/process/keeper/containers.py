@@ -27,7 +27,7 @@ from .stragglers import MARK, kill_marked
 if TYPE_CHECKING:
     from .messages import ContainerReport, Spec
 
-__all__ = ["Container"]
+__all__ = ["KeeperContainer"]
 
 #: So long output is waited for that a process which got away might still write.
 _DRAIN_S = 1.0
@@ -35,12 +35,12 @@ _REMOVE_S = 0.05
 _REMOVE_TRIES = 100
 
 
-class Container:
+class KeeperContainer:
     """A container of the keeper."""
 
     def __init__(
         self, loop: Loop, spec: Spec, groups: cgroups.NodeGroups | None, nofile: tuple[int, int],
-        on_end: Callable[[Container], None],
+        on_end: Callable[[KeeperContainer], None],
     ) -> None:  # fmt: skip
         self.id = spec["id"]
         self.spec = spec

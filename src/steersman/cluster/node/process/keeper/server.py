@@ -18,7 +18,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from . import cgroups
-from .containers import Container
+from .containers import KeeperContainer
 from .launching import Launch, spawn
 from .loop import Loop
 from .protocol import FrameReader, FrameWriter, Message, receive
@@ -152,8 +152,8 @@ class Keeper:
         self._alone_since = time.monotonic()
         self._nofile = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (self._nofile[1], self._nofile[1]))
-        self._containers: dict[str, Container] = {}
-        self._pids: dict[int, Container | _Exec] = {}
+        self._containers: dict[str, KeeperContainer] = {}
+        self._pids: dict[int, KeeperContainer | _Exec] = {}
         self._execs: dict[str, _Exec] = {}
         #: Children that have perhaps not come to their exec yet → what reads their report.
         self._launching: dict[int, Callable[[], None]] = {}
@@ -245,7 +245,7 @@ class Keeper:
         spec = message["spec"]
         if spec["id"] in self._containers:
             raise ValueError(f"container {spec['id']} was started before")
-        container = Container(self.loop, spec, self._groups, self._nofile, self._ended)
+        container = KeeperContainer(self.loop, spec, self._groups, self._nofile, self._ended)
         launch = container.start()
         self._containers[container.id] = container
         self._pids[launch.pid] = container
@@ -363,7 +363,7 @@ class Keeper:
         "shutdown": _shutdown,
     }
 
-    def _find(self, message: ContainerRequest) -> Container:
+    def _find(self, message: ContainerRequest) -> KeeperContainer:
         container = self._containers.get(message["id"])
         if container is None:
             raise ValueError(f"there is no container {message['id']}")
@@ -387,7 +387,7 @@ class Keeper:
                 # It ended before its start was known.
                 read()
             known = self._pids.get(found.si_pid)
-            if isinstance(known, Container):
+            if isinstance(known, KeeperContainer):
                 known.exited(code)
             os.waitpid(found.si_pid, 0)
             self._pids.pop(found.si_pid, None)
@@ -395,7 +395,7 @@ class Keeper:
                 ended: ExecEnded = {"event": "exec_exit", "exec": known.id, "code": code}
                 known.connection.send(ended)
 
-    def _ended(self, container: Container) -> None:
+    def _ended(self, container: KeeperContainer) -> None:
         exited: Exited = {"event": "exit", **container.record()}
         self._send_event(exited)
         if self._ending:
