@@ -45,7 +45,7 @@ class Loaded:
                 found.setdefault(id(value.definition), value)
         if not found:
             raise CommandFailed(
-                f"{self.text}: found no operator in it; create one: op = Operator(MyResource)"
+                f"{self.text}: there is no operator in it; create one: op = Operator(MyResource)"
             )
         return list(found.values())
 

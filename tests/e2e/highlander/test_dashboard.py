@@ -268,7 +268,7 @@ def test_a_stream_that_stands_still_is_seen_and_goes_on(play: Play, monkeypatch:
             # The connection stays; nothing comes.
             frozen.setattr(Events, "_write", lambda *_: None)
             await scene.page.until("document.body.dataset.link === 'stale'")
-            await scene.shows("Nothing was heard since", "#banners")
+            await scene.shows("No updates since", "#banners")
             await scene.shows("Stale", "#link")
             await scene.shows("unknown", "#gauge-number")
         await scene.page.until("document.body.dataset.link === 'live'")
@@ -286,7 +286,7 @@ def test_a_tenant_without_anything_says_so(play: Play) -> None:
         await scene.page.open(f"{scene.url}?tenant=empty")
         await scene.shows("No leader", "#who")
         await scene.shows("No workloads yet", "#groups")
-        await scene.shows("No pods run", "#pods")
+        await scene.shows("No pods are running", "#pods")
         await scene.shows("There has been no leader", "#strip")
         shown = "[...document.querySelectorAll('#filters, #search, #timeline details')].some(n => n.checkVisibility())"
         assert await scene.page.run(shown) is False
@@ -302,7 +302,7 @@ def test_tenants_that_come_and_go_are_seen(play: Play) -> None:
         scene.api.remove("newcomer")
         await scene.page.until("!document.getElementById('tenants').innerText.includes('newcomer')")
         scene.api.remove("payments")
-        await scene.shows("Tenant payments is gone", "#toasts")
+        await scene.shows("Tenant payments was removed", "#toasts")
         await scene.shows("This controller is the leader", "#who")
         assert await scene.page.run("location.search") == "?tenant=default"
         # The browser itself notes an answer 404 on the console.

@@ -22,7 +22,7 @@ HELLO = str(EXAMPLES / "02-hello" / "hello.py")
     [
         ("no_such_module", "the module 'no_such_module' is neither in this folder nor installed"),
         ("no/such/file.py", "no/such/file.py: there is no such file"),
-        ("json", "json: found no operator in it; create one: op = Operator(MyResource)"),
+        ("json", "json: there is no operator in it; create one: op = Operator(MyResource)"),
     ],
 )
 def test_a_module_that_cannot_be_run(module: str, said: str) -> None:

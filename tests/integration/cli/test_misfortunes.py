@@ -60,7 +60,7 @@ def one_line(code: int, said: str) -> str:
     assert code in (1, 2), said
     assert said.startswith("steer: "), said
     assert said.count("\n") == 1, said
-    assert "mistake in steer" not in said
+    assert "bug in steer" not in said
     return said.removeprefix("steer: ").rstrip()
 
 

@@ -26,7 +26,7 @@ def test_head_is_start_line_fields_and_framing() -> None:
 
 def test_unregistered_status_still_has_a_line() -> None:
     assert status_line(299) == b"HTTP/1.1 299 Unknown\r\n"
-    with pytest.raises(ValueError, match="no HTTP status"):
+    with pytest.raises(ValueError, match="not an HTTP status"):
         status_line(99)
 
 
