@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from steersman.objects.kinds.views.workloads import FinishedJobView
 
 from steersman.objects.jobs import finished_condition, is_finished
+from steersman.objects.kinds.views.workloads import FinishedJobView
 
 
 @pytest.mark.parametrize(
