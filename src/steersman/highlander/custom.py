@@ -26,6 +26,7 @@ from steersman.highlander.workloads.ownership import WorkloadKey
 from steersman.objects.conditions import set_condition
 from steersman.objects.custom import InvalidObjectError
 from steersman.objects.kinds import Object
+from steersman.objects.labels import labels_of
 from steersman.objects.lifetime import is_deleting
 from steersman.objects.resources import CRON_JOBS, DEPLOYMENTS, PODS, STATEFUL_SETS
 from steersman.objects.times import format_time
@@ -154,7 +155,7 @@ def _key_of(kind: type[Workload], obj: Object) -> WorkloadKey:
 
 def _tenant_of(obj: Mapping[str, Any]) -> str:
     """Whose an object is: what its spec says, or its label, or the default tenant's."""
-    labels = obj["metadata"].get("labels") or {}
+    labels = labels_of(obj)
     return (obj.get("spec") or {}).get("tenant") or labels.get("tenant") or "default"
 
 

@@ -16,6 +16,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from steersman.objects.labels import annotations_of
+
 __all__ = ["STAND_IN_PORTS", "answering_port", "chosen_stand_ins", "stand_ins_text"]
 
 #: The annotation.
@@ -45,7 +47,7 @@ def stand_ins_text(stand_ins: Mapping[int, int]) -> str:
 
 def answering_port(service: Mapping[str, Any], port: int) -> int:
     """Where a service's port answers on this machine: there, or at its stand-in."""
-    text = (service["metadata"].get("annotations") or {}).get(STAND_IN_PORTS) or ""
+    text = annotations_of(service).get(STAND_IN_PORTS) or ""
     for pair in text.split(","):
         own, _, other = pair.partition("=")
         if own == str(port) and _PORT.fullmatch(other) and 0 < int(other) < _PORTS:

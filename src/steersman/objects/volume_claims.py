@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from steersman.objects.kinds.types.core_v1 import ObjectReference, PersistentVolume, PersistentVolumeClaim
+from steersman.objects.labels import annotations_of, labels_of
 from steersman.objects.lifetime import is_deleting
 from steersman.objects.quantities import Quantity
 from steersman.objects.selectors import LabelSelector
@@ -20,7 +21,6 @@ __all__ = [
     "PROVISIONED_BY",
     "PROVISIONER",
     "SELECTED_NODE",
-    "annotations_of",
     "best_volume",
     "can_have",
     "capacity",
@@ -52,10 +52,6 @@ _DEFAULT_CLASS: Final = (
     "storageclass.kubernetes.io/is-default-class",
     "storageclass.beta.kubernetes.io/is-default-class",
 )
-
-
-def annotations_of(obj: Mapping[str, Any]) -> Mapping[str, str]:
-    return obj["metadata"].get("annotations") or {}
 
 
 def phase_of(obj: PersistentVolume | PersistentVolumeClaim) -> str:
@@ -165,7 +161,7 @@ def can_have(claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
 def is_free(claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
     """Whether a claim may choose a volume that it can have."""
     selector = claim["spec"].get("selector")
-    labels = volume["metadata"].get("labels") or {}
+    labels = labels_of(volume)
     return (
         phase_of(volume) == "Available"
         and class_of(volume) == class_of(claim)

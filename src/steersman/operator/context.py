@@ -18,6 +18,7 @@ from pydantic import BaseModel
 from steersman.aio import Clock
 from steersman.client import Client
 from steersman.objects.kinds import Object
+from steersman.objects.labels import annotations_of, labels_of
 from steersman.objects.lifetime import is_deleting
 from steersman.objects.resource_type import ResourceType, Typed
 from steersman.objects.times import format_time
@@ -100,11 +101,11 @@ class Context(Generic[R]):
 
     @property
     def labels(self) -> Mapping[str, str]:
-        return self._object["metadata"].get("labels") or {}
+        return labels_of(self._object)
 
     @property
     def annotations(self) -> Mapping[str, str]:
-        return self._object["metadata"].get("annotations") or {}
+        return annotations_of(self._object)
 
     @property
     def deleting(self) -> bool:

@@ -20,6 +20,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from steersman.objects.kinds import Object
+from steersman.objects.labels import annotations_of
 from steersman.objects.patches.apply.matching import applied_fields
 
 __all__ = ["TERM", "with_term", "with_term_of", "without_term"]
@@ -38,7 +39,7 @@ def with_term_of(live: Mapping[str, Any], config: Object, manager: str) -> Objec
 
     Without a term if the annotation is missing or somebody else's: that is no reason to write either.
     """
-    term = (live["metadata"].get("annotations") or {}).get(TERM)
+    term = annotations_of(live).get(TERM)
     if term is None:
         return config
     fields = applied_fields(live, manager) or {}

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, TypeVar
 import msgspec
 import orjson
 
-from steersman.objects.kinds.views.metadata import IdentityMetadata, RelationMetadata
+from steersman.objects.kinds.views.metadata import FieldManager, IdentityMetadata, RelationMetadata
 from steersman.objects.resource_type import ResourceType, Typed
 from steersman.runtime.keys import Key
 
@@ -245,12 +245,8 @@ class _ObjectMetadata(msgspec.Struct):
     metadata: dict[str, Any]
 
 
-class _Entry(msgspec.Struct):
-    manager: str = ""
-
-
 _decode_head = msgspec.json.Decoder(_Head).decode
 _decode_details = msgspec.json.Decoder(_ObjectDetails).decode
 _decode_metadata = msgspec.json.Decoder(_ObjectMetadata).decode
 _decode_entries = msgspec.json.Decoder(list[msgspec.Raw]).decode
-_decode_entry = msgspec.json.Decoder(_Entry).decode
+_decode_entry = msgspec.json.Decoder(FieldManager).decode

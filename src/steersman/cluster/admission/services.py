@@ -13,6 +13,7 @@ from typing import Protocol
 from steersman.cluster.admission.chain import Reader
 from steersman.objects.fields import quote
 from steersman.objects.kinds import Object
+from steersman.objects.labels import labels_of
 
 __all__ = ["EndpointResolver", "ServiceResolver", "ServiceUnreachable"]
 
@@ -56,7 +57,7 @@ class EndpointResolver:
 
     def _from_slices(self, namespace: str, name: str, port: Object) -> Iterator[tuple[str, int]]:
         for piece in self._reader.list("discovery.k8s.io", "endpointslices", namespace):
-            labels = piece["metadata"].get("labels") or {}
+            labels = labels_of(piece)
             if labels.get("kubernetes.io/service-name") != name:
                 continue
             for number in _numbers(piece.get("ports"), port):

@@ -31,6 +31,7 @@ from steersman.cluster.auth.pki import PkiError, write_private
 from steersman.cluster.auth.rules import quote_list
 from steersman.cluster.auth.users import AUTHENTICATED_GROUP, User, account_groups, account_name
 from steersman.objects.kinds import Object
+from steersman.objects.labels import labels_of
 
 __all__ = ["ServiceAccountTokens", "open_signing_key"]
 
@@ -332,5 +333,5 @@ def _check_kept(secret: Object, kept: bytes) -> None:
         held = b""
     if not hmac.compare_digest(hashlib.sha256(held).digest(), kept):
         raise InvalidCredentials("Token does not match server's copy")
-    if (secret["metadata"].get("labels") or {}).get("kubernetes.io/legacy-token-invalid-since"):
+    if labels_of(secret).get("kubernetes.io/legacy-token-invalid-since"):
         raise InvalidCredentials("the token in its secret has been marked invalid")

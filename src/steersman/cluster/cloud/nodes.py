@@ -11,6 +11,7 @@ from typing import Final, cast
 from steersman.cluster.cloud.provider import InstanceMetadata, Instances
 from steersman.cluster.cloud.setup import CloudSetup
 from steersman.objects.kinds.types.core_v1 import Node, NodeAddress, NodeSpec
+from steersman.objects.labels import labels_of
 from steersman.objects.resources import NODES
 from steersman.runtime import Change, Request, Result
 
@@ -48,7 +49,7 @@ def _is_tainted(node: Node) -> bool:
 def initialized(node: Node, metadata: InstanceMetadata) -> Node:
     """The node with what the cloud knows, and without the taint."""
     spec: NodeSpec = {**node["spec"]}
-    labels = dict(node["metadata"].get("labels") or {})
+    labels = dict(labels_of(node))
     taints = [taint for taint in spec.get("taints") or () if taint["key"] != UNINITIALIZED]
     spec["taints"] = taints
     if not spec.get("providerID") and metadata.provider_id:

@@ -36,6 +36,7 @@ from steersman.cluster.dns.wire import (
 )
 from steersman.objects.kinds.types.core_v1 import Service
 from steersman.objects.kinds.types.discovery_v1 import EndpointPort, EndpointSlice
+from steersman.objects.labels import labels_of
 
 __all__ = ["TTL_S", "Zone", "ZoneAnswer", "ZoneSource"]
 
@@ -237,7 +238,7 @@ class Zone:
             found.append((metadata["name"], metadata["namespace"]))
         for each in () if found else self._source.slices_at(address):
             namespace = each["metadata"]["namespace"]
-            name_of_service = (each["metadata"].get("labels") or {}).get("kubernetes.io/service-name", "")
+            name_of_service = labels_of(each).get("kubernetes.io/service-name", "")
             of = self._source.service(namespace, name_of_service)
             if of is not None and _is_headless(of):
                 hosts = (own.host for own in _ready_endpoints(each) if own.address == address)

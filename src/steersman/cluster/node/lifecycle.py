@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
 from steersman.aio import Clock
 from steersman.cluster.node.cri import RuntimeService
@@ -13,7 +13,7 @@ from steersman.cluster.node.events import NodeEvents
 from steersman.cluster.node.probing.http_get import NOT_HTTPS, GetFailed, action_headers, action_url, http_get
 from steersman.cluster.node.probing.outcome import ProbeErrored
 from steersman.objects.fields import quote
-from steersman.objects.kinds.types.core_v1 import Container, LifecycleHandler, Pod
+from steersman.objects.kinds.types.core_v1 import Container, HTTPGetAction, LifecycleHandler, Pod
 
 __all__ = ["LifecycleHooks"]
 
@@ -62,7 +62,7 @@ class LifecycleHooks:
             why = f"command '{' '.join(command)}' exited with {done.exit_code}: {errors}"
             raise RuntimeFailed(f"{failing}: {why}, message: {output}")
 
-    async def _http_get(self, pod: Pod, container: Container, action: Mapping[str, Any]) -> None:
+    async def _http_get(self, pod: Pod, container: Container, action: HTTPGetAction) -> None:
         """Any answer is good enough."""
         sandboxes = await self._runtime.list_pod_sandboxes(pod["metadata"]["uid"])
         ips = pod_addresses(pod, sandboxes[0].ips if sandboxes else (), self._node)

@@ -18,21 +18,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from steersman.cluster.node.restarts import should_restart
 from steersman.objects.kinds.enums import PodPhase
-from steersman.objects.kinds.types.core_v1 import Container, PodSpec
+from steersman.objects.kinds.types import core_v1
+from steersman.objects.kinds.types.core_v1 import Container, ContainerStateTerminated, PodSpec
 from steersman.objects.pod_lifecycle import is_sidecar
 
 __all__ = ["pod_phase"]
 
-Statuses = Mapping[str, Mapping[str, Any]]
+Statuses = Mapping[str, core_v1.ContainerStatus]
 
 
 def pod_phase(
     spec: PodSpec,
-    statuses: Sequence[Mapping[str, Any]],
+    statuses: Sequence[core_v1.ContainerStatus],
     *,
     ending: bool = False,
     initialized: bool = False,
@@ -73,7 +73,9 @@ def _count_init(spec: PodSpec, statuses: Statuses) -> Counter[str]:
     return counted
 
 
-def _count_regular_init(container: Container, spec: PodSpec, status: Mapping[str, Any] | None) -> list[str]:
+def _count_regular_init(
+    container: Container, spec: PodSpec, status: core_v1.ContainerStatus | None
+) -> list[str]:
     if status is None or "running" in status["state"]:
         return ["pending"]
     ended = _ended(status)
@@ -83,7 +85,7 @@ def _count_regular_init(container: Container, spec: PodSpec, status: Mapping[str
     return ["failed for good"] if code != 0 and not should_restart(container, spec, code) else []
 
 
-def _count_sidecar(container: Container, spec: PodSpec, status: Mapping[str, Any] | None) -> list[str]:
+def _count_sidecar(container: Container, spec: PodSpec, status: core_v1.ContainerStatus | None) -> list[str]:
     if status is None:
         return ["unknown"]
     if "running" in status["state"]:
@@ -113,11 +115,11 @@ def _count_containers(spec: PodSpec, statuses: Statuses) -> Counter[str]:
     return counted
 
 
-def _ended(status: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def _ended(status: core_v1.ContainerStatus) -> ContainerStateTerminated | None:
     """How a container that does not run ended: now, or before it began to wait for its restart."""
     state = status["state"]
     if "terminated" in state:
-        terminated: Mapping[str, Any] = state["terminated"]
+        terminated: ContainerStateTerminated = state["terminated"]
         return terminated
     if "waiting" in state:
         return (status.get("lastState") or {}).get("terminated")

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from steersman.objects.amounts import Amounts, parsed
 from steersman.objects.fields import quote
-from steersman.objects.kinds.types.core_v1 import Pod, PodSpec
+from steersman.objects.kinds.types.core_v1 import Node, Pod, PodSpec
+from steersman.objects.labels import labels_of
 from steersman.objects.node_selection import node_affinity_of
 from steersman.objects.pods import container_totals, has_own_resources, quality_of_service
 from steersman.objects.tolerations import tolerates
@@ -87,10 +88,10 @@ def claim_of(spec: PodSpec) -> PodDemand:
     return PodDemand(amounts, ports)
 
 
-def refusal(pod: Pod, claim: PodDemand, node: Mapping[str, Any], load: NodeLoad) -> PodRejection | None:
+def refusal(pod: Pod, claim: PodDemand, node: Node, load: NodeLoad) -> PodRejection | None:
     """Why the node does not take the pod; None if it does. `load` is what is there already."""
     spec = pod["spec"]
-    labels = node["metadata"].get("labels") or {}
+    labels = labels_of(node)
     system = (node["status"].get("nodeInfo") or {}).get("operatingSystem", "linux")
     if pod["metadata"].get("labels", {}).get("kubernetes.io/os", system) != system:
         return PodRejection(
@@ -121,7 +122,7 @@ def _forbidden_sysctl(spec: PodSpec) -> PodRejection | None:
     return None
 
 
-def _pressure(pod: Pod, node: Mapping[str, Any]) -> PodRejection | None:
+def _pressure(pod: Pod, node: Node) -> PodRejection | None:
     conditions = [
         condition["type"]
         for condition in node["status"].get("conditions") or ()
@@ -164,7 +165,7 @@ def _out_of(name: str, wanted: int, used: int, capacity: int) -> PodRejection:
 
 
 def _unwanted(
-    spec: PodSpec, claim: PodDemand, node: Mapping[str, Any], labels: Mapping[str, str], load: NodeLoad
+    spec: PodSpec, claim: PodDemand, node: Node, labels: Mapping[str, str], load: NodeLoad
 ) -> PodRejection | None:
     if not node_affinity_of(spec).allows(node["metadata"]["name"], labels):
         return _predicate("NodeAffinity", "node(s) didn't match Pod's node affinity/selector")

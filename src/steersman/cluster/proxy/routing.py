@@ -15,11 +15,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Final
 
 from steersman.cluster.proxy.frontends import Backend, Frontend, FrontendRoute
-from steersman.objects.kinds.types.core_v1 import Service, ServiceSpec
+from steersman.objects.kinds.types.core_v1 import Service, ServicePort, ServiceSpec
 from steersman.objects.kinds.types.discovery_v1 import EndpointSlice
+from steersman.objects.labels import labels_of
 
 __all__ = ["PROXY_NAME_LABEL", "ProxyLocation", "is_proxied", "local_endpoints", "routes"]
 
@@ -61,7 +62,7 @@ class _Endpoint:
 
 def is_proxied(service: Service) -> bool:
     spec = service["spec"]
-    labels = service["metadata"].get("labels") or {}
+    labels = labels_of(service)
     if PROXY_NAME_LABEL in labels or HEADLESS_LABEL in labels:
         return False
     return spec.get("type") != "ExternalName" and spec.get("clusterIP") not in (None, "", "None")
@@ -111,7 +112,7 @@ def local_endpoints(service: Service, slices: Iterable[EndpointSlice], place: Pr
 
 
 def _listening(
-    service: Service, port: Mapping[str, Any], place: ProxyLocation, lends: Callable[[str], bool]
+    service: Service, port: ServicePort, place: ProxyLocation, lends: Callable[[str], bool]
 ) -> Iterator[tuple[str, int, Collection[str], bool]]:
     """Address, port, the nodes that are local there, and whether traffic comes from outside."""
     spec, names = service["spec"], place.names
@@ -130,7 +131,7 @@ def _listening(
             yield address, port["nodePort"], nodes, True
 
 
-def _endpoints(slices: Iterable[EndpointSlice], port: Mapping[str, Any]) -> Iterator[_Endpoint]:
+def _endpoints(slices: Iterable[EndpointSlice], port: ServicePort) -> Iterator[_Endpoint]:
     protocol = port.get("protocol") or "TCP"
     for each in slices:
         number = next(
@@ -192,7 +193,7 @@ def _affinity_s(spec: ServiceSpec) -> int:
     return config.get("timeoutSeconds") or _AFFINITY_S
 
 
-def _group(service: Service, port: Mapping[str, Any]) -> str:
+def _group(service: Service, port: ServicePort) -> str:
     if service["spec"].get("sessionAffinity") != "ClientIP":
         return ""
     metadata = service["metadata"]

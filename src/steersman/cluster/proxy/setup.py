@@ -25,6 +25,7 @@ from steersman.cluster.proxy.stand_ins import StandInList, announce, is_announce
 from steersman.election import default_identity
 from steersman.objects.kinds.types.core_v1 import Node, Service
 from steersman.objects.kinds.types.discovery_v1 import EndpointSlice
+from steersman.objects.labels import labels_of
 from steersman.objects.resources import ENDPOINT_SLICES, NODES, SERVICES
 from steersman.runtime import Cached, Change, Key, Manager, Recorder
 
@@ -195,7 +196,7 @@ class ServiceProxy:
         listed = (node.get("status") or {}).get("addresses") or ()
         addresses = {each["address"] for each in listed if each["type"] == "InternalIP"}
         here = addresses.intersection(self._node_addresses)
-        zone = (node["metadata"].get("labels") or {}).get(_ZONE_LABEL) or ""
+        zone = labels_of(node).get(_ZONE_LABEL) or ""
         return _Node(frozenset(here), zone) if here else None
 
     def _place(self) -> ProxyLocation:

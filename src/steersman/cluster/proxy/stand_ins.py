@@ -20,6 +20,7 @@ from typing import Final
 from steersman.client import Client, ClientError, Conflict, ServerError, TooManyRequests, Unreachable
 from steersman.cluster.proxy.frontends import Frontend
 from steersman.objects.kinds.types.core_v1 import Service
+from steersman.objects.labels import annotations_of
 from steersman.objects.resources import SERVICES
 from steersman.objects.stand_ins import STAND_IN_PORTS, chosen_stand_ins, stand_ins_text
 from steersman.runtime import Key
@@ -40,7 +41,7 @@ def stand_ins_of(service: Service, first_free: int) -> dict[int, int]:
 
 
 def is_announced(service: Service, stand_ins: Mapping[int, int]) -> bool:
-    said = (service["metadata"].get("annotations") or {}).get(STAND_IN_PORTS) or ""
+    said = annotations_of(service).get(STAND_IN_PORTS) or ""
     return bool(said == stand_ins_text(stand_ins))
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from steersman.highlander.state import WorkloadKind
+from steersman.objects.labels import annotations_of
 from steersman.operator.terms import TERM
 
 __all__ = [
@@ -112,5 +113,5 @@ def belongs_to(obj: Mapping[str, Any], tenant: str, key: WorkloadKey) -> bool:
 
 def epoch_of(obj: Mapping[str, Any]) -> int:
     """The epoch that an object was written in; 0 if it says none."""
-    text = (obj["metadata"].get("annotations") or {}).get(TERM, "")
+    text = annotations_of(obj).get(TERM, "")
     return int(text) if text.isascii() and text.isdigit() else 0

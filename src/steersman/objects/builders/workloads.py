@@ -17,6 +17,7 @@ from steersman.objects.builders.pod_template import PodTemplate
 from steersman.objects.builders.storage import PersistentVolumeClaim
 from steersman.objects.errors import SelectorError
 from steersman.objects.kinds.enums import PodManagementPolicyType
+from steersman.objects.labels import labels_of
 from steersman.objects.names import NameCheck, is_label_value, name_is_dns_label
 from steersman.objects.selectors import LabelSelector
 
@@ -67,7 +68,7 @@ class _Workload(PodTemplate):
     def _complete(self, obj: dict[str, Any]) -> None:
         spec = obj.setdefault("spec", {})
         labels = spec.setdefault("template", {}).setdefault("metadata", {}).setdefault("labels", {})
-        own = obj["metadata"].get("labels") or {}
+        own = labels_of(obj)
         selector = spec.get("selector")
         if selector is None:
             app = labels.get("app") or own.get("app") or self._app()

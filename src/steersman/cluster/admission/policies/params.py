@@ -10,6 +10,7 @@ from steersman.cluster.admission.policies.errors import PolicyMisconfigured
 from steersman.cluster.admission.webhooks.context import AdmissionContext
 from steersman.cluster.schema.resources import GVK, ResourceType
 from steersman.objects.kinds import Object
+from steersman.objects.labels import labels_of
 from steersman.objects.selectors import LabelSelector
 
 __all__ = ["collect_params"]
@@ -52,7 +53,7 @@ def _find(context: AdmissionContext, resource: ResourceType, ref: Object, namesp
         raise PolicyMisconfigured("one of name or selector must be provided")
     wanted = LabelSelector.from_object(selector)
     candidates = context.reader.list(resource.group, resource.plural, where)
-    return [each for each in candidates if wanted.matches(each["metadata"].get("labels") or {})]
+    return [each for each in candidates if wanted.matches(labels_of(each))]
 
 
 async def _in_kind(context: AdmissionContext, param: Object, kind: GVK) -> Object:

@@ -44,6 +44,7 @@ from steersman.cluster.schema.structural.publishing import definitions
 from steersman.cluster.schema.validation.crd_conversion import ca_bundle_is_valid
 from steersman.cluster.store import Conflict, Event, NotFound, Subscription, Unavailable
 from steersman.objects.kinds import Object
+from steersman.objects.kinds.views.definitions import DefinitionView
 from steersman.objects.lifetime import is_deleting
 from steersman.objects.managed import track_update
 
@@ -299,15 +300,7 @@ class Definitions:
         self._note(key)
 
 
-class _Metadata(msgspec.Struct):
-    generation: int = 0
-
-
-class _Definition(msgspec.Struct):
-    metadata: _Metadata
-
-
-_definition = msgspec.json.Decoder(_Definition).decode
+_definition = msgspec.json.Decoder(DefinitionView).decode
 
 
 def _generation(value: bytes) -> int:

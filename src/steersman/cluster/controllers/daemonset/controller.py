@@ -34,6 +34,7 @@ from steersman.cluster.controllers.templates import template_hash
 from steersman.objects.kinds.types.apps_v1 import ControllerRevision, DaemonSet
 from steersman.objects.kinds.types.core_v1 import PodTemplateSpec
 from steersman.objects.kinds.types.meta_v1 import ObjectMeta
+from steersman.objects.labels import annotations_of
 from steersman.objects.lifetime import is_deleting
 from steersman.objects.resources import CONTROLLER_REVISIONS, DAEMON_SETS, NODES, PODS
 from steersman.runtime import Cached, Change, Key, Request, Requeue, Result, RetryPolicy
@@ -240,7 +241,7 @@ def _template(daemon_set: DaemonSet, revision: str, node: str) -> PodTemplateSpe
     template = daemon_set["spec"]["template"]
     metadata = template.get("metadata") or {}
     labels = {**(metadata.get("labels") or {}), REVISION_LABEL: revision}
-    generation = (daemon_set["metadata"].get("annotations") or {}).get(GENERATION_ANNOTATION)
+    generation = annotations_of(daemon_set).get(GENERATION_ANNOTATION)
     if generation is not None:
         labels[GENERATION_LABEL] = generation
     spec = template["spec"]

@@ -18,6 +18,7 @@ from steersman.cluster.controllers.int_or_percent import scaled_value
 from steersman.cluster.controllers.pod_states import PodState
 from steersman.objects.kinds.emptiness import omit_empty
 from steersman.objects.kinds.types.apps_v1 import DaemonSet, DaemonSetStatus, RollingUpdateDaemonSet
+from steersman.objects.labels import annotations_of
 
 __all__ = [
     "GENERATION_ANNOTATION",
@@ -62,7 +63,7 @@ class DaemonSetView:
         self.nodes = {node.name: node for node in nodes}
         self.now = now
         self._revision = revision
-        self._generation = (daemon_set["metadata"].get("annotations") or {}).get(GENERATION_ANNOTATION)
+        self._generation = annotations_of(daemon_set).get(GENERATION_ANNOTATION)
         placement = DaemonPlacement(daemon_set)
         self.verdicts = {name: placement.judge(node) for name, node in self.nodes.items()}
         self.pods: dict[str, list[PodState]] = {}

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from steersman.client import AlreadyExists, ClientError
 from steersman.cluster.controllers.deployment import progress, revisions, sizes
-from steersman.cluster.controllers.deployment.revisions import REVISION, annotations_of
+from steersman.cluster.controllers.deployment.revisions import REVISION
 from steersman.cluster.controllers.ownership import (
     Claims,
     Ownership,
@@ -28,6 +28,7 @@ from steersman.cluster.controllers.setup import Setup
 from steersman.cluster.controllers.templates import POD_TEMPLATE_HASH, same_template
 from steersman.objects.kinds.types.apps_v1 import Deployment, DeploymentStatus, ReplicaSet
 from steersman.objects.kinds.types.core_v1 import PodTemplateSpec
+from steersman.objects.labels import annotations_of
 from steersman.objects.lifetime import is_deleting
 from steersman.objects.ownership import is_controlled_by
 from steersman.objects.resources import DEPLOYMENTS, PODS, REPLICA_SETS

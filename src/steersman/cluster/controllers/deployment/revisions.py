@@ -9,6 +9,7 @@ from typing import Final
 from steersman.cluster.controllers.ownership import controller_reference
 from steersman.cluster.controllers.templates import POD_TEMPLATE_HASH, same_template, template_hash
 from steersman.objects.kinds.types.apps_v1 import Deployment, ReplicaSet
+from steersman.objects.labels import annotations_of
 from steersman.objects.lifetime import is_deleting
 from steersman.objects.resources import DEPLOYMENTS
 
@@ -19,7 +20,6 @@ __all__ = [
     "ROLLBACK_TO",
     "age",
     "annotated",
-    "annotations_of",
     "find_new",
     "highest",
     "history_to_delete",
@@ -53,10 +53,6 @@ _NAME_LENGTH: Final = 253
 _MOST: Final = 2**31 - 1
 _is_revision = re.compile(r"[-+]?[0-9]{1,19}").fullmatch
 _is_number = re.compile(r"[0-9]{1,10}").fullmatch
-
-
-def annotations_of(obj: Deployment | ReplicaSet) -> dict[str, str]:
-    return obj["metadata"].get("annotations") or {}
 
 
 def age(replica_set: ReplicaSet) -> tuple[str, str]:

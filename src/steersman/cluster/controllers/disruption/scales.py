@@ -16,6 +16,7 @@ from steersman.cluster.controllers.pod_states import PodState
 from steersman.cluster.controllers.setup import Setup
 from steersman.objects.fields import quote
 from steersman.objects.kinds.views.metadata import OwnerReference
+from steersman.objects.kinds.views.workloads import ScaledView
 from steersman.objects.ownership import controller_of
 from steersman.objects.resource_type import ResourceType
 from steersman.objects.resources import DEPLOYMENTS, REPLICA_SETS, REPLICATION_CONTROLLERS, STATEFUL_SETS
@@ -32,15 +33,7 @@ class NoScale(Exception):
     """The expected number of pods cannot be computed: a pod has no controller, or it has no scale."""
 
 
-class _Spec(msgspec.Struct):
-    replicas: int = 0
-
-
-class _Owner(msgspec.Struct):
-    spec: _Spec
-
-
-_decode = msgspec.json.Decoder(_Owner).decode
+_decode = msgspec.json.Decoder(ScaledView).decode
 
 
 @dataclass(frozen=True, slots=True)

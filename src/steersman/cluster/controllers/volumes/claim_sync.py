@@ -9,13 +9,13 @@ from steersman.cluster.controllers.volumes.claims_and_volumes import ClaimsAndVo
 from steersman.objects.kinds.types.core_v1 import PersistentVolumeClaim, PersistentVolumeClaimSpec
 from steersman.objects.kinds.types.meta_v1 import ObjectMeta
 from steersman.objects.kinds.types.storage_v1 import StorageClass
+from steersman.objects.labels import annotations_of
 from steersman.objects.resources import PERSISTENT_VOLUME_CLAIMS
 from steersman.objects.volume_claims import (
     BIND_COMPLETED,
     BOUND_BY_CONTROLLER,
     PROVISIONER,
     SELECTED_NODE,
-    annotations_of,
     best_volume,
     class_of,
     default_class,

@@ -20,11 +20,11 @@ from steersman.objects.kinds.types.core_v1 import (
 )
 from steersman.objects.kinds.types.meta_v1 import ObjectMeta
 from steersman.objects.kinds.types.storage_v1 import StorageClass
+from steersman.objects.labels import annotations_of
 from steersman.objects.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES
 from steersman.objects.volume_claims import (
     BIND_COMPLETED,
     BOUND_BY_CONTROLLER,
-    annotations_of,
     claim_reference,
     class_of,
     has_class,

@@ -9,8 +9,9 @@ from typing import cast
 from steersman.cluster.controllers.setup import Setup
 from steersman.cluster.controllers.volumes.growth import wants_more
 from steersman.objects.kinds.types.core_v1 import PersistentVolume, PersistentVolumeClaim
+from steersman.objects.labels import annotations_of
 from steersman.objects.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
-from steersman.objects.volume_claims import PROVISIONED_BY, annotations_of
+from steersman.objects.volume_claims import PROVISIONED_BY
 from steersman.runtime import Change, Request, RetryPolicy
 
 __all__ = ["add"]

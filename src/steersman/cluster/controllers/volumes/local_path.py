@@ -25,6 +25,7 @@ from steersman.objects.kinds.types.core_v1 import (
 )
 from steersman.objects.kinds.types.meta_v1 import ObjectMeta
 from steersman.objects.kinds.types.storage_v1 import StorageClass
+from steersman.objects.labels import annotations_of
 from steersman.objects.lifetime import is_deleting
 from steersman.objects.resources import (
     NODES,
@@ -37,7 +38,6 @@ from steersman.objects.volume_claims import (
     PROVISIONED_BY,
     PROVISIONER,
     SELECTED_NODE,
-    annotations_of,
     capacity,
     claim_key,
     claim_reference,

@@ -7,13 +7,9 @@ from typing import cast
 
 from steersman.cluster.controllers.volumes.claims_and_volumes import ClaimsAndVolumes
 from steersman.objects.kinds.types.core_v1 import ObjectReference, PersistentVolume, PersistentVolumeClaim
+from steersman.objects.labels import annotations_of
 from steersman.objects.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
-from steersman.objects.volume_claims import (
-    PROVISIONED_BY,
-    annotations_of,
-    phase_of,
-    volume_mode,
-)
+from steersman.objects.volume_claims import PROVISIONED_BY, phase_of, volume_mode
 from steersman.runtime import Key, Request
 
 __all__ = ["VolumeSync"]

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from steersman.cluster.node.cri import RuntimeService
 from steersman.cluster.node.environment import expand_all
 from steersman.cluster.node.errors import RuntimeFailed
@@ -18,7 +15,7 @@ from steersman.cluster.node.probing.outcome import (
     success,
 )
 from steersman.cluster.node.probing.tcp_connect import tcp_probe
-from steersman.objects.kinds.types.core_v1 import Probe
+from steersman.objects.kinds.types.core_v1 import ExecAction, Probe
 
 __all__ = ["attempt"]
 
@@ -42,7 +39,7 @@ async def attempt(runtime: RuntimeService, target: ProbeTarget, probe: Probe) ->
 
 
 async def _exec(
-    runtime: RuntimeService, target: ProbeTarget, action: Mapping[str, Any], timeout_s: float
+    runtime: RuntimeService, target: ProbeTarget, action: ExecAction, timeout_s: float
 ) -> ProbeOutcome:
     # Only values that stand in the spec are known to a probe.
     variables = {one["name"]: one.get("value", "") for one in target.container.get("env") or ()}

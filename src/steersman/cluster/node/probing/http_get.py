@@ -9,9 +9,8 @@ from __future__ import annotations
 import asyncio
 import os
 import ssl
-from collections.abc import Mapping
 from functools import cache
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 from urllib.parse import quote as percent_encoded
 from urllib.parse import urljoin, urlsplit
 
@@ -26,7 +25,7 @@ from steersman.cluster.schema.version import KUBERNETES_MINOR
 from steersman.http import Client, ClientContext, HttpError, Timeouts, client_tls
 from steersman.http.errors import ConnectFailed, TimedOut
 from steersman.objects.fields import quote
-from steersman.objects.kinds.types.core_v1 import Container
+from steersman.objects.kinds.types.core_v1 import Container, HTTPGetAction
 
 __all__ = [
     "NOT_HTTPS",
@@ -59,7 +58,7 @@ class GetResponse(NamedTuple):
     body: str
 
 
-def action_url(action: Mapping[str, Any], container: Container, ip: str) -> str:
+def action_url(action: HTTPGetAction, container: Container, ip: str) -> str:
     """Where an httpGet action leads. Raises `ProbeErrored`."""
     scheme = (action.get("scheme") or "http").lower()
     port = port_number(container, action["port"])
@@ -69,7 +68,7 @@ def action_url(action: Mapping[str, Any], container: Container, ip: str) -> str:
     return f"{scheme}://{_joined(action.get('host') or ip, port)}{path}"
 
 
-def action_headers(action: Mapping[str, Any], purpose: str) -> Headers:
+def action_headers(action: HTTPGetAction, purpose: str) -> Headers:
     """The header fields of an action; `purpose` is who asks."""
     given = [(one["name"], one.get("value", "")) for one in action.get("httpHeaders") or ()]
     names = {name.lower() for name, _ in given}
@@ -85,9 +84,7 @@ def action_headers(action: Mapping[str, Any], purpose: str) -> Headers:
     return tuple((name.encode(), value.encode()) for name, value in fields)
 
 
-async def http_probe(
-    action: Mapping[str, Any], container: Container, ip: str, timeout_s: float
-) -> ProbeOutcome:
+async def http_probe(action: HTTPGetAction, container: Container, ip: str, timeout_s: float) -> ProbeOutcome:
     url = action_url(action, container, ip)
     try:
         got = await http_get(url, action_headers(action, "probe"), timeout_s)

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
-from typing import Any
 
 from steersman.cluster.node.probing.http_get import dialling
 from steersman.cluster.node.probing.outcome import ProbeOutcome, failure, port_number, success
-from steersman.objects.kinds.types.core_v1 import Container
+from steersman.objects.kinds.types.core_v1 import Container, TCPSocketAction
 
 __all__ = ["tcp_probe"]
 
 
-async def tcp_probe(
-    action: Mapping[str, Any], container: Container, ip: str, timeout_s: float
-) -> ProbeOutcome:
+async def tcp_probe(action: TCPSocketAction, container: Container, ip: str, timeout_s: float) -> ProbeOutcome:
     port = port_number(container, action["port"])
     host = action.get("host") or ip
     where = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

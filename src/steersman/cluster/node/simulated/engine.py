@@ -32,6 +32,7 @@ from steersman.cluster.node.simulated.script import NEVER, PREFIX, ContainerScri
 from steersman.cluster.node.simulated.usage import usage_of
 from steersman.cluster.node.timers import Timers
 from steersman.objects.kinds.types.core_v1 import Container, Pod, ResourceRequirements
+from steersman.objects.labels import annotations_of
 from steersman.objects.pod_lifecycle import is_sidecar
 from steersman.objects.pods import containers_of
 from steersman.objects.usage import Usage
@@ -101,7 +102,7 @@ class SimulatedRuntime:
         if known is None:
             self._recover(uid, pod)
             return
-        annotations = _scripted(pod["metadata"].get("annotations") or {})
+        annotations = _scripted(annotations_of(pod))
         if annotations != known.annotations:
             known.annotations = annotations
             for status in known.containers:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from steersman.cluster.node.cri import ContainerState, ContainerStatus, PodSandboxStatus
+from steersman.objects.kinds.types import core_v1
 from steersman.objects.kinds.types.core_v1 import Pod
 from steersman.objects.pods import CONTAINER_STATUS_FIELDS
 from steersman.objects.times import parse_time
@@ -31,7 +29,7 @@ def recovered(pod: Pod, runtime_name: str) -> tuple[PodSandboxStatus, list[Conta
     return PodSandboxStatus(sandbox_id, True, 0, _seconds(status.get("startTime")), ips), containers
 
 
-def _container(status: Mapping[str, Any], sandbox_id: str, scheme: str) -> ContainerStatus | None:
+def _container(status: core_v1.ContainerStatus, sandbox_id: str, scheme: str) -> ContainerStatus | None:
     container_id = status.get("containerID", "")
     state = status.get("state") or {}
     if not container_id.startswith(scheme) or ("waiting" in state and not status.get("lastState")):

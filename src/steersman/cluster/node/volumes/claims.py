@@ -11,10 +11,11 @@ from steersman.client import Client, ClientError
 from steersman.cluster.node.volumes.errors import VolumeProblem
 from steersman.cluster.node.volumes.host_paths import check_host_path, refuse_backsteps
 from steersman.objects.kinds.types.core_v1 import PersistentVolume, PersistentVolumeClaim, Pod, Volume
+from steersman.objects.labels import annotations_of
 from steersman.objects.lifetime import is_deleting
 from steersman.objects.ownership import is_controlled_by
 from steersman.objects.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
-from steersman.objects.volume_claims import LOCAL_PATH, PROVISIONED_BY, annotations_of
+from steersman.objects.volume_claims import LOCAL_PATH, PROVISIONED_BY
 
 __all__ = ["ClaimProblem", "ClaimedFolder", "claimed_folder", "ephemeral_claim"]
 

@@ -25,6 +25,7 @@ from steersman.cluster.node.volumes.references import ObjectReference, Reference
 from steersman.cluster.node.volumes.tokens import ProjectedTokenRequest, Tokens
 from steersman.objects.fields import quote
 from steersman.objects.kinds.types.core_v1 import Pod
+from steersman.objects.labels import labels_of
 from steersman.objects.pods import configmap_names, secret_names
 from steersman.objects.resource_type import ResourceType
 from steersman.objects.resources import CONFIG_MAPS, SECRETS
@@ -192,9 +193,7 @@ class Projections:
         else:
             matches = LabelSelector.from_object(source.get("labelSelector")).matches
             chosen = [
-                one
-                for one in bundles
-                if one["spec"].get("signerName") == signer and matches(one["metadata"].get("labels") or {})
+                one for one in bundles if one["spec"].get("signerName") == signer and matches(labels_of(one))
             ]
             missing = "combination of signerName and labelSelector matched zero ClusterTrustBundles"
         if not chosen and not source.get("optional"):

@@ -25,7 +25,7 @@ from steersman.cluster.node.volumes.memory import memory_size, mount_memory, unm
 from steersman.cluster.node.volumes.nested_mounts import nested_folders
 from steersman.cluster.node.volumes.ownership import fs_group_of, give_to_group
 from steersman.cluster.node.volumes.projections import PROJECTED, Projections
-from steersman.objects.kinds.types.core_v1 import Pod, Volume
+from steersman.objects.kinds.types.core_v1 import EmptyDirVolumeSource, Pod, Volume
 from steersman.objects.quantities import Quantity
 
 __all__ = ["ImageFolder", "ReadyVolume", "VolumeSources"]
@@ -166,7 +166,7 @@ class VolumeSources:
         write_files(path, made.files, now=self._clock.wall(), publish=publish)
         return ReadyVolume(path, readonly=True, open=False, renew_at=made.renew_at)
 
-    def _scratch(self, pod: Pod, name: str, source: Mapping[str, Any]) -> ReadyVolume:
+    def _scratch(self, pod: Pod, name: str, source: EmptyDirVolumeSource) -> ReadyVolume:
         medium = source.get("medium", "")
         if medium not in ("", "Memory"):
             raise VolumeProblem(f"this node has no emptyDir volumes of medium {medium}")

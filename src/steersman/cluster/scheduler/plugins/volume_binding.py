@@ -34,6 +34,7 @@ from steersman.objects.kinds.types.core_v1 import (
     TopologySelectorTerm,
 )
 from steersman.objects.kinds.types.storage_v1 import StorageClass
+from steersman.objects.labels import annotations_of
 from steersman.objects.lifetime import is_deleting
 from steersman.objects.ownership import is_controlled_by
 from steersman.objects.quantities import Quantity
@@ -43,14 +44,7 @@ from steersman.objects.resources import (
     STORAGE_CLASSES,
 )
 from steersman.objects.selectors import LabelSelector
-from steersman.objects.volume_claims import (
-    SELECTED_NODE,
-    annotations_of,
-    claim_reference,
-    class_of,
-    is_bound,
-    is_for,
-)
+from steersman.objects.volume_claims import SELECTED_NODE, claim_reference, class_of, is_bound, is_for
 from steersman.runtime import Change, Key
 from steersman.runtime.cached import number
 

@@ -16,6 +16,7 @@ from steersman.cluster.scheduler.model.pod import PodInfo
 from steersman.cluster.scheduler.plugins.storage import is_claimed
 from steersman.objects.kinds.types.core_v1 import PersistentVolume, PersistentVolumeClaim
 from steersman.objects.kinds.types.storage_v1 import StorageClass
+from steersman.objects.labels import labels_of
 from steersman.objects.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES
 from steersman.objects.volume_claims import class_of
 
@@ -73,7 +74,7 @@ class VolumeZone:
         volume = cast("PersistentVolume | None", self._handle.find(PERSISTENT_VOLUMES, volume_name))
         if volume is None:
             return _refusal(f'persistentvolume "{volume_name}" not found')
-        labels = volume["metadata"].get("labels") or {}
+        labels = labels_of(volume)
         return [(key, frozenset(labels[key].split("__"))) for key in _LABELS if key in labels]
 
     def _unbound(self, claim: PersistentVolumeClaim) -> _Places | Refusal:
