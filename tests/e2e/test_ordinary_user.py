@@ -103,9 +103,9 @@ def _python(user: OrdinaryUser, folder: Path) -> str:
 
 def test_the_demo_comes_to_its_end(newcomer: Newcomer) -> None:
     lines = newcomer.make("demo").splitlines()
-    where = next(line for line in lines if line.startswith("It answers at "))
+    where = next(line for line in lines if line.startswith("The app answers at "))
     kept = newcomer.run(newcomer.python, "-c", ASK_FOR_PORT_80)
-    assert re.fullmatch(r"It answers at http://127\.[\d.]+" + (r":8080\." if kept else r"\."), where)
+    assert re.fullmatch(r"The app answers at http://127\.[\d.]+" + (r":8080\." if kept else r"\."), where)
     assert lines[-2] == "The demo is over."
     assert re.match(r"[1-9]\d* requests were answered", lines[-1]), lines[-1]
 

@@ -61,7 +61,7 @@ def test_nobody_known(server: Steer, tmp_path: Path) -> None:
     config["users"][0]["user"] = {"token": "wrong"}
     (tmp_path / "kubeconfig").write_text(yaml.safe_dump(config))
     assert refused("run", HELLO, "--kubeconfig", str(tmp_path / "kubeconfig")).startswith(
-        "Unauthorized; this kubeconfig's user is not known"
+        "Unauthorized; the user of the kubeconfig is unknown"
     )
 
 

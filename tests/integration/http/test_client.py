@@ -459,7 +459,7 @@ def test_closing_ends_what_is_in_flight(run: Any, serve: Any) -> None:
 def test_requests_cannot_be_split(method: str, target: str) -> None:
     async def main() -> None:
         async with Client("http://127.0.0.1:1") as client:
-            with pytest.raises(ValueError, match="no request line"):
+            with pytest.raises(ValueError, match="not a valid request line"):
                 await client.request(method, target)
 
     asyncio.run(main())
