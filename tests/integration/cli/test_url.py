@@ -56,7 +56,9 @@ def url(cluster: Steer, folder: Path, *arguments: str) -> tuple[int, str]:
         pytest.param([""], "'' is not a valid name of an object", id="no name"),
         pytest.param(["svc/"], "'' is not a valid name of an object", id="a kind only"),
         pytest.param([".."], "'..' is not a valid name of an object", id="dots"),
-        pytest.param(["web", "-n", ".."], "'..' is not a valid namespace of an object", id="dots for a namespace"),
+        pytest.param(
+            ["web", "-n", ".."], "'..' is not a valid namespace of an object", id="dots for a namespace"
+        ),
         pytest.param(["web", "--port", "nosuch"], "the service web has no port nosuch", id="no such port"),
         pytest.param(["web", "--port", "81"], "the service web has no port 81", id="no such number"),
         pytest.param(["headless"], "the service headless has no cluster IP: it is headless"),
