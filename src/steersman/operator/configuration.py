@@ -1,12 +1,12 @@
-"""What whoever runs an operator may set without touching its code: one declaration of every option.
+"""The options that are set where an operator runs, without touching its code, declared in one place.
 
     flag  --log-level=debug      over
     env   STEERSMAN_LOG_LEVEL    over
     file  log-level: debug       over      YAML or TOML, named by --config or STEERSMAN_CONFIG
-    code  what the operator says
+    code  what the operator declares
 
-`OPTIONS` is the declaration; names in files, of flags and of variables follow from it, and so does `table`,
-the page of the documentation. Whatever is wrong is one line that says where: file, line and option.
+`OPTIONS` is the declaration: the keys in files, the names of variables and the page of the documentation are made
+from it; flags are in `cli.run_options`. An error is one line with the file, the line and the option.
 """
 
 from __future__ import annotations
