@@ -5,8 +5,8 @@
     file  log-level: debug       over      YAML or TOML, named by --config or STEERSMAN_CONFIG
     code  what the operator declares
 
-`OPTIONS` is the declaration: the keys in files, the names of variables and the page of the documentation are made
-from it; flags are in `cli.run_options`. An error is one line with the file, the line and the option.
+`OPTIONS` is the declaration: the keys in files, the names of variables and the page of the documentation are
+made from it; flags are in `cli.run_options`. An error is one line with the file, the line and the option.
 """
 
 from __future__ import annotations
