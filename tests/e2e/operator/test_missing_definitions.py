@@ -37,7 +37,7 @@ if __name__ == "__main__":
 """
 TEA = {"apiVersion": "example.com/v1", "kind": "Tea", "metadata": {"name": "green"}, "spec": {}}
 HINT = (
-    r"does not serve teas\.v1\.example\.com yet, .*definition teas\.example\.com: (steer crd \S+) \| kubectl"
+    r"to serve teas\.v1\.example\.com; .*definition teas\.example\.com: (steer crd \S+) \| kubectl"
 )
 
 

@@ -63,7 +63,7 @@ def test_helm_installs_upgrades_and_uninstalls(tmp_path: Path) -> None:
 
         there = ("--namespace", "tea")
         said = real("install", "brewer", str(chart), *there, "--create-namespace", "--set", "replicas=0")
-        assert "brewer runs in tea and looks after webapps." in said
+        assert "brewer runs in the namespace tea and reconciles webapps." in said
         assert replicas() == 0
         real("upgrade", "brewer", str(chart), *there, "--set", "replicas=2")
         assert replicas() == 2

@@ -159,7 +159,7 @@ def test_an_object_of_somebody_else_is_never_touched(labels: dict[str, str]) -> 
             made = await here.client.create(foreign)
             controller = here.start(config())
             await eventually(lambda: controller.leads and controller.phase() == "refused", 30)
-            assert "is not ours" in controller.tenant.board.workloads[BEAT].last_error
+            assert "was not created by Highlander" in controller.tenant.board.workloads[BEAT].last_error
             await here.pass_time(60)
             now = await here.pod()
             assert now is not None
@@ -276,7 +276,7 @@ async def test_a_leader_gives_way_to_a_higher_priority_that_stays_healthy() -> N
         await here.pass_time(5)
         assert low.leads
         await here.running(high)
-        assert any("gives way to high" in entry.reason for entry in low.tenant.board.history)
+        assert any("hands over to high" in entry.reason for entry in low.tenant.board.history)
         await here.pass_time(60)
         assert high.leads
         await low.stop()

@@ -177,7 +177,7 @@ async def _refused(file: Path) -> None:
             "storage_type cannot change": ([tenant("a", storageType="redis"), tenant("b")], {}),
             "port cannot change": ([tenant("a"), tenant("b")], {"port": 1}),
             "api cannot change": ([tenant("a"), tenant("b")], {"api": {"bind": "127.0.0.2"}}),
-            "custom resources": ([tenant("a", customResources=True), tenant("b")], {}),
+            "customResources cannot change": ([tenant("a", customResources=True), tenant("b")], {}),
         }
         for message, (tenants, common) in cases.items():
             with pytest.raises(ConfigError, match=message):

@@ -128,7 +128,7 @@ def test_a_nodes_status_that_cannot_be_put_right_now_is_later(caplog: pytest.Log
             wrong = {"status": {"conditions": [{"type": "Ready", "status": "False"}]}}
             with cluster.faults.lose_requests(verb="patch"):
                 await client.patch(NODES, "node-1", wrong, type="strategic", subresource="status")
-                await eventually(lambda: "status of node node-1 is not written" in caplog.text, PATIENCE_S)
+                await eventually(lambda: "cannot write the status of node node-1" in caplog.text, PATIENCE_S)
 
             async def right() -> bool:
                 node = await client.get(NODES, "node-1")

@@ -151,7 +151,7 @@ def test_a_list_that_cannot_be_written_is_told_and_written_as_soon_as_it_can_be(
         address = await world.service("web", port=80)
         await world.endpoints("web", a)
         assert await ask(address, 8080) == "a hi"
-        told = [record for record in caplog.records if "low ports" in record.message]
+        told = [record for record in caplog.records if "stand-in ports for pods" in record.message]
         assert [record.levelname for record in told] == ["WARNING"]
         assert str(stand_ins) in told[0].message
         stand_ins.unlink()
