@@ -36,9 +36,7 @@ if __name__ == "__main__":
     op.run()
 """
 TEA = {"apiVersion": "example.com/v1", "kind": "Tea", "metadata": {"name": "green"}, "spec": {}}
-HINT = (
-    r"to serve teas\.v1\.example\.com; .*definition teas\.example\.com: (steer crd \S+) \| kubectl"
-)
+HINT = r"to serve teas\.v1\.example\.com; .*definition teas\.example\.com: (steer crd \S+) \| kubectl"
 
 
 @pytest.fixture
