@@ -154,6 +154,8 @@ HOOKS: dict[str, tuple[Any, list[str]]] = {
             '"Namespaced"',
         ],
     ),
+    "everything": (hook(rules=[{**RULE, "operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"]}]), []),
+    "two operations": (hook(rules=[{**RULE, "operations": ["CREATE", "UPDATE"]}]), []),
     "covered subresource": (
         resources("pods/*", "pods/log"),
         [
