@@ -141,11 +141,15 @@ def test_replicas_that_are_a_raft_cluster_replace_their_leader(
     def leaders() -> list[str]:
         return [node for node in (f"shop-operator-{number}" for number in range(3)) if leads(node)]
 
+    def uid_of(node: str) -> str:
+        return there("get", "pod", node, "--ignore-not-found", "-o", "jsonpath={.metadata.uid}")
+
     [first] = leaders()
+    deleted = uid_of(first)
     there("delete", "pod", first, "--force", "--grace-period=0")
-    until(lambda: any(node != first for node in leaders()))
-    # What the first had stored is there when it comes back, and one of them leads. Which one, a busy machine
-    # may change at any time.
+    # Another one leads, or the first does again in a new pod: with its log it may be back before the others miss it.
+    until(lambda: any(uid_of(node) != deleted for node in leaders()))
+    # What the first had stored is there, and one of them leads. Which one, a busy machine may change at any time.
     there("rollout", "status", "statefulset/shop-operator", WAIT)
     until(lambda: len(leaders()) == 1)
     kubectl("apply", "-f", str(SHOP.with_name("shop.yaml")))
