@@ -4,7 +4,7 @@ ClientError
 ├── ConfigError             a kubeconfig or environment that cannot be used; names the file and field
 │   └── NoKubeconfig        there is none
 ├── CredentialsError        credentials could not be had (a plugin failed, a file is gone)
-├── ImpossibleName          no object or namespace can have it (a ValueError as well); nobody was asked
+├── ImpossibleName          not valid for any object or namespace (a ValueError as well); no request was sent
 ├── NoSuchKind              the API serves no such kind (yet)
 ├── Unreachable             no (complete) answer; `maybe_done` tells whether the server may have acted
 ├── CommandFailed           a command in a container did not run, or not to its end
@@ -76,7 +76,7 @@ class ClientError(Exception):
 
 
 class ImpossibleName(ClientError, ValueError):
-    """A mistake of whoever gave the name, which no repetition makes good."""
+    """The caller gave a name that no object or namespace can have; a retry cannot succeed."""
 
 
 class ConfigError(ClientError):

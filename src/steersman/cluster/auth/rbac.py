@@ -3,7 +3,7 @@
 The index holds the four RBAC kinds as they are in the store, updated within each commit (`follow`), bindings
 by subject. The rules of a subject in a namespace are collected once (`_Grants`) and cached until any role or
 binding changes; so is the answer for each resource and verb. A cached answer costs under a microsecond,
-whatever the object's name.
+regardless of the object's name.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Regular expressions evaluated in time linear in the text (like RE2), whatever the expression.
+"""Regular expressions evaluated in time linear in the text (like RE2), for any expression.
 
 The tree is compiled to a small program of characters, choices and places. `search` only asks whether there
 is a match: it walks a deterministic automaton built as far as texts need it (one dictionary lookup per

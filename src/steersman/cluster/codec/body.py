@@ -146,7 +146,7 @@ def claimed_kind(value: dict[str, Any]) -> GVK:
 
 
 def kind_error(value: Any, expected: GVK) -> str:
-    """Why an object is none of the built-in kind it should be; empty when it is, in whatever version."""
+    """Why an object is not of the expected built-in kind; empty when it is, in any version of the kind."""
     try:
         gvk = _claimed(value, expected)
         if gvk is not expected:

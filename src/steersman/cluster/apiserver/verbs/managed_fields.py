@@ -54,7 +54,7 @@ async def track(api: Api, call: Call, live: Object | None, obj: Object, options:
 
     try:
         if live is None and "managedFields" not in obj["metadata"]:
-            # No field had an owner so far, in whatever version.
+            # No field had an owner so far, in any version.
             entries = tracked(None)
         else:
             entries = await with_versions(api, resource, tracked)
